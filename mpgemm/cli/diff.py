@@ -10,7 +10,8 @@ from mpgemm.cli.common import library_options
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.reporting import report
+from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
     from tensorcore_models.libraries import Recipe
@@ -40,8 +41,8 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_with(("--configs",), ("--libraries",))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Answer:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.inputs.files import read_matrix
     from tensorcore_models.formats.interop import format_of_dtype
 
@@ -58,11 +59,7 @@ def run(args: argparse.Namespace) -> int:
         results.append(bits)
     explained = [_explain(args, index, a, b, fmt, out_format, results[index]) for index in (0, 1)]
     facts = _facts(args, a, b, out_format, results, explained)
-    if args.json:
-        print(report.json_text(facts), end="")
-    else:
-        report.say("\n".join(_lines(facts)))
-    return 0
+    return Answer(facts, map(fitted, _lines(facts)))
 
 
 def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[Recipe, int, list[str]]:

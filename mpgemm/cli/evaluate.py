@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, fields
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common import attention
 from mpgemm.cli.common.ascend_options import parse_block
+from mpgemm.cli.common.attention import check_attention, evaluate_attention
 from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs
+from mpgemm.cli.common.outcomes import written_to
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
 from mpgemm.cli.common.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.reporting import report
+from mpgemm.reporting.answers import Answer
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
@@ -125,17 +128,17 @@ VERDICT_WORDS = "(bits: right leading bits of the result; a step: 16 products th
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
-    attention.check(args)
+def run(args: argparse.Namespace) -> Answer:
+    """Carry out the command."""
+    check_attention(args)
     if args.attention:
-        return attention.run(args)
+        return evaluate_attention(args)
     check_inputs(args)
     check_run(args)
     return run_resumable(args, _run_cases)
 
 
-def _run_cases(args: argparse.Namespace, context: Context) -> int:
+def _run_cases(args: argparse.Namespace, context: Context) -> Answer:
     from mpgemm.amx import USUAL, unit_missing
     from mpgemm.experiments import evaluate as evaluation
     from mpgemm.experiments.cases import shipped_case
@@ -164,25 +167,23 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     table = _table(summaries)
     if args.out:
         result["written"] = _write_cases(args, result, table, inputs, summaries)
-    if args.json:
-        sys.stdout.write(report.json_text(result))
-    elif args.csv:
-        sys.stdout.write(table.to_csv())
-    else:
-        _print_cases(inputs, summaries, checks)
-        for line in dict.fromkeys(f"{r.case}: {r.details['count']}." for r in records if r.details.get("count")):
-            report.say(line)
-        for line in evaluation.not_held((r.group, r.label, r.errors, r.held) for r in records):
-            report.say(line)
-        for record in records:
-            if record.method == "amx" and record.details["path"] == "numpy":
-                report.say(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
-        if args.out:
-            print(f"\nwritten to {args.out}: {', '.join(sorted(result['written']))}")
+    text = chain(
+        _case_lines(inputs, summaries, checks), map(report.fitted, _record_lines(records)),
+        written_to(args, sorted(result.get("written", ()))),
+    )  # fmt: skip
     wrong = [case.label for case, n, good in checks if good != n]
-    if wrong:
-        print(f"mpgemm evaluate: the exact product disagrees with mpmath on {', '.join(wrong)}", file=sys.stderr)
-    return 1 if wrong else 0
+    remark = f"mpgemm evaluate: the exact product disagrees with mpmath on {', '.join(wrong)}" if wrong else ""
+    return Answer(result, text, [table], int(bool(wrong)), remark)
+
+
+def _record_lines(records: list[evaluation.Record]) -> Iterator[str]:
+    from mpgemm.experiments.evaluate import not_held
+
+    yield from dict.fromkeys(f"{r.case}: {r.details['count']}." for r in records if r.details.get("count"))
+    yield from not_held((r.group, r.label, r.errors, r.held) for r in records)
+    for record in records:
+        if record.method == "amx" and record.details["path"] == "numpy":
+            yield f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}"
 
 
 def _measured(args: argparse.Namespace, cases: list[Case], methods: list, context: Context) -> list[evaluation.Record]:
@@ -289,29 +290,30 @@ def _together(cases: list[Case]) -> list[np.ndarray]:
     return [np.concatenate(list({id(pair[side]): pair[side] for pair in pairs}.values())) for side in (0, 1)]
 
 
-def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> None:
-    """Print the verdicts, then the tables that they rest on."""
+def _case_lines(inputs: list[InputFindings], summaries: list, checks: list) -> Iterator[str | report.Table]:
+    """The verdicts, then the tables that they rest on."""
     said = False
     for number, entry in enumerate(inputs):
         if len(inputs) > 1:
-            report.say("\n" * bool(number) + entry.case.group)
-        for text in [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT]:
-            report.say(text)
+            yield report.fitted("\n" * bool(number) + entry.case.group)
+        yield from map(report.fitted, [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT])
         if entry.verdict and not said:
-            report.say(f"  {VERDICT_WORDS}")
+            yield report.fitted(f"  {VERDICT_WORDS}")
             said = True
     for entry in inputs:
         members = [summary for summary in summaries if summary.group == entry.case.group]
-        print()
-        accuracy_table(entry.case.group, members, "seeds" if entry.members == 1 else "pairs").print()
+        yield ""
+        yield accuracy_table(entry.case.group, members, "seeds" if entry.members == 1 else "pairs")
         if entry.case.note:
-            report.say(f"Input: {entry.case.note}")
-        print()
-        range_table(entry.operands).print()
+            yield report.fitted(f"Input: {entry.case.note}")
+        yield ""
+        yield range_table(entry.operands)
     if checks:
-        print()
+        yield ""
     for case, count, agreeing in checks:
-        report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
+        yield report.fitted(
+            f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath"
+        )
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str = "seeds") -> report.Table:

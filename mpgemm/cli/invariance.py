@@ -14,7 +14,8 @@ from mpgemm.cli.common.library_names import resolve_library
 from mpgemm.cli.common.library_options import RECORD
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.reporting import report
+from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
     from mpgemm.cli.common.profile_options import ProfiledRecording
@@ -62,8 +63,8 @@ def add_arguments(parser: Parser) -> None:
 SAMPLE = (16, 128)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
+def run(args: argparse.Namespace) -> Answer:
+    """Carry out the command.
 
     Raises ValueError, OSError if the recording cannot be used, or holds no product at two batch sizes.
     """
@@ -73,13 +74,8 @@ def run(args: argparse.Namespace) -> int:
     if not weights:
         where = recording.path or "--config"
         raise ValueError(f"{where}: no product at two values of m; give a range of batch sizes, recorded by {RECORD}")
-    if args.json:
-        facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
-        print(report.json_text(facts), end="")
-        return 0
-    for weight in weights:
-        report.say("\n".join(_lines(weight)))
-    return 0
+    facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
+    return Answer(facts, (fitted(line) for weight in weights for line in _lines(weight)))
 
 
 def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:

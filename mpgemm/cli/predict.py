@@ -17,7 +17,8 @@ from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
-from mpgemm.reporting import report
+from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,8 +84,8 @@ def add_arguments(parser: Parser) -> None:
     add("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
+def run(args: argparse.Namespace) -> Answer:
+    """Carry out the command.
 
     Raises ValueError, TypeError, OSError on bad input; what nobody has measured is named with what is known.
     """
@@ -104,29 +105,25 @@ def run(args: argparse.Namespace) -> int:
     if args.picture:
         drawn = tree_of_order(recipe.order).picture(args.picture, f"Order of {recipe.name}", shown=4)
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
-    if args.json:
-        whole = {"recipe": options.facts(recipe, options.parse_config(args.config), args.recorded),
-                 "assumptions": list(assumptions), "m": m, "k": k, "n": n, "format": found.format, "out_format": out_format,
-                 "scales": found.scales,
-                 "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
-        print(report.json_text(whole), end="")
-        return 0
-    report.say("\n".join([str(recipe), *(f"  assumed: {each}" for each in assumptions)]))
+    first = float(values[0, 0])
+    whole = {"recipe": options.facts(recipe, options.parse_config(args.config), args.recorded),
+             "assumptions": list(assumptions), "m": m, "k": k, "n": n, "format": found.format, "out_format": out_format,
+             "scales": found.scales, "sha256": digest, "first": first, "out": args.out}  # fmt: skip
+    said = [str(recipe), *(f"  assumed: {each}" for each in assumptions)]
     if found.scales is not None:
-        report.say(f"  scales: {found.scales}")
-    report.say(
-        f"\npredicted result: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
-        f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"
+        said.append(f"  scales: {found.scales}")
+    said.append(
+        f"\npredicted result: {m} x {n} in {out_format}, first element {first:.9g} ({int(bits[0, 0]):#x}), "
+        f"sha256 {digest[:16]}"
     )
     if recipe.lost.size:
-        report.say(
+        said.append(
             f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
         )
-    if args.picture:
-        print(f"wrote {', '.join(drawn)}")
+    written = [f"wrote {', '.join(drawn)}"] if args.picture else []
     if args.out:
-        print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
-    return 0
+        written.append(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
+    return Answer(whole, [*map(fitted, said), *written])
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,20 +17,21 @@ from mpgemm.cli.common.ascend_options import (
     chip_of,
     evidence,
     kernel_of,
+    parameters,
     parse_block,
     parse_grid,
     parse_number,
     parse_swizzle,
-    print_parameters,
     size_of,
     write_rows,
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.plan_advice import sensitivity_table
-from mpgemm.cli.common.published import print_published
+from mpgemm.cli.common.published import published_numbers
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.words import KERNELS
-from mpgemm.reporting.report import Progress, Table, json_text, say
+from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.report import Progress, Table, fitted
 
 if TYPE_CHECKING:
     from ascend.kernels.base import Kernel
@@ -147,23 +147,23 @@ def _state_what_goes_together(parser: Parser) -> None:
     parser.goes_with(("--write-chip",), ("--calibrate",))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def run(args: argparse.Namespace) -> Answer:
+    """Carry out the command."""
     chip = chip_of(args)
     if args.list_parameters:
-        print_parameters(chip, args.json)
-    elif args.calibrate:
+        return parameters(chip)
+    if args.calibrate:
         profiles.calibrate(args, chip, _profile_schedules(args, chip))
-    elif args.measured:
+        return Answer()
+    if args.measured:
         profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
-    elif args.published:
-        print_published(args.json)
-    else:
-        _simulate(args, chip)
-    return 0
+        return Answer()
+    if args.published:
+        return published_numbers()
+    return _simulate(args, chip)
 
 
-def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Answer:
     notes: list[str] = []
     if args.tiling:
         schedule, notes = _entered(args, chip)
@@ -175,18 +175,12 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         progress=lambda done: progress(done, done + 1, "operations"),
     )  # fmt: skip
     written = _write_files(args, timeline, schedule)
-    if args.json:
-        result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written, "notes": notes}
-        sys.stdout.write(json_text(result | {name: data for name, data, _ in _shown(args, schedule)}))
-        return
-    _print_summary(args, timeline)
-    for note in notes:
-        say(note)
-    for _, _, table in tuple(_shown(args, schedule)):
-        print()
-        table.print()
+    shown = list(_shown(args, schedule))
+    result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written, "notes": notes}
+    text = [*_summary(args, timeline), *map(fitted, notes), *(piece for _, _, table in shown for piece in ("", table))]
     if written:
-        print(f"\nwritten: {', '.join(written)}")
+        text.append(f"\nwritten: {', '.join(written)}")
+    return Answer(result | {name: data for name, data, _ in shown}, text)
 
 
 def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
@@ -247,11 +241,11 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     return written
 
 
-def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
+def _summary(args: argparse.Namespace, timeline: ascend.Timeline) -> Iterator[str | Table]:
     s = timeline.schedule
     point = s.roofline()
     placed = f"{s.placement()}, {s.used_cores} cores ({s.cores_text()}), "
-    say(
+    yield fitted(
         f"{evidence(args, timeline.chip)}\n"
         f"m, k, n = {s.m}, {s.k}, {s.n}, {s.kernel} kernel, {placed}block {s.blocking}, N_fused {s.n_fused}, "
         f"{s.mode}, {s.buffering} buffers, {s.terms} term(s) of {s.operand}\n"
@@ -260,13 +254,14 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
         f"{len(s.k_slices)} slice(s) of k\n"
         f"roofline: {point.flops / 1e12:.1f} TFLOP/s, {point.bound} bound at "
         f"{point.operational_intensity:.3g} FLOP/B (knee {point.knee:.1f})\n"
-        f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}\n"
+        f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}"
     )
+    yield ""
     rows = [row for row in timeline.to_rows() if row["busy"]]
-    Table("Pipes", tuple(rows[0]), [tuple(row.values()) for row in rows]).print()
-    print()
+    yield Table("Pipes", tuple(rows[0]), [tuple(row.values()) for row in rows])
+    yield ""
     stalls = [(s.pipe, s.reason, round(s.cycles), s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
-    Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls).print()
+    yield Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls)
 
 
 def _shown(args: argparse.Namespace, schedule: Kernel) -> Iterator[tuple[str, object, Table]]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import ascend
 from mpgemm.cli.common.words import ASSUMED_SIZE
+from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.report import Table, fitted, json_text
 
 if TYPE_CHECKING:
     from ascend.grid import Swizzle
@@ -215,20 +217,16 @@ def parse_swizzle(text: str) -> Swizzle:
     return Swizzle(offset, direction)
 
 
-def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
+def parameters(chip: ascend.Chip) -> Answer:
     """The chip's numbers with units and provenance."""
-    from mpgemm.reporting.report import Table, json_text, say
-
     headings = ("parameter", "value", "unit", "kind", "source")
-    if as_json:
-        facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
-        print(json_text({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}), end="")
-        return
+    facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
-    Table(f"{chip.name} ({chip.soc_version})", headings, rows).print()
+    text: list[str | Table] = [Table(f"{chip.name} ({chip.soc_version})", headings, rows)]
     if chip.calibrated:
         values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
-        say(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")
+        text.append(fitted(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}"))
+    return Answer({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}, text)
 
 
 def folder_of(args: argparse.Namespace) -> Path:
@@ -242,7 +240,6 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
     """The rows as JSON and CSV next to each other."""
-    from mpgemm.reporting.report import Table, json_text
     from tensorcore_models.files import write_text
 
     paths = [folder / f"{name}.json", folder / f"{name}.csv"]

@@ -1,10 +1,10 @@
 """`mpgemm evaluate --attention Q K V`: attention on exact cores, its error split over the stages."""
 
 import argparse
-import sys
 
 import tensorcore_models as tcm
-from mpgemm.reporting import report
+from mpgemm.reporting.answers import Answer
+from mpgemm.reporting.report import fitted, json_text
 from tensorcore_models.files import write_text
 
 NOTE = (
@@ -13,7 +13,7 @@ NOTE = (
 )
 
 
-def check(args: argparse.Namespace) -> None:
+def check_attention(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other. Raises ValueError with the options at fault."""
     others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
@@ -21,8 +21,8 @@ def check(args: argparse.Namespace) -> None:
         raise ValueError(f"--attention brings its own matrices: leave {', '.join(given)} out")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def evaluate_attention(args: argparse.Namespace) -> Answer:
+    """Carry out `mpgemm evaluate --attention`."""
     from mpgemm.experiments.attention import attention_errors, table
     from mpgemm.frameworks.multiplier import Multiplier
     from mpgemm.inputs.files import read_matrix
@@ -39,13 +39,6 @@ def run(args: argparse.Namespace) -> int:
     shown = table(found, shape)
     data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": NOTE}
     if args.out:
-        write_text(args.out / "attention.json", report.json_text(data))
+        write_text(args.out / "attention.json", json_text(data))
         write_text(args.out / "attention.csv", shown.to_csv())
-    if args.json:
-        sys.stdout.write(report.json_text(data))
-    elif args.csv:
-        sys.stdout.write(shown.to_csv())
-    else:
-        shown.print()
-        report.say(NOTE)
-    return 0
+    return Answer(data, [shown, fitted(NOTE)], [shown])

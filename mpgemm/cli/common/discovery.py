@@ -1,7 +1,8 @@
 """The commands there are: the modules of `mpgemm.cli`.
 
 Such a module states the `QUESTION` that its command answers, its `SUMMARY` (one line of help), its `EXAMPLES` (arguments, and
-what they show or ""), `add_arguments(parser)` and `run(args) -> int`. Nothing lists the modules: a file put there is a command.
+what they show or ""), `add_arguments(parser)` and `run(args) -> Answer`. Nothing lists the modules: a file
+put there is a command.
 """
 
 import argparse

@@ -1,12 +1,14 @@
-"""Prints an experiment's outcome and writes its files."""
+"""Says what an experiment found and writes its files."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mpgemm.reporting import report
+from mpgemm.reporting.answers import csv_text
+from mpgemm.reporting.report import Table, fitted, json_text
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
@@ -16,23 +18,21 @@ if TYPE_CHECKING:
 MOST_ROWS = 60
 
 
-def print_outcome(outcome: Outcome) -> None:
-    """Tables and remarks on standard output; of a long table the first rows."""
+def outcome_text(outcome: Outcome) -> Iterator[str | Table]:
+    """Tables and remarks; of a long table the first rows."""
     for table in outcome.tables:
-        print()
-        replace(table, rows=table.rows[:MOST_ROWS], whole=True).print()
+        yield ""
+        yield replace(table, rows=table.rows[:MOST_ROWS], whole=True)
         if len(table.rows) > MOST_ROWS:
-            report.say(f"{len(table.rows) - MOST_ROWS} more rows: --csv prints them, --out FOLDER writes them")
+            yield fitted(f"{len(table.rows) - MOST_ROWS} more rows: --csv prints them, --out FOLDER writes them")
     if outcome.remarks:
-        print()
-        report.say("\n".join(outcome.remarks))
+        yield ""
+        yield fitted("\n".join(outcome.remarks))
 
 
-def csv_of(outcome: Outcome) -> str:
-    """The tables as CSV, each under its title where there are several."""
-    if len(outcome.tables) == 1:
-        return outcome.tables[0].to_csv()
-    return "\n".join(f"# {table.title}\n{table.to_csv()}" for table in outcome.tables)
+def written_to(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Say which files lie in the folder of --out, if any."""
+    return [f"\nwritten to {args.out}: {', '.join(names)}"] if names else []
 
 
 def write_outcome(args: argparse.Namespace, outcome: Outcome) -> list[str]:
@@ -40,8 +40,8 @@ def write_outcome(args: argparse.Namespace, outcome: Outcome) -> list[str]:
     from mpgemm.reporting import plots
     from tensorcore_models import figures
 
-    write_text(args.out / f"{outcome.name}.json", report.json_text(dict(outcome.data)))
-    write_text(args.out / f"{outcome.name}.csv", csv_of(outcome))
+    write_text(args.out / f"{outcome.name}.json", json_text(dict(outcome.data)))
+    write_text(args.out / f"{outcome.name}.csv", csv_text(outcome.tables))
     written = [f"{outcome.name}.json", f"{outcome.name}.csv"]
     picture = args.out / f"{outcome.name}.png"
     if outcome.draw and not args.no_figures:

@@ -15,3 +15,8 @@ def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
         for line in text.split("\n")
     )
     return "\n".join(lines)
+
+
+def item(text: str) -> str:
+    """Text below a headline: two columns in, what is wrapped two more."""
+    return wrapped(text, "  ", "    ")

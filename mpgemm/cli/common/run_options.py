@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.words import FIGURE_FORMATS, FIGURE_STYLES, METRICS
 from mpgemm.reporting.report import Progress
+from tensorcore_models.results import Interrupted
 
 if TYPE_CHECKING:
     from mpgemm.experiments.journal import Journal
     from mpgemm.experiments.outcome import Context
+    from mpgemm.reporting.answers import Answer
 
 
 def add_run_arguments(parser: Parser) -> None:
@@ -100,8 +102,8 @@ def check_run(args: argparse.Namespace) -> None:
         require_matplotlib()
 
 
-def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], int]) -> int:
-    """`work` with the journal of --out and the workers; after Ctrl-C, how many results are kept, and exit status 130."""
+def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], Answer]) -> Answer:
+    """`work` with the journal of --out and the workers; after Ctrl-C an Interrupted that tells how many results are kept."""
     from mpgemm.experiments.executors import open_executor
     from mpgemm.experiments.outcome import Context
 
@@ -110,9 +112,9 @@ def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, 
         with open_executor(args.workers, args.cluster) as executor:
             return work(args, Context(journal=journal, progress=Progress(sys.stderr, args.quiet), executor=executor))
     except KeyboardInterrupt:
-        kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
-        print(f"\nmpgemm {args.command}: interrupted{kept}", file=sys.stderr)
-        return 130
+        if not journal.path:
+            raise
+        raise Interrupted(f"{len(journal)} results are kept in {journal.path}, run again to resume") from None
 
 
 def _open_journal(args: argparse.Namespace) -> Journal:
