@@ -165,6 +165,9 @@ EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "tanh.approx.f32": (np.tanh, 2.0**-13, 16.0, False),
     "expf": (np.exp, 2.0**-30, 128.0, True),
     "__expf": (np.exp, 2.0**-30, 128.0, True),
+    "sinf": (np.sin, 2.0**-30, 2.0**128, False),
+    "cosf": (np.cos, 2.0**-30, 2.0**128, False),
+    "tanf": (np.tan, 2.0**-30, 2.0**128, False),
     "logf": (np.log, 2.0**-8, 2.0**8, False),
     "__logf": (np.log, 2.0**-8, 2.0**8, False),
     "erff": (exact_erf, 2.0**-30, 8.0, False),
@@ -173,6 +176,8 @@ EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "torch.silu": (lambda x: x * _sigmoid(x), 2.0**-30, 128.0, True),
     "torch.gelu": (exact_gelu, 2.0**-30, 16.0, True),
 }  # fmt: skip
+#: Instructions whose error is drawn as it is, not in units of a result that passes 0.
+ABSOLUTE = ("sin.", "cos.", "lg2.")
 #: Functions that rise or fall over all of their domain: +1, -1.
 MONOTONE = {
     "ex2.approx.ftz.f32": 1, "ex2.approx.f32": 1, "lg2.approx.ftz.f32": 1, "rcp.approx.ftz.f32": -1, "rsqrt.approx.ftz.f32": -1,
@@ -234,7 +239,7 @@ class Errors:
             if values[at] > self.extremes[key]:
                 self.extremes[key], self.where[key] = float(values[at]), float(x[at])
         self.of_sign[sign] = max(self.of_sign[sign], float(np.abs(ulps).max()))
-        drawn = error * 2.0**24 if self.name.startswith(("sin", "cos", "lg2")) else ulps
+        drawn = error * 2.0**24 if self.name.startswith(ABSOLUTE) else ulps
         for start in range(0, x.size, self.part):
             part = drawn[start : start + self.part]
             self.curve.append((float(x[start]), float(part.min()), float(part.max())))
@@ -270,7 +275,6 @@ def measure(names: list[str], path: Path) -> None:
                 errors.add(codes, sign, function, exact)
         found[name] = errors.to_dict()
         e = errors.extremes
-        e, found[name] = errors.extremes, errors.to_dict()
         signs = f"positive {errors.of_sign[1]:.3f}, negative {errors.of_sign[-1]:.3f}"
         sizes = f"absolute 2^{math.log2(e['absolute']):.2f}, relative 2^{math.log2(e['relative']):.2f}"
         print(

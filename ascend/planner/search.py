@@ -187,7 +187,7 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
     try:
         schedule = build_schedule(
             r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle,
-            balanced=False if c.whole[index] else r.balanced, **r.options(),
+            balanced=False if c.whole[index] else r.balanced, **r.shared_options(),
         )  # fmt: skip
     except ValueError:
         return None

@@ -39,7 +39,7 @@ from mpgemm.reporting.report import Progress, Table, fitted
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
-    from ascend.planner.plan import Plan
+    from ascend.planner.result import Plan
     from ascend.reports.waterfall import Sensitivity
 
 QUESTION = "plan a block"

@@ -12,6 +12,7 @@ import ascend
 from mpgemm.cli.common import profiles
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
+    add_kernel_options,
     add_shared_arguments,
     chip_of,
     evidence,
@@ -66,8 +67,6 @@ def add_arguments(parser: Parser) -> None:
 
 def _add_schedule(group: argparse._ArgumentGroup) -> None:
     """Which schedule is run, and how."""
-    from ascend.schedule_options import RESIDENTS, TEMPLATES
-
     add = group.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
     add(
@@ -79,20 +78,7 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
         "--tiling", metavar="FILE.json",
         help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...): size, block, grid and order",
     )  # fmt: skip
-    add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
-    add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
-    add(
-        "--swizzle",
-        metavar="OFFSET,DIRECTION",
-        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1); aswt: CATLASS's, which cuts the last tiles",
-    )
-    add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
-    add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
-    add("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
-    add(
-        "--template", default="", choices=TEMPLATES[1:],
-        help="of AscendC's Matmul: norm keeps one block of A and B in L1, mdl several; with their scalar work",
-    )  # fmt: skip
+    add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
     add("--no-split", action="store_true", help="leave out the pass that splits A and B")
     add("--latency", default="pipelined", choices=("pipelined", "serial"))
     add("--all-cores", action="store_true", help="every core event by event")
@@ -108,7 +94,12 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="predicted beside measured for each product and pipe of an op_summary file",
+        help="predicted beside measured for each product and pipe: op_summary, kernel_details, or PipeUtilization of M K N",
+    )
+    add(
+        "--overlay",
+        metavar="FILE",
+        help="--measured: picture of it, two bars for each pipe of each product, and its data",
     )
     add("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
     add(
@@ -142,7 +133,7 @@ def _state_what_goes_together(parser: Parser) -> None:
         ("--published",), "one run",
     )  # fmt: skip
     parser.goes_without(
-        (*run, *shown, *files, "--tiling", "size", "--terms", "--mode", "--operand", "--presplit"),
+        (*run, *shown, "--trace", "--trace-operations", *pictures, "--tiling", "--terms", "--mode", "--presplit"),
         ("--calibrate", "--measured"),
         "one run: the profile says sizes and operands",
     )  # fmt: skip
@@ -151,7 +142,8 @@ def _state_what_goes_together(parser: Parser) -> None:
     )
     parser.goes_without(("--measured",), ("--calibrate",))
     parser.goes_with(("--trace-operations",), ("--trace",))
-    parser.goes_with(("--style",), pictures)
+    parser.goes_with(("--style",), (*pictures, "--overlay"))
+    parser.goes_with(("--overlay",), ("--measured",))
     parser.goes_with(("--write-chip",), ("--calibrate",))
 
 
@@ -317,8 +309,10 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
 
 
 def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
-    """The kernel's options for a row of a profile, which says the operands and what scales their sums."""
+    """The kernel's options for a row of a profile, which says the operands, what scales their sums, and mostly the layout."""
     found = kernel_of(args) | {"terms": 1, "operand": row.operand}
+    if row.layout and "layout" not in args.given:
+        found["layout"] = row.layout
     return found | {"dequantize": row.dequantize or (args.dequantize if row.operand == "int8" else "")}
 
 

@@ -13,6 +13,7 @@ from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.populations import evenly, part_of
+from mpgemm.exact.blocks import ExactBlocks, sums_are_exact
 from mpgemm.exact.product import ExactResult
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
@@ -92,15 +93,29 @@ class KernelCase:
     @cached_property
     def stored(self) -> tuple[np.ndarray, np.ndarray]:
         """A and B in float64 as the kernel's memory holds them, without scales."""
-        if self.engine.scale_format is None:
-            return self.used.x, self.used.y  # the same numbers
-        x, y = (each.astype(np.float64) for each in self.operands)
-        return x, y
+        return self.used.stored
 
     @cached_property
     def exact(self) -> ExactResult:
         """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
+        if (factors := self._factors_of_exact_blocks()) is not None:
+            return ExactBlocks(self.used.x, self.used.y, factors, self.scaling.block, self.c)
         return ExactResult(self.a, self.b, self.c, shared=True)
+
+    def _factors_of_exact_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The factors of blocks whose sums FP64 holds exactly, shapes (m, blocks) and (blocks, n); None where it does not."""
+        scaling, formats = self.scaling, self.engine.formats[:2]
+        if scaling is None or scaling.applied != "block" or (scaling.whole_a, scaling.whole_b) != (1, 1):
+            return None
+        block, k = scaling.block or 1, scaling.sizes[1]
+        if not all(isinstance(fmt, Format) for fmt in formats) or not sums_are_exact(formats, block):
+            return None
+        pairs = [scaling.at(start) for start in range(0, k, block)]
+        if not pairs or not all(
+            np.isfinite(x).all() for x in (self.used.x, self.used.y, *(f for pair in pairs for f in pair))
+        ):
+            return None
+        return np.concatenate([a for a, _ in pairs], 1), np.concatenate([b for _, b in pairs])
 
     @cached_property
     def values(self) -> np.ndarray:

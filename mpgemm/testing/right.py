@@ -70,9 +70,7 @@ def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
     """Which elements, in the kernel's output format, a right kernel can have returned."""
     values = out.astype(np.float64)
     exact = allowed.result
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(allowed.error_of(out))
-        right = np.isfinite(values) & (error <= allowed.finite_bound)
+    right = np.isfinite(values) & _within(values, out, allowed)
     special = ~np.isfinite(allowed.bound)
     if not special.any():
         return right
@@ -90,6 +88,18 @@ def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
         fits |= beyond & (values[part] == np.copysign(fmt.max_finite, exact[part]))
     right[part] = np.where(special[part], fits, right[part])
     return right
+
+
+def _within(values: np.ndarray, out: np.ndarray, allowed: KernelCase) -> np.ndarray:
+    """Which errors are at most their bound: by FP64 differences where these, each with the most that it is off, settle all."""
+    bound = allowed.finite_bound
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(values - allowed.result)
+        slack = 2.0**-51 * (near + np.abs(allowed.result)) + 2.0**-1022
+        within, beyond = near + slack <= bound, near - slack > bound
+        if (within | beyond).all():
+            return within
+        return np.abs(allowed.error_of(out)) <= bound
 
 
 def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import ascend
 from mpgemm.reporting.report import Table, fitted
 
 if TYPE_CHECKING:
-    from ascend.planner.plan import Plan
+    from ascend.planner.result import Plan
 
 Size = tuple[int, int, int]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.populations import evenly
-from mpgemm.bounds.running import sizes_of
+from mpgemm.bounds.sizes import sizes_of
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.diagnosis.places import Place, place_of
 from tensorcore_models.formats import Format, get_format
