@@ -153,11 +153,9 @@ def run(args: argparse.Namespace) -> Output:
     if args.list_parameters:
         return parameters(chip)
     if args.calibrate:
-        profiles.calibrate(args, chip, _profile_schedules(args, chip))
-        return Output()
+        return profiles.calibrate(args, chip, _profile_schedules(args, chip))
     if args.measured:
-        profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
-        return Output()
+        return profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
     if args.published:
         return published_numbers()
     return _simulate(args, chip)
