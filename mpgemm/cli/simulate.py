@@ -254,7 +254,6 @@ def _summary(args: argparse.Namespace, timeline: ascend.Timeline) -> Iterator[st
         f"{point.operational_intensity:.3g} FLOP/B (knee {point.knee:.1f})\n"
         f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}"
     )
-    yield ""
     rows = [row for row in timeline.to_rows() if row["busy"]]
     yield Table("Pipes", tuple(rows[0]), [tuple(row.values()) for row in rows])
     yield ""

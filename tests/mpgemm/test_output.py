@@ -48,8 +48,9 @@ def test_no_command_writes_json_or_tables_by_itself():
     found = []
     for path in Path(mpgemm.cli.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("sys.stdout.write", "say", "report.say"):
-                found.append(f"{path.name}:{node.lineno}")
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "print" and "json_text" in ast.unparse(node):
+            if not isinstance(node, ast.Call):
+                continue
+            function, call = ast.unparse(node.func), ast.unparse(node)
+            if function in ("sys.stdout.write", "say", "report.say") or (function == "print" and "json_text" in call):
                 found.append(f"{path.name}:{node.lineno}")
     assert {name.partition(":")[0] for name in found} == {"campaign.py"} and len(found) == 1

@@ -35,7 +35,7 @@ def published_numbers() -> Output:
         fitted("910A and 910B: predictions beside published numbers; the fitted ones prove nothing"),
         Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines, whole=True),
         fitted(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}."),
-        "", *_times(compared),
+        *_times(compared),
     ]  # fmt: skip
     return Output({"statements": [row._asdict() for row in rows], "times": data, "spread": spreads}, text)
 
