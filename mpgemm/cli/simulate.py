@@ -77,7 +77,7 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
     )
     add(
         "--tiling", metavar="FILE.json",
-        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...): size, block, grid and order",
+        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...), or a line of MatMulV3's runtime_kb",
     )  # fmt: skip
     add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
     add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
@@ -205,8 +205,13 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
 
 def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
     """The schedule that the fields of --tiling mean, and what they say that it does not follow."""
+    from ascend.reports.matmul_v3 import entered_knowledge, read_knowledge
     from ascend.tiling.entered import entered, read_tiling
 
+    if (record := read_knowledge(args.tiling)) is not None:
+        if given := [f"--{name}" for name in ("layout", "operand", "template") if name in args.given]:
+            raise ValueError(f"{args.tiling} is a tiling of MatMulV3, which says {', '.join(given)}: leave it out")
+        return entered_knowledge(record, chip, args.tiling)
     options = {name: getattr(args, name) for name in ("layout", "warm", "dequantize", "unit_flag")}
     return entered(read_tiling(args.tiling), chip, args.template, operand=args.operand or "fp16", **options)
 

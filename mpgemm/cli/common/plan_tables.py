@@ -56,12 +56,25 @@ def print_tiling(plan: Plan, target: str | None) -> None:
                 )
             elif name in DIALECTS:
                 say(_emission(name, plan))
+        if plan.schedule.placed_on.fixpipe and target in (None, "catlass"):
+            _print_matmul_v3(plan)
         print()
     for note in notes(plan.schedule):
         say(f"note: {note}")
     print()
     buffers = [tuple(row) for row in tile_shapes(plan.schedule)]
     Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), buffers).print()
+
+
+def _print_matmul_v3(plan: Plan) -> None:
+    """The key and the fields with which CANN's operator runs the plan's tiles, or why it cannot."""
+    from ascend.reports.matmul_v3 import matmul_v3_snippet
+
+    print("\nMatMulV3 (CANN's operator):\n")
+    try:
+        print(matmul_v3_snippet(plan.schedule))
+    except ValueError as error:
+        say(str(error))
 
 
 def _emission(dialect: str, plan: Plan) -> str:
