@@ -1,10 +1,11 @@
 """MatMulV3's tiling of a plan, and plans from its tilings: the fields that the operator reads, and its tiling key.
 
 The key holds one number for each template parameter, the first in the lowest bits; a parameter of whole numbers counts by its
-place among the values that it may have (AscendC, tiling template programming, GET_TPL_TILING_KEY). Sources: hicann/ops-nn e5c3fa93, matmul/mat_mul_v3: op_kernel/mat_mul_v3_tiling_key.h and mat_mul_v3_tiling_data.h (Atlas A2 and A3),
-op_kernel/arch35/mat_mul_tiling_key.h and mat_mul_tiling_data.h (Ascend 950), op_host/op_tiling/matmul_v3_base_tiling.cpp (digits of
-tilingEnable, which operands vector cores lay out), matmul_v3_tuning.h (the fields of a *_runtime_kb.json). Vendor's unit tests of
-keys and fields: tests/ut/op_host/test_matmul_v3_tiling.cpp.
+place among the values that it may have (AscendC, tiling template programming, GET_TPL_TILING_KEY). Sources: hicann/ops-nn
+e5c3fa93, matmul/mat_mul_v3: op_kernel/mat_mul_v3_tiling_key.h and mat_mul_v3_tiling_data.h (Atlas A2 and A3), op_kernel/arch35/
+mat_mul_tiling_key.h and mat_mul_tiling_data.h (Ascend 950), op_host/op_tiling/matmul_v3_base_tiling.cpp (digits of tilingEnable,
+which operands vector cores lay out), matmul_v3_tuning.h (the fields of a *_runtime_kb.json). Vendor's unit tests of keys and
+fields: tests/ut/op_host/test_matmul_v3_tiling.cpp.
 """
 
 import json
@@ -66,8 +67,8 @@ NZ_FORMAT = 29
 MULTIPLIED = ("fp16", "bf16", "fp32", "hf32")
 #: Fields of a knowledge line that decide a schedule.
 NEEDED = (
-    "usedCoreNum", "singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "depthA1", "depthB1", "stepM", "stepN", "l2MTileCnt",
-    "l2NTileCnt", "l2MTileBlock", "l2NTileBlock", "tilingEnable",
+    "usedCoreNum", "singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "depthA1", "depthB1", "stepM", "stepN",
+    "l2MTileCnt", "l2NTileCnt", "l2MTileBlock", "l2NTileBlock", "tilingEnable",
 )  # fmt: skip
 
 
@@ -153,8 +154,8 @@ def check_matmul_v3(s: Kernel) -> None:
 def matmul_v3_tiling(s: Kernel) -> MatMulV3Tiling:
     """The key and the fields of a plan that deals tiles one by one; ValueError for others.
 
-    Bands of the plan's order become the operator's cut for L2 (inferred: the operator staggers the tiles inside of a band, so that
-    the same tiles are multiplied at about the same time, by other cores).
+    Bands of the plan's order become the operator's cut for L2 (inferred: the operator staggers the tiles inside of a band, so
+    that the same tiles are multiplied at about the same time, by other cores).
     """
     check_matmul_v3(s)
     return _a5_tiling(s) if s.placed_on.name == "950" else _a2_tiling(s)
@@ -284,8 +285,8 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
     single, block = ((fields[f"{of}M"], fields[f"{of}N"]) for of in ("singleCore", "base"))
     if single != block:
         raise ValueError(
-            f"{path}: the base template's singleCoreM x singleCoreN is its block, got {single[0]} x {single[1]} and baseM x baseN "
-            f"= {block[0]} x {block[1]}"
+            f"{path}: the base template's singleCoreM x singleCoreN is its block, got {single[0]} x {single[1]} and baseM x "
+            f"baseN = {block[0]} x {block[1]}"
         )
     return _base_schedule(info, fields, chip, template)
 
@@ -304,8 +305,8 @@ def _base_schedule(info: Mapping[str, Any], f: Mapping[str, int], chip: Chip, te
     in_nz = NZ_FORMAT in (info["a_format"], info["b_format"])
     layout = "nz" if in_nz else "nt" if info["trans_b_flag"] else "nd"
     schedule = build_schedule(
-        info["m"], info["k"], info["n"], chip, Blocking(f["baseM"], f["baseK"], f["baseN"]), kernel="grid", terms=1, grid=Grid(),
-        cores=f["usedCoreNum"], resident="none", balanced=False, swizzle=swizzle, depth=depth, template="mdl",
+        info["m"], info["k"], info["n"], chip, Blocking(f["baseM"], f["baseK"], f["baseN"]), kernel="grid", terms=1,
+        grid=Grid(), cores=f["usedCoreNum"], resident="none", balanced=False, swizzle=swizzle, depth=depth, template="mdl",
         operand=DATA_TYPES[info["a_dtype"]], layout=layout,
     )  # fmt: skip
     return Entered(schedule, notes)

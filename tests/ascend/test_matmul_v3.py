@@ -68,7 +68,7 @@ def test_numbers_that_are_no_keys_are_refused():
             encode_key(A2_KEY, chosen)
 
 
-#: (trans a, trans b), m, k, n of the vendor's unit tests of FP16 on Atlas A2, and whether A and B are laid out (nd2nzA, nd2nzB).
+#: (trans a, trans b), m, k, n of the vendor's unit tests of FP16 on Atlas A2, and whether A and B are laid out.
 VENDOR_LAYOUTS = (
     ((0, 0), 249, 512, 311, 0, 1), ((0, 1), 8192, 8192, 8192, 0, 0), ((0, 0), 320, 513, 311, 1, 1),
     ((1, 0), 1024, 256, 768, 0, 0), ((0, 0), 640, 513, 320, 1, 1), ((1, 1), 10832, 4224, 1408, 1, 0),
@@ -80,7 +80,7 @@ VENDOR_LAYOUTS = (
 
 @pytest.mark.parametrize("case", VENDOR_LAYOUTS, ids=lambda case: "x".join(map(str, case[1:4])))
 def test_operands_that_vector_cores_lay_out(case):
-    """As the vendor's tests of the base template have it; the last, which cuts k, lays out nothing although K = 15000 is ragged."""
+    """As the vendor's tests of the base template have it; the last cuts k and lays out nothing although K = 15000 is ragged."""
     (turned_a, turned_b), m, k, n, a, b = case
     inner_a, outer_a = (m, k) if turned_a else (k, m)
     inner_b, outer_b = (k, n) if turned_b else (n, k)
