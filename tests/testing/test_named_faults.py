@@ -101,8 +101,8 @@ def test_long_k_is_looked_at_with_fewer_elements():
     assert found.place == "rows 0 to 15, all columns"
     assert found.suspects == ("a stale block: at k 2048:2112 A still holds k 1984:2048",)
     failure = failure_of(out.astype(np.float64), found.case, found.outside)
-    few, more = failure.few(), failure.few(2)
-    assert failure.rows.size > more.rows.size == 2 * few.rows.size == 2 * LEAST  # all elements of these rows are wrong
+    few, more = failure.few(), failure.few(CONFIRMED)
+    assert failure.rows.size > more.rows.size == CONFIRMED * few.rows.size  # all elements of these rows are wrong
     assert set(zip(few.rows, few.columns, strict=True)) <= set(zip(failure.rows, failure.columns, strict=True))
 
 
