@@ -7,7 +7,7 @@ import pytest
 import ascend
 from ascend.planner.choice import Choice
 from ascend.request import Request
-from ascend.schedule_options import SharedOptions, ScheduleOptions, options_of
+from ascend.schedule_options import ScheduleOptions, SharedOptions, options_of
 from mpgemm.cli.common.discovery import command_parser
 
 BLOCK = ascend.Blocking(64, 64, 64)
