@@ -6,7 +6,7 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.testing import check_gemm
-from mpgemm.testing.diagnosis.failure import LEAST, failure_of
+from mpgemm.testing.diagnosis.failure import CONFIRMED, failure_of
 
 E4M3, BF16 = ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16
 UNIT, FP8 = (tcm.default_instruction("h100", fmt, path="wgmma") for fmt in ("bf16", "e4m3fn"))
