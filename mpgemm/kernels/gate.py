@@ -7,7 +7,6 @@ configuration, and compares; it exits 1 where a bit differs.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ import tensorcore_models as tcm
 from mpgemm.kernels.compiling import kernel_function
 from mpgemm.kernels.configurations import Configuration, configurations
 from mpgemm.kernels.forms import KERNELS, KernelForm, kernel_form, kernel_method
-from mpgemm.kernels.launches import gemm_launch, repair_launch
+from mpgemm.kernels.launches import ProductEnd, gemm_launch, repair_launch
 from mpgemm.kernels.residues import RESIDUES, TILE, residue_products_launch, residues_launch
 from mpgemm.kernels.targets import MISSING
 from mpgemm.recovery.integer_words import common_exponents, residue_bits
@@ -233,10 +232,10 @@ class GateCase(GateRun):
             theta = scaling_target(get_float_format(self.form.format), get_float_format("fp32"), a.shape[1])
             rows, columns = equilibrating_exponents(a, 1, theta), equilibrating_exponents(b, 0, theta)
             exponents = View(rows, "s32", (0, 1, 0)), View(columns, "s32", (0, 0, 1))
-        ends: dict[str, Any] = {"alpha": self.alpha, "beta": self.beta}
-        found = [gemm_launch(self.form, self.configuration, sizes, left, right, out, added, exponents, **ends)]
+        end = ProductEnd(added, self.alpha, self.beta)
+        found = [gemm_launch(self.form, self.configuration, sizes, left, right, out, end, exponents)]
         if self.row.repair == "fp32":
-            found.append(repair_launch(sizes, left, right, out, added, **ends))
+            found.append(repair_launch(sizes, left, right, out, end))
         return found, out.data
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:

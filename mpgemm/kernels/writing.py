@@ -184,7 +184,7 @@ def _word_recipe(row: RecoveryMethod) -> dict:
     return {
         "words": list(form.words), "format": form.format, "rounding": form.rounding, "scale_exponent": form.scale,
         "products": [list(p) for p in form.products], "accumulation": row.accumulation, "order": row.order,
-        "restart_every": row.restart_every, "equilibrate": row.equilibrate, "repair": row.repair,
+        "restart_every": row.restart_every, "equilibrate": row.equilibrate, "repair": row.repair, "parts": row.parts,
     }  # fmt: skip
 
 
