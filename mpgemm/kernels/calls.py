@@ -10,7 +10,7 @@ from mpgemm.kernels import devices
 from mpgemm.kernels.compiling import compile_launch
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.devices import TENSOR_TYPES
-from mpgemm.kernels.epilogues import Epilogue
+from mpgemm.kernels.epilogues import FusedEpilogue
 from mpgemm.kernels.plans import PlannedProduct, ProductPlan, TensorPlan
 from mpgemm.kernels.products import OPERANDS, TYPES, TensorProduct, plan_of, strides_of
 from mpgemm.kernels.recipes import DEFAULT, recipe
@@ -310,7 +310,7 @@ def plan(
     row = recipe(method, scale, repair, parts_of(n, k))
     if out_dtype not in RESULT_TYPES:
         raise ValueError(f"out_dtype is {out_dtype}, expected float32, bfloat16 or float16")
-    epilogue = Epilogue(bias, activation, TYPES[out_dtype])
+    epilogue = FusedEpilogue(bias, activation, TYPES[out_dtype])
     if row.name.startswith("bf16xfp32") and a_dtype != torch.bfloat16:
         raise ValueError(f"method {method} multiplies a BF16 a, a_dtype is {a_dtype}")
     target = _planned_for(device)

@@ -23,7 +23,7 @@ RESULTS = ("fp32", "fp16", "bf16")
 
 
 @dataclass(frozen=True)
-class Epilogue:
+class FusedEpilogue:
     """What becomes of alpha A B + beta C before it is stored: RN(activation(RN(value + bias))).
 
     Attributes
@@ -53,16 +53,16 @@ class Epilogue:
             raise ValueError(f"the result is {self.result!r}, expected one of {', '.join(RESULTS)}")
 
     def __bool__(self) -> bool:
-        return self != Epilogue()
+        return self != FusedEpilogue()
 
     def __str__(self) -> str:
         return f"{self.bias or ''},{self.activation or ''},{self.result}"
 
     @staticmethod
-    def read(text: str) -> "Epilogue":
+    def read(text: str) -> "FusedEpilogue":
         """Return the epilogue of which this is the text."""
         bias, activation, result = text.split(",")
-        return Epilogue(bias or None, activation or None, result)
+        return FusedEpilogue(bias or None, activation or None, result)
 
     def constants(self) -> dict[str, Any]:
         """Return the constants by which a kernel computes it."""
@@ -116,4 +116,4 @@ def _sequence(name: str):
 
 
 #: The product as it is.
-PLAIN = Epilogue()
+PLAIN = FusedEpilogue()

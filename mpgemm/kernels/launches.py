@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mpgemm.kernels.configurations import Configuration
-from mpgemm.kernels.epilogues import PLAIN, Epilogue
+from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import KernelForm
 from tensorcore_models.gpu.launches import TritonLaunch, View
 
@@ -29,7 +29,7 @@ class ProductEnd:
     c : View, optional
         Added, or where sums start where the form says so and alpha = beta = 1.
     alpha, beta : float
-    epilogue : Epilogue
+    epilogue : FusedEpilogue
     bias : View, optional
         Numbers of rows or columns, as the epilogue says.
     flags : View of s32, optional
@@ -39,7 +39,7 @@ class ProductEnd:
     c: View | None = None
     alpha: float = 1.0
     beta: float = 1.0
-    epilogue: Epilogue = PLAIN
+    epilogue: FusedEpilogue = PLAIN
     bias: View | None = None
     flags: View | None = None
 

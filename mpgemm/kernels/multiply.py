@@ -7,7 +7,7 @@ import torch
 from mpgemm.kernels import devices
 from mpgemm.kernels.calls import RESULT_TYPES, KnownCall, call_key
 from mpgemm.kernels.configurations import TUNED, Configuration, choose
-from mpgemm.kernels.epilogues import PLAIN, Epilogue
+from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.products import OPERANDS, TYPES, SplitTensor, TensorProduct, split_matrices
 from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
@@ -30,7 +30,7 @@ def recovered_product(
     one.
     """
     out = _shape(a, b, epilogue)
-    configuration, end = Configuration(*tile) if tile else None, Epilogue.read(epilogue)
+    configuration, end = Configuration(*tile) if tile else None, FusedEpilogue.read(epilogue)
     words = (a_words, a_exponents, b_words, b_exponents)
     row = recipe(method, scale, repair, parts)
     TensorProduct(row, a, b, c, ends[0], ends[1], unit, configuration, words, end, bias).into(out)
@@ -38,7 +38,7 @@ def recovered_product(
 
 
 def _shape(a: torch.Tensor, b: torch.Tensor, epilogue: str) -> torch.Tensor:
-    kind = devices.TENSOR_TYPES[Epilogue.read(epilogue).result]
+    kind = devices.TENSOR_TYPES[FusedEpilogue.read(epilogue).result]
     return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=kind)
 
 
@@ -386,7 +386,7 @@ def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lin
     if out_dtype not in RESULT_TYPES:
         raise TypeError(f"out_dtype is {out_dtype}, expected float32, bfloat16 or float16")
     if bias is None:
-        return Epilogue(None, activation, TYPES[out_dtype]), None
+        return FusedEpilogue(None, activation, TYPES[out_dtype]), None
     if not isinstance(bias, torch.Tensor) or bias.layout != torch.strided or bias.dtype not in OPERANDS:
         kind = bias.dtype if isinstance(bias, torch.Tensor) else type(bias).__name__
         raise TypeError(f"bias is {kind}, expected a dense tensor of float32, bfloat16 or float16")
@@ -394,9 +394,9 @@ def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lin
         raise ValueError(f"bias is on {bias.device}, the operands on {a.device}")
     m, n = (a.shape[-2], b.shape[-1]) if min(a.dim(), b.dim()) > 1 else (0, 0)
     if n and bias.shape in ((n,), (1, n)):
-        return Epilogue("column", activation, TYPES[out_dtype]), bias.reshape(n).contiguous()
+        return FusedEpilogue("column", activation, TYPES[out_dtype]), bias.reshape(n).contiguous()
     if m and bias.shape == (m, 1):
-        return Epilogue("row", activation, TYPES[out_dtype]), bias.reshape(m).repeat(lines // m)
+        return FusedEpilogue("row", activation, TYPES[out_dtype]), bias.reshape(m).repeat(lines // m)
     raise ValueError(
         f"bias is {tuple(bias.shape)}, expected one number for each column, shape ({n or 'n'},), or each row, shape "
         f"({m or 'm'}, 1), of matrices; c=bias is broadcast as torch does"

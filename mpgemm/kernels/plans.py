@@ -17,7 +17,7 @@ from mpgemm.kernels.configurations import (
     word_configuration,
 )  # fmt: skip
 from mpgemm.kernels.devices import PlannedLaunch
-from mpgemm.kernels.epilogues import PLAIN, Epilogue
+from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import KernelForm, kernel_form, narrowed
 from mpgemm.kernels.launches import (
     NO_END,
@@ -68,7 +68,7 @@ class PlannedProduct:
         None: the counted model chooses.
     ready : (int or None, int or None)
         Batches of the words of A and of B where they were split before; such words lie along k.
-    epilogue : Epilogue
+    epilogue : FusedEpilogue
     bias : str
         The type of its elements, where the epilogue has a bias; they lie without gaps.
     """
@@ -83,7 +83,7 @@ class PlannedProduct:
     beta: float = 1.0
     tile: Configuration | None = None
     ready: tuple[int | None, int | None] = (None, None)
-    epilogue: Epilogue = PLAIN
+    epilogue: FusedEpilogue = PLAIN
     bias: str = "fp32"
 
     @property

@@ -10,7 +10,7 @@ import torch
 from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
 from mpgemm.kernels.configurations import TUNED, Configuration, configurations, word_configurations
-from mpgemm.kernels.epilogues import PLAIN, Epilogue
+from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.gate import simulated
 from mpgemm.kernels.launches import check_depth
@@ -102,7 +102,7 @@ class TensorProduct:
         None: the counted model chooses; TUNED: time does.
     ready : tuple of (Tensor or None)
         Words and exponents of A, then of B, as :class:`SplitTensor` has them, where they were split before.
-    epilogue : Epilogue
+    epilogue : FusedEpilogue
     bias : Tensor, or None
         Numbers of rows or columns without gaps, as the epilogue says.
     """
@@ -116,7 +116,7 @@ class TensorProduct:
     unit: str = "h100"
     configuration: Configuration | None = None
     ready: tuple[torch.Tensor | None, ...] = (None,) * 4
-    epilogue: Epilogue = PLAIN
+    epilogue: FusedEpilogue = PLAIN
     bias: torch.Tensor | None = None
 
     @property

@@ -13,7 +13,7 @@ import tensorcore_models as tcm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
 from mpgemm.bounds.method_bounds import method_bound  # noqa: E402
 from mpgemm.kernels import products  # noqa: E402
-from mpgemm.kernels.epilogues import ACTIVATIONS, Epilogue  # noqa: E402
+from mpgemm.kernels.epilogues import ACTIVATIONS, FusedEpilogue  # noqa: E402
 from mpgemm.kernels.forms import KERNELS, kernel_method  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.recovery import method  # noqa: E402
@@ -190,7 +190,7 @@ def test_what_a_target_has_no_instructions_for_is_refused():
     with pytest.raises(ValueError, match="gfx942 has other instructions: take 'relu'"):
         kernels.plan(64, 64, 64, "bf16x3", device="gfx942", activation="gelu")
     with pytest.raises(ValueError, match="bias is 'both'"):
-        Epilogue("both")
+        FusedEpilogue("both")
 
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
