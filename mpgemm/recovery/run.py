@@ -1,5 +1,6 @@
 """A recovery method bound to an engine and operands: what :func:`mpgemm.recovered_gemm` runs."""
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -8,6 +9,7 @@ from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.counts import choose, result_format
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
+from mpgemm.recovery.method import parts_of
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.own_run import OwnRun
 from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
@@ -33,6 +35,8 @@ def prepare(
     if overflow not in ("inf", "saturate"):
         raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
     a, b, c = check_operands(a, b, c)
+    if row.parts == "auto":
+        row = dataclasses.replace(row, parts=parts_of(b.shape[1], b.shape[0]))
     count = None if row.count is None else choose(row, a, b)
     if count is not None and count.count is None:
         native = result_format(row, a, b)
