@@ -75,7 +75,8 @@ def _state_what_goes_together(parser: Parser) -> None:
     parser.goes_without(("--block",), ("--list-parameters", "--bits", "--rejections"))
     parser.goes_without((*KERNEL_OPTIONS, *ranking, *shown, "--for", "--kernel", "--block"), ("--pareto",))
     parser.goes_without(
-        (*ranking, "--files", *shown, "--kernel", "--block", "--shapes", "--pareto"), ("--batch", "--grouped")
+        (*ranking, "--files", "--sensitivity", "--explain", "--csv", "--kernel", "--block", "--shapes", "--pareto"),
+        ("--batch", "--grouped"),
     )
     parser.goes_without(("--tiling", "--sensitivity", "--top"), ("--shapes",))
     parser.goes_without((*ranking, *sample), ("--block",))
