@@ -12,7 +12,8 @@ import ascend
 import mpgemm
 import tensorcore_models as tcm
 from ascend.emit.ascendc_check import AscendCCheck
-from ascend.emit.check import PtoCheck, PtoFault
+from ascend.emit.check import PtoCheck
+from ascend.emit.faults import PtoFault
 from ascend.reports.overlay import Overlay, PipeTimes
 from ascend.reports.profile import ProfileRow
 from mpgemm.exact.conditioning import condition_of_product
