@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
-from mpgemm.reporting.report import Progress, Table, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, fitted
 
 if TYPE_CHECKING:
     from ascend.kernels.base import Kernel
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 LONGEST_NAME = 22
 
 
-def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel]) -> None:
-    """Fit the chip's rates to a profile; print residuals, what the rows tell and what not; write the chip."""
+def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel]) -> Output:
+    """Fit the chip's rates to a profile: residuals, what the rows tell and what not; write the chip."""
     from ascend.chips.files import chip_text
     from ascend.reports.fit import fit_profile
     from ascend.reports.pipe_utilization import is_pipe_utilization
@@ -45,29 +45,25 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
         write_text(
             args.write_chip, chip_text(fit.chip, f"{chip.name} fitted to {len(rows)} products of {args.calibrate}")
         )
-    if args.json:
-        result = {
-            "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "untold": fit.untold,
-            "standard_errors": fit.standard_errors, "alike": fit.alike, "recommended": fit.recommended,
-            "spread_nominal": fit.spread("nominal"), "spread": fit.spread(), "spread_left_out": fit.spread("left_out"),
-            "residuals": [
-                row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated, "left_out": row.left_out}
-                for row in fit.residuals
-            ],
-            "written": args.write_chip,
-        }  # fmt: skip
-        sys.stdout.write(json_text(result))
-        return
-    say(
-        f"{chip.name}: calibrated to {len(rows)} line(s) of {args.calibrate}, {len(fit.residuals)} different product(s)"
-    )
-    _say_remarks([r.row for r in fit.residuals], skipped)
-    _print_fit(fit)
+    result = {
+        "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "untold": fit.untold,
+        "standard_errors": fit.standard_errors, "alike": fit.alike, "recommended": fit.recommended,
+        "spread_nominal": fit.spread("nominal"), "spread": fit.spread(), "spread_left_out": fit.spread("left_out"),
+        "residuals": [
+            row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated, "left_out": row.left_out}
+            for row in fit.residuals
+        ],
+        "written": args.write_chip,
+    }  # fmt: skip
+    what = f"{len(rows)} line(s) of {args.calibrate}, {len(fit.residuals)} different product(s)"
+    said = [f"{chip.name}: calibrated to {what}", *_remarks([r.row for r in fit.residuals], skipped)]
+    text: list[str | Table] = [*map(fitted, said), _residuals(fit), *map(fitted, _fit_sentences(fit))]
     if args.write_chip:
-        print(f"\nwritten: {args.write_chip} (--chip {args.write_chip})")
+        text.append(f"\nwritten: {args.write_chip} (--chip {args.write_chip})")
+    return Output(result, text)
 
 
-def _print_fit(fit: ProfileFit) -> None:
+def _residuals(fit: ProfileFit) -> Table:
     def off(time: float | None, r: ProfileRow) -> str:
         return "" if time is None else f"{time / r.seconds - 1:+.0%}"
 
@@ -80,49 +76,46 @@ def _print_fit(fit: ProfileFit) -> None:
         for r in fit.residuals
     ]  # fmt: skip
     headings = (
-        "operator",
-        "m x k x n",
-        "operand",
-        "measured us",
-        "nominal",
-        "error",
-        "calibrated",
-        "error",
-        "left out",
-    )
+        "operator", "m x k x n", "operand", "measured us", "nominal", "error", "calibrated", "error", "left out",
+    )  # fmt: skip
     left_out = fit.spread("left_out")
     title = f"Residuals: rms {fit.spread('nominal'):.1%} nominal, {fit.spread():.1%} calibrated"
     title += f", {left_out:.1%} on each row by a fit to the others" if left_out == left_out else ""
-    Table(title, headings, lines).print()
+    return Table(title, headings, lines)
+
+
+def _fit_sentences(fit: ProfileFit) -> Iterator[str]:
+    """Yield what the rows tell of each parameter, and whether to use it."""
+    left_out = fit.spread("left_out")
     if fit.observed <= len(fit.parameters):
-        say(f"{len(fit.parameters)} parameter(s) and {fit.observed} measured number(s): that they agree proves nothing")
+        yield f"{len(fit.parameters)} parameter(s) and {fit.observed} measured number(s): that they agree proves nothing"
     if left_out != left_out:
-        say("too few rows to leave one out: nothing says how far other shapes are off")
+        yield "too few rows to leave one out: nothing says how far other shapes are off"
     for name, why in fit.untold.items():
-        say(f"not fitted: {name}: {why}")
+        yield f"not fitted: {name}: {why}"
     for name, value in fit.parameters.items():
         error = f" +- {fit.standard_errors[name]:.2g}" if name in fit.standard_errors else ""
-        say(f"fitted: {name} = {value:.6g}{error}")
+        yield f"fitted: {name} = {value:.6g}{error}"
     for name, others in fit.alike.items():
-        say(f"not told apart: {name} could as well be {' or '.join(others)}")
+        yield f"not told apart: {name} could as well be {' or '.join(others)}"
     if not fit.parameters:
         return
     settings = " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items())
     if fit.recommended:
-        say(f"use it: {settings}")
+        yield f"use it: {settings}"
     elif left_out == left_out:
-        say(
+        yield (
             f"do not use it for other shapes: rows that were left out are {left_out:.1%} off, {fit.spread('nominal'):.1%} "
             f"without the fit ({settings})"
         )
     else:
-        say(f"not recommended: no row could be left out to judge it ({settings})")
+        yield f"not recommended: no row could be left out to judge it ({settings})"
 
 
 def measured(
     args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel],
     batch_seconds: Callable[[ProfileRow], float],
-) -> None:  # fmt: skip
+) -> Output:  # fmt: skip
     """Each product of a profile: time and busy time of each pipe, predicted beside measured, and what would explain them."""
     from ascend.reports.overlay import overlays, whole
     from ascend.reports.profile import together
@@ -137,41 +130,27 @@ def measured(
     if not found:
         raise ValueError(f"{args.measured}: no product can be predicted: {skipped[0]}")
     written = _drawn(args, chip, found)
-    if args.json:
-        products = [
-            each.row._asdict()
-            | {
-                "predicted": each.predicted, "explanations": each.sentences(),
-                "pipes": {p.pipe: {"measured": p.measured, "predicted": p.predicted} for p in each.pipes},
-            }
-            for each in found
-        ]  # fmt: skip
-        sys.stdout.write(
-            json_text(
-                {
-                    "chip": chip.name,
-                    "skipped": skipped,
-                    "products": products,
-                    "whole": whole(found),
-                    "written": written,
-                }
-            )
-        )
-        return
-    _say_remarks([each.row for each in found], skipped)
-    _print_overlays(chip, found)
-    for each in found:
-        for sentence in each.sentences():
-            say(f"{_short(each.row.name)}: {sentence}")
-    for sentence in whole(found):
-        say(sentence)
+    products = [
+        each.row._asdict()
+        | {
+            "predicted": each.predicted, "explanations": each.sentences(),
+            "pipes": {p.pipe: {"measured": p.measured, "predicted": p.predicted} for p in each.pipes},
+        }
+        for each in found
+    ]  # fmt: skip
+    said = [f"{_short(each.row.name)}: {sentence}" for each in found for sentence in each.sentences()]
+    said += whole(found)
     if silent := sum(each.differs and not each.row.busy for each in found):
-        say(
+        said.append(
             f"{silent} product(s) differ by 5% or more and have no busy times of pipes in {args.measured} (aic_mac_ratio, "
             "aic_mte2_ratio, ...), by which a difference could be explained: profile with aic-metrics PipeUtilization"
         )
+    remarks = _remarks([each.row for each in found], skipped)
+    text: list[str | Table] = [*map(fitted, remarks), _overlay_table(chip, found), *map(fitted, said)]
     if written:
-        print(f"\nwritten: {', '.join(written)}")
+        text.append(f"\nwritten: {', '.join(written)}")
+    facts = {"chip": chip.name, "skipped": skipped, "products": products, "whole": whole(found), "written": written}
+    return Output(facts, text)
 
 
 def _read(args: argparse.Namespace) -> Profile:
@@ -198,19 +177,18 @@ def _says_sizes(args: argparse.Namespace, path: str) -> None:
         raise ValueError(f"{path} says sizes and operands: leave out {' and '.join(given)}")
 
 
-def _say_remarks(rows: list[ProfileRow], skipped: list[str]) -> None:
-    """Say what was left out, and what was taken where the profile does not say."""
-    for reason in skipped:
-        say(f"left out: {reason}")
+def _remarks(rows: list[ProfileRow], skipped: list[str]) -> Iterator[str]:
+    """Yield what was left out, and what was taken where the profile does not say."""
+    yield from (f"left out: {reason}" for reason in skipped)
     remarks: dict[str, list[str]] = {}
     for row in rows:
         for remark in row.remarks:
             remarks.setdefault(remark, []).append(row.name)
     for remark, names in remarks.items():
-        say(f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {remark}")
+        yield f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {remark}"
 
 
-def _print_overlays(chip: ascend.Chip, found: list[Overlay]) -> None:
+def _overlay_table(chip: ascend.Chip, found: list[Overlay]) -> Table:
     """The table of measured and predicted times, and of the busy ratios of every pipe that is known."""
     from ascend.reports.profile import PIPE_COLUMNS
 
@@ -231,7 +209,7 @@ def _print_overlays(chip: ascend.Chip, found: list[Overlay]) -> None:
         lines.append((_short(row.name), _size(row), f"{1e6 * row.seconds:.1f}", f"{1e6 * each.predicted:.1f}",
                       f"{each.predicted / row.seconds - 1:+.0%}", *cells, row.layout, row.lines))  # fmt: skip
     headings = ("operator", "m x k x n", "measured us", "predicted", "error", *pipes, "layout", "lines")
-    Table(f"{chip.name}: measured / predicted, busy ratios of the pipes", headings, lines).print()
+    return Table(f"{chip.name}: measured / predicted, busy ratios of the pipes", headings, lines)
 
 
 def _short(name: str) -> str:
