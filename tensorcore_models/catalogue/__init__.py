@@ -9,7 +9,6 @@ from importlib import import_module
 from ..engines.instruction import Instruction
 from ..formats import Format, IntegerFormat, format_family, operand_format
 from ..formats.names import FORMAT_ALIASES
-from . import names
 from .devices import DEVICES
 from .measured import load_tables, with_table
 from .vendors import UNITS
@@ -57,6 +56,8 @@ def canonical_device(name: str) -> str:
     known = architectures()
     if name in known:
         return name
+    from . import names
+
     found = names.device_or_architecture(name, known)
     if found is None:
         unknown = names.not_modelled(name)
@@ -156,6 +157,8 @@ def _spelled(arch: str, name: str) -> Instruction | None:
 
 def _answers(text: str, among: Iterable[Instruction]) -> list[Instruction]:
     """Rows that a spelling of an instruction means."""
+    from . import names
+
     query = names.instruction_query(text)
     if query is None or query.empty:
         return []
@@ -199,6 +202,8 @@ def _both(rows: list[Instruction], found: list[Instruction]) -> list[Instruction
 
 def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
     """How many of the words make the first name, and its rows."""
+    from . import names
+
     for count in range(len(words), 0, -1):
         device = names.device_or_architecture(" ".join(words[:count]), architectures())
         if device is not None:
