@@ -45,7 +45,8 @@ class Choice:
     simulated: int | None = option(None, 'how many schedules are simulated for rank "time", for each mode')
     distribution: Distribution = option("normal", "of the elements in the sampled error", tuple(DISTRIBUTIONS))
     error_of: Callable[[Kernel], float] | None = option(
-        None, "gives the error of a schedule in place of `data` or a sample"
+        None,
+        "gives the error of a schedule in place of `data` or a sample; the same for the same bk, n_fused and slices of k",
     )
     progress: Callable[[int, int], None] | None = option(None, "called with (done, total) simulations")
 

@@ -9,7 +9,7 @@ from ascend.blocking import Blocking, feasible_sizes
 from ascend.closed_forms import paper_seconds
 from ascend.kernels.base import Kernel
 from ascend.planner.result import Plan
-from ascend.planner.search import SAME_TIME, best_schedules, vector_schedules
+from ascend.planner.search import SAME_TIME, Accepts, best_schedules, vector_schedules
 from ascend.request import Request
 from ascend.roofline import traffic_of_sizes
 from ascend.schedule import build_schedule
@@ -41,12 +41,12 @@ class OnGrids:
         return ("elementwise",) if sliced else TERMWISE_MODES
 
     @staticmethod
-    def schedules(r: Request, count: int, rank: str, split: int | None) -> Found:
+    def schedules(r: Request, count: int, rank: str, split: int | None, accepts: Accepts | None) -> Found:
         """The first by closed forms, then vector kernels, which have none."""
-        yield from best_schedules(r, count, split, by_traffic=rank == "traffic")
+        yield from best_schedules(r, count, split, rank == "traffic", accepts)
         if r.mode == TERMWISE_MODES[0] or r.terms == 1:
             for schedule in vector_schedules(r):
-                if split is None or len(schedule.k_slices) == split:
+                if (split is None or len(schedule.k_slices) == split) and (accepts is None or accepts(schedule)):
                     yield schedule, None
 
     @staticmethod
@@ -78,7 +78,7 @@ class OfThePaper:
         return ("termwise",)
 
     @staticmethod
-    def schedules(r: Request, count: int, rank: str, split: int | None) -> Found:
+    def schedules(r: Request, count: int, rank: str, split: int | None, accepts: Accepts | None) -> Found:
         """In the order of the closed form or the traffic."""
         if split not in (None, 1):
             raise ValueError("the paper's kernel does not split k: take kernel='grid'")
@@ -95,8 +95,9 @@ class OfThePaper:
                 schedule = build_schedule(r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), **r.shared_options())
             except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
                 continue
-            count -= 1
-            yield schedule, float(seconds[index])
+            if accepts is None or accepts(schedule):
+                count -= 1
+                yield schedule, float(seconds[index])
 
     @staticmethod
     def ranked(plans: list[Plan], rank: str) -> list[Plan]:

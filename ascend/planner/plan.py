@@ -14,6 +14,7 @@ from ascend.blocking import Buffering
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
 from ascend.dialects import said_modes
+from ascend.kernels.base import Kernel
 from ascend.operands import cube_instruction, product_is_published
 from ascend.pipes.simulate import simulate
 from ascend.planner.choice import Choice, check_matrices_fit
@@ -105,39 +106,29 @@ def plan(
 
 
 def _candidates(requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
-    """The first schedules of each request, as many as were asked for or some more, simulated where times rank them."""
-    tried = [choice.count]
-    if choice.max_error is not None:  # the fastest have long chains: where they lose too many bits, more are looked at
-        tried = [8 * choice.count, 64 * choice.count, 512 * choice.count]
-    for looked_at in tried[:-1]:
-        try:
-            return _first_of(requests, choice, looked_at)
-        except ValueError:
-            continue
-    return _first_of(requests, choice, tried[-1])
+    """The first schedules of each request, as many as were asked for or some more, simulated where times rank them.
 
-
-def _first_of(requests: dict[Mode, Request], choice: Choice, looked_at: int) -> list[Plan]:
-    """As :func:`_candidates`, of so many schedules of each request. Raises ValueError if none of them will do."""
+    Raises ValueError if there are none.
+    """
     plans: list[Plan] = []
     refused: list[float] = []
     fastest = math.inf
     by_time, limit = choice.rank == "time", choice.max_error
+
+    def accepts(schedule: Kernel) -> bool:
+        error = choice.error(schedule)
+        if limit is not None and not error <= limit:
+            refused.append(error)
+            return False
+        return True
+
     for request in requests.values():
-        taken = 0
-        for schedule, seconds in choice.planner.schedules(request, looked_at, choice.rank, choice.split):
-            if limit is not None and taken == choice.count and schedule.on_cube:
-                continue
+        wanted = (request, choice.count, choice.rank, choice.split, accepts if limit is not None else None)
+        for schedule, seconds in choice.planner.schedules(*wanted):
             if by_time and len(plans) >= choice.top and (seconds or 0.0) > choice.planner.hopeless * fastest:
                 continue
-            if limit is not None:
-                error = choice.error(schedule)
-                if not error <= limit:
-                    refused.append(error)
-                    continue
             plans.append(bare_plan(schedule, simulate(schedule) if by_time else None, seconds))
             fastest = min(fastest, plans[-1].seconds)
-            taken += 1
             if choice.progress:
                 choice.progress(len(plans), max(choice.count * len(requests), len(plans)))
     if not plans:

@@ -50,6 +50,18 @@ class Used:
         """B with all scales; exact."""
         return self.y if self.scaling is None else self.scaling.times_b(self.stored[1])
 
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """|A||B| with all scales, shape (m, n), without |A| and |B| of all k where scales are outside of the unit."""
+        scaling = self.scaling
+        if scaling is None or scaling.applied == "product":
+            return sizes_of(self.a, self.b)
+        sizes, block = np.zeros((self.x.shape[0], self.y.shape[1])), scaling.block or max(self.x.shape[1], 1)
+        for start in range(0, self.x.shape[1], block):
+            taken, factors = slice(start, start + block), (np.abs(f.astype(np.float64)) for f in scaling.at(start))
+            sizes += np.multiply(*factors) * sizes_of(self.x[:, taken], self.y[taken])
+        return sizes * abs(scaling.whole_a * scaling.whole_b)
+
 
 def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling | None) -> Used:
     """Return operands as a unit and the scales use values that its formats hold; ValueError where block scales are missing."""
@@ -153,7 +165,7 @@ class KernelBound:
     def _scaled_sizes(self, sizes: np.ndarray) -> np.ndarray:
         if self.scaling is None or self.order.block is None:
             return sizes
-        return sizes_of(self.used.a, self.used.b)
+        return self.used.sizes
 
     def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the chain's
@@ -213,7 +225,7 @@ class KernelBound:
         """(error, what surely fits) behind scales and c."""
         assert self.scaling is not None
         known = self.exact is not None and self.c is None
-        exact = np.abs(self.exact if known else self.used.a @ self.used.b)  # type: ignore[arg-type]
+        exact = np.abs(self.exact if known else multiply(self.used.a, self.used.b))  # type: ignore[arg-type]
         exact = np.where(np.isfinite(exact), exact, 0.0)
         fits = np.ones(error.shape, bool)
         if self.scaling.applied != "block":
@@ -235,7 +247,7 @@ class KernelBound:
         """Bound the loss of weights that are rounded to a format with their scales."""
         a = np.abs(self.used.a)
         least = a.sum(1, keepdims=True) * fmt.min_subnormal / 2
-        return (fmt.unit_roundoff * (a @ np.abs(self.used.b)) + least) * bounds.MARGIN
+        return (fmt.unit_roundoff * multiply(a, np.abs(self.used.b)) + least) * bounds.MARGIN
 
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""

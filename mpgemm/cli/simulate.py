@@ -74,7 +74,7 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
     )
     add(
         "--tiling", metavar="FILE.json",
-        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...): size, block, grid and order",
+        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...), or a line of MatMulV3's runtime_kb",
     )  # fmt: skip
     add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
     add("--no-split", action="store_true", help="leave out the pass that splits A and B")
@@ -187,8 +187,13 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Output:
 
 def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
     """The schedule that the fields of --tiling mean, and what they say that it does not follow."""
+    from ascend.reports.matmul_v3 import entered_knowledge, read_knowledge
     from ascend.tiling.entered import entered, read_tiling
 
+    if (record := read_knowledge(args.tiling)) is not None:
+        if given := [f"--{name}" for name in ("layout", "operand", "template") if name in args.given]:
+            raise ValueError(f"{args.tiling} is a tiling of MatMulV3, which says {', '.join(given)}: leave it out")
+        return entered_knowledge(record, chip, args.tiling)
     options = {name: getattr(args, name) for name in ("layout", "warm", "dequantize", "unit_flag")}
     return entered(read_tiling(args.tiling), chip, args.template, operand=args.operand or "fp16", **options)
 

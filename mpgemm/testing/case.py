@@ -1,5 +1,6 @@
 """One call of a kernel: operands, scales, order of k, epilogue and output format, with what it may return."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
@@ -208,11 +209,14 @@ class KernelCase:
         shown = (slice(TRIED), slice(TRIED))
         c = None if self.c is None else self.c[shown]
         limit = bound if self.epilogue is None else self._sum_bound
-        part = check_tolerance(self.a[:TRIED], self.b[:, :TRIED], c, bound=limit[shown])
-        share = part.lost_product_passes / part.elements if part.elements else 0.0
+        rows, columns = (np.arange(min(size, TRIED)) for size in self.values.shape)
+        part = self.part(rows, columns)
+        used = used_operands(self.engine, part.a, part.b, part.scaling)
+        found = check_tolerance(used.a, used.b, c, bound=limit[shown])
+        share = found.lost_product_passes / found.elements if found.elements else 0.0
         # where the exact result is infinite or NaN zeros are of another kind
         passes = int(np.count_nonzero(np.isfinite(values) & (values <= bound)))
-        return replace(part, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
+        return replace(found, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
 
     @cached_property
     def _sum_bound(self) -> np.ndarray:
@@ -287,7 +291,7 @@ class KernelCase:
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
         """The columns of sums behind columns of the result: two each where the epilogue takes pairs."""
         pairs = self.epilogue is not None and self.epilogue.pairs
-        return np.concatenate([columns, columns + self.values.shape[1] // 2]) if pairs else columns
+        return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
@@ -398,11 +402,17 @@ def gemm_tolerance(
     TypeError
         If `splits` or `promote_every` is not an integer, or an option is unknown.
     """
-    if unknown := sorted(options.keys() - KernelOptions.__annotations__.keys()):
-        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(KernelOptions.__annotations__)}")
+    check_options(options)
     case = kernel_case(engine, a, b, c, out_format=out_format, **options)
     _ = case.bound  # refuses what has none
     return case
+
+
+def check_options(options: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Refuse an option that none of :class:`KernelOptions` and `others` is. Raises TypeError that lists what is known."""
+    known = [*KernelOptions.__annotations__, *others]
+    if unknown := sorted(set(options) - set(known)):
+        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(known)}")
 
 
 def kernel_case(

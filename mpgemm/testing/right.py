@@ -19,6 +19,7 @@ import numpy as np
 
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.populations import evenly
+from mpgemm.bounds.sizes import multiply, sizes_of
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.sampled import right_kernel
@@ -132,8 +133,7 @@ def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.
 def _reaches(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whether a partial sum can overflow to plus, and to minus infinity: all products of that sign reach the largest number."""
     a, b = allowed.a[rows], allowed.b[:, columns]
-    sums = a @ b
-    sizes = np.abs(a) @ np.abs(b)
+    sums, sizes = multiply(a, b), sizes_of(a, b)
     if allowed.c is not None:
         c = allowed.c[np.ix_(rows, columns)]
         sums, sizes = sums + c, sizes + np.abs(c)

@@ -17,14 +17,14 @@ HALF_PI = 0x3BF921FB54442D19
 LARGE = 0x47CE4780
 
 
-class Reduced(NamedTuple):
+class ReducedAngle(NamedTuple):
     """x = turns pi / 2 + rest: a word, modulo 2^32, and an FP32 code between -pi/4 and pi/4."""
 
     turns: Any
     rest: Any
 
 
-def reduced(z, code) -> Reduced:
+def reduced(z, code) -> ReducedAngle:
     """Return the reduction of an angle; both parts are 0 of what is below :data:`LARGE`, infinite or NaN.
 
     Parameters
@@ -47,4 +47,4 @@ def reduced(z, code) -> Reduced:
     angle = z.product_in_double(rest, HALF_PI)
     sign = z.choose(z.exclusive(negative, beyond), z.code(1 << 31, 32), z.code(0, 32))
     nothing = z.code(0, 32)
-    return Reduced(z.choose(used, z.as_code(turns, 32), nothing), z.choose(used, z.word_or(angle, sign), nothing))
+    return ReducedAngle(z.choose(used, z.as_code(turns, 32), nothing), z.choose(used, z.word_or(angle, sign), nothing))

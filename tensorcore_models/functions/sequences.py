@@ -190,9 +190,31 @@ def evaluate(z, program: InstructionSequence, operands) -> Any:
 
 
 # -- the kernel ----------------------------------------------------------------------------------------------------------
-@cache
-def compiled(program: InstructionSequence) -> Sequence:
-    """The program as the kernel takes it; registers are given back after the last step that reads them."""
+class KernelSequence(NamedTuple):
+    """A program as the kernel takes it.
+
+    Parameters
+    ----------
+    steps : list of list of int
+        Operation, target and three sources of each step; registers are numbers: operands, constants, what steps write.
+    constants : list of int
+    result : int
+        The register of the result.
+    """
+
+    steps: list[list[int]]
+    constants: list[int]
+    result: int
+
+
+def allocated(program: InstructionSequence) -> KernelSequence:
+    """Give a program registers, each of them again after the last step that reads it.
+
+    Raises
+    ------
+    ValueError
+        If it needs more than the kernel has.
+    """
     constants = list(dict.fromkeys(s for step in program.steps for s in step.sources if isinstance(s, tuple)))
     registers: dict[Any, int] = {source: at for at, source in enumerate([*program.operands, *constants])}
     fixed = len(registers)
@@ -210,7 +232,12 @@ def compiled(program: InstructionSequence) -> Sequence:
         free += [registers[s] for s in done]
     if used > REGISTERS:
         raise ValueError(f"a sequence of {len(steps)} steps needs {used} registers, the kernel has {REGISTERS}")
-    values = np.array([value for (value,) in constants], np.uint32)
-    coefficients, units = kernel_tables()
-    result = registers[program.result]
+    return KernelSequence(steps, [value for (value,) in constants], registers[program.result])
+
+
+@cache
+def compiled(program: InstructionSequence) -> Sequence:
+    """The program with the unit's tables, ready to run."""
+    steps, constants, result = allocated(program)
+    values, (coefficients, units) = np.array(constants, np.uint32), kernel_tables()
     return Sequence(np.array(steps, np.int32), values, len(program.operands), result, coefficients, units)

@@ -58,11 +58,24 @@ def tiling_text(plan: Plan, target: str | None) -> Iterator[str | Table]:
                 )
             elif name in DIALECTS:
                 yield fitted(_emission(name, plan))
+        if plan.schedule.placed_on.fixpipe and target in (None, "catlass"):
+            yield from _matmul_v3(plan)
         yield ""
     yield from (fitted(f"note: {note}") for note in notes(plan.schedule))
     yield ""
     buffers = [tuple(row) for row in tile_shapes(plan.schedule)]
     yield Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), buffers)
+
+
+def _matmul_v3(plan: Plan) -> Iterator[str]:
+    """Yield the key and the fields with which CANN's operator runs the plan's tiles, or why it cannot."""
+    from ascend.reports.matmul_v3 import matmul_v3_snippet
+
+    yield "\nMatMulV3 (CANN's operator):\n"
+    try:
+        yield matmul_v3_snippet(plan.schedule)
+    except ValueError as error:
+        yield fitted(str(error))
 
 
 def _emission(dialect: str, plan: Plan) -> str:
