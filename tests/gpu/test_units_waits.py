@@ -1,4 +1,4 @@
-"""Shared memory that is used again behind a loop of copies: without the last wait, or the barrier behind it, the machine stops."""
+"""Tests that the machine stops at a kernel without the last wait, or the barrier behind it, before shared memory is used again."""
 
 import re
 
