@@ -1,4 +1,4 @@
-"""Tests that the machine stops at a kernel without the last wait, or the barrier behind it, before shared memory is used again."""
+"""Tests that the machine stops at kernels that lack the last wait, or its barrier, before shared memory is used again."""
 
 import re
 
