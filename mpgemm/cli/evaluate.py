@@ -147,7 +147,6 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _run_cases(args: argparse.Namespace, context: Context) -> Output:
-    from mpgemm.amx import USUAL, unit_missing
     from mpgemm.experiments import evaluate as evaluation
     from mpgemm.experiments.cases import shipped_case
     from mpgemm.experiments.methods import build_methods
@@ -156,9 +155,8 @@ def _run_cases(args: argparse.Namespace, context: Context) -> Output:
     cases = cases_of(args, [shipped_case(name) for name in matrices.SHIPPED])
     names = [*(args.methods or NAMED_METHODS), *(f"engine:{name}" for name in args.engine)]
     options = _cube_options(args)
-    if "amx" in names and (missing := unit_missing(USUAL)):
-        print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
-        names = [name for name in names if name != "amx"]
+    if "amx" in names:
+        names = _that_run(names)
     if args.c is not None and not args.methods:
         names = _that_add(names, options)
     methods = build_methods(names, options)
@@ -192,6 +190,16 @@ def _record_lines(records: list[evaluation.Record]) -> Iterator[str]:
     for record in records:
         if record.method == "amx" and record.details["path"] == "numpy":
             yield f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}"
+
+
+def _that_run(names: list[str]) -> list[str]:
+    """Without amx where this machine cannot run it, and why is said."""
+    from mpgemm.amx import USUAL, unit_missing
+
+    missing = unit_missing(USUAL)
+    if missing:
+        print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
+    return [name for name in names if name != "amx" or not missing]
 
 
 def _measured(args: argparse.Namespace, cases: list[Case], methods: list, context: Context) -> list[evaluation.Record]:
@@ -243,7 +251,6 @@ class InputFindings:
         from mpgemm.experiments.judging import judge
         from mpgemm.experiments.not_finite import not_finite
         from mpgemm.experiments.operand_ranges import matrix_range
-        from mpgemm.experiments.stacks import judge_stack
 
         case = cases[0]
         self.members = 1 if "seed" in case.identity else len(cases)
@@ -253,7 +260,12 @@ class InputFindings:
         together = zip("AB", _together(cases[: self.members]), strict=True)
         self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in together]
         self.verdict: Verdict | StackVerdict | None
-        self.verdict = judge(case, methods, records) if self.members == 1 else judge_stack(cases, methods, records)
+        if self.members == 1:
+            self.verdict = judge(case, methods, records)
+        else:
+            from mpgemm.experiments.stacks import judge_stack
+
+            self.verdict = judge_stack(cases, methods, records)
         self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1], pairs=self.members > 1)
         if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
