@@ -188,9 +188,11 @@ EXACT: dict[str, tuple[Callable, float, float, bool]] = {
 EXACT_HALVES = {
     "ex2.approx.f16": np.exp2, "ex2.approx.ftz.bf16": np.exp2, "tanh.approx.f16": np.tanh, "tanh.approx.bf16": np.tanh,
 }  # fmt: skip
+#: Functions of which :data:`SAMPLE` operands are drawn from their domain, each as likely: all take half an hour.
+SAMPLED = ("tanf", "torch.gelu_tanh")
 #: Functions of two operands, of which :data:`PAIRS` are drawn: exponents of a normal quotient, all fractions.
 DIVISIONS = ("div.approx.ftz.f32", "div.approx.f32", "div.full.f32", "div.rn.f32")
-PAIRS = 1 << 24
+PAIRS = SAMPLE = 1 << 24
 #: Instructions whose error is drawn as it is, not in units of a result that passes 0.
 ABSOLUTE = ("sin.", "cos.", "lg2.")
 #: Functions that rise or fall over all of their domain: +1, -1.
@@ -294,6 +296,16 @@ def over_all_operands(name: str) -> Errors:
     return errors
 
 
+def over_a_sample(name: str) -> Errors:
+    """Measure a function of one FP32 operand over a sample of its domain."""
+    exact, low, high, both = EXACT[name]
+    errors, rng = Errors(name, SAMPLE, "sampled"), np.random.default_rng(60)
+    for _ in range(SAMPLE // CHUNK):
+        sign = int(rng.choice((1, -1))) if both else 1
+        errors.add(np.sort(rng.integers(*_codes(low, high), CHUNK, np.uint32)), sign, exact)
+    return errors
+
+
 def over_all_halves(name: str) -> Errors:
     """Measure a function of one 16-bit operand."""
     errors = Errors(name, 1 << 16)
@@ -319,7 +331,7 @@ def over_pairs(name: str) -> Errors:
 #: Every function that is measured, and how.
 MEASURED = {
     **dict.fromkeys(EXACT, over_all_operands), **dict.fromkeys(EXACT_HALVES, over_all_halves),
-    **dict.fromkeys(DIVISIONS, over_pairs),
+    **dict.fromkeys(SAMPLED, over_a_sample), **dict.fromkeys(DIVISIONS, over_pairs),
 }  # fmt: skip
 
 
