@@ -3,7 +3,7 @@
     python tools/check_functions.py --recordings FOLDER [--blocks 1000]    # hashes of whole domains, pairs of divisions
     python tools/check_functions.py --neighbours                           # is each segment's triple the only one?
     python tools/check_functions.py --sample FOLDER tests/vectors/special_functions.json
-    python tools/check_functions.py --errors errors.json [--functions ex2.approx.ftz.f32]
+    python tools/check_functions.py --errors errors.json [--functions ex2.approx.ftz.f32] [--sampled]
 
 FOLDER holds `mufu.npz`: for each instruction "hash/NAME" with 65,536 block hashes (tensorcore_models.functions.hashes), and
 "small/NAME" with the results of "small/two.a" and "small/two.b" of divisions.
@@ -226,6 +226,7 @@ class Errors:
 
     def __init__(self, name: str, operands: int, coverage: str = "exhaustive") -> None:
         self.name, self.coverage, self.operands, self.breaks = name, coverage, 0, 0
+        self.rounded = 0  # results that are the correctly rounded ones
         self.function = tcm.get_function("hopper", name)
         self.format = tcm.get_format(self.function.row.result)
         self.part = 1 << min(max((operands >> 11).bit_length(), 12), 20)  # operands of one point of a curve
@@ -255,6 +256,7 @@ class Errors:
         ulps = in_ulps(error, true, self.format.fraction_bits)
         self.operands += x.size
         self.sum += float(ulps.sum())
+        self.rounded += int((tcm.round_to(true, self.format).astype(np.float64) == got).sum())
         for key, values in (("ulp", np.abs(ulps)), ("absolute", np.abs(error)), ("relative", np.abs(error / true))):
             self.sizes[key] += float(values.sum())
             at = int(values.argmax())
@@ -277,11 +279,13 @@ class Errors:
 
     def to_dict(self) -> dict:
         """Return the findings, for JSON."""
+        counted = self.name in MONOTONE and self.coverage == "exhaustive"
         return {
             "operands": self.operands, "coverage": self.coverage, "extremes": self.extremes, "where": self.where,
             "mean_size": {key: total / max(self.operands, 1) for key, total in self.sizes.items()},
-            "mean_ulp": self.sum / max(self.operands, 1), "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1],
-            "breaks": self.breaks if self.name in MONOTONE else None, "curve": self.curve,
+            "correctly_rounded": self.rounded / max(self.operands, 1), "mean_ulp": self.sum / max(self.operands, 1),
+            "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1], "breaks": self.breaks if counted else None,
+            "curve": self.curve,
         }  # fmt: skip
 
 
@@ -335,11 +339,11 @@ MEASURED = {
 }  # fmt: skip
 
 
-def measure(names: list[str], path: Path) -> None:
-    """Measure functions, and write a JSON file."""
+def measure(names: list[str], path: Path, sampled: bool = False) -> None:
+    """Measure functions, or samples of their operands, and write a JSON file."""
     found = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
-        errors = MEASURED[name](name)
+        errors = (over_a_sample if sampled and name in EXACT else MEASURED[name])(name)
         found[name] = errors.to_dict()
         e = errors.extremes
         signs = f"positive {errors.of_sign[1]:.3f}, negative {errors.of_sign[-1]:.3f}"
@@ -348,7 +352,11 @@ def measure(names: list[str], path: Path) -> None:
             f"{name}: {errors.operands} operands, {e['ulp']:.5f} ulp at {errors.where['ulp']!r} ({signs}), {sizes}",
             flush=True,
         )
-        print(f"    mean {found[name]['mean_ulp']:+.3f} ulp, breaks {found[name]['breaks']}", flush=True)
+        print(
+            f"    mean {found[name]['mean_ulp']:+.3f} ulp, breaks {found[name]['breaks']}, "
+            f"correctly rounded {found[name]['correctly_rounded']:.1%}",
+            flush=True,
+        )
         path.write_text(json.dumps(found))
 
 
@@ -360,6 +368,7 @@ def main() -> int:
     parser.add_argument("--neighbours", action="store_true")
     parser.add_argument("--sample", nargs=2, type=Path, metavar=("FOLDER", "FILE"))
     parser.add_argument("--errors", type=Path, metavar="FILE")
+    parser.add_argument("--sampled", action="store_true", help="measure samples of operands in place of all")
     parser.add_argument("--functions", nargs="+", default=list(MEASURED), choices=list(MEASURED), metavar="NAME")
     args = parser.parse_args()
     wrong = 0
@@ -370,7 +379,7 @@ def main() -> int:
     if args.neighbours:
         wrong += check_neighbours()
     if args.errors:
-        measure(args.functions, args.errors)
+        measure(args.functions, args.errors, args.sampled)
     return 1 if wrong else 0
 
 
