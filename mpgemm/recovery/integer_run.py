@@ -18,7 +18,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.recovery.arithmetic import checked_addend
-from mpgemm.recovery.counts import Count, result_format, scaled_words
+from mpgemm.recovery.counts import result_format, scaled_words
 from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
 from mpgemm.recovery.integer_words import (
@@ -34,6 +34,7 @@ from mpgemm.recovery.integer_words import (
 )
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.split_residues import split_remainders, word_table
+from mpgemm.recovery.word_count import Count
 from mpgemm.recovery.word_run import RangeCounts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
