@@ -54,7 +54,7 @@ tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32")
 others = ("catalogue.amd", "catalogue.tenstorrent", "families.fidelity", "families.round_down")
 print([name for name in sys.modules if name.endswith(others)])
 tcm.list_instructions("cdna3")
-print([name for name in sys.modules if name.endswith(others)][:2], len(tcm.list_instructions()) > 900)
+print(sorted(name for name in sys.modules if name.endswith(others))[:2], len(tcm.list_instructions()) > 900)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     names = ["tensorcore_models.catalogue.amd", "tensorcore_models.families.round_down"]
