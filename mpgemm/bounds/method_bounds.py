@@ -400,6 +400,12 @@ class _NormArithmetic(BoundArithmetic):
     def _size(self, pairs) -> np.ndarray:
         return _sizes(pairs)
 
+    def in_parts(self, parts, words_a, words_b, one):
+        """What parts lose adds up as their sizes do; what does not depend on sizes each of them loses."""
+        size, error = one(words_a, words_b)
+        nothing = one([0 * x for x in words_a], [0 * x for x in words_b])[1]
+        return self._added((size, error + (parts - 1) * nothing), None, parts)
+
     def blocks(self, every, pairs, c):
         steps = len(pairs) * bounds.steps_of(self.engine, min(every, self.k), self.step.terms)
         size, error = self._size(pairs), self._chains(self._size(pairs), steps, -(-self.k // every))

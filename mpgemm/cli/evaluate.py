@@ -65,11 +65,13 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files")
     add("--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)")
+    add("--functions", metavar="ARCH", help="compute exponentials and reciprocals as this GPU does (default: rounded)")
+    add("--attention-kernel", choices=("plain", "triton"), help="order of row sums and roundings of exponents")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
     parser.at_least(1, "--verify")
     parser.goes_with(("--shape", "--precision"), ("--distribution",))
-    parser.goes_with(("--kv-tile",), ("--attention",))
+    parser.goes_with(("--kv-tile", "--functions", "--attention-kernel"), ("--attention",))
     parser.moved("--figure", "mpgemm reproduce xue8a (mpgemm reproduce --list names the others)")
 
 
@@ -418,10 +420,16 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
 
 
 # -- attention ---------------------------------------------------------------------------------------------------------------
-NOTE = (
-    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are by "
-    "attention_errors(functions=...)), so only the products' bits are claimed."
+ROUNDED = (
+    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are with --functions), "
+    "so only the products' bits are claimed."
 )
+COMPUTED = {
+    "plain": "2^x and 1 / x have the bits of {}'s special-function unit; row sums go from the left, which kernels do in orders "
+    "of their own (--attention-kernel).",
+    "triton": "2^x and 1 / x have the bits of {}'s special-function unit, row sums the order of Triton's kernels in which a "
+    "warp holds whole rows.",
+}
 
 
 def check_attention(args: argparse.Namespace) -> None:
@@ -445,11 +453,13 @@ def evaluate_attention(args: argparse.Namespace) -> Output:
     engines = [Multiplier(name).engine_for(fmt, fmt) for name in args.engine or ["h100", "a100"]]
     keys = k.shape[0]
     tiles = args.kv_tile or [keys, *(size for size in (64, 128) if size < keys)]
-    found = [attention_errors(q, k, v, engine, tile=tile) for engine in engines for tile in tiles]
+    options = {"functions": args.functions, "kernel": args.attention_kernel or "plain"}
+    found = [attention_errors(q, k, v, engine, tile=tile, **options) for engine in engines for tile in tiles]
+    note = COMPUTED[options["kernel"]].format(args.functions) if args.functions else ROUNDED
     shape = f"{q.shape[0]} queries, {keys} keys, d {q.shape[1]}, dv {v.shape[1]}"
     shown = table(found, shape)
-    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": NOTE}
+    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": note}
     if args.out:
         write_text(args.out / "attention.json", report.json_text(data))
         write_text(args.out / "attention.csv", shown.to_csv())
-    return Output(data, [shown, report.fitted(NOTE)], [shown])
+    return Output(data, [shown, report.fitted(note)], [shown])

@@ -1,5 +1,6 @@
 """A recovery method bound to an engine and operands: what :func:`mpgemm.recovered_gemm` runs."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
+from mpgemm.recovery.method import parts_of
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
 from tensorcore_models.formats.rounding import source_array
@@ -35,6 +37,8 @@ def prepare(
     if overflow not in ("inf", "saturate"):
         raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
     a, b, c = check_operands(a, b, c)
+    if row.parts == "auto":
+        row = dataclasses.replace(row, parts=parts_of(b.shape[1], b.shape[0]))
     count = None
     if row.count is not None:
         from mpgemm.recovery.counts import choose, result_format
