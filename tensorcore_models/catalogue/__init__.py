@@ -36,8 +36,7 @@ def canonical_device(name: str) -> str:
     """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too."""
     if not isinstance(name, str):
         raise TypeError(f"an architecture is a name, got {type(name).__name__}")
-    known = architectures()
-    if name in DEVICES or name in known:
+    if name in DEVICES or name in (known := architectures()):
         return name
     found = names.device_or_architecture(name, known)
     if found is None:
