@@ -122,7 +122,7 @@ class _Unified:
 
 def _head(node: Any) -> tuple:
     if isinstance(node, Applied):
-        return node.name, len(node.operands)
+        return node.key, len(node.operands)
     return str(node.row), node.signs, len(node.left)
 
 
@@ -135,7 +135,7 @@ def operands_of(node: Node) -> tuple:
 
 def _made(like: Any, operands: list) -> Node:
     if isinstance(like, Applied):
-        return Applied(like.name, like.line, tuple(operands))
+        return Applied(like.name, like.line, tuple(operands), like.meaning)
     count = len(like.left)
     return Step(like.row, like.line, tuple(operands[:count]), tuple(operands[count:-1]), operands[-1], like.signs)
 
@@ -252,7 +252,7 @@ def leaves_in_order(node: Applied) -> tuple[tuple[Node, ...], str]:
     leaves: list[Node] = []
 
     def shape(part: Node) -> str:
-        if isinstance(part, Applied) and part.name == node.name and len(part.operands) == 2:
+        if isinstance(part, Applied) and part.key == node.key and len(part.operands) == 2:
             return f"({shape(part.operands[0])} {shape(part.operands[1])})"
         leaves.append(part)
         return "#"

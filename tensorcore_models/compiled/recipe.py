@@ -5,8 +5,8 @@ additions and rounded at the end, it is a recipe of :mod:`tensorcore_models.libr
 """
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -18,24 +18,29 @@ from ..orders.order import Chain, Order, Sum
 from ..orders.trees import tree_of_order
 from ..results import Result
 from .common_texts import LARGEST, Texts, letter_beside, operands_of, tree_over_k
+from .isa.meaning import Meaning
+from .isa.types import FORMATS
 from .template import Applied, CommonForm, Constant, Node, Step
 
-#: Additions that join sums, by opcode: of vector units and as atomic operations.
-_ADDITIONS = (
-    "add.f32", "add.rn.f32", "atom.add.f32", "add.rn.f32x2", "v_add_f32", "global_atomic_add_f32", "buffer_atomic_add_f32"
-)  # fmt: skip
-#: Names of products in FP32 that round to nearest and flush nothing.
-_PRODUCTS = ("mul.f32", "mul.rn.f32", "v_mul_f32")
-#: How the names of fused multiply-adds in FP32 begin.
-_MULTIPLY_ADDS = ("fma.rn", "v_fma_f32")
 #: Steps whose operands are all zeros: beyond the end of k.
 _PADDING = ("{0}", "{0}")
 #: Characters of a factor that is spelled out where it is used.
 _LONGEST = 30
-_OUTPUTS = {
-    "cvt.rn.f16.f32": "fp16", "cvt.rn.bf16.f32": "bf16", "v_cvt_f16_f32": "fp16", "v_cvt_pk_bf16_f32": "bf16",
-    "bf16.rne": "bf16",
-}  # fmt: skip
+
+
+def _is_addition(node: Node) -> bool:
+    """Whether a node joins sums: an FP32 addition to nearest, of vector units or as an atomic operation, which may flush."""
+    m = node.meaning if isinstance(node, Applied) else None
+    if m is not None and m.options == ("atomic",):
+        m = replace(m, options=(), flush=(False, False))
+    return m is not None and m.plain("add")
+
+
+def _output_format(node: Node) -> str | None:
+    """The format of 16 bits to which a node rounds an FP32 number to nearest; None of other nodes."""
+    m = node.meaning if isinstance(node, Applied) else None
+    usual = None if m is None else Meaning("convert", m.result, ("f32",), nan=m.nan)
+    return FORMATS[m.result] if m is not None and m == usual and m.result in ("f16", "bf16") else None
 
 
 @dataclass(frozen=True)
@@ -90,11 +95,15 @@ def _step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
             left, left_ks = texts.along(node.left, node.signs[0], letter, right_ks)
         ks = left_ks if left_ks == right_ks or not right_ks else () if left_ks else right_ks
         return StepRun(str(node.row), node.row, left, right, (ks,), node.line, letter), node.addend
-    if isinstance(node, Applied) and node.name.startswith(_MULTIPLY_ADDS) and len(node.operands) == 3:
+    if not isinstance(node, Applied) or node.meaning is None:
+        return None
+    m = node.meaning
+    if m.operation == "fma" and m.rounding == "rne":
         left, left_ks = texts.along((node.operands[0],), 1, "k")
         right, right_ks = texts.along((node.operands[1],), 1, "k")
         if left_ks and left_ks == right_ks:
-            return StepRun(node.name, None, left, right, (left_ks,), node.line), node.operands[2]
+            row = _fma() if m.plain("fma") else None
+            return StepRun(node.name, row, left, right, (left_ks,), node.line), node.operands[2]
     return None
 
 
@@ -146,20 +155,19 @@ class KernelRecipe(Result):
             raise Unknown(
                 f"{self.kernel} has {len(self.forms)} different expressions", field="expression", advice="See forms"
             )
-        root, fmt = self.root, "fp32"
-        if isinstance(root, Applied) and root.name in _OUTPUTS:
-            root, fmt = root.operands[0], _OUTPUTS[root.name]
+        root, fmt = self.root, _output_format(self.root)
+        if fmt is not None and isinstance(root, Applied):
+            root = root.operands[0]
         root = _without_factor_one(root)
         rows: list = []
         order = _order(root, rows)
         units = {str(row) for row in rows}
         if len(units) != 1:
             raise Unknown(f"{self.kernel} uses several units: {', '.join(sorted(units))}", field="engine")
-        engine = rows[0] if rows[0] is not None else _fma()
         pieces = [piece for chain in _chains(order) for piece in chain.pieces]
         length = max((piece[-1] + 1 for piece in pieces), default=0)
         source = "read from the compiled kernel"
-        return Recipe(engine, length, order, Epilogue(formats=(fmt,), scales=False), self.kernel, source)
+        return Recipe(rows[0], length, order, Epilogue(formats=(fmt or "fp32",), scales=False), self.kernel, source)
 
     def __str__(self) -> str:
         count = sum(len(form.outputs) for form in self.forms)
@@ -192,9 +200,11 @@ class KernelRecipe(Result):
 
 def _without_factor_one(node: Node) -> Node:
     """A sum without the factor 1.0 that epilogues have for alpha = 1, which changes none of its bits."""
-    while isinstance(node, Applied) and node.name in _PRODUCTS and Constant(0x3F800000) in node.operands:
+    while isinstance(node, Applied) and node.meaning is not None and node.meaning.plain("mul"):
+        if Constant(0x3F800000) not in node.operands:
+            break
         inside = node.operands[node.operands[0] == Constant(0x3F800000)]
-        if not (isinstance(inside, Step) or isinstance(inside, Applied) and inside.name in _ADDITIONS):
+        if not (isinstance(inside, Step) or _is_addition(inside)):
             break
         node = inside
     return node
@@ -209,6 +219,7 @@ def _named(lines: list[str]) -> list[str]:
     return [*lines, *(f"{name} = {text}" for text, name in names.items())]
 
 
+@cache
 def _fma() -> MatrixEngine:
     """The CUDA cores' fused multiply-add in FP32."""
     return MatrixEngine(SequentialFMA(), a_format="fp32", b_format="fp32", c_format="fp32", d_format="fp32", k=1)
@@ -229,16 +240,20 @@ def _order(node: Node, rows: list) -> Order:
             told = "; ".join(map(run_text, runs))
             raise Unknown(f"the factors of a chain are not plain elements: {told}", field="operands")
         row = runs[0].row
-        if row is not None and row.formats[0] != row.formats[1] and re.search(r"\bj\b", runs[0].left):
+        if row is None:
+            raise Unknown(
+                f"{runs[0].unit} is no multiply-add of FP32 numbers that flushes and clamps nothing", field="engine"
+            )
+        if row.formats[0] != row.formats[1] and re.search(r"\bj\b", runs[0].left):
             raise Unknown(
                 f"{row} gets the output's columns as its first matrix, whose format is another", field="operands"
             )
         rows.append(row)
         return _chain(runs[0])
-    if isinstance(node, Applied) and node.name in _ADDITIONS:
+    if _is_addition(node):
         parts: list[Node] = []
-        while isinstance(node, Applied) and node.name in _ADDITIONS:
-            sums = [isinstance(x, Applied) and x.name in _ADDITIONS for x in node.operands]
+        while isinstance(node, Applied) and _is_addition(node):
+            sums = [_is_addition(x) for x in node.operands]
             own = 1 if sums == [False, True] else 0  # which operand goes on to the left: additions commute
             parts.append(node.operands[1 - own])
             node = node.operands[own]
@@ -250,7 +265,7 @@ def _order(node: Node, rows: list) -> Order:
 
 def _chain(run: StepRun) -> Chain:
     """A run of steps as pieces of k; where k is interleaved, several of them share a step."""
-    size = 1 if run.row is None else run.row.k
+    size = run.row.k
     if all(len(_pieces(step)) == 1 for step in run.steps):
         pieces: list[range] = []
         for step in run.steps:

@@ -9,6 +9,7 @@ from ptx_cases import GEMM, rows_to_normalise, text
 import tensorcore_models as tcm
 from tensorcore_models import compiled, libraries
 from tensorcore_models.compiled.expressions import ExpressionTrace, Products, bytes_of
+from tensorcore_models.compiled.isa.meaning import Meaning
 from tensorcore_models.compiled.template import forms
 
 
@@ -185,6 +186,6 @@ def test_sums_whose_operands_were_computed_in_another_order_are_one_expression()
     product = bytes_of(trace.add(block, 2) + np.arange(2), 4)
     zeros = np.zeros(2, np.float32)
     both = [np.concatenate([first, negated(1)]), product]
-    out[:] = trace.operation("add.f32", 3, [zeros, zeros], both, 2, 4, commutes=True)
+    out[:] = trace.operation("add.f32", 3, [zeros, zeros], both, 2, 4, Meaning("add", "f32", ("f32", "f32")))
     (form,) = forms(trace, out.reshape(-1), 1, (2,), 4)
     assert [type(x).__name__ for x in form.root.operands] == ["Applied", "Step"]
