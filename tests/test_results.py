@@ -39,6 +39,7 @@ NO_RESULTS = {
     "tensorcore_models": {"BlockScaled", "Format", "Function", "ScaleRule", "Scaling"},
     "tensorcore_models.compiled": {
         "AMDProgram",
+        "FinishedRecipe",
         "KernelLimits",
         "KernelProgram",
         "PTXProgram",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .template import Applied, Constant, Element, Node, Step, derived_text
+from .common_forms import Applied, Constant, Element, Node, Step, all_within, derived_text, operands_of
 
 #: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
 LARGEST = 24
@@ -126,13 +126,6 @@ def _head(node: Any) -> tuple:
     return str(node.row), node.signs, len(node.left)
 
 
-def operands_of(node: Node) -> tuple:
-    """Return the operands from which a node is computed."""
-    if isinstance(node, Applied):
-        return node.operands
-    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
-
-
 def _made(like: Any, operands: list) -> Node:
     if isinstance(like, Applied):
         return Applied(like.name, like.line, tuple(operands), like.meaning)
@@ -219,11 +212,9 @@ class Texts:
 
 def letter_beside(node: Node) -> str:
     """The letter of an index of sums in an expression: k, or l where k stands for an index of the expression's own."""
-    stack, taken = [node], False
-    while stack and not taken:
-        inside = stack.pop()
-        taken = isinstance(inside, Element) and any(value == "k" for value, _ in inside.index)
-        stack += inside.operands if isinstance(inside, Applied) else ()
+    taken = any(
+        isinstance(inside, Element) and any(value == "k" for value, _ in inside.index) for inside in all_within(node)
+    )
     return "l" if taken else "k"
 
 

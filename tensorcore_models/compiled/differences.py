@@ -1,10 +1,10 @@
 """Where two kernels part: the first operation in which their expressions differ, in one sentence."""
 
+from .chains import accumulation, pieces_text
+from .common_forms import Applied, CommonForm, Node, Step
 from .common_texts import FEWEST, Texts, leaves_in_order
 from .normal_form import Forms
-from .recipe import accumulation, pieces_text
 from .solving import side_by_side
-from .template import Applied, CommonForm, Node, Step
 
 #: Characters of what one kernel has.
 _WIDEST = 150

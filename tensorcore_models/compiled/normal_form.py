@@ -9,10 +9,10 @@ from hashlib import blake2b
 
 from ..families.aligned import AlignedSum
 from ..formats import IntegerFormat
+from .common_forms import Applied, Constant, Element, Node, Step
 from .isa.meaning import Meaning
-from .node_terms import special_functions
-from .recipe import KernelRecipe
-from .template import Applied, Constant, Element, Node, Step
+from .kernel_recipe import KernelRecipe
+from .solver_terms import special_functions
 
 RULES = (
     "where an instruction stands in the code and what its registers are called do not matter",
@@ -39,10 +39,10 @@ _SMALLEST, _NORMAL = -149, -126
 _LARGEST = 1 << 20
 
 
-def normal_forms(recipe: KernelRecipe) -> dict[int, tuple]:
-    """Each element's normal form, by its flat place."""
+def normal_forms(recipe: KernelRecipe, *, flushing: bool = True) -> dict[int, tuple]:
+    """Each element's normal form, by its flat place; without `flushing`, as if no number were subnormal."""
     found: dict[int, tuple] = {}
-    forms = Forms()
+    forms = Forms(flushing=flushing)
     for form in recipe.forms:
         found |= dict.fromkeys(form.outputs.tolist(), forms.of(form.root))
     return found
@@ -72,9 +72,10 @@ class NormalForm(tuple):
 
 
 class Forms:
-    """Normal forms of the nodes of one expression."""
+    """Normal forms of the nodes of one expression; without `flushing`, as if no number were subnormal."""
 
-    def __init__(self):
+    def __init__(self, *, flushing: bool = True):
+        self.flushing = flushing
         self._known: dict[int, tuple] = {}
         self._units: dict[tuple, int] = {}
 
@@ -96,6 +97,7 @@ class Forms:
         if m is None:
             return ("applied", node.name, tuple(operands))
         m, operands = _without_division(m, operands)
+        m = m if self.flushing else _without_flushing(m)
         if m.operation in _SUMS and m.result == "f32" and any(m.flush) and "atomic" not in m.options:
             units = [self.unit(operand) for operand in operands]
             if min([*units, self._unit_of(m.operation, units)]) >= _NORMAL:
@@ -187,6 +189,12 @@ def _power_and_other(operands: list[tuple]) -> list[tuple[int, tuple]]:
         if form[0] == "constant" and form[1] & 0x7FFFFF == 0 and 0 < form[1] >> 23 < 255:
             found.append(((form[1] >> 23) - 127, operands[1 - i]))
     return found
+
+
+def _without_flushing(m: Meaning) -> Meaning:
+    """The operation that does the same to numbers of which none is subnormal."""
+    options = (m.options[0].replace(".ftz", ""),) if m.operation == "function" else m.options
+    return replace(m, flush=(False, False), options=options)
 
 
 def _without_division(m: Meaning, operands: list[tuple]) -> tuple[Meaning, list[tuple]]:

@@ -15,11 +15,10 @@ import numpy as np
 
 from ..bitvectors import terms as t
 from ..bitvectors.passes import Unencodable
-from .common_texts import operands_of
-from .node_terms import NodeTerms
+from .common_forms import Applied, Constant, DerivedIndex, Element, Node, Step, all_within, operands_of, width_of
+from .kernel_recipe import KernelRecipe
 from .normal_form import Forms
-from .recipe import KernelRecipe
-from .template import Applied, Constant, DerivedIndex, Element, Node, Step, width_of
+from .solver_terms import NodeTerms
 from .trial_inputs import drawn, operand_formats, scaled
 
 #: Products of matrix instructions in one question, at most; beyond them no solver comes to an end.
@@ -190,14 +189,7 @@ def _inside(root: Node, forms: Forms) -> set[tuple]:
 
 def _products(root: Node) -> int:
     """Products of the matrix instructions in an expression, each node once."""
-    count, stack, seen = 0, [root], set()
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            count += len(node.left) if isinstance(node, Step) else 0
-            stack += operands_of(node)
-    return count
+    return sum(len(node.left) for node in all_within(root) if isinstance(node, Step))
 
 
 def completed(

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..formats import IntegerFormat, get_format
 from ..formats.operands import operand_bits
+from .common_forms import Applied, Element, Node, Step
 from .isa.types import FORMATS
-from .recipe import KernelRecipe
-from .template import Applied, Element, Node, Step
+from .kernel_recipe import KernelRecipe
 
 
 def _normal(rng, shape):

@@ -9,7 +9,7 @@ from ..errors import Refused
 from ..isa.meaning import Meaning
 from ..isa.operations import function_of
 from ..isa.types import FORMATS, array_type
-from .decode import unknown
+from .scalar_operands import unknown
 from .syntax import AMDInstruction, RegisterRange
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..isa.meaning import Meaning
 from ..isa.operations import function_of
 from ..isa.types import FORMATS
-from .decode import NUMBERS, Operation, unknown, unpublished
+from .scalar_operands import NUMBERS, Operation, unknown, unpublished
 from .syntax import AMDInstruction, Literal, Modified, Operand, RegisterRange
 from .vector_operands import VectorSource, VectorTarget, active, named, settled, side_by_side, vector_operation
 

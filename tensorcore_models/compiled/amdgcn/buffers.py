@@ -13,8 +13,8 @@ from ..errors import KernelFault, Refused
 from ..isa.types import size_of
 from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import VECTOR_MEMORY
-from .decode import Operation, ScalarSource, unknown
 from .global_memory import ATOMICS
+from .scalar_operands import Operation, ScalarSource, unknown
 from .syntax import M0, AMDInstruction, Literal, RegisterRange, Word
 from .vector_operands import active
 

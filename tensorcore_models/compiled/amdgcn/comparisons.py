@@ -6,7 +6,7 @@ import numpy as np
 
 from ..isa.meaning import Meaning
 from ..isa.operations import function_of
-from .decode import NUMBERS, Operation, type_of, unknown
+from .scalar_operands import NUMBERS, Operation, type_of, unknown
 from .syntax import EXEC, AMDInstruction
 from .vector import mask_target, write_mask
 from .vector_operands import active, vector_sources

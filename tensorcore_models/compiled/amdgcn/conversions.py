@@ -12,7 +12,7 @@ from ..errors import Refused
 from ..isa.meaning import Meaning
 from ..isa.operations import function_of
 from ..isa.types import FORMATS
-from .decode import Operation, type_of, unknown
+from .scalar_operands import Operation, type_of, unknown
 from .syntax import AMDInstruction, Modified
 from .vector_operands import VectorSource, VectorTarget, active, named, settled, side_by_side, vector_operation
 

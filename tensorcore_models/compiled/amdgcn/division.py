@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import Refused
 from ..isa.division import scaled_back, scaled_operand
 from ..isa.meaning import Meaning
-from .decode import Operation, unknown
+from .scalar_operands import Operation, unknown
 from .syntax import VCC, AMDInstruction, RegisterRange
 from .vector import mask_target, write_mask
 from .vector_operands import VectorSource, VectorTarget, active, settled, vector_operation

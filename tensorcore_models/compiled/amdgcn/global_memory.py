@@ -8,7 +8,7 @@ from ..isa.meaning import Meaning
 from ..isa.types import size_of
 from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL, VECTOR_MEMORY
-from .decode import Operation, ScalarSource, unknown
+from .scalar_operands import Operation, ScalarSource, unknown
 from .syntax import M0, AMDInstruction, RegisterRange, Word
 from .vector_operands import active
 

@@ -7,8 +7,8 @@ import numpy as np
 from ..isa.types import size_of
 from .access import Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL
-from .decode import Operation, unknown
 from .global_memory import ATOMICS
+from .scalar_operands import Operation, unknown
 from .syntax import AMDInstruction
 from .vector_operands import active
 

@@ -25,8 +25,8 @@ from . import (
     vector,
     waves,
 )
-from .decode import Operation, unknown
 from .machine import WAVE, AMDLaunch, AMDMachine, target_of
+from .scalar_operands import Operation, unknown
 from .syntax import AMDInstruction, AMDKernel, CodeObject, KernelArgument
 from .trace import AMDTrace
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import Refused
 from ..isa.meaning import Meaning
 from ..isa.operations import function_of
-from .decode import Operation, ScalarSource, ScalarTarget, scalar_operation, type_of, unknown
+from .scalar_operands import Operation, ScalarSource, ScalarTarget, scalar_operation, type_of, unknown
 from .syntax import EXEC, SCC, AMDInstruction, Call, Literal, RegisterRange
 
 

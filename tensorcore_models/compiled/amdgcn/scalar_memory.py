@@ -8,7 +8,7 @@ from ..isa.meaning import Meaning
 from ..isa.operations import function_of
 from .access import HINTS, Access
 from .counters import SCALAR_MEMORY
-from .decode import Operation, ScalarSource, joined, unknown
+from .scalar_operands import Operation, ScalarSource, joined, unknown
 from .syntax import AMDInstruction, Literal, RegisterRange
 
 _FORMS = {"dword": 1, "dwordx2": 2, "dwordx4": 4, "dwordx8": 8, "dwordx16": 16}

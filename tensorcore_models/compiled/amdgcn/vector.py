@@ -8,7 +8,7 @@ import numpy as np
 
 from ..isa.meaning import Meaning
 from ..isa.operations import exact
-from .decode import Operation, type_of, unknown
+from .scalar_operands import Operation, type_of, unknown
 from .syntax import AMDInstruction, Literal, Modified, Operand, RegisterRange
 from .vector_operands import VectorSource, VectorTarget, active, vector_operation
 

@@ -11,8 +11,8 @@ from ..errors import KernelFault, Refused
 from ..isa.meaning import Meaning
 from ..isa.operations import function_of, saturated
 from ..isa.types import FORMATS, array_type, size_of
-from .decode import NUMBERS, Operation, ScalarSource, joined, unknown
 from .lanes import moved_lanes
+from .scalar_operands import NUMBERS, Operation, ScalarSource, joined, unknown
 from .syntax import AMDInstruction, Modified, Operand, RegisterRange
 
 QUIET = {"fp16": 0x7E00, "fp32": 0x7FC00000, "fp64": 0x7FF8 << 48}

@@ -1,6 +1,7 @@
 """mma.sync on the package's bit-exact instructions, all warps at once (PTX ISA 9.1, 9.7.15)."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from .warps import warp_lanes, whole_warps
 
 
 @dataclass(frozen=True)
-class BlockScales:
+class ScaleVector:
     """The scales of a block-scaled instruction: their type, how many there are along k, products of each."""
 
     kind: str
@@ -32,7 +33,7 @@ class _Shape:
     formats: tuple[str, str, str, str]
     name: str
     layout: MmaLayout
-    scales: BlockScales | None
+    scales: ScaleVector | None
 
 
 _FLAGS = {"sync", "aligned", "row", "col", "satfinite", "kind::f8f6f4", "block_scale"}
@@ -40,14 +41,14 @@ _FLAGS = {"sync", "aligned", "row", "col", "satfinite", "kind::f8f6f4", "block_s
 SCALED_KINDS = {"kind::mxf8f6f4": 1, "kind::mxf4": 2, "kind::mxf4nvf4": 0}
 
 
-def block_scales(words: tuple[str, ...], kind: str, k: int) -> BlockScales | None:
+def block_scales(words: tuple[str, ...], kind: str, k: int) -> ScaleVector | None:
     """The scales that modifiers ask for; None where they ask for none, or for what is not known here."""
     own = next((word for word in words if word in SCALED_KINDS), "")
     if not own or "block_scale" not in words:
         return None
     blocks = {f"scale_vec::{n}X": n for n in (1, 2, 4)} | {f"block{size}": k // size for size in (16, 32)}
     count = next((blocks[word] for word in words if word in blocks), SCALED_KINDS[own])
-    return BlockScales(kind, count, k // count) if count else None
+    return ScaleVector(kind, count, k // count) if count else None
 
 
 def _shape(ins: PTXInstruction) -> _Shape:
@@ -86,7 +87,7 @@ def _narrow(values: np.ndarray, fmt: str, spread: bool) -> np.ndarray:
     return values >> FP4_BYTE_SHIFT & 15 if spread and fmt == "e2m1" else values
 
 
-def _scale_reader(ins: PTXInstruction, data, selector, scales: BlockScales, side: str) -> Operation:
+def _scale_reader(ins: PTXInstruction, data, selector, scales: ScaleVector, side: str) -> Callable:
     """A function that reads the scales of A, shape (warps, 16, blocks), or of B, (warps, blocks, 8).
 
     Of each four threads two hold those of rows g and g + 8 of A, one those of column g of B; the selector says which, and from
@@ -127,7 +128,7 @@ def build(ins: PTXInstruction) -> Operation:
     if shape.scales is not None:
         data = ins.operands[4:]
         scales["scale_a"], scales["scale_b"] = (
-            _scale_reader(ins, *data[at : at + 2], shape.scales, side) for side, at in (("a", 0), ("b", 2))
+            _scale_reader(ins, data[at], data[at + 1], shape.scales, side) for side, at in (("a", 0), ("b", 2))
         )
 
     def run(machine, lanes):

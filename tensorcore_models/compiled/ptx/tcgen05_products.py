@@ -6,7 +6,7 @@ from ...formats import get_format
 from .. import fragments
 from ..errors import KernelFault, Refused
 from .decode import Operation, reader, unknown
-from .mma import BlockScales, block_scales, refuse_scales_in_recipes
+from .mma import ScaleVector, block_scales, refuse_scales_in_recipes
 from .movement import address_reader
 from .shared_tiles import load_tiles, signed, tcgen05_descriptor
 from .syntax import Address, PTXInstruction, Vector
@@ -30,7 +30,7 @@ _PTX = {"fp16": "f16", "fp32": "f32", "e4m3fn": "e4m3"}
 class _Description:
     """The instruction descriptor taken apart; of block-scaled kinds the result is FP32, and bits say where scales lie."""
 
-    def __init__(self, word: int, kind: str, scales: BlockScales | None, ins: PTXInstruction):
+    def __init__(self, word: int, kind: str, scales: ScaleVector | None, ins: PTXInstruction):
         codes = word >> 7 & 7, word >> 10 & 7
         known = all(code in _OPERANDS[kind] for code in codes) and (scales is not None or word >> 4 & 3 in _RESULTS)
         if not known:
@@ -131,7 +131,7 @@ def _cells_of(machine, rows: np.ndarray, start: np.ndarray, lanes: np.ndarray, c
 
 
 def _scales(
-    machine, rows, start, job: _Description, side: int, scales: BlockScales, ins: PTXInstruction, issuers
+    machine, rows, start, job: _Description, side: int, scales: ScaleVector, ins: PTXInstruction, issuers
 ) -> np.ndarray:
     """Block scales from tensor memory, shape (blocks, rows of A or columns of B, scales along k).
 

@@ -109,3 +109,16 @@ def scaled(a, b, sa, sb, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, P
     left = tl.load(sa + i[:, None] * (K // BLOCK) + s[None, :])
     right = tl.load(sb + j[:, None] * (K // BLOCK) + s[None, :])
     tl.store(c + i[:, None] * N + j[None, :], tl.dot_scaled(x, left, KIND, y, right, KIND))
+
+
+@triton.jit
+def finished(a, b, c, sa, sb, bias, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, STEP: tl.constexpr):
+    """One tile of A B added to C, rows and columns scaled, a bias added, negative results made zero."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, STEP)
+    total = tl.load(c + i[:, None] * N + j[None, :])
+    for first in range(0, K, STEP):
+        x = tl.load(a + i[:, None] * K + (first + k)[None, :])
+        y = tl.load(b + (first + k)[:, None] * N + j[None, :])
+        total = tl.dot(x, y, total)
+    total = total * tl.load(sa + i)[:, None] * tl.load(sb + j)[None, :] + tl.load(bias + j)[None, :]
+    tl.store(out + i[:, None] * N + j[None, :], tl.maximum(total, 0.0).to(tl.float16))

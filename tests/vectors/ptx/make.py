@@ -24,6 +24,7 @@ FILES = {
     "sm_80-fp32": ("gemm", 80, "fp32", {"MASK": True}, (16, 16, 16)),
     "sm_80-split-k": ("split_k", 80, "fp16", {"PARTS": 3}, (32, 32, 32)),
     "sm_80-normalised": ("normalised", 80, "bf16", {"BLOCK": 256}, ()),
+    "sm_80-finished": ("finished", 80, "fp16", {"M": 32, "N": 16, "K": 64, "STEP": 32}, ()),
     "sm_90-fp16-masked": ("gemm", 90, "fp16", {"MASK": True}, (64, 32, 32)),
     "sm_90-tf32": ("gemm", 90, "fp32", {"PRECISION": "tf32"}, (64, 16, 32)),
     "sm_90-fp8": ("gemm", 90, "fp8e4nv", {"MASK": True}, (64, 32, 64)),
@@ -54,6 +55,13 @@ def compiled(kernel: str, capability: int, kind: str, constants: dict, tile: tup
         pointers, sizes = {"x": f"*{kind}", "out": "*bf16"}, {"n": "i32", "eps": "fp32"}
     elif kernel == "attention":
         pointers, sizes = dict.fromkeys(("q", "k", "v", "out"), f"*{kind}"), {"size": "i32", "scale": "fp32"}
+    elif kernel == "finished":
+        pointers = {
+            **dict.fromkeys("ab", f"*{kind}"),
+            **dict.fromkeys(("c", "sa", "sb", "bias"), "*fp32"),
+            "out": "*fp16",
+        }
+        sizes = {}
     elif kernel == "scaled":
         scale = "fp8e4nv" if constants["BLOCK"] == 16 else "u8"
         pointers, sizes = {"a": f"*{kind}", "b": f"*{kind}", "sa": f"*{scale}", "sb": f"*{scale}", "c": "*fp32"}, {}
@@ -61,7 +69,7 @@ def compiled(kernel: str, capability: int, kind: str, constants: dict, tile: tup
     aligned = (
         0
         if kernel == "described"
-        else len(pointers) + (3 if kernel not in ("normalised", "attention", "scaled") else 0)
+        else len(pointers) + (3 if kernel not in ("normalised", "attention", "scaled", "finished") else 0)
     )
     hints = {(i,): [["tt.divisibility", 16]] for i in range(aligned)}
     source = ASTSource(getattr(kernels, kernel), signature, constants, hints)

@@ -3,7 +3,7 @@
 All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +123,24 @@ class Step:
 
 
 Node = Element | Constant | Applied | Step
+
+
+def operands_of(node: Node) -> tuple:
+    """Return the operands from which a node is computed."""
+    if isinstance(node, Applied):
+        return node.operands
+    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
+
+
+def all_within(root: Node) -> Iterator[Node]:
+    """A node and all below it, each once."""
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack += operands_of(node)
+            yield node
 
 
 def width_of(node: Node) -> int | None:
