@@ -97,6 +97,12 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
         launch_arguments(args.arguments), args.grid, block=args.block, unit=args.unit, output=args.output
     )
     recipe = found.library()
+    if isinstance(recipe, compiled.FinishedRecipe):
+        beside = ", ".join(recipe.arrays) or "constants"
+        raise ValueError(
+            f"{recipe.name} starts from or finishes its sum with {beside}: its bits are "
+            "compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
+        )
     taken = [get_format(each).name for each in recipe.engine.formats[:2]]
     if taken != [fmt, fmt]:
         raise ValueError(
