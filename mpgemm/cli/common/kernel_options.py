@@ -86,6 +86,7 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
     ValueError, TypeError, OSError
         If the kernel cannot be read, computes something else than such a recipe, or its unit takes another format.
     """
+    from tensorcore_models import compiled
     from tensorcore_models.formats import get_format
 
     if args.arguments is None:
