@@ -8,6 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
+from mpgemm.cli.ascend_views.advice import (
+    advice_of,
+    batch,
+    compares,
+    kernel_files,
+    sensitivity_table,
+    written_out,
+)
+from mpgemm.cli.ascend_views.tables import overview_table, plan_table, tiling_text
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
     add_shared_arguments,
@@ -22,17 +31,6 @@ from mpgemm.cli.common.ascend_options import (
     size_of,
 )
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.plan_advice import (
-    advice_of,
-    batch,
-    compares,
-    kernel_files,
-    sensitivity_table,
-    written_out,
-)
-from mpgemm.cli.common.plan_overlap import overlap
-from mpgemm.cli.common.plan_tables import overview_table, plan_table, tiling_text
-from mpgemm.cli.common.plan_views import bits_of_blocks, heat_map, pareto_front, rejected_blocks
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
 from mpgemm.cli.common.words import COLLECTIVES, DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.reporting.output import Output
@@ -194,15 +192,14 @@ def run(args: argparse.Namespace) -> Output:
     chip = chip_of(args)
     if args.list_parameters:
         return parameters(chip)
-    if args.heat_map:
-        return heat_map(args, chip)
-    if args.rejections:
-        return rejected_blocks(args, chip)
-    if args.bits:
-        return bits_of_blocks(args, chip)
-    if args.pareto:
-        return pareto_front(args, chip)
+    view = next((name for name in ("heat_map", "rejections", "bits", "pareto") if getattr(args, name)), None)
+    if view is not None:
+        from mpgemm.cli.ascend_views.views import VIEWS
+
+        return VIEWS[view](args, chip)
     if args.overlap:
+        from mpgemm.cli.common.plan_overlap import overlap
+
         return overlap(args, chip)
     if args.batch is not None or args.grouped:
         return batch(args, chip)
