@@ -77,6 +77,12 @@ def _mode_note(s: Kernel) -> str:
             f"the fields count cubes: #define ASCENDC_CUBE_ONLY before lib/matmul_intf.h, {cubes} blocks are launched; without "
             "it (MIX mode) they would count vector cores, and half of the cubes stay idle"
         )
+    if mode.name == "widening":
+        through = "L1" if s.placed_on.widened_to_l1 else "memory"
+        return (
+            f"the fields count cubes and say what they multiply: {s.operand} weights have {s.format.weight_bits} bits in "
+            f"memory, and vector units hand them over through {through} with {s.format.bits}, which no plain Matmul does"
+        )
     if mode.name == "coupled":
         return f"the fields count cores, which have a cube and a vector unit each: {cubes} blocks are launched"
     return (
