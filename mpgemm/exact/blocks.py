@@ -73,7 +73,9 @@ class ExactBlocks(ExactResult):
             np.matmul(self._a[rows, taken], self._b[taken, columns], out=sums[at])
         elements, out = np.arange(m * n), np.empty(m * n)
         lines = (np.ascontiguousarray(np.moveaxis(sums, 0, 2)), a[:, None] * b.T[None])
-        given = (None if each is None else np.ascontiguousarray(each).reshape(-1) for each in (self._c_of(rows, columns), x))
+        given = (
+            None if each is None else np.ascontiguousarray(each).reshape(-1) for each in (self._c_of(rows, columns), x)
+        )
         exact_kernel.dots(
             *((each.reshape(-1).view(np.uint8), True) for each in lines), (blocks, 1, blocks), elements, elements, *given,
             what, out, threads_for(16 * sums.size),

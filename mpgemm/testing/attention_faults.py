@@ -278,7 +278,9 @@ def _single_tiles(case: AttentionCase, tile: int, w, total, numerator) -> Iterat
             other = stale[:, taken]
             text = f"at {where} K is that of the tile before"
             yield Prediction(
-                kind, text, (numerator - own + multiply(other, case.v[taken])) / (total - sums + other.sum(1, keepdims=True))
+                kind,
+                text,
+                (numerator - own + multiply(other, case.v[taken])) / (total - sums + other.sum(1, keepdims=True)),
             )
     every = f"in every tile of {tile} keys"
     yield Prediction(kind, f"{every} V is that of the tile before", multiply(w, case.v[source]) / total)

@@ -5,8 +5,8 @@ they cancel, but for what right kernels lose, too, and that is computed for the 
 the cast of P beside a running maximum, and by the unit and FP32 functions on the exact model. A kernel may lose less than the
 unit, which may round its sums outside, and one rounding of the row sum for each key is right.
 
-A unit that cuts its sums loses the same share of sums of one sign as a cast of P without a factor may: with V = 1 on such a unit
-no bound tells the two apart, and V of both signs does.
+A unit that cuts its sums loses as much of sums of one sign as a cast of P without a factor may: with V = 1 on such a unit no
+bound tells the two apart, which V that is 1 at small weights alone does (:mod:`mpgemm.testing.attention_invariants`).
 """
 
 import math

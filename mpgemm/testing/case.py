@@ -112,7 +112,9 @@ class KernelCase:
         if not all(isinstance(fmt, Format) for fmt in formats) or not sums_are_exact(formats, block):
             return None
         pairs = [scaling.at(start) for start in range(0, k, block)]
-        if not pairs or not all(np.isfinite(x).all() for x in (self.used.x, self.used.y, *(f for pair in pairs for f in pair))):
+        if not pairs or not all(
+            np.isfinite(x).all() for x in (self.used.x, self.used.y, *(f for pair in pairs for f in pair))
+        ):
             return None
         return np.concatenate([a for a, _ in pairs], 1), np.concatenate([b for _, b in pairs])
 

@@ -15,8 +15,8 @@ from tensorcore_models.formats import Format, get_format
 
 #: Elements that are looked at: so many wrong ones, and so many that pass at the same place.
 SAMPLES = 256
-#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least; what fits there is
-#: tried again on so many times as many.
+#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least; what fits
+#: there is tried again on so many times as many.
 SCREENED, LEAST, CONFIRMED = 1 << 17, 16, 4
 #: Elements at least, wrong or not, on which narrow sums are tried: their errors are compared by quantiles.
 EVERYWHERE = 128
@@ -118,8 +118,8 @@ class Failure:
         return np.where(self.usual > 0, self.usual, 1.0)
 
     def nearest(self, changes: np.ndarray, signs: tuple[int, ...] = (1,)) -> list[int]:
-        """For each sign: which of the changes of the true values, shape (elements, candidates) and in :attr:`units`, explains the
-        elements best with this sign."""
+        """For each sign: which of the changes of the true values, shape (elements, candidates) and in :attr:`units`, explains
+        the elements best with this sign."""
         with np.errstate(all="ignore"):
             difference = (self.got - self.true) / self.units
             squares, along = np.einsum("ec,ec->c", changes, changes), np.einsum("e,ec->c", difference, changes)
