@@ -3,10 +3,11 @@
 from abc import abstractmethod
 from typing import ClassVar, Literal, Self
 
-from ascend.kernels.options import BlockedProduct, Options
+from ascend.kernels.options import BlockedProduct
 from ascend.memory import Misses, cube_memory_bytes, schedule_misses
 from ascend.programs.program import Phase
 from ascend.roofline import RooflinePoint, Traffic
+from ascend.schedule_options import ScheduleOptions
 from ascend.tile_schedule import TileSchedule
 
 
@@ -31,13 +32,14 @@ class Kernel(TileSchedule):
 
     @classmethod
     @abstractmethod
-    def placed(cls, place: BlockedProduct, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
         """The schedule that the options mean: what is None the kernel chooses, what it cannot do it refuses (ValueError)."""
 
     @property
     def launch_seconds(self) -> float:
         """Time from the start of the kernel to its first load, and from its last store to its end."""
-        return float(self.placed_on.launch_seconds(self.used_cores, self.warm))
+        started = 1e-6 * self.placed_on.vector_launch_us if self.widens else 0.0
+        return float(self.placed_on.launch_seconds(self.used_cores, self.warm)) + started
 
     def misses(self) -> Misses:
         """Share of the loads of A and B that memory serves."""

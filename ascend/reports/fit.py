@@ -17,7 +17,7 @@ from ascend.chips.chip import Chip, Provenance
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.planner.plan import plan
-from ascend.reports.profile import ProfileRow
+from ascend.reports.profile import ProfileRow, together
 
 
 class Free(NamedTuple):
@@ -46,6 +46,8 @@ FREE = (
     Free("memory_read_rate", ("memory_read_rate",), 0.2, 4.0),
     Free("hbm_bytes_per_second", ("hbm_bytes_per_second",), 0.2, 4.0),
 )
+#: Pipes whose busy ratios are fitted: those of the cube's way, which are modelled for every kernel.
+FITTED_PIPES = ("CUBE", "MTE1", "MTE2", "FIXP")
 #: A residual that changes by less than this tells nothing of a parameter.
 LEAST_EFFECT = 0.002
 #: A further parameter leaves at most this share of the root mean square, which is above the second number before.
@@ -55,6 +57,8 @@ LEAST_GAIN, GOOD_ENOUGH = 0.8, 0.002
 ALIKE = 4.0
 #: Smallest singular value of the Jacobian's unit columns, from which on its parameters are told apart.
 LEAST_SINGULAR = 0.05
+#: Standard errors of the gain on rows left out from which on a fit is recommended.
+SURE = 2.0
 #: Starts of each parameter: as it is, and moved so far to either side (in its units, or as logarithms).
 STARTS = (0.0, -0.7, 0.7)
 
@@ -81,9 +85,34 @@ class ProfileFit(NamedTuple):
     ]  #: Of the fitted parameters, by leaving out one row after the other; empty below 3 rows.
 
     @property
+    def observed(self) -> int:
+        """The number of times and busy ratios that were fitted to."""
+        return sum(1 + len(r.row.busy) for r in self.residuals)
+
+    at_edge: tuple[
+        str, ...
+    ] = ()  #: Parameters that were fitted to an end of their range: what they stand for is not theirs.
+
+    @property
+    def gain(self) -> float:
+        """The mean gain in squared error of rows that were left out, in its standard errors; nan below two such rows.
+
+        Scatter alone makes some gain by chance, because the parameters were chosen with all rows in sight.
+        """
+        if any(r.left_out is None for r in self.residuals) or len(self.residuals) < 2:
+            return math.nan
+        gains = [
+            math.log(r.nominal / r.row.seconds) ** 2 - math.log(r.left_out / r.row.seconds) ** 2
+            for r in self.residuals
+            if r.left_out is not None
+        ]
+        mean, error = float(np.mean(gains)), float(np.std(gains, ddof=1)) / math.sqrt(len(gains))
+        return mean / error if error else math.copysign(math.inf, mean) if mean else 0.0
+
+    @property
     def recommended(self) -> bool:
-        """Whether rows that were left out are predicted better than without the fit."""
-        return bool(self.parameters) and self.spread("left_out") < self.spread("nominal")
+        """Whether rows that were left out are surely predicted better than without the fit, and no parameter is at an edge."""
+        return bool(self.parameters) and self.gain >= SURE and not self.at_edge
 
     def spread(self, which: str = "calibrated") -> float:
         """Root mean square of log(predicted / measured): 0.1 is about 10 %; of "nominal", "calibrated" or "left_out" times.
@@ -187,8 +216,9 @@ def fit_profile(
 ) -> ProfileFit:  # fmt: skip
     """Fit a chip's parameters so that the squared logarithms of predicted over measured are least.
 
-    With busy ratios the squares of their differences count, too. A row's kernel is the best plan for its shapes unless
-    `schedule_of` gives it. Fewer parameters than observations are fitted (one to one).
+    With busy ratios of :data:`FITTED_PIPES` the squares of their differences count, too. Rows of the same product are one (the
+    median of their times): left out one by one, each would be predicted by its twins. A row's kernel is the best plan for its
+    shapes unless `schedule_of` gives it. Fewer parameters than observations are fitted (one to one).
 
     Raises
     ------
@@ -198,6 +228,9 @@ def fit_profile(
     _require_scipy()
     if not rows:
         raise ValueError("a fit needs at least one measured product")
+    rows = together(
+        row._replace(busy=tuple((pipe, ratio) for pipe, ratio in row.busy if pipe in FITTED_PIPES)) for row in rows
+    )
     schedules = [schedule_of(row) if schedule_of else _schedule(row, chip) for row in rows]
     data = _Rows(chip, rows, schedules)
     untold = {each.name: "no row depends on it" for each in FREE if data.effect(each) < LEAST_EFFECT}
@@ -214,8 +247,18 @@ def fit_profile(
     without = [_fitted_to_others(data, number, chosen, x) for number in range(len(rows))]
     return ProfileFit(
         fitted, {name: getattr(fitted, name) for name in numbers}, _residuals(data, fitted, without), untold, alike,
-        _standard_errors(numbers, without),
+        _standard_errors(numbers, without), _at_edge(data, chosen, x),
     )  # fmt: skip
+
+
+def _at_edge(data: _Rows, chosen: Sequence[Free], x: Sequence[float]) -> tuple[str, ...]:
+    """The parameters whose value is an end of their range, within a hundredth of it."""
+    found = []
+    for free, value in zip(chosen, x, strict=True):
+        low, high = data.bounds(free)
+        if min(value - low, high - value) < 0.01 * (high - low):
+            found.append(free.name)
+    return tuple(found)
 
 
 def _chosen(
@@ -336,5 +379,8 @@ def _residuals(data: _Rows, fitted: Chip, without: Sequence[Chip | None]) -> lis
 
 
 def _schedule(row: ProfileRow, chip: Chip) -> Kernel:
-    plans = plan(row.m, row.k, row.n, chip, terms=1, operand=row.operand, simulated=4, top=4, error_of=lambda s: 0.0)
+    plans = plan(
+        row.m, row.k, row.n, chip, terms=1, operand=row.operand, layout=row.layout or "nz", dequantize=row.dequantize,
+        simulated=4, top=4, error_of=lambda s: 0.0,
+    )  # fmt: skip
     return next((p.schedule for p in plans if p.schedule.on_cube), plans[0].schedule)

@@ -84,9 +84,8 @@ def _lost_small_weights(attention, q, k, v, engine, options: AttentionOptions) -
     size = float(np.sum(np.square(exact)))
     share = float(np.sum(out * exact)) / size if size > 0 else 1.0
     fmt = call.cases[0].format
-    kept = (
-        2 * fmt.unit_roundoff
-    )  # casts of normal numbers lose half of it of each at most, the unit less than as much again
+    # casts of normal numbers lose half of this of each at most, and the unit less than as much again
+    kept = 2 * fmt.unit_roundoff
     if abs(share - 1) <= kept:
         return None
     few = fmt.min_subnormal / 2

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import check_functions
+import mpmath
 import numpy as np
 import pytest
 from solvers import needs_solver
@@ -11,7 +12,7 @@ from solvers import needs_solver
 import tensorcore_models as tcm
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.passes import Unencodable
-from tensorcore_models.functions import Function, sequences
+from tensorcore_models.functions import Function, angles, sequences
 from tensorcore_models.functions.hashes import BLOCKS, block_hash, block_operands
 
 FUNCTIONS = tcm.list_functions("hopper")
@@ -26,7 +27,7 @@ SAMPLE = json.loads((Path(__file__).parents[1] / "vectors" / "special_functions.
 TORCH = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "tanh": "tanhf", "rsqrt": "rsqrtf", "sqrt": "sqrt.rn.f32",
     "reciprocal": "rcp.rn.f32", "sigmoid": "torch.sigmoid", "silu": "torch.silu", "gelu": "torch.gelu",
-    "gelu_tanh": "torch.gelu_tanh",
+    "gelu_tanh": "torch.gelu_tanh", "sin": "sinf", "cos": "cosf",
 }  # fmt: skip
 
 
@@ -36,7 +37,9 @@ def operands(function: Function, count: int, seed: int = 0) -> list[np.ndarray]:
     magnitudes = [
         0, 1, 0x3FFFFF, 0x7FFFFF, 0x800000, 0x33000000, 0x3B7FFFFF, 0x3B800000, 0x3F000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001,
         0x40000000, 0x407FFFFF, 0x40FFFFFF, 0x41000000, 0x42B17218, 0x42FC0000, 0x42FFFFFF, 0x43000000, 0x43E00000, 0x47600000,
-        0x477FE000, 0x477FF000, 0x7E800000, 0x7E800001, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF,
+        0x477FE000, 0x477FF000, 0x47CE477F, 0x47CE4780, 0x57800000, 0x67800000,
+        0x6CEA124E, 0x6F79BE45, 0x7E800000,
+        0x7E800001, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF,
     ]  # fmt: skip
     special = np.array(magnitudes, np.uint32)
     usual = (rng.standard_normal(count) * 4).astype(np.float32).view(np.uint32)
@@ -44,6 +47,11 @@ def operands(function: Function, count: int, seed: int = 0) -> list[np.ndarray]:
     narrow = function.operand_dtype == np.uint16
     each = [words] + [rng.permutation(words) for _ in function.row.operands[1:]]
     return [(x >> 16).astype(np.uint16) if narrow else x for x in each]
+
+
+def test_two_over_pi():
+    with mpmath.workprec(300):
+        assert int(mpmath.floor(2 / mpmath.pi * mpmath.mpf(2) ** 192)) == angles.TWO_OVER_PI
 
 
 @pytest.mark.smoke
@@ -94,6 +102,57 @@ def test_instruction_sets_and_threads_change_no_bit(isa):
     finally:
         tcm.set_isa(None)
         tcm.set_num_threads(None)
+
+
+def segment_ends(name: str) -> np.ndarray:
+    """Codes at the first operand of each segment of an instruction that is the unit alone, the one before and the one after."""
+    binades, _ = check_functions.BINADES[name]
+    if name.startswith(("sin", "cos")):
+        first = (np.arange(1, 512) * (np.pi / 128)).astype(np.float32).view(np.uint32)
+    elif name.startswith("ex2"):  # segments are those of the fraction of x: in [1, 2) and [-2, -1)
+        first = np.concatenate(
+            [np.uint32(b) + (np.arange(64, dtype=np.uint32) << 17) for b in (0x3F800000, 0xBF800000)]
+        )
+    else:
+        first = np.concatenate([np.uint32(b << 23) + (np.arange(128, dtype=np.uint32) << 16) for b in binades])
+    return np.concatenate([first - np.uint32(1), first, first + np.uint32(1)])
+
+
+@pytest.mark.parametrize("name", check_functions.BINADES)
+def test_every_instruction_set_at_the_ends_of_segments(name):
+    """Kernels for each set beside plain integers, where another row of the table begins."""
+    function, codes = tcm.get_function("hopper", name), segment_ends(name)
+    exact = np.array([function.exact_bits(int(x)) for x in codes], np.uint32)
+    try:
+        for isa in tcm.available_isas():
+            tcm.set_isa(isa)
+            wrong = codes[function.bits(codes) != exact]
+            assert not wrong.size, (isa, [hex(x) for x in wrong[:5]])
+    finally:
+        tcm.set_isa(None)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=NAMES)
+def test_operands_of_every_kind_of_array(function):
+    """Views, other byte orders and integer types, read-only and single ones, empty ones; operands stay as they are."""
+    given = operands(function, 8)
+    wanted, kept = function.bits(*given), [x.copy() for x in given]
+    swapped = [x.astype(x.dtype.newbyteorder()) for x in given]
+    strided = [np.repeat(x, 2)[::2] for x in given]
+    locked = [x.copy() for x in given]
+    for x in locked:
+        x.flags.writeable = False
+    for variant in (swapped, strided, locked, [x.astype(np.int64) for x in given], [x.tolist() for x in given]):
+        assert (function.bits(*variant) == wanted).all()
+    assert (function.bits(*(x[::-1] for x in given)) == wanted[::-1]).all()
+    square = [np.asfortranarray(x[:6].reshape(2, 3)) for x in given]
+    assert (function.bits(*square) == wanted[:6].reshape(2, 3)).all()
+    single = function.bits(*(x[0] for x in given))
+    assert single.shape == () and single == wanted[0]
+    for empty in (np.zeros((0, 3), given[0].dtype), np.zeros((2, 0), np.int64)):
+        assert function.bits(*[empty] * len(given)).shape == empty.shape
+    assert function.bits(*[[]] * len(given)).shape == (0,)
+    assert all((x == y).all() for x, y in zip(given, kept, strict=True)) and wanted.dtype == function.result_dtype
 
 
 # -- what an H100 returned -----------------------------------------------------------------------------------------------
@@ -160,6 +219,23 @@ def test_torch_functions_as_an_h100_returned_them(shared, name):
         assert int((narrow != recorded[f"bf16/{name}"].view(np.uint16)).sum()) == 0
 
 
+#: Units in the last place by which the CUDA guide lets results differ from the correctly rounded ones.
+CUDA_GUIDE = {"sinf": 2, "cosf": 2, "tanf": 4}
+
+
+@pytest.mark.parametrize("name", CUDA_GUIDE)
+def test_sines_of_large_angles_are_within_the_bound_of_the_cuda_guide(name):
+    """From 105615 on, where CUDA multiplies by 2/pi; 0x6f79be45 is nearest of all to a multiple of pi/2."""
+    codes = np.random.default_rng(60).integers(0x47CE4780, 0x7F800000, 300, np.uint32)
+    codes = np.append(codes, np.uint32(0x6F79BE45))
+    found = tcm.get_function("hopper", name).bits(codes).view(np.float32)
+    with mpmath.workprec(300):
+        exact = [getattr(mpmath, name[:-1])(mpmath.mpf(float(x))) for x in codes.view(np.float32)]
+    nearest = np.array([float(x) for x in exact]).astype(np.float32)
+    off = np.abs(found.view(np.int32).astype(np.int64) - nearest.view(np.int32))
+    assert off.max() <= CUDA_GUIDE[name], [hex(x) for x in codes[off > CUDA_GUIDE[name]]]
+
+
 # -- values and words ----------------------------------------------------------------------------------------------------
 def test_values():
     assert tcm.get_function("h100", "sqrt.approx.f32").values(4.0) == 2.0
@@ -221,6 +297,16 @@ def test_evidence_says_what_was_recorded():
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1 << 70]), TypeError, "must hold real numbers"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1.0]), TypeError, "must hold encodings"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1], [2]), ValueError, "takes 1 operands, got 2"),
+        (lambda: tcm.get_function("h100", "div.full.f32").bits([1, 2, 3], [1, 2]), ValueError, "which do not broadcast"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits([1, 2]), TypeError, r"has the shape \(2,\), one number"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits(1.0), TypeError, "must hold encodings"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(-1), ValueError, "must lie in"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(1 << 32), ValueError, "must lie in"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f16x2").steps(1 << 16), ValueError, "must lie in"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(1.5), TypeError, "must hold encodings"),
+        (lambda: tcm.get_function("h100", "div.full.f32").steps(1), ValueError, "computed of 2 operands, got 1"),
+        (lambda: tcm.get_function(None), TypeError, "named by strings, got NoneType"),
+        (lambda: tcm.get_function("h100", 5), TypeError, "named by strings, got int"),
         (lambda: tcm.get_function("h100", "div.full.f32").bits([1]), ValueError, "takes 2 operands, got 1"),
         (lambda: tcm.get_function("h100", "tanh.approx.f16").values([0.1]), ValueError, "holds values that fp16 lacks"),
         (lambda: sequences.parse("ex3(x)"), ValueError, "no operation ex3"),

@@ -118,8 +118,8 @@ class Failure:
         return np.where(self.usual > 0, self.usual, 1.0)
 
     def nearest(self, changes: np.ndarray, signs: tuple[int, ...] = (1,)) -> list[int]:
-        """For each sign: which of the changes of the true values, shape (elements, candidates) and in :attr:`units`, explains
-        the elements best with this sign."""
+        """Return for each sign which of the changes of the true values, shape (elements, candidates) and in :attr:`units`,
+        explains the elements best."""
         with np.errstate(all="ignore"):
             difference = (self.got - self.true) / self.units
             squares, along = np.einsum("ec,ec->c", changes, changes), np.einsum("e,ec->c", difference, changes)

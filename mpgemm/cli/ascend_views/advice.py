@@ -1,0 +1,185 @@
+"""Gives the advice of `mpgemm plan` besides plans of one kernel: which operands to take, batches, sensitivities."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import ascend
+from mpgemm.cli.common.ascend_options import evidence, kernel_of
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, fitted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ascend.kernels.base import Kernel
+    from ascend.reports.waterfall import Sensitivity
+
+Size = tuple[int, int, int]
+
+
+def compares(args: argparse.Namespace) -> bool:
+    """Whether ways to compute are compared: nothing says which one is meant."""
+    from ascend.dialects import ANY, DIALECTS
+
+    named = args.terms is not None or args.operand or args.mode or args.max_error is not None or args.rank != "time"
+    named = named or not DIALECTS.get(args.target, ANY).one_term
+    if args.reach is not None and (named or args.block or args.kernel != "grid"):
+        raise ValueError(
+            "--reach compares ways to compute: leave out --terms, --operand, --mode, --max-error, --block, --kernel"
+        )
+    return not (named or args.block or args.kernel != "grid")
+
+
+def advice_of(
+    args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tuple | None, best_only: bool = False
+) -> ascend.Advice:
+    """The ways compared."""
+    from ascend.planner.advice import WAYS
+
+    progress = Progress()
+    options = kernel_of(args)
+    del options["terms"], options["operand"]
+    return ascend.advise(
+        *size, chip, bits=args.reach, data=data, distribution=args.distribution, split=args.split,
+        simulated=args.simulate, target=args.target or "", ways=WAYS, best_only=best_only,
+        progress=lambda done, total: progress(done, total, "ways"), **options,
+    )  # fmt: skip
+
+
+def kernel_files(dialect: str, s: Kernel) -> dict[str, str | dict]:
+    """The files of a plan's kernel in a dialect; ValueError for what the dialect cannot say."""
+    from ascend.emit.write import EMITTERS
+    from mpgemm.kernels.planned import triton_files
+
+    return (EMITTERS | {"triton": triton_files})[dialect](s)
+
+
+def written_out(advice: ascend.Advice, dialect: str) -> tuple[ascend.Advice, list[str]]:
+    """The ways whose kernel a dialect can say, and of faster ones than the best of them why they are left out.
+
+    Raises ValueError with the first way's reason if it says none of them.
+    """
+    kept, reasons = [], {}
+    for way, plan in advice.plans:
+        try:
+            kernel_files(dialect, plan.schedule)
+        except ValueError as error:
+            reasons[str(way)] = str(error)
+        else:
+            kept.append((way, plan))
+    if not kept:
+        raise ValueError(next(iter(reasons.values())))
+    found = replace(advice, plans=tuple(kept))
+    best = found.best[1].seconds if found.best else math.inf
+    faster = [
+        str(way) for way, plan in advice.plans if str(way) in reasons and advice.reaches(plan) and plan.seconds < best
+    ]
+    return found, [f"{way} would be faster, but cannot be written out so: {reasons[way]}" for way in faster]
+
+
+def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
+    """TFLOP/s when a number of the chip changes by 20 %, strongest first."""
+    rows = [
+        (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
+        for r in found
+        if abs(r.elasticity) > 1e-6
+    ]
+    headings = ("parameter", "value", "unit", "kind", "-20 %", "+20 %", "elasticity")
+    return Table("TFLOP/s when a number changes", headings, rows)
+
+
+def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
+    """Products dealt to groups of cores."""
+    rows, k, n = _products(args)
+    options = kernel_of(args) | {"mode": args.mode, "split": args.split, "distribution": args.distribution}
+    options["target"] = args.target or ""
+    found = ascend.plan_batch(rows, k, n, chip, **options)
+    best = found[0]
+    written = _batch_emitted(args, best) if args.emit else []
+    result = {
+        "chip": chip.name, "k": k, "n": n, "products": len(rows), "seconds": best.seconds, "groups": best.groups,
+        "cores": best.cores, "written": written,
+        "plans": [
+            row | {"tiling": ascend.tiling_fields(plan.schedule)}
+            for row, plan in zip(best.to_rows(), best.plans.values(), strict=True)
+        ],
+        "others": [{"groups": b.groups, "cores": b.cores, "seconds": b.seconds} for b in found[1:]],
+    }  # fmt: skip
+    lines = [
+        (
+            rows.count(m), f"{m} x {k} x {n}", str(p.blocking), p.schedule.placement(), p.schedule.cores_text(),
+            f"{p.seconds:.3e}", p.bound[0], f"{p.bits:.1f}" if p.bits else "",
+        )
+        for m, p in best.plans.items()
+    ]  # fmt: skip
+    headings = ("products", "m x k x n", "block", "placed", "cores of a group", "seconds alone", "bound", "bits")
+    others = [(b.groups, b.cores, f"{1e6 * b.seconds:.4g}") for b in found]
+    text: list[str | Table] = [
+        fitted(evidence(args, chip)), *map(fitted, best.sentences()),
+        Table(f"{chip.name}, {options['terms']} term(s) of {options['operand']}", headings, lines),
+        Table("Groups of cores", ("groups", "cores each", "us"), others),
+    ]  # fmt: skip
+    if args.tiling or (args.target and not args.emit):
+        text += _batch_tiling(args, chip, best)
+    if written:
+        text.append(f"\nwritten: {', '.join(written)}")
+    return Output(result, text)
+
+
+def _batch_tiling(args: argparse.Namespace, chip: ascend.Chip, best: ascend.BatchPlan) -> Iterator[str]:
+    """Yield AscendC's fields of each product on its group of cores, and the kernel of CATLASS that multiplies all of them."""
+    from ascend.dialects import DIALECTS
+    from ascend.emit.catlass import of_most_work
+    from ascend.reports.catlass import catlass_text
+    from ascend.reports.tiling import ascendc_snippet
+    from ascend.tiling.fields import described
+
+    if args.target not in (None, "ascendc", "catlass"):
+        yield fitted(f"{args.target} has no kernel of several products here: --tiling prints AscendC's and CATLASS's")
+    if args.target in (None, "ascendc") and DIALECTS["ascendc"].has(chip):
+        for m, plan in best.plans.items():
+            yield f"\n{DIALECTS['ascendc'].title}, m = {m}, on a group of {best.cores} cores:\n"
+            yield ascendc_snippet(plan.schedule)
+            if described(plan.schedule) is not None:
+                yield fitted("these fields deal rectangles, this plan does not: --for ascendc plans what they can say")
+    if args.target in (None, "catlass") and DIALECTS["catlass"].has(chip):
+        text = catlass_text(of_most_work(best), "batch" if len(best.plans) == 1 else "groups")
+        yield f"\n{DIALECTS['catlass'].title}, all products on all cores:\n"
+        yield text or fitted("CATLASS deals whole tiles one by one, this plan does not: --for catlass --split 1")
+
+
+def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str]:
+    """The files of the kernel of CATLASS that multiplies all products; ValueError for other dialects."""
+    from ascend.emit.catlass import catlass_batch_files
+    from ascend.emit.write import write_files
+
+    dialect, folder = args.emit
+    if dialect != "catlass":
+        raise ValueError(
+            f"--emit {dialect} writes one product: with --batch or --grouped --emit catlass writes all of them"
+        )
+    return list(map(str, write_files(folder, catlass_batch_files(best))))
+
+
+def _products(args: argparse.Namespace) -> tuple[list[int], int, int]:
+    """m of each product, k and n."""
+    if args.batch is not None and args.grouped:
+        raise ValueError("--batch and --grouped contradict each other: give one of them")
+    if args.grouped:
+        if len(args.size) != 2:
+            raise ValueError(f"--grouped takes the size K N, got {len(args.size)} number(s)")
+        try:
+            rows = [int(m) for m in args.grouped.split(",")]
+        except ValueError:
+            raise ValueError(f"--grouped is M1,M2,..., whole numbers, got {args.grouped!r}") from None
+        return rows, *args.size
+    if args.batch < 1:
+        raise ValueError(f"--batch must be at least 1, got {args.batch}")
+    if len(args.size) != 3:
+        raise ValueError(f"--batch takes the size M K N, got {len(args.size)} number(s)")
+    m, k, n = args.size
+    return [m] * args.batch, k, n

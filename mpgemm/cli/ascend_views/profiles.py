@@ -1,0 +1,258 @@
+"""Compares a user's own profile in `mpgemm simulate`: a fit to it, and predicted beside measured for each pipe."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ascend
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, fitted
+
+if TYPE_CHECKING:
+    from ascend.kernels.base import Kernel
+    from ascend.reports.fit import ProfileFit
+    from ascend.reports.overlay import Overlay
+    from ascend.reports.profile import Profile, ProfileRow
+
+#: Characters of an operator's name that a table shows.
+LONGEST_NAME = 22
+
+
+def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel]) -> Output:
+    """Fit the chip's rates to a profile: residuals, what the rows tell and what not; write the chip."""
+    from ascend.chips.files import chip_text
+    from ascend.reports.fit import fit_profile
+    from ascend.reports.pipe_utilization import is_pipe_utilization
+    from ascend.reports.profile import read_profile, together
+    from tensorcore_models.files import write_text
+
+    if is_pipe_utilization(args.calibrate):
+        raise ValueError(
+            f"{args.calibrate} is one kernel, a fit needs several: --calibrate op_summary.csv, or --measured this file"
+        )
+    _says_sizes(args, args.calibrate)
+    progress = Progress()
+    read, skipped = read_profile(args.calibrate)
+    schedules: dict[tuple, Kernel] = {}
+    for row in together(read):
+        try:
+            if row.products:
+                raise ValueError(f"{len(row.products)} products, a fit takes single ones")
+            schedules[row.product] = schedule_of(row)
+        except ValueError as error:
+            skipped.append(f"{row.name}: {error}")
+    rows = [row for row in read if row.product in schedules]
+    if not rows:
+        raise ValueError(f"{args.calibrate}: no single product to fit to: {skipped[0]}")
+    fit = fit_profile(
+        chip, rows, lambda done, total: progress(done, total, "parameters"), lambda row: schedules[row.product]
+    )
+    if args.write_chip:
+        write_text(
+            args.write_chip, chip_text(fit.chip, f"{chip.name} fitted to {len(rows)} products of {args.calibrate}")
+        )
+    result = {
+        "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "untold": fit.untold,
+        "standard_errors": fit.standard_errors, "alike": fit.alike, "recommended": fit.recommended,
+        "gain": fit.gain, "at_edge": fit.at_edge,
+        "spread_nominal": fit.spread("nominal"), "spread": fit.spread(), "spread_left_out": fit.spread("left_out"),
+        "residuals": [
+            row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated, "left_out": row.left_out}
+            for row in fit.residuals
+        ],
+        "written": args.write_chip,
+    }  # fmt: skip
+    what = f"{len(rows)} line(s) of {args.calibrate}, {len(fit.residuals)} different product(s)"
+    said = [f"{chip.name}: calibrated to {what}", *_remarks([r.row for r in fit.residuals], skipped)]
+    text: list[str | Table] = [*map(fitted, said), _residuals(fit), *map(fitted, _fit_sentences(fit))]
+    if args.write_chip:
+        text.append(f"\nwritten: {args.write_chip} (--chip {args.write_chip})")
+    return Output(result, text)
+
+
+def _residuals(fit: ProfileFit) -> Table:
+    def off(time: float | None, r: ProfileRow) -> str:
+        return "" if time is None else f"{time / r.seconds - 1:+.0%}"
+
+    lines = [
+        (
+            r.row.name, f"{r.row.m} x {r.row.k} x {r.row.n}", r.row.operand, f"{1e6 * r.row.seconds:.1f}",
+            f"{1e6 * r.nominal:.1f}", off(r.nominal, r.row), f"{1e6 * r.calibrated:.1f}", off(r.calibrated, r.row),
+            off(r.left_out, r.row),
+        )
+        for r in fit.residuals
+    ]  # fmt: skip
+    headings = (
+        "operator", "m x k x n", "operand", "measured us", "nominal", "error", "calibrated", "error", "left out",
+    )  # fmt: skip
+    left_out = fit.spread("left_out")
+    title = f"Residuals: rms {fit.spread('nominal'):.1%} nominal, {fit.spread():.1%} calibrated"
+    title += f", {left_out:.1%} on each row by a fit to the others" if left_out == left_out else ""
+    return Table(title, headings, lines)
+
+
+def _fit_sentences(fit: ProfileFit) -> Iterator[str]:
+    """Yield what the rows tell of each parameter, and whether to use it."""
+    left_out = fit.spread("left_out")
+    if fit.observed <= len(fit.parameters):
+        yield f"{len(fit.parameters)} parameter(s) and {fit.observed} measured number(s): that they agree proves nothing"
+    if left_out != left_out:
+        yield "too few rows to leave one out: nothing says how far other shapes are off"
+    for name, why in fit.untold.items():
+        yield f"not fitted: {name}: {why}"
+    for name, value in fit.parameters.items():
+        error = f" +- {fit.standard_errors[name]:.2g}" if name in fit.standard_errors else ""
+        yield f"fitted: {name} = {value:.6g}{error}"
+    for name, others in fit.alike.items():
+        yield f"not told apart: {name} could as well be {' or '.join(others)}"
+    if not fit.parameters:
+        return
+    settings = " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items())
+    if fit.recommended:
+        yield f"use it: {settings}"
+    elif fit.at_edge:
+        yield (
+            f"do not use it: {' and '.join(fit.at_edge)} is fitted to an end of its range, so that another kernel than the one "
+            f"assumed, or another number, is likelier ({settings})"
+        )
+    elif left_out < fit.spread("nominal"):
+        yield (
+            f"not recommended: rows that were left out get better, {fit.spread('nominal'):.1%} to {left_out:.1%}, by "
+            f"{fit.gain:.1f} standard errors of the gain alone, as scatter may do ({settings})"
+        )
+    elif left_out == left_out:
+        yield (
+            f"do not use it for other shapes: rows that were left out are {left_out:.1%} off, {fit.spread('nominal'):.1%} "
+            f"without the fit ({settings})"
+        )
+    else:
+        yield f"not recommended: no row could be left out to judge it ({settings})"
+
+
+def measured(
+    args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel],
+    batch_seconds: Callable[[ProfileRow], float],
+) -> Output:  # fmt: skip
+    """Each product of a profile: time and busy time of each pipe, predicted beside measured, and what would explain them."""
+    from ascend.reports.overlay import overlays, whole
+    from ascend.reports.profile import together
+
+    rows, skipped = _read(args)
+    progress = Progress()
+    found, not_predicted = overlays(
+        together(rows), lambda row: ascend.simulate(schedule_of(row)), batch_seconds,
+        lambda done, total: progress(done, total, "products"),
+    )  # fmt: skip
+    skipped += not_predicted
+    if not found:
+        raise ValueError(f"{args.measured}: no product can be predicted: {skipped[0]}")
+    written = _drawn(args, chip, found)
+    products = [
+        each.row._asdict()
+        | {
+            "predicted": each.predicted, "explanations": each.sentences(),
+            "pipes": {p.pipe: {"measured": p.measured, "predicted": p.predicted} for p in each.pipes},
+        }
+        for each in found
+    ]  # fmt: skip
+    said = [f"{_short(each.row.name)}: {sentence}" for each in found for sentence in each.sentences()]
+    said += whole(found)
+    if silent := sum(each.differs and not each.row.busy for each in found):
+        said.append(
+            f"{silent} product(s) differ by 5% or more and have no busy times of pipes in {args.measured} (aic_mac_ratio, "
+            "aic_mte2_ratio, ...), by which a difference could be explained: profile with aic-metrics PipeUtilization"
+        )
+    remarks = _remarks([each.row for each in found], skipped)
+    text: list[str | Table] = [*map(fitted, remarks), _overlay_table(chip, found), *map(fitted, said)]
+    if written:
+        text.append(f"\nwritten: {', '.join(written)}")
+    facts = {"chip": chip.name, "skipped": skipped, "products": products, "whole": whole(found), "written": written}
+    return Output(facts, text)
+
+
+def _read(args: argparse.Namespace) -> Profile:
+    """The products of --measured, whichever profiler wrote it."""
+    from ascend.reports.pipe_utilization import is_pipe_utilization, read_pipe_utilization
+    from ascend.reports.profile import Profile, read_profile
+    from mpgemm.cli.common.ascend_options import size_of
+
+    if not is_pipe_utilization(args.measured):
+        _says_sizes(args, args.measured)
+        return read_profile(args.measured)
+    if not args.size:
+        raise ValueError(f"{args.measured} has no sizes: give the product's M K N (and --operand and --layout)")
+    return Profile(
+        [read_pipe_utilization(args.measured, size_of(args), args.operand or "fp16", args.layout)],
+        [],
+    )
+
+
+def _says_sizes(args: argparse.Namespace, path: str) -> None:
+    """Refuse sizes and operands beside a profile that has them."""
+    given = (["M K N"] if args.size else []) + (["--operand"] if args.operand else [])
+    if given:
+        raise ValueError(f"{path} says sizes and operands: leave out {' and '.join(given)}")
+
+
+def _remarks(rows: list[ProfileRow], skipped: list[str]) -> Iterator[str]:
+    """Yield what was left out, and what was taken where the profile does not say."""
+    yield from (f"left out: {reason}" for reason in skipped)
+    remarks: dict[str, list[str]] = {}
+    for row in rows:
+        for remark in row.remarks:
+            remarks.setdefault(remark, []).append(row.name)
+    for remark, names in remarks.items():
+        yield f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {remark}"
+
+
+def _overlay_table(chip: ascend.Chip, found: list[Overlay]) -> Table:
+    """The table of measured and predicted times, and of the busy ratios of every pipe that is known."""
+    from ascend.reports.profile import PIPE_COLUMNS
+
+    pipes = [name for name in PIPE_COLUMNS if any(pipe.pipe == name for each in found for pipe in each.pipes)]
+
+    def share(seconds: float | None, of: float) -> str:
+        return "-" if seconds is None else f"{seconds / of:.2f}"
+
+    lines = []
+    for each in found:
+        row, times = each.row, {pipe.pipe: pipe for pipe in each.pipes}
+        cells = [
+            f"{share(times[name].measured, row.seconds)} / {share(times[name].predicted, each.predicted)}"
+            if name in times
+            else ""
+            for name in pipes
+        ]
+        lines.append((_short(row.name), _size(row), f"{1e6 * row.seconds:.1f}", f"{1e6 * each.predicted:.1f}",
+                      f"{each.predicted / row.seconds - 1:+.0%}", *cells, row.layout, row.lines))  # fmt: skip
+    headings = ("operator", "m x k x n", "measured us", "predicted", "error", *pipes, "layout", "lines")
+    return Table(f"{chip.name}: measured / predicted, busy ratios of the pipes", headings, lines)
+
+
+def _short(name: str) -> str:
+    """The end of a long name, which tells operators apart."""
+    return name if len(name) <= LONGEST_NAME else ".." + name[2 - LONGEST_NAME :]
+
+
+def _size(row: ProfileRow) -> str:
+    """The sizes and operands of a product, of each product of a batch, or of all rows of groups."""
+    one, count = f"{row.m} x {row.k} x {row.n}", len(row.products)
+    if count and sum(row.products) == row.m:
+        return f"{one} {row.operand} in {count}"
+    return f"{count} of {one} {row.operand}" if count else f"{one} {row.operand}"
+
+
+def _drawn(args: argparse.Namespace, chip: ascend.Chip, found: list[Overlay]) -> list[str]:
+    """The picture of --overlay and its data; the paths."""
+    if not args.overlay:
+        return []
+    from ascend.reports.plots import overlay_plot
+    from mpgemm.cli.common.ascend_options import write_rows
+
+    path = Path(args.overlay)
+    rows = [row for each in found for row in each.to_rows()]
+    title = f"{chip.name}: {Path(args.measured).name} over the prediction"
+    return list(map(str, [*write_rows(path.parent, path.stem, rows), *overlay_plot(found, path, title)]))

@@ -1,0 +1,118 @@
+"""Options of operands besides A and B: their scales, and an attention kernel's Q, K and V with what goes with them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from mpgemm.cli.common.parser import Parser
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def add_scale_arguments(parser: Any) -> None:
+    """--scale-a and --scale-b."""
+    for side in "ab":
+        parser.add_argument(
+            f"--scale-{side}", nargs="+", metavar="X|FILE",
+            help=f"scale of {side.upper()}: a number or a file, whose shape says the rule (per tensor, rows and "
+            "columns, blocks of 128, mx, nvfp4); block scales and one number more for nvfp4",
+        )  # fmt: skip
+
+
+def scales_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments scale_a and scale_b, None where they are not given."""
+    return {f"scale_{side}": _given(getattr(args, f"scale_{side}"), f"--scale-{side}") for side in "ab"}
+
+
+def _given(words: list[str] | None, option: str) -> Any:
+    from mpgemm.inputs.files import read_array
+
+    if words is None:
+        return None
+    if len(words) > 2:
+        raise ValueError(
+            f"{option} takes a number or a file, and one number more beside block scales; got {len(words)} values"
+        )
+    first, *more = words
+    value = _number(first)
+    scale = read_array(first) if value is None else value
+    if not more:
+        return scale
+    whole = _number(more[0])
+    if value is not None or whole is None:
+        raise ValueError(f"{option} with two values takes a file of block scales and a number, got {' '.join(words)}")
+    return scale, whole
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+# -- attention ---------------------------------------------------------------------------------------------------------------
+#: Options that say what the kernel does.
+_OPTIONS = (
+    "--causal", "--window", "--softmax-scale", "--kv-tile", "--p-scale", "--exp-ulps", "--softcap", "--sinks", "--cu-seqlens-q",
+    "--cu-seqlens-k", "--block-table", "--cache-seqlens",
+)  # fmt: skip
+
+
+def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
+    """--attention and what goes with it; `others` go without."""
+    group = parser.add_argument_group("attention")
+    add = group.add_argument
+    add("--attention", nargs=3, metavar=("Q", "K", "V"), help="files: (..., heads, rows, d), instead of A and B")
+    add("--causal", action="store_true", help="the last query sees all keys, each one before it one key less")
+    add("--window", nargs=2, type=int, metavar=("LEFT", "RIGHT"), help="keys beside a query's place; -1 for all")
+    add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
+    add("--kv-tile", type=int, metavar="KEYS", help="keys of a tile (default: any from 16 on)")
+    add("--p-scale", type=float, metavar="X", help="factor of P before it is rounded (default 256 for 8 bits, else 1)")
+    add("--exp-ulps", type=float, metavar="ULPS", help="error of the kernel's exponential (default 2.06, MUFU.EX2's)")
+    add("--softcap", type=float, metavar="X", help="scaled scores s become X tanh(s / X)")
+    add("--sinks", metavar="FILE", help="a score for each query head that counts in its row sums")
+    for side in "qk":
+        add(
+            f"--cu-seqlens-{side}",
+            metavar="FILE",
+            help=f"{side.upper()} packed as (all rows, heads, d): where sequences begin",
+        )
+    add("--block-table", metavar="FILE", help="K and V as (pages, rows, heads, d): the pages of each sequence")
+    add("--cache-seqlens", metavar="FILE", help="keys of each sequence in pages")
+    parser.goes_with(_OPTIONS, ("--attention",))
+    parser.goes_without(others, ("--attention",))
+
+
+def attention_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of :func:`mpgemm.testing.check_attention` that were given."""
+    from mpgemm.inputs.files import read_array
+
+    given = {
+        "causal": args.causal, "scale": args.softmax_scale, "kv_tile": args.kv_tile, "p_scale": args.p_scale,
+        "exp_ulps": args.exp_ulps, "window": None if args.window is None else tuple(args.window), "softcap": args.softcap,
+    }  # fmt: skip
+    for name in ("sinks", "cu_seqlens_q", "cu_seqlens_k", "block_table", "cache_seqlens"):
+        path = getattr(args, name)
+        given[name] = None if path is None else read_array(path)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def file_values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarray:
+    """The file's values; encodings of a named format as its natural type; `path_of`: the option that says what uint8 is."""
+    from mpgemm.inputs.files import read_array
+    from tensorcore_models.formats import operand_format
+    from tensorcore_models.formats.operands import operand_bits, values_of_bits
+
+    array = read_array(path, encodings=fmt is not None)
+    if fmt is None and array.dtype == "uint8" and path_of is not None:
+        raise ValueError(
+            f"{path} holds uint8: say --{path_of} e4m3fn (or another 8-bit format) for encodings, --{path_of} u8 for integers"
+        )
+    if fmt is None or operand_format(fmt).name in ("s8", "u8", "s4", "u4"):
+        return array
+    row = operand_format(fmt)
+    encoded = array.dtype.kind == "u" and array.dtype == row.container
+    return values_of_bits(array if encoded else operand_bits(array, row, None, path), row)

@@ -1,0 +1,388 @@
+"""One expression for all elements of an output: indices of inputs stated by the output's own.
+
+All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .expressions import ExpressionTrace, InputElements, Operations, Products
+from .isa.meaning import Meaning
+from .isa.types import bits_of
+
+#: Names of an output's indices; k is the index of sums.
+AXES = "ijuvw"
+
+
+class Irregular(ValueError):
+    """Expressions of several outputs that have no common form; `labels` divides them, None where they cannot be divided."""
+
+    def __init__(self, labels: np.ndarray | None):
+        self.labels = labels
+        super().__init__("the outputs have different expressions")
+
+
+@dataclass(frozen=True)
+class DerivedIndex:
+    """An index that is no linear function of the output's: a quotient, a remainder, or what a kernel loaded.
+
+    Attributes
+    ----------
+    axis : int
+        The output's axis whose index it follows.
+    text : str
+        As it is written.
+    table : tuple of (int, int)
+        Its value for each of the output's indices.
+    """
+
+    axis: int
+    text: str
+    table: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def at(self, place: Sequence[int]) -> int:
+        """Its value at a place of the output; the first one where the output has no such element."""
+        return dict(self.table).get(int(place[self.axis]), self.table[0][1])
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of an input: for each axis (constant, step for each of the output's axes).
+
+    A :class:`DerivedIndex` or the letter of an index of sums may stand for a constant.
+    """
+
+    array: int
+    name: str
+    index: tuple[tuple[Any, tuple[int, ...]], ...]
+
+    def text(self, replaced: int | None = None) -> str:
+        """As a[i, 5]; the constant of axis `replaced` is k."""
+        return (
+            f"{self.name}[{', '.join(_index_text(c, s, axis == replaced) for axis, (c, s) in enumerate(self.index))}]"
+        )
+
+
+def _index_text(constant: int, steps: tuple[int, ...], replaced: bool) -> str:
+    parts = [name if step == 1 else f"{step}{name}" for step, name in zip(steps, AXES, strict=False) if step]
+    if replaced or not parts or constant:
+        parts.append("k" if replaced else str(constant))
+    return " + ".join(parts)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that rests on no input, as an encoding."""
+
+    bits: int
+
+    def text(self) -> str:
+        """The encoding."""
+        return "0" if self.bits == 0 else f"{self.bits:#x}"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """An operation on values."""
+
+    name: str
+    line: int
+    operands: tuple
+    meaning: Meaning | None = None
+
+    @property
+    def key(self) -> Meaning | str:
+        """What it computes: its meaning, or the name of what has none."""
+        return self.meaning or self.name
+
+    def text(self) -> str:
+        """As a call."""
+        return f"{self.name}({', '.join(operand.text() for operand in self.operands)})"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a matrix instruction: the factors of its products in the unit's order, and the addend."""
+
+    row: Any
+    line: int
+    left: tuple
+    right: tuple
+    addend: Any
+    signs: tuple[int, int]
+
+    def text(self) -> str:
+        """As a call that names the first factors."""
+        return f"{self.row}({self.left[0].text()} {self.right[0].text()} ..., {self.addend.text()})"
+
+
+Node = Element | Constant | Applied | Step
+
+
+def operands_of(node: Node) -> tuple:
+    """Return the operands from which a node is computed."""
+    if isinstance(node, Applied):
+        return node.operands
+    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
+
+
+def all_within(root: Node) -> Iterator[Node]:
+    """A node and all below it, each once."""
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack += operands_of(node)
+            yield node
+
+
+def width_of(node: Node) -> int | None:
+    """Bits of a value by what computed it; None of inputs and constants."""
+    if isinstance(node, Step):
+        return node.row.formats[3].bits
+    return bits_of(node.meaning.result) if isinstance(node, Applied) and node.meaning is not None else None
+
+
+class Walker:
+    """Walks expressions of outputs at `places` (shape (outputs, axes)) together.
+
+    What is below an expression that some of the axes do not change is walked without them: by a walker of fewer outputs, one
+    for each place along the other axes (`first`; `inverse` says which one stands for each output).
+    """
+
+    def __init__(self, trace: ExpressionTrace, places: np.ndarray, starts: np.ndarray | None = None):
+        self.trace, self.places = trace, places
+        self._known: dict[bytes, Node] = {}
+        self._starts = np.array(trace.starts) if starts is None else starts
+        self._along: dict[int, tuple[np.ndarray, np.ndarray, Walker] | None] = {}
+        first = places[0]
+        self.probes: list[int | None] = []
+        for axis in range(places.shape[1]):
+            others = [a for a in range(places.shape[1]) if a != axis]
+            alone = (places[:, others] == first[others]).all(1) & (places[:, axis] != first[axis])
+            self.probes.append(int(alone.argmax()) if alone.any() else None)
+
+    def node(self, numbers: np.ndarray, values: np.ndarray | None = None) -> Node:
+        """The common form of expressions, one for each output; number 0 is a constant of the value given.
+
+        Raises
+        ------
+        Irregular
+            If there is none.
+        """
+        if not numbers.any():
+            return self._constant(values)
+        if (numbers == 0).any():
+            raise Irregular((numbers == 0).astype(np.int64))
+        for axis in range(self.places.shape[1]):
+            part = self._without(axis)
+            if part is not None and (numbers[part[0]][part[1]] == numbers).all():
+                first, inverse, walker = part
+                try:
+                    return walker.node(numbers[first])
+                except Irregular as parted:
+                    raise Irregular(None if parted.labels is None else parted.labels[inverse]) from None
+        key = numbers.tobytes()
+        if key not in self._known:
+            self._known[key] = self._walk(numbers)
+        return self._known[key]
+
+    def _without(self, axis: int) -> "tuple[np.ndarray, np.ndarray, Walker] | None":
+        """(first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
+        if axis not in self._along:
+            flat = self.places.copy()
+            flat[:, axis] = flat[0, axis]
+            distinct, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+            fewer = len(distinct) < len(flat)
+            walker = Walker(self.trace, distinct, self._starts) if fewer else self
+            self._along[axis] = (first, inverse.reshape(-1), walker) if fewer else None
+        return self._along[axis]
+
+    def _constant(self, values) -> Node:
+        values = np.zeros(1, np.uint64) if values is None else np.asarray(values)
+        if (values != values.flat[0]).any():
+            raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
+        return Constant(int(values.flat[0]))
+
+    def _walk(self, numbers: np.ndarray) -> Node:
+        at = np.searchsorted(self._starts, numbers, "right") - 1
+        kinds = [self.trace.blocks[i] for i in np.unique(at).tolist()]
+        heads = [_head(block) for block in kinds]
+        if any(head != heads[0] for head in heads):
+            order = {head: i for i, head in enumerate(dict.fromkeys(heads))}
+            table = dict(zip(np.unique(at).tolist(), (order[head] for head in heads), strict=True))
+            raise Irregular(np.array([table[i] for i in at.tolist()]))
+        if isinstance(kinds[0], InputElements):
+            return self._element(kinds[0], numbers - self.trace.starts[int(at[0])])
+        return (self._step if isinstance(kinds[0], Products) else self._operation)(numbers, at)
+
+    def _element(self, block: InputElements, flat: np.ndarray) -> Element:
+        coordinates = np.stack(np.unravel_index(flat, block.shape), 1) if block.shape else np.zeros((len(flat), 0), int)
+        index: list[tuple[Any, tuple[int, ...]]] = []
+        for axis in range(coordinates.shape[1]):
+            found = coordinates[:, axis]
+            steps = []
+            for out, probe in enumerate(self.probes):
+                apart = 0 if probe is None else int(self.places[probe, out] - self.places[0, out])
+                moved = 0 if probe is None else int(found[probe] - found[0])
+                steps.append(moved // apart if apart and moved % apart == 0 else 0)
+            constants = found - self.places @ np.array(steps)
+            if (constants == constants[0]).all():
+                index.append((int(constants[0]), tuple(steps)))
+                continue
+            derived = self._derived(found, loaded=block.array in self.trace.gathered)
+            if derived is None:
+                raise Irregular(np.unique(constants, return_inverse=True)[1].reshape(-1))
+            index.append((derived, (0,) * len(steps)))
+        return Element(block.array, block.name, tuple(index))
+
+    def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
+        """The index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
+        for axis in range(self.places.shape[1]):
+            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
+            values = found[first]
+            if len(places) == 1 or (values[inverse.reshape(-1)] != found).any():
+                continue
+            text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
+            if text:
+                return DerivedIndex(axis, text, tuple(zip(places.tolist(), values.tolist(), strict=True)))
+        return None
+
+    def _operation(self, numbers: np.ndarray, at: np.ndarray) -> Applied:
+        block = self.trace.blocks[int(at[0])]
+        assert isinstance(block, Operations)
+        width = block.operands.shape[1]
+        operands, constants = np.empty((len(numbers), width), np.int64), np.empty((len(numbers), width), np.uint64)
+        for i in np.unique(at).tolist():
+            each, here = self.trace.blocks[i], at == i
+            assert isinstance(each, Operations)
+            places = numbers[here] - self.trace.starts[i]
+            operands[here], constants[here] = each.operands[places], each.constants[places]
+        if block.meaning is not None and block.meaning.commutes:
+            self._order(operands, constants)
+        children = tuple(self.node(operands[:, i].copy(), constants[:, i]) for i in range(width))
+        return Applied(block.name, block.line, children, block.meaning)
+
+    def _order(self, operands: np.ndarray, constants: np.ndarray) -> None:
+        """The first two operands of outputs by what they are: numbers say only which was computed first."""
+        at = np.searchsorted(self._starts, operands[:, :2], "right") - 1
+        ranks = np.array([_RANKS[type(block)] for block in self.trace.blocks])[at]
+        ranks[operands[:, :2] == 0] = 0
+        turned = ranks[:, 0] > ranks[:, 1]
+        for table in (operands, constants):
+            table[turned, :2] = table[turned, 1::-1]
+
+    def _step(self, numbers: np.ndarray, at: np.ndarray) -> Step:
+        block = self.trace.blocks[int(at[0])]
+        assert isinstance(block, Products)
+        k = block.a.shape[2]
+        parts = {name: np.zeros((len(numbers), k), np.int64) for name in ("a", "b")}
+        values = {name: np.zeros((len(numbers), k), np.uint64) for name in ("a", "b")}
+        addend, addend_values = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.uint64)
+        for i in np.unique(at).tolist():
+            each, here = self.trace.blocks[i], at == i
+            assert isinstance(each, Products)
+            tile, row, column = np.unravel_index(numbers[here] - self.trace.starts[i], each.c.shape)
+            parts["a"][here], values["a"][here] = each.a[tile, row], each.values[0][tile, row]
+            parts["b"][here], values["b"][here] = each.b[tile, :, column], each.values[1][tile, :, column]
+            addend[here], addend_values[here] = each.c[tile, row, column], each.values[2][tile, row, column]
+        sides = [
+            tuple(self.node(parts[name][:, j].copy(), values[name][:, j]) for j in range(k)) for name in ("a", "b")
+        ]
+        return Step(block.row, block.line, sides[0], sides[1], self.node(addend, addend_values), block.signs)
+
+
+def derived_text(name: str, places: np.ndarray, values: np.ndarray, *, most: int = 1 << 20) -> str:
+    """`values` as quotient or remainder of `places` by a number, plus a constant; empty if they are neither."""
+    for divisor in range(2, min(int(places[-1]), most) + 1):
+        for sign, part in (("//", places // divisor), ("mod", places % divisor)):
+            apart = values - part
+            if (apart == apart[0]).all():
+                return f"{name} {sign} {divisor}" + (f" + {apart[0]}" if apart[0] else "")
+    return ""
+
+
+#: Order of the operands of a sum or product by what they are, constants before all.
+_RANKS = {Operations: 1, Products: 2, InputElements: 3}
+
+
+def _head(block) -> tuple:
+    """Return the key that blocks of expressions must share to be one form; unrolled code has one operation at many lines."""
+    if isinstance(block, InputElements):
+        return ("input", block.array)
+    if isinstance(block, Operations):
+        return ("operation", block.name, block.operands.shape[1])
+    return ("product", str(block.row), block.signs)
+
+
+@dataclass(frozen=True)
+class CommonForm:
+    """A common expression and the outputs (flat places) that have it."""
+
+    root: Node
+    outputs: np.ndarray
+
+
+def forms(
+    trace: ExpressionTrace,
+    owners: np.ndarray,
+    array: int,
+    shape: tuple[int, ...],
+    size: int,
+    chosen: np.ndarray | None = None,
+    *,
+    most: int = 64,
+) -> list[CommonForm]:
+    """The expressions of an output array, the one of most elements first.
+
+    Parameters
+    ----------
+    trace : ExpressionTrace
+        Of the run.
+    owners : ndarray
+        Whose bytes the output's are, flat.
+    array : int
+        Number of the output's array: elements that still hold what was there before are left out.
+    shape, size : tuple, int
+        The output's shape and bytes of an element.
+    chosen : ndarray, optional
+        Flat places of the elements that are read; all by default.
+    most : int
+        Forms at most; beyond them ValueError.
+
+    Returns
+    -------
+    list of CommonForm
+        Elements that rest on no input are left out.
+    """
+    numbers = trace.values_of(owners.reshape(-1, size))
+    before = next(
+        start
+        for start, b in zip(trace.starts, trace.blocks, strict=True)
+        if isinstance(b, InputElements) and b.array == array
+    )
+    here = (numbers != 0) & (numbers != before + np.arange(len(numbers)))
+    left = [np.flatnonzero(here) if chosen is None else chosen[here[chosen]]]
+    found: list[CommonForm] = []
+    while left:
+        part = left.pop()
+        if not len(part):
+            continue
+        if len(found) + len(left) > most:
+            raise ValueError(f"the outputs have more than {most} different expressions; read some of them with rows=")
+        places = np.stack(np.unravel_index(part, shape), 1)
+        try:
+            found.append(CommonForm(Walker(trace, places).node(numbers[part]), part))
+        except Irregular as parted:
+            if parted.labels is None or len(np.unique(parted.labels)) < 2:
+                left += [part[:1], part[1:]]
+            else:
+                left += [part[parted.labels == label] for label in np.unique(parted.labels)]
+    return sorted(found, key=lambda form: -len(form.outputs))
