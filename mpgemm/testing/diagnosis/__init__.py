@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.diagnosis import fitted, moved, narrow, swizzles, terms, tiles
+from mpgemm.testing.diagnosis import altered, fitted, moved, narrow, swizzles, terms, tiles
 from mpgemm.testing.diagnosis.failure import CONFIRMED, GOOD, Failure, Finding, spread
 from mpgemm.testing.diagnosis.moved import line_maps
 from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.diagnosis.proved import contradicted
+from mpgemm.testing.diagnosis.terms import in_list
 from mpgemm.testing.epilogues import EPILOGUES, KernelEpilogue
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
@@ -112,7 +113,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("the exact result twice", _again, False),
     FaultKind("one factor, one offset, or one alpha and beta for all (fitted)", fitted.whole),
     FaultKind(
-        "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, or one for all)",
+        "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, one of 2 to 256, or one for all)",
         terms.given_scales, False, along_k=True,
     ),
     FaultKind("one factor for each of a few rows or columns (fitted)", terms.own_scales),
@@ -137,6 +138,8 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
         narrow.operands_rounded, along_k=True,
     ),
     FaultKind("operands clipped at 6, 240, 448, 57344 or 65504", narrow.operands_clipped, along_k=True),
+    FaultKind("the magnitudes of A, B or both", altered.magnitudes, False, along_k=True),
+    FaultKind("one triangle of A or B, or one that is mirrored", altered.halves, False, along_k=True),
     FaultKind("operands read as another format of their width", narrow.mistaken_formats, along_k=True),
 )  # fmt: skip
 
@@ -144,6 +147,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
 #: What is asked where none of these explains the result: many numbers are fitted.
 LAST_KINDS = (
     FaultKind("up to 16 single k lost", terms.scattered),
+    FaultKind("an offset of A or B, for all, each line, or each line and block with a scale (fitted)", altered.offsets),
     FaultKind("one factor, or one offset, for each row or column (fitted)", fitted.lines),
 )
 
@@ -344,8 +348,25 @@ def _no_number(f: Failure) -> str:
             text = overflowing_sums(f)
         if text is not None:
             return text
+    if np.isnan(got).all() and (text := _nan_lines(f)) is not None:
+        return text
     kinds = "NaN" if np.isnan(got).all() else "an infinity" if not np.isnan(got).any() else "NaN or an infinity"
     return f"no number at all: every wrong result is {kinds}, which tells nothing of its cause"
+
+
+def _nan_lines(f: Failure) -> str | None:
+    """Describe what a NaN of an operand makes, whole rows or columns of NaN; None where NaN lie otherwise."""
+    nan = np.isnan(f.out)
+    for axis, name, of in ((1, "row", "A"), (0, "column", "B")):
+        lines = nan.all(axis)
+        if lines.all() or not np.array_equal(nan, np.broadcast_to(np.expand_dims(lines, axis), nan.shape)):
+            continue
+        at = np.flatnonzero(lines)
+        at = f.case.lines[at] if axis == 1 and f.case.lines is not None else at
+        which, them = (f"this {name}", "it") if at.size == 1 else (f"these {name}s", "them")
+        where = f"{name}{'s' * (at.size > 1)} {in_list(at)}"
+        return f"NaN in all of {where}, and nowhere else: a NaN in {which} of {of}, or in a scale of {them}, makes it"
+    return None
 
 
 def _not_finite(f: Failure) -> str:
