@@ -242,7 +242,7 @@ def _distances(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterato
         slope = sign * _least(far, *SLOPES)
         text = f"scores have {-slope:.4g} times the distance of key and query added (ALiBi with a slope of {slope:.4g})"
         if slope < 0:
-            text = f"scores have {-slope:.4g} times the distance of key and query added (ALiBi's slope is left out, or its sign wrong)"
+            text = f"scores have {-slope:.4g} times the distance of key and query added (or ALiBi's slope is left out)"
         yield Prediction("one slope of the distance (fitted)", text, output(case, distance, slope), 1)
 
 

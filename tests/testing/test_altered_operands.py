@@ -80,7 +80,8 @@ def test_one_offset_of_an_operand_is_found():
     ("at", "text"),
     [
         (np.s_[17], "NaN in all of row 17, and nowhere else: a NaN in this row of A, or in a scale of it, makes it"),
-        (np.s_[:, 5:7], "NaN in all of columns 5, 6, and nowhere else: a NaN in these columns of B, or in a scale of them, makes it"),
+        (np.s_[:, 5:7], "NaN in all of columns 5, 6, and nowhere else: a NaN in these columns of B, or in a scale of them, "
+         "makes it"),
         (np.s_[5, 7], "no number at all: every wrong result is NaN, which tells nothing of its cause"),
         (np.s_[:], "no number at all: every wrong result is NaN, which tells nothing of its cause"),
     ],

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.diagnosis import altered, fitted, moved, narrow, swizzles, terms, tiles
+from mpgemm.testing.diagnosis import altered, fitted, misplaced, narrow, swizzles, terms, tiles
 from mpgemm.testing.diagnosis.failure import CONFIRMED, GOOD, Failure, Finding, spread
-from mpgemm.testing.diagnosis.moved import line_maps
+from mpgemm.testing.diagnosis.misplaced import line_maps
 from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.diagnosis.proved import contradicted
 from mpgemm.testing.diagnosis.terms import in_list
@@ -113,7 +113,8 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("the exact result twice", _again, False),
     FaultKind("one factor, one offset, or one alpha and beta for all (fitted)", fitted.whole),
     FaultKind(
-        "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, one of 2 to 256, or one for all)",
+        "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, one of 2 to "
+        "256 or of all)",
         terms.given_scales, False, along_k=True,
     ),
     FaultKind("one factor for each of a few rows or columns (fitted)", terms.own_scales),
@@ -122,17 +123,17 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
         "one k, one range of 2 to 256 k, every 2nd to 256th, or one end of k lost or twice", terms.lost_terms, along_k=True
     ),
     FaultKind("A or B of a block of 16 to 128 k up to 4 blocks away", terms.stale_blocks, along_k=True),
-    FaultKind("k of A or B shifted, or groups of 1 to 128 exchanged, turned or swizzled", moved.permuted, along_k=True),
+    FaultKind("k of A or B shifted, or groups of 1 to 128 exchanged, turned or swizzled", misplaced.permuted, along_k=True),
     FaultKind(
         "A or B read 1 or 8 to 256 lines away, in transposed blocks, or with another leading dimension",
-        moved.rearranged, along_k=True,
+        misplaced.rearranged, along_k=True,
     ),
-    FaultKind("the result transposed in blocks of 8 to 256, or whole", moved.transposed),
-    FaultKind("the result written with a leading dimension up to 128 longer", moved.strided),
+    FaultKind("the result transposed in blocks of 8 to 256, or whole", misplaced.transposed),
+    FaultKind("the result written with a leading dimension up to 128 longer", misplaced.strided),
     FaultKind("chunks of 1 to 64 elements of the result swizzled or turned by their row or column", swizzles.swizzled),
-    FaultKind("whole rows or columns of the result exchanged or shifted", moved.lines_moved),
+    FaultKind("whole rows or columns of the result exchanged or shifted", misplaced.lines_moved),
     FaultKind("tiles of the result (8 to 256 rows, square or whole rows) exchanged or added", tiles.tiles_moved),
-    FaultKind("A or B read transposed", moved.operand_transposed, False, along_k=True),
+    FaultKind("A or B read transposed", misplaced.operand_transposed, False, along_k=True),
     FaultKind(
         "operands rounded to tf32, bf16, fp16, e4m3fn or e5m2 (to nearest even or away, cut; up or down to the unit's own)",
         narrow.operands_rounded, along_k=True,
@@ -153,7 +154,7 @@ LAST_KINDS = (
 
 #: Those that need no sums: what is left where an epilogue hides them.
 OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
-    _zeros, _constant, _again, fitted.whole, moved.transposed, moved.strided, swizzles.swizzled, moved.lines_moved,
+    _zeros, _constant, _again, fitted.whole, misplaced.transposed, misplaced.strided, swizzles.swizzled, misplaced.lines_moved,
     tiles.tiles_moved))  # fmt: skip
 
 #: Those that scattered elements can show by themselves: these are wrong because their errors are alike, which one factor fits.

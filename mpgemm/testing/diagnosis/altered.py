@@ -1,6 +1,5 @@
 """Operands that a kernel reads as other numbers: their magnitudes, one half of them, or with an offset (a zero point)."""
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
