@@ -35,7 +35,8 @@ from tensorcore_models.engines.engine import Engine
 EXPLAINED = 3
 
 
-#: Groups whose errors are taken together where only some rows are looked at: each costs as much as its bound.
+#: Groups whose errors are taken together where only some rows are looked at: each costs as much as its bound, and sums are
+#: narrow in all groups or in none.
 TOGETHER = 3
 #: Rows of a group on which suspicions are tried: so many wrong ones, and right ones.
 ROWS = 8

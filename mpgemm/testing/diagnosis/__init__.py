@@ -23,11 +23,15 @@ from mpgemm.testing.epilogues import EPILOGUES, KernelEpilogue
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
 
-#: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart.
+#: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart. Scores are
+#: squares over errors, -2 log likelihood: by chance a number takes off 1 on average, and 10 once in 640 (chi squared); 4 is a
+#: ratio of likelihoods of 7.
 PRICE, TOLD_APART = 10.0, 4.0
-#: A share of a right kernel's errors below which nothing is left: roundings of a fault's own factors are as large.
+#: A share of a right kernel's errors, about 2^-24 |A||B|, below which nothing is left: a fault's own FP32 factors are rounded
+#: by 2^-24 of the result, which is 1/sqrt(k) of |A||B| on data of both signs, 0.1 at k = 100.
 EXACT = 0.1
-#: One in so many elements is wrong at most where wrong ones are explained by themselves.
+#: One in so many elements is wrong at most where wrong ones are explained by themselves. Chosen: races are far below (1 % in
+#: tests/testing/test_judged_conclusions.py), and beside more wrong ones what is right has to be explained, too.
 SCATTERED = 8
 #: Wrong elements below which nothing is said that is chosen to fit.
 FEWEST = 4
