@@ -9,9 +9,9 @@ from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.counts import choose, result_format
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.integer_run import IntegerRun
-from mpgemm.recovery.method import parts_of
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.own_run import OwnRun
+from mpgemm.recovery.parts import parts_of
 from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
 from tensorcore_models.formats.rounding import source_array
 

@@ -1,4 +1,4 @@
-"""Shared memory that is used again behind a loop of copies: without the last wait, or the barrier behind it, the machine stops."""
+"""Shared memory used again behind a loop of copies: the machine stops without the last wait, or the barrier behind it."""
 
 import re
 
