@@ -19,9 +19,7 @@ from mpgemm.bounds.operand_facts import (
     facts_of_formats,
 )
 from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
-from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import Arithmetic, combine
-from mpgemm.recovery.integer_run import word_values_of
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun, equilibrating_exponents, scaling_target
@@ -204,6 +202,8 @@ def _formed_operand(x: np.ndarray, axis: int, words, raw, side: Side) -> _Operan
 
 def _norms_of_words(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | IntegerFormat) -> _Operand:
     finite = np.isfinite(x)
+    from mpgemm.recovery.integer_run import word_values_of
+
     words = word_values_of(x if finite.all() else np.where(finite, x, 0), axis, row, fmt)
     return _formed_operand(x, axis, words, [], norms)
 
@@ -251,8 +251,8 @@ def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
         kept = _sizes([(words.a.values[i], words.b.values[j]) for i, j in row.products])
         if row.kind != "words":
             return _integer_sums(run, kept, magnitude_c, side)
-        # One chain is at most as long as all products, and at most four operations follow.
-        steps = run.a.shape[1] * len(row.products) + 4
+        # One chain is at most as long as all products, and at most four operations follow, and the addition of each part.
+        steps = run.a.shape[1] * len(row.products) + 3 + int(row.parts)
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
     if run.a.shape[1] == 0:
         return np.zeros(shape)
@@ -320,7 +320,9 @@ def _integer_sums(run, kept, magnitude_c, side: Side) -> np.ndarray:
 def _quantised_underflow(run, side: Side) -> tuple[list[float], np.ndarray]:
     """Bound the loss by underflow of the FP32 scales' products: they, and each product with them, are rounded to multiples
     of 2^-149."""
-    words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
+    from mpgemm.recovery.integer_words import quantise
+
+    words_a, words_b = (quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
     tiny, factors, lost = 2.0**-149, [0.0], np.zeros((run.a.shape[0], run.b.shape[1]))
     for i, j in run.row.products:
         (word_a, scale_a), (word_b, scale_b) = words_a[i], words_b[j]

@@ -1,4 +1,4 @@
-"""Shared memory used again behind a loop of copies: the machine stops without the last wait, or the barrier behind it."""
+"""Tests that the machine stops at kernels that lack the last wait, or its barrier, before shared memory is used again."""
 
 import re
 
