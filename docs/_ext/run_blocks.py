@@ -114,7 +114,9 @@ def _output_block(text: str) -> nodes.container:
 def check_blocks(app: Sphinx, doctree: nodes.document) -> None:
     """Run or check the code blocks of a page."""
     page = app.env.docname
-    runs = page not in app.config.checked_pages and any(fnmatch.fnmatch(page, pattern) for pattern in app.config.run_pages)
+    runs = page not in app.config.checked_pages and any(
+        fnmatch.fnmatch(page, pattern) for pattern in app.config.run_pages
+    )
     if page.startswith(("api/", "notebooks/")):  # docstrings have doctests of their own, notebooks run as notebooks
         return
     namespace: dict = {"__name__": "page"}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import ascend
 from mpgemm.cli.common.words import ASSUMED_SIZE
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, fitted, json_text
 
 if TYPE_CHECKING:
     from ascend.grid import Swizzle
@@ -93,9 +95,11 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 
 def data_of(args: argparse.Namespace) -> tuple | None:
     """A and B of --files."""
+    if not args.data:
+        return None
     from mpgemm.inputs.files import check_matrix, read_matrix
 
-    return tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data) if args.data else None
+    return tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data)
 
 
 def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:
@@ -215,20 +219,16 @@ def parse_swizzle(text: str) -> Swizzle:
     return Swizzle(offset, direction)
 
 
-def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
+def parameters(chip: ascend.Chip) -> Output:
     """The chip's numbers with units and provenance."""
-    from mpgemm.reporting.report import Table, json_text, say
-
     headings = ("parameter", "value", "unit", "kind", "source")
-    if as_json:
-        facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
-        print(json_text({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}), end="")
-        return
+    facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
-    Table(f"{chip.name} ({chip.soc_version})", headings, rows).print()
+    text: list[str | Table] = [Table(f"{chip.name} ({chip.soc_version})", headings, rows)]
     if chip.calibrated:
         values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
-        say(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")
+        text.append(fitted(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}"))
+    return Output({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}, text)
 
 
 def folder_of(args: argparse.Namespace) -> Path:
@@ -242,7 +242,6 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
     """The rows as JSON and CSV next to each other."""
-    from mpgemm.reporting.report import Table, json_text
     from tensorcore_models.files import write_text
 
     paths = [folder / f"{name}.json", folder / f"{name}.csv"]

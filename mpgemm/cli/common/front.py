@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mpgemm.cli.common.prose import wrapped
+from mpgemm.reporting.report import wrapped
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,6 @@ DOORS: dict[str, tuple[First, ...]] = {
         ),
     ),
 }
-
-#: Other words for a command, which stand for it.
-OTHER_NAMES = {"verdict": "evaluate", "eval": "evaluate"}
 
 
 def first_screen() -> str:
