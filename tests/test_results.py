@@ -41,6 +41,7 @@ NO_RESULTS = {
     "tensorcore_models": {"BlockScaled", "Format", "Function", "ScaleRule", "Scaling"},
     "tensorcore_models.compiled": {
         "AMDProgram",
+        "FinishedRecipe",
         "KernelLimits",
         "KernelProgram",
         "PTXProgram",

@@ -8,6 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
+from mpgemm.cli.ascend_views.advice import (
+    advice_of,
+    batch,
+    compares,
+    kernel_files,
+    sensitivity_table,
+    written_out,
+)
+from mpgemm.cli.ascend_views.tables import overview_table, plan_table, tiling_text
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
     add_shared_arguments,
@@ -22,15 +31,6 @@ from mpgemm.cli.common.ascend_options import (
     size_of,
 )
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.plan_advice import (
-    advice_of,
-    batch,
-    compares,
-    kernel_files,
-    sensitivity_table,
-    written_out,
-)
-from mpgemm.cli.common.plan_tables import overview_table, plan_table, tiling_text
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
 from mpgemm.cli.common.words import COLLECTIVES, DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.reporting.output import Output
@@ -191,7 +191,7 @@ def run(args: argparse.Namespace) -> Output:
         return parameters(chip)
     view = next((name for name in ("heat_map", "rejections", "bits", "pareto") if getattr(args, name)), None)
     if view is not None:
-        from mpgemm.cli.common.plan_views import VIEWS
+        from mpgemm.cli.ascend_views.views import VIEWS
 
         return VIEWS[view](args, chip)
     if args.overlap:

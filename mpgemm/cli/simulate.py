@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
+from mpgemm.cli.ascend_views.advice import sensitivity_table
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
     add_kernel_options,
@@ -25,7 +26,6 @@ from mpgemm.cli.common.ascend_options import (
     write_rows,
 )
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.plan_advice import sensitivity_table
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.words import KERNELS
 from mpgemm.reporting.output import Output
@@ -151,15 +151,15 @@ def run(args: argparse.Namespace) -> Output:
     if args.list_parameters:
         return parameters(chip)
     if args.calibrate:
-        from mpgemm.cli.common.profiles import calibrate
+        from mpgemm.cli.ascend_views.profiles import calibrate
 
         return calibrate(args, chip, _profile_schedules(args, chip))
     if args.measured:
-        from mpgemm.cli.common.profiles import measured
+        from mpgemm.cli.ascend_views.profiles import measured
 
         return measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
     if args.published:
-        from mpgemm.cli.common.published import published_numbers
+        from mpgemm.cli.ascend_views.published import published_numbers
 
         return published_numbers()
     return _simulate(args, chip)

@@ -3,18 +3,15 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.recovery.arithmetic import EngineArithmetic, checked_addend, combine
 from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.word_count import Count
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
-
-if TYPE_CHECKING:
-    from mpgemm.recovery.counts import Count
 
 #: What results that are not finite are computed again on.
 _FP32 = tcm.MatrixEngine(tcm.SequentialFMA(), a_format="fp32", c_format="fp32", d_format="fp32")
@@ -40,7 +37,7 @@ class WordRun:
     c: np.ndarray | None
     overflow: str = "inf"
     store: "WordStore | None" = None
-    count: "Count | None" = None
+    count: Count | None = None
 
     @property
     def word_format(self) -> Format:

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from ..integers import integer_arguments
 from ..machine.fp_state import default_fp_state
 from .homes import home_of
 from .matrix_engine import MatrixEngine
-
-if TYPE_CHECKING:
-    from .rollup import Rollup
+from .rollup import RULES, Rollup
 
 #: Evidence levels, strongest first.
 EVIDENCE = (
@@ -86,7 +83,7 @@ class Instruction(MatrixEngine):
     source: str = ""
     evidence: str = "published model"
     note: str = ""
-    rollup: "Rollup | None" = None
+    rollup: Rollup | None = None
 
     def __post_init__(self):
         # An own run names its GPU, driver and date behind the level.
@@ -221,11 +218,7 @@ class Instruction(MatrixEngine):
 
     def with_rules(self, **edge_rules):
         """Return a copy with other edge rules: the accumulator's (:mod:`tensorcore_models.accumulators`) or the rollup's."""
-        own = {}
-        if self.rollup is not None:
-            from .rollup import RULES
-
-            own = {name: edge_rules.pop(name) for name in RULES if name in edge_rules}
+        own = {name: edge_rules.pop(name) for name in RULES if self.rollup is not None and name in edge_rules}
         changed = super().with_rules(**edge_rules)
         return dataclasses.replace(changed, rollup=dataclasses.replace(self.rollup, **own)) if own else changed
 

@@ -86,6 +86,7 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
     ValueError, TypeError, OSError
         If the kernel cannot be read, computes something else than such a recipe, or its unit takes another format.
     """
+    from tensorcore_models import compiled
     from tensorcore_models.formats import get_format
 
     if args.arguments is None:
@@ -97,6 +98,12 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
         launch_arguments(args.arguments), args.grid, block=args.block, unit=args.unit, output=args.output
     )
     recipe = found.library()
+    if isinstance(recipe, compiled.FinishedRecipe):
+        beside = ", ".join(recipe.arrays) or "constants"
+        raise ValueError(
+            f"{recipe.name} starts from or finishes its sum with {beside}: its bits are "
+            "compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
+        )
     taken = [get_format(each).name for each in recipe.engine.formats[:2]]
     if taken != [fmt, fmt]:
         raise ValueError(
