@@ -92,7 +92,9 @@ class Advice(Result):
 
     def sentences(self) -> list[str]:
         """Return what to take, and what else there is."""
-        asked = f"{self.wanted:.1f} bits" if self.asked else f"FP32's {self.wanted:.1f} bits (chains of {FP32_CHAIN})"
+        asked = (
+            f"{self.wanted:.1f} bits" if self.asked else f"the {self.wanted:.1f} bits of FP32, chains of {FP32_CHAIN}"
+        )
         if self.best is None:
             way, found = max(self.plans, key=lambda pair: pair[1].bits or 0.0)
             return [f"nothing here reaches {asked}: {way} has the most, {found.bits:.1f} bits in {_us(found)}"]
