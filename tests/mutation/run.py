@@ -97,6 +97,7 @@ AMD_MACHINE = (
 )
 GPU_UNITS = ("tests/gpu/test_units_stored.py",)
 IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
+FUNCTIONS = ("tests/functions/test_special_functions.py", "-kplain or kind or sines")
 
 MUTANTS = (
     Mutant("PTX: the rows of ldmatrix are not turned", "tensorcore_models/compiled/ptx/movement.py", "build_matrix_load", "if transposed:", "if not transposed:", COMPILED),
@@ -396,6 +397,10 @@ MUTANTS = (
     Mutant("campaign: another device's folder is taken", "mpgemm/campaign/folder.py", "claim", "if apart:", "if False:", ("tests/campaign/test_folder.py",)),
     Mutant("campaign: what a share started goes on", "mpgemm/campaign/jobs.py", "_end", "os.killpg(process.pid, signal.SIGKILL)", "process.kill()", ("tests/campaign/test_jobs.py",)),
     Mutant("campaign: halves of a pair change places", "mpgemm/campaign/functions.py", "compared", "*function.before, block_operands(block)", "block_operands(block), *function.before", ("tests/campaign/test_campaign_parts.py",)),
+    Mutant("special functions: large angles lose their lowest word", "tensorcore_models/_kernels/functions/angles.h", "mpg_quarters", "upper << shift | (uint64_t)product[first] << shift >> 32", "upper << shift", FUNCTIONS),
+    Mutant("special functions: turns of negative angles go forward", "tensorcore_models/functions/angles.py", "reduced", "z.minus(z.number(0), turns)", "turns", FUNCTIONS),
+    Mutant("special functions: empty sequences are refused", "tensorcore_models/functions/function.py", "Function._checked", "if x.size:", "if True:", FUNCTIONS),
+    Mutant("attention: Triton's exponents are rounded once", "mpgemm/experiments/attention.py", "KERNELS", "fused_sum=True, fused_exponent=False", "fused_sum=True, fused_exponent=True", ("tests/mpgemm/test_attention.py",)),
     Mutant("gpu units: an infinity times zero", "tensorcore_models/gpu/specials.py", "_infinite_products", "undefined > 0", "undefined < 0", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: infinities of both signs", "tensorcore_models/gpu/specials.py", "taken_apart", "nan | (positive & negative)", "nan", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: flags beside special values", "tensorcore_models/gpu/products.py", "DeviceUnit._apart", "(flags != 0) | ~apart.any", "~apart.any", ("tests/gpu/test_units_specials.py",)),
