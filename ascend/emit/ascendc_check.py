@@ -10,15 +10,16 @@ from pathlib import Path
 
 from ascend.chips.files import get_chip
 from ascend.emit.ascendc import CUBE_ONLY
-from ascend.emit.faults import KernelCheck, PtoFault
+from ascend.emit.faults import EmittedCheck, PtoFault
 from ascend.tiling.rules import LARGEST_ND, Tiling, broken
+from tensorcore_models.results import Result
 
 #: Vector cores beside each cube.
 VECTOR_CORES = 2
 
 
 @dataclass(frozen=True, repr=False)
-class AscendCCheck(KernelCheck):
+class AscendCCheck(EmittedCheck, Result):
     """Faults found in an AscendC kernel's text, and the mode and counts that it has.
 
     Attributes

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ascend.chips.chip import Chip
-from ascend.emit.faults import KernelCheck, PtoFault
+from ascend.emit.faults import EmittedCheck, PtoFault
 from ascend.emit.pto import WORDS, copies_of_c, in_fractals, needs_vector_passes, schedule_of, shapes_in_memory
 from ascend.kernels.base import Kernel
 from ascend.slices import MOST_ORDERED_SLICES, atomic_results, atomic_spread, merge_slices
+from tensorcore_models.results import Result
 
 #: Seconds that a compilation and a run may take.
 COMPILE_SECONDS, RUN_SECONDS = 300, 900
@@ -52,7 +53,7 @@ class ShimRun:
 
 
 @dataclass(frozen=True, repr=False)
-class PtoCheck(KernelCheck):
+class PtoCheck(EmittedCheck, Result):
     """The faults found in a kernel, and how its result differs from the reference.
 
     Attributes
@@ -240,7 +241,7 @@ def sample(s: Kernel, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _arithmetic(s: Kernel, scale_exponent: int | None) -> Any:
-    from ascend.numeric.words import CubeArithmetic
+    from ascend.numeric.fp16_products import CubeArithmetic
 
     return CubeArithmetic(scale_exponent=scale_exponent or 0) if s.terms > 1 else None
 

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from tensorcore_models.results import Result
-
 
 class PtoFault(NamedTuple):
     """Something wrong: its kind ("race", "flag left up", "bits", "tiles", ...), the core, and what."""
@@ -13,7 +11,7 @@ class PtoFault(NamedTuple):
     what: str
 
 
-class KernelCheck(Result):
+class EmittedCheck:
     """The faults that were found in a kernel; what derives from it has its name and them."""
 
     name: str

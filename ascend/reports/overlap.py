@@ -33,7 +33,7 @@ POOR, UNTOLD = 0.2, 0.5
 MOST_PARTS = 16
 
 
-class Row(NamedTuple):
+class MeasuredCollective(NamedTuple):
     """A measured collective: bytes of one NPU, and seconds."""
 
     bytes: float
@@ -93,7 +93,7 @@ class Cut(NamedTuple):
         return self.seconds - self.product
 
 
-def read_collective(path: str | Path) -> list[Row]:
+def read_collective(path: str | Path) -> list[MeasuredCollective]:
     """Rows of hccl_test's output (between "|"), or lines of bytes and microseconds between commas or spaces.
 
     Raises
@@ -117,13 +117,13 @@ def read_collective(path: str | Path) -> list[Row]:
             raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {line.strip()!r}")
         if "failed" in (word.lower() for word in words[2:]):
             raise ValueError(f"{path}, line {number}: the collective's check failed: {line.strip()!r}")
-        rows.append(Row(size, 1e-6 * microseconds))
+        rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
         raise ValueError(f"{path}: no line of bytes and microseconds: expected {EXPECTED}")
     return rows
 
 
-def fit_link(rows: Sequence[Row]) -> Link:
+def fit_link(rows: Sequence[MeasuredCollective]) -> Link:
     """Fit a latency and a rate by least squares of the relative errors; neither is below 0.
 
     Raises
@@ -221,7 +221,7 @@ class OverlapPlan(Result):
 
 @default_fp_state
 def plan_overlap(
-    m: int, k: int, n: int, chip: Chip | str, rows: Sequence[Row], collective: Collective = "all-reduce",
+    m: int, k: int, n: int, chip: Chip | str, rows: Sequence[MeasuredCollective], collective: Collective = "all-reduce",
     ranks: int | None = None, most_parts: int = MOST_PARTS, progress: Callable[[int, int], None] | None = None, **options: Any,
 ) -> OverlapPlan:  # fmt: skip
     """Return the cuts of a product into 1 to `most_parts` parts of rows, each planned, with their communication.
@@ -232,7 +232,7 @@ def plan_overlap(
         Sizes on one NPU: for an all-gather of A after it was gathered.
     chip : Chip or str
         The chip.
-    rows : sequence of Row
+    rows : sequence of MeasuredCollective
         Measured collectives of the same kind on the same NPUs: bytes of one NPU and seconds.
     collective : {"all-reduce", "reduce-scatter", "all-gather"}
         C is reduced behind the product, or A gathered before it.

@@ -14,12 +14,12 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
 from mpgemm.recovery.methods import list_methods
-from mpgemm.testing.allowed_results import right_elements, spread_of, too_many_unbounded, unbounded_line
 from mpgemm.testing.case import KernelCase, KernelOptions, format_of_result, gemm_tolerance
 from mpgemm.testing.diagnosis import FEWEST, Diagnosis, diagnose, diagnose_errors
 from mpgemm.testing.diagnosis.failure import Failure, failure_of
 from mpgemm.testing.diagnosis.places import Place, picture
 from mpgemm.testing.integers import check_integers
+from mpgemm.testing.possible_results import right_elements, spread_of, too_many_unbounded, unbounded_line
 from mpgemm.testing.sampled import needed
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -365,7 +365,7 @@ def assert_gemm_close(
         If an element is outside (where the certified tolerance sees fewer than half of the dropped blocks of k: of the
         statistical one, :mod:`mpgemm.testing.sampled`): the worst element, its bound, where the result is wrong, what
         explains it and what is ruled out (:class:`KernelCheck`). Also if errors of all elements together are larger than
-        right kernels have (:mod:`mpgemm.testing.allowed_results`), as narrower sums make them. Where the exact result or the
+        right kernels have (:mod:`mpgemm.testing.possible_results`), as narrower sums make them. Where the exact result or the
         model's is infinite or NaN, the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that
         writes zeros would pass), and if more than a tenth of the elements have no finite bound, since they may overflow.
     ValueError, TypeError

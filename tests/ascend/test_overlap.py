@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import ascend
-from ascend.reports.overlap import Cut, Link, OverlapPlan, Row, fit_link, makespan, plan_overlap, read_collective
+from ascend.reports.overlap import (
+    Cut,
+    Link,
+    MeasuredCollective,
+    OverlapPlan,
+    fit_link,
+    makespan,
+    plan_overlap,
+    read_collective,
+)
 from mpgemm.cli import main
 
 #: CANN, HCCL Performance Tester, result description (HCCLpertest_16_0006): sizes and microseconds of an 8-rank all-reduce.
@@ -28,7 +37,7 @@ OUTPUT = "\n".join(
 
 
 def made(latency=30e-6, rate=100e9, sizes=range(16, 27)):
-    return [Row(2.0**power, latency + 2.0**power / rate) for power in sizes]
+    return [MeasuredCollective(2.0**power, latency + 2.0**power / rate) for power in sizes]
 
 
 def test_the_testers_output_is_read(tmp_path):
@@ -43,7 +52,7 @@ def test_the_fit_is_the_least_squares_of_relative_errors():
     """What made the rows is found; of the published rows the numbers of numpy's least squares; none is below 0."""
     link = fit_link(made())
     assert (link.latency, link.rate) == (pytest.approx(30e-6), pytest.approx(100e9)) and link.rms < 1e-12
-    rows = [Row(size, 1e-6 * us) for size, us in PUBLISHED]
+    rows = [MeasuredCollective(size, 1e-6 * us) for size, us in PUBLISHED]
     design = np.array([[1 / row.seconds, row.bytes / row.seconds] for row in rows])
     (latency, per_byte), (squares,), *_ = np.linalg.lstsq(design, np.ones(len(rows)), rcond=None)
     link = fit_link(rows)
@@ -53,12 +62,12 @@ def test_the_fit_is_the_least_squares_of_relative_errors():
     assert link.latency_error == pytest.approx(math.sqrt(covariance[0, 0]))
     assert link.rate_error == pytest.approx(math.sqrt(covariance[1, 1]) / per_byte**2)
     assert "do not follow one latency" in " ".join(link.sentences())
-    falling = fit_link([Row(1e3, 2e-5), Row(1e6, 1e-5)])
+    falling = fit_link([MeasuredCollective(1e3, 2e-5), MeasuredCollective(1e6, 1e-5)])
     assert math.isinf(falling.rate) and "do not tell the rate" in " ".join(falling.sentences())
-    steep = fit_link([Row(1e3, 1e-9), Row(1e6, 1e-5)])
+    steep = fit_link([MeasuredCollective(1e3, 1e-9), MeasuredCollective(1e6, 1e-5)])
     assert steep.latency == 0.0 and "do not tell the latency" in " ".join(steep.sentences())
     with pytest.raises(ValueError, match="at least two sizes, got 1"):
-        fit_link([Row(8.0, 1.0), Row(8.0, 2.0)])
+        fit_link([MeasuredCollective(8.0, 1.0), MeasuredCollective(8.0, 2.0)])
 
 
 def test_the_time_of_two_machines():

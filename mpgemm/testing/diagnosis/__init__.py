@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.diagnosis import altered, fitted, misplaced, narrow, swizzles, terms, tiles
+from mpgemm.testing.diagnosis import along_k, altered, displaced, fitted, narrow, swizzles, tiles
+from mpgemm.testing.diagnosis.along_k import in_list
+from mpgemm.testing.diagnosis.displaced import line_maps
 from mpgemm.testing.diagnosis.failure import CONFIRMED, GOOD, Failure, Finding, spread
-from mpgemm.testing.diagnosis.misplaced import line_maps
 from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.diagnosis.proved import contradicted
-from mpgemm.testing.diagnosis.terms import in_list
 from mpgemm.testing.epilogues import EPILOGUES, KernelEpilogue
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
@@ -119,25 +119,25 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind(
         "scales left out, squared, inverted, swapped, rounded, of another line or block (1 or 8 to 256 away, one of 2 to "
         "256 or of all)",
-        terms.given_scales, False, along_k=True,
+        along_k.given_scales, False, along_k=True,
     ),
-    FaultKind("one factor for each of a few rows or columns (fitted)", terms.own_scales),
-    FaultKind("one factor for one block of k (fitted)", terms.block_scales, along_k=True),
+    FaultKind("one factor for each of a few rows or columns (fitted)", along_k.own_scales),
+    FaultKind("one factor for one block of k (fitted)", along_k.block_scales, along_k=True),
     FaultKind(
-        "one k, one range of 2 to 256 k, every 2nd to 256th, or one end of k lost or twice", terms.lost_terms, along_k=True
+        "one k, one range of 2 to 256 k, every 2nd to 256th, or one end of k lost or twice", along_k.lost_terms, along_k=True
     ),
-    FaultKind("A or B of a block of 16 to 128 k up to 4 blocks away", terms.stale_blocks, along_k=True),
-    FaultKind("k of A or B shifted, or groups of 1 to 128 exchanged, turned or swizzled", misplaced.permuted, along_k=True),
+    FaultKind("A or B of a block of 16 to 128 k up to 4 blocks away", along_k.stale_blocks, along_k=True),
+    FaultKind("k of A or B shifted, or groups of 1 to 128 exchanged, turned or swizzled", displaced.permuted, along_k=True),
     FaultKind(
         "A or B read 1 or 8 to 256 lines away, in transposed blocks, or with another leading dimension",
-        misplaced.rearranged, along_k=True,
+        displaced.rearranged, along_k=True,
     ),
-    FaultKind("the result transposed in blocks of 8 to 256, or whole", misplaced.transposed),
-    FaultKind("the result written with a leading dimension up to 128 longer", misplaced.strided),
+    FaultKind("the result transposed in blocks of 8 to 256, or whole", displaced.transposed),
+    FaultKind("the result written with a leading dimension up to 128 longer", displaced.strided),
     FaultKind("chunks of 1 to 64 elements of the result swizzled or turned by their row or column", swizzles.swizzled),
-    FaultKind("whole rows or columns of the result exchanged or shifted", misplaced.lines_moved),
+    FaultKind("whole rows or columns of the result exchanged or shifted", displaced.lines_moved),
     FaultKind("tiles of the result (8 to 256 rows, square or whole rows) exchanged or added", tiles.tiles_moved),
-    FaultKind("A or B read transposed", misplaced.operand_transposed, False, along_k=True),
+    FaultKind("A or B read transposed", displaced.operand_transposed, False, along_k=True),
     FaultKind(
         "operands rounded to tf32, bf16, fp16, e4m3fn or e5m2 (to nearest even or away, cut; up or down to the unit's own)",
         narrow.operands_rounded, along_k=True,
@@ -151,18 +151,20 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
 
 #: What is asked where none of these explains the result: many numbers are fitted.
 LAST_KINDS = (
-    FaultKind("up to 16 single k lost", terms.scattered),
+    FaultKind("up to 16 single k lost", along_k.scattered),
     FaultKind("an offset of A or B, for all, each line, or each line and block with a scale (fitted)", altered.offsets),
     FaultKind("one factor, or one offset, for each row or column (fitted)", fitted.lines),
 )
 
 #: Those that need no sums: what is left where an epilogue hides them.
 OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
-    _zeros, _constant, _again, fitted.whole, misplaced.transposed, misplaced.strided, swizzles.swizzled, misplaced.lines_moved,
+    _zeros, _constant, _again, fitted.whole, displaced.transposed, displaced.strided, swizzles.swizzled, displaced.lines_moved,
     tiles.tiles_moved))  # fmt: skip
 
 #: Those that scattered elements can show by themselves: these are wrong because their errors are alike, which one factor fits.
-OF_SCATTERED = tuple(s for s in FAULT_KINDS if s.predict not in (fitted.whole, terms.own_scales, terms.block_scales))
+OF_SCATTERED = tuple(
+    s for s in FAULT_KINDS if s.predict not in (fitted.whole, along_k.own_scales, along_k.block_scales)
+)
 
 
 def _epilogue(f: Failure) -> Iterator[Finding]:

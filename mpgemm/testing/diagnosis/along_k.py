@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mpgemm.bounds.populations import evenly
+from mpgemm.testing.diagnosis.displaced import line_maps
 from mpgemm.testing.diagnosis.failure import GOOD, SAMPLES, Failure, Finding, ranges
-from mpgemm.testing.diagnosis.misplaced import line_maps
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
