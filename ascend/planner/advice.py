@@ -18,7 +18,7 @@ from ascend.planner.choice import Choice, check_matrices_fit
 from ascend.planner.kinds import HOPELESS
 from ascend.planner.plan import plan
 from ascend.planner.result import Plan
-from ascend.terms import Mode, combination
+from ascend.term_modes import Mode, combination
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state

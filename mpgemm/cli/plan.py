@@ -30,9 +30,9 @@ from mpgemm.cli.common.ascend_options import (
     read_shapes,
     size_of,
 )
+from mpgemm.cli.common.option_values import COLLECTIVES, DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
-from mpgemm.cli.common.words import COLLECTIVES, DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 from tensorcore_models.files import write_text

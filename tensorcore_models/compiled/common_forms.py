@@ -122,13 +122,38 @@ class Step:
         return f"{self.row}({self.left[0].text()} {self.right[0].text()} ..., {self.addend.text()})"
 
 
-Node = Element | Constant | Applied | Step
+@dataclass(frozen=True)
+class Masked:
+    """One of two expressions by an index of the output, as masks along an axis choose: `below` where it is less than `bound`.
+
+    `low` is the least index of the outputs; the letter of an index of sums may be part of the bound.
+    """
+
+    axis: int
+    bound: Any
+    low: int
+    below: Any
+    above: Any
+
+    @property
+    def condition(self) -> str:
+        """As i < 5."""
+        return f"{AXES[self.axis]} < {self.bound}"
+
+    def text(self) -> str:
+        """As a choice."""
+        return f"({self.condition} ? {self.below.text()} : {self.above.text()})"
+
+
+Node = Element | Constant | Applied | Step | Masked
 
 
 def operands_of(node: Node) -> tuple:
     """Return the operands from which a node is computed."""
     if isinstance(node, Applied):
         return node.operands
+    if isinstance(node, Masked):
+        return node.below, node.above
     return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
 
 
@@ -161,6 +186,8 @@ class Walker:
         self.trace, self.places = trace, places
         self._known: dict[bytes, Node] = {}
         self._starts = np.array(trace.starts) if starts is None else starts
+        self._parts: dict[bytes, Walker] = {}
+        self._inputs: dict[tuple, Element] = {}
         self._along: dict[int, tuple[np.ndarray, np.ndarray, Walker] | None] = {}
         first = places[0]
         self.probes: list[int | None] = []
@@ -180,7 +207,7 @@ class Walker:
         if not numbers.any():
             return self._constant(values)
         if (numbers == 0).any():
-            raise Irregular((numbers == 0).astype(np.int64))
+            return self._masked(numbers, values)
         for axis in range(self.places.shape[1]):
             part = self._without(axis)
             if part is not None and (numbers[part[0]][part[1]] == numbers).all():
@@ -193,6 +220,28 @@ class Walker:
         if key not in self._known:
             self._known[key] = self._walk(numbers)
         return self._known[key]
+
+    def _masked(self, numbers: np.ndarray, values: np.ndarray | None) -> Node:
+        """A choice between a constant and an expression by a bound of one of the output's indices."""
+        constant, found = numbers == 0, []
+        for axis in range(self.places.shape[1]):
+            indices = self.places[:, axis]
+            for below in (constant, ~constant):
+                if indices[below].max() < indices[~below].min():
+                    found.append((axis, below, int(indices[~below].min())))
+        if not found:
+            raise Irregular(constant.astype(np.int64))
+        axis, below, bound = found[0]
+        sides: list[Node] = []
+        for side in (below, ~below):
+            walker = self._parts.setdefault(side.tobytes(), Walker(self.trace, self.places[side], self._starts))
+            try:
+                sides.append(walker.node(numbers[side], None if values is None else values[side]))
+            except Irregular as parted:
+                labels = np.zeros(len(numbers), np.int64)
+                labels[side] = 1 if parted.labels is None else 1 + parted.labels
+                raise Irregular(labels) from None
+        return Masked(axis, bound, int(self.places[:, axis].min()), *sides)
 
     def _without(self, axis: int) -> "tuple[np.ndarray, np.ndarray, Walker] | None":
         """(first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
@@ -222,6 +271,32 @@ class Walker:
         if isinstance(kinds[0], InputElements):
             return self._element(kinds[0], numbers - self.trace.starts[int(at[0])])
         return (self._step if isinstance(kinds[0], Products) else self._operation)(numbers, at)
+
+    def _elements(self, numbers: np.ndarray) -> tuple[Element, ...] | None:
+        """The factors of a step that are elements of one array at linear indices, all at once; None of other factors."""
+        at = int(np.searchsorted(self._starts, numbers[0, 0], "right")) - 1
+        block = self.trace.blocks[at]
+        if not isinstance(block, InputElements) or not block.shape or numbers.min() < self._starts[at]:
+            return None
+        flat = numbers - self._starts[at]
+        if flat.max() >= np.prod(block.shape):
+            return None
+        index = []
+        for found in np.unravel_index(flat, block.shape):
+            steps = np.zeros((self.places.shape[1], numbers.shape[1]), np.int64)
+            for out, probe in enumerate(self.probes):
+                if probe is not None:
+                    apart = int(self.places[probe, out] - self.places[0, out])
+                    moved = found[probe] - found[0]
+                    steps[out] = np.where(moved % apart == 0, moved // apart, 0)
+            constants = found - self.places @ steps
+            if (constants != constants[0]).any():
+                return None
+            index.append([*zip(constants[0].tolist(), map(tuple, steps.T.tolist()), strict=True)])
+        return tuple(
+            self._inputs.setdefault((block.array, each), Element(block.array, block.name, each))
+            for each in zip(*index, strict=True)
+        )
 
     def _element(self, block: InputElements, flat: np.ndarray) -> Element:
         coordinates = np.stack(np.unravel_index(flat, block.shape), 1) if block.shape else np.zeros((len(flat), 0), int)
@@ -278,6 +353,21 @@ class Walker:
         turned = ranks[:, 0] > ranks[:, 1]
         for table in (operands, constants):
             table[turned, :2] = table[turned, 1::-1]
+        constant = operands[:, 0] == 0
+        if constant.any() and not constant.all():
+            self._order_constants(operands, constants, constant & (operands[:, 1] != 0))
+
+    def _order_constants(self, operands: np.ndarray, constants: np.ndarray, some: np.ndarray) -> None:
+        """Operands of outputs of which one is a constant: the other one beside what it is like where none is a constant."""
+        whole = np.flatnonzero((operands[:, :2] != 0).all(1))
+        if not some.any() or not len(whole):
+            return
+        numbers = operands[some.argmax(), 1], *operands[whole[0], :2]
+        other, first, second = (_head(self.trace.block_of(int(number))[0]) for number in numbers)
+        if other == second != first:
+            return
+        for table in (operands, constants):
+            table[some, :2] = table[some, 1::-1]
 
     def _step(self, numbers: np.ndarray, at: np.ndarray) -> Step:
         block = self.trace.blocks[int(at[0])]
@@ -293,9 +383,11 @@ class Walker:
             parts["a"][here], values["a"][here] = each.a[tile, row], each.values[0][tile, row]
             parts["b"][here], values["b"][here] = each.b[tile, :, column], each.values[1][tile, :, column]
             addend[here], addend_values[here] = each.c[tile, row, column], each.values[2][tile, row, column]
-        sides = [
-            tuple(self.node(parts[name][:, j].copy(), values[name][:, j]) for j in range(k)) for name in ("a", "b")
-        ]
+        sides: list[tuple[Node, ...]] = []
+        for name in ("a", "b"):
+            elements = self._elements(parts[name])
+            each = (self.node(parts[name][:, j].copy(), values[name][:, j]) for j in range(k))
+            sides.append(tuple(each) if elements is None else elements)
         return Step(block.row, block.line, sides[0], sides[1], self.node(addend, addend_values), block.signs)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .common_forms import Applied, Constant, Element, Node, Step, all_within, derived_text, operands_of
+from .common_forms import Applied, Constant, Element, Masked, Node, Step, all_within, derived_text, operands_of
 
 #: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
 LARGEST = 24
@@ -61,6 +61,8 @@ class _Unified:
 
     def _new(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
         first = nodes[0]
+        if any(isinstance(node, Masked) for node in nodes):
+            return self._masked(nodes)
         if any(type(node) is not type(first) for node in nodes):
             return None
         if isinstance(first, Constant):
@@ -77,6 +79,28 @@ class _Unified:
         made = _made(first, [found[0] for found in columns if found is not None])
         key = (*_head(made), *map(id, operands_of(made)))
         return self.parts.setdefault(key, made), values.pop() if values else ()
+
+    def _masked(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
+        """Choices whose bound is the same, or follows the index; what no output masks is a choice whose bound is below all."""
+        masks = [node for node in nodes if isinstance(node, Masked)]
+        if len({(mask.axis, mask.low) for mask in masks}) > 1:
+            return None
+        above = self.of(tuple(node.above if isinstance(node, Masked) else node for node in nodes))
+        below = self.of(tuple(node.below if isinstance(node, Masked) else masks[0].below for node in nodes))
+        if above is None or below is None or (above[1] and below[1] and above[1] != below[1]):
+            return None
+        first, values, bound = masks[0], above[1] or below[1], masks[0].bound
+        if len(masks) < len(nodes) or any(mask.bound != bound for mask in masks):
+            if len(values) != len(nodes) or not all(isinstance(mask.bound, int) for mask in masks):
+                return None
+            apart = {node.bound - at for node, at in zip(nodes, values, strict=True) if isinstance(node, Masked)}
+            step = min(apart)
+            free = (at + step for node, at in zip(nodes, values, strict=True) if not isinstance(node, Masked))
+            if len(apart) > 1 or any(at > first.low for at in free):
+                return None
+            bound = self.letter + (f" + {step}" if step else "")
+        key = ("masked", first.axis, bound, id(below[0]), id(above[0]))
+        return self.parts.setdefault(key, Masked(first.axis, bound, first.low, below[0], above[0])), values
 
     def _constant(self, nodes: tuple) -> tuple[Node, tuple[int, ...]] | None:
         values = [node.bits for node in nodes]
@@ -152,6 +176,8 @@ class Texts:
             return self.name(node)
         if isinstance(node, Applied):
             return f"{node.name}({', '.join(map(self.of, node.operands))})"
+        if isinstance(node, Masked):
+            return f"({node.condition} ? {self.of(node.below)} : {self.of(node.above)})"
         return self._step(node)
 
     def name(self, node: Node) -> str:

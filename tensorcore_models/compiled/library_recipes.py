@@ -16,7 +16,8 @@ from ..engines.engine import Engine
 from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..orders.order import Chain, Order, Sum
 from .chains import Accumulation, StepRun, accumulation, has_products, pieces_of, run_text
-from .common_forms import Applied, Constant, DerivedIndex, Element, Node, Step, operands_of
+from .common_forms import Applied, Constant, DerivedIndex, Element, Masked, Node, Step, operands_of
+from .common_texts import Texts
 from .isa.meaning import Meaning
 from .isa.operations import function_of
 from .isa.types import FORMATS, array_type
@@ -109,7 +110,7 @@ def _chain(run: StepRun) -> Chain:
 
 
 def _short(node: Node) -> str:
-    text = node.text()
+    text = Texts().of(node)
     return text if len(text) < 70 else text[:67] + "..."
 
 
@@ -234,11 +235,11 @@ class FinishedRecipe(Recipe):
         a, b = np.asarray(a), np.asarray(b)
         if a.ndim != 2 or b.ndim != 2 or a.shape[1] != self.k:
             raise ValueError(f"{self.name}: a is {a.shape} and b {b.shape}, expected (m, {self.k}) and ({self.k}, n)")
-        evaluation = _Evaluation((a.shape[0], b.shape[1]), given)
+        evaluation = Evaluation((a.shape[0], b.shape[1]), given)
         evaluation.known[id(self.core)] = self._sum(a, b, evaluation)
         return np.ascontiguousarray(np.broadcast_to(evaluation.of(self.root), evaluation.shape))
 
-    def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "_Evaluation") -> np.ndarray:
+    def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:
         """Encodings of the sum."""
         if self.start is None:
             return self.sum_bits(a, b)
@@ -253,10 +254,10 @@ class FinishedRecipe(Recipe):
         return total
 
 
-class _Evaluation:
-    """Values of the nodes of an expression over all elements of an output of shape (m, n), as encodings."""
+class Evaluation:
+    """Values of the nodes of an expression over all elements of an output, as encodings."""
 
-    def __init__(self, shape: tuple[int, int], arrays: dict[str, Any]):
+    def __init__(self, shape: tuple[int, ...], arrays: dict[str, Any]):
         self.shape, self.places = shape, np.indices(shape)
         self.arrays = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
         self.known: dict[int, np.ndarray] = {}
@@ -273,6 +274,8 @@ class _Evaluation:
         if isinstance(node, Element):
             array = self.arrays[node.name]
             return array.view(f"u{array.itemsize}")[tuple(self._index(*each) for each in node.index)]
+        if isinstance(node, Masked):
+            return np.where(self.places[node.axis] < node.bound, self.of(node.below), self.of(node.above))
         m = node.meaning if isinstance(node, Applied) else None
         if m is None:
             raise Unknown(f"the output is made by {_short(node)}, which is not known here", field="expression")

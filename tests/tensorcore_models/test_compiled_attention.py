@@ -1,5 +1,6 @@
 """Recipes of kernels with special functions: symbols, shared parts by name, rows; and tables of addresses."""
 
+import json
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ from ptx_cases import text
 from tensorcore_models import compiled
 from tensorcore_models.compiled.common_forms import Applied, Constant, Element
 from tensorcore_models.compiled.common_texts import Texts
+from tensorcore_models.compiled.library_recipes import Evaluation
 
 
 def attention(**options):
@@ -168,3 +170,43 @@ def test_packed_integers_follow_the_index_of_the_sum():
     other = (*nodes[:-1], Applied("shr.s32", 1, (words[-1], Constant(0))))
     text, found = Texts().along(other, 1, "k", ks)
     assert found == () and text.startswith("{shr.s32(w[2, j], 0), shr.s32(w[2, j], 0x4)")
+
+
+MASKS = {
+    "where i < 5": "setp.lt.u32 %p1, %r1, 5; selp.b32 %r9, 0fFF800000, %r9, %p1;",
+    "where i < 40": "setp.ge.u32 %p1, %r1, 40; selp.b32 %r9, 0f40000000, %r9, %p1;",
+}
+
+
+@pytest.mark.parametrize("told", MASKS)
+def test_masks_by_an_index_are_one_expression(told):
+    """Where an operand is a constant up to an index, or from it on; a maximum orders constants after what is computed."""
+    load = "add.u64 %rd6, %rd1, %rd4; ld.global.b32 %r9, [%rd6]; add.u64 %rd7, %rd2, %rd4; ld.global.b32 %r10, [%rd7];"
+    body = (
+        f".reg .pred %p1; {load} add.f32 %r9, %r9, %r9; {MASKS[told]} max.f32 %r9, %r9, %r10; ex2.approx.f32 %r9, %r9;"
+    )
+    program = compiled.read(ROWS.replace("BODY", body))
+    x, y = np.random.default_rng(1).standard_normal((2, 64)).astype(np.float32)
+    out = np.zeros(64, np.float32)
+    recipe = program.recipe([x, y, out])
+    (form,) = recipe.forms
+    program.run([x, y, out])
+    lines = [line.strip() for line in recipe.outline()]
+    assert told in lines and "else" in lines and len(form.outputs) == 64
+    found = Evaluation((64,), {"x": x, "which": y}).of(form.root)
+    assert np.array_equal(found, out.view(np.uint32))
+
+
+@pytest.mark.full  # 7 s: 25,600 outputs, 200 of whose keys are masked
+def test_causal_attention_has_one_expression(shared):
+    folder = shared / "hardware_vectors" / "h100" / "kernels"
+    if not (folder / "triton.json").exists():
+        pytest.skip("the recordings of kernels on an H100 are not at hand: set MPGEMM_SHARED to a folder that has them")
+    rows = {row["name"]: row for row in json.loads((folder / "triton.json").read_text())}
+    row = rows["flash/float16/2x200x64/True/64x64"]
+    q, k, v = np.random.default_rng(0).standard_normal((3, row["H"], row["S"], row["D"])).astype(np.float16)
+    given = [q, k, v, np.zeros_like(q), row["S"], np.float32(row["scale"])]
+    recipe = compiled.read(row["ptx"]).recipe(given, grid=tuple(row["grid"]))
+    count, told = len(recipe.forms), "\n".join(recipe.outline())
+    assert count == 1
+    assert "where j < k\n" in told and "exp" not in told
