@@ -13,6 +13,8 @@ from .expressions import ExpressionTrace, InputElements, Operations, Products
 from .isa.meaning import Meaning
 from .isa.types import bits_of
 
+#: Divisors of an index by which constants may follow it, at most.
+LARGEST_DIVISOR = 256
 #: Names of an output's indices; k is the index of sums.
 AXES = "ijuvw"
 
@@ -88,6 +90,29 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class DerivedConstant:
+    """A value that rests on no input and follows one of the output's indices, as 4 * (j mod 8) in the shift of a nibble.
+
+    Attributes
+    ----------
+    axis : int
+        The output's axis whose index it follows.
+    spelled : str
+        As it is written.
+    table : tuple of (int, int)
+        Its encoding for each of the output's indices.
+    """
+
+    axis: int
+    spelled: str
+    table: tuple[tuple[int, int], ...]
+
+    def text(self) -> str:
+        """As a quotient or remainder of the index."""
+        return self.spelled
+
+
+@dataclass(frozen=True)
 class Applied:
     """An operation on values."""
 
@@ -145,7 +170,7 @@ class Masked:
         return f"({self.condition} ? {self.below.text()} : {self.above.text()})"
 
 
-Node = Element | Constant | Applied | Step | Masked
+Node = Element | Constant | DerivedConstant | Applied | Step | Masked
 
 
 def operands_of(node: Node) -> tuple:
@@ -256,9 +281,22 @@ class Walker:
 
     def _constant(self, values) -> Node:
         values = np.zeros(1, np.uint64) if values is None else np.asarray(values)
-        if (values != values.flat[0]).any():
-            raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
-        return Constant(int(values.flat[0]))
+        if (values == values.flat[0]).all():
+            return Constant(int(values.flat[0]))
+        steps = int(np.gcd.reduce(values))
+        if values.max() < 1 << 32:
+            for axis, places, found in self._by_index((values // np.uint64(steps)).astype(np.int64)):
+                if text := derived_text(AXES[axis], places, found, most=LARGEST_DIVISOR):
+                    table = tuple(zip(places.tolist(), (found * steps).tolist(), strict=True))
+                    return DerivedConstant(axis, text if steps == 1 else f"{steps} * ({text})", table)
+        raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
+
+    def _by_index(self, values: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """(axis, the output's indices along it, the value for each) of the axes that alone decide values."""
+        for axis in range(self.places.shape[1]):
+            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
+            if len(places) > 1 and (values[first][inverse.reshape(-1)] == values).all():
+                yield axis, places, values[first]
 
     def _walk(self, numbers: np.ndarray) -> Node:
         at = np.searchsorted(self._starts, numbers, "right") - 1
@@ -320,11 +358,7 @@ class Walker:
 
     def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
         """The index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
-        for axis in range(self.places.shape[1]):
-            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
-            values = found[first]
-            if len(places) == 1 or (values[inverse.reshape(-1)] != found).any():
-                continue
+        for axis, places, values in self._by_index(found):
             text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
             if text:
                 return DerivedIndex(axis, text, tuple(zip(places.tolist(), values.tolist(), strict=True)))

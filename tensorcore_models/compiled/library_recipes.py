@@ -16,7 +16,7 @@ from ..engines.engine import Engine
 from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..orders.order import Chain, Order, Sum
 from .chains import Accumulation, StepRun, accumulation, has_products, pieces_of, run_text
-from .common_forms import Applied, Constant, DerivedIndex, Element, Masked, Node, Step, operands_of
+from .common_forms import Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step, operands_of
 from .common_texts import Texts
 from .isa.meaning import Meaning
 from .isa.operations import function_of
@@ -271,6 +271,8 @@ class Evaluation:
     def _new(self, node: Node) -> np.ndarray:
         if isinstance(node, Constant):
             return np.array(node.bits, np.uint64)
+        if isinstance(node, DerivedConstant):
+            return np.vectorize(dict(node.table).__getitem__, otypes=[np.uint64])(self.places[node.axis])
         if isinstance(node, Element):
             array = self.arrays[node.name]
             return array.view(f"u{array.itemsize}")[tuple(self._index(*each) for each in node.index)]
