@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engines.engine import Engine
+from ..engines.scaling import Scaling
 from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..orders.order import Chain, Order, Sum
 from .chains import Accumulation, StepRun, accumulation, has_products, pieces_of, run_text
@@ -238,6 +239,16 @@ class FinishedRecipe(Recipe):
         evaluation = Evaluation((a.shape[0], b.shape[1]), given)
         evaluation.known[id(self.core)] = self._sum(a, b, evaluation)
         return np.ascontiguousarray(np.broadcast_to(evaluation.of(self.root), evaluation.shape))
+
+    def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
+        """Encodings of the sum from +0; Unknown where the kernel starts it from something else."""
+        if self.start is not None:
+            raise Unknown(f"{self.name} starts its sum from {_short(self.start)}", field="start", known=("+0",))
+        return super().sum_bits(a, b, out_format=out_format)
+
+    def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
+        """Refuse other factors than the kernel's own, which are part of its expression."""
+        raise Unknown(f"{self.name} has its own factors: others are not known", field="scales")
 
     def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:
         """Encodings of the sum."""
