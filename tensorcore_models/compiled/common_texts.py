@@ -5,19 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .common_forms import (
-    LARGEST_DIVISOR,
-    Applied,
-    Constant,
-    DerivedConstant,
-    Element,
-    Masked,
-    Node,
-    Step,
-    all_within,
-    derived_text,
-    operands_of,
-)
+from .common_forms import LARGEST_DIVISOR, derived_text
+from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step, all_within, operands_of
 
 #: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
 LARGEST = 24

@@ -17,11 +17,11 @@ from ..engines.scaling import Scaling
 from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..orders.order import Chain, Order, Sum
 from .chains import Accumulation, StepRun, accumulation, has_products, pieces_of, run_text
-from .common_forms import Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step, operands_of
 from .common_texts import Texts
 from .isa.meaning import Meaning
 from .isa.operations import function_of
 from .isa.types import FORMATS, array_type
+from .nodes import Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step, operands_of
 from .solver_terms import special_functions
 
 #: Steps whose operands are all zeros: beyond the end of k.

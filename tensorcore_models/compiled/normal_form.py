@@ -9,9 +9,9 @@ from hashlib import blake2b
 
 from ..families.aligned import AlignedSum
 from ..formats import IntegerFormat
-from .common_forms import Applied, Constant, DerivedConstant, Element, Masked, Node, Step
 from .isa.meaning import Meaning
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step
 from .solver_terms import special_functions
 
 RULES = (

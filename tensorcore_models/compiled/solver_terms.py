@@ -15,9 +15,9 @@ from ..bitvectors.terms import Term
 from ..families.fma_chain import SequentialFMA
 from ..formats import Format, get_float_format
 from ..functions import Function, list_functions
-from .common_forms import Applied, Constant, DerivedConstant, Element, Masked, Node, Step, width_of
 from .isa.meaning import Meaning
 from .isa.types import FORMATS
+from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step, width_of
 
 #: Whose edge rules the vector units have: a NaN result has all bits below the sign set.
 _RULES = SequentialFMA(nan="all_ones")

@@ -8,9 +8,9 @@ import pytest
 from ptx_cases import text
 
 from tensorcore_models import compiled
-from tensorcore_models.compiled.common_forms import Applied, Constant, Element
 from tensorcore_models.compiled.common_texts import Texts
 from tensorcore_models.compiled.library_recipes import Evaluation
+from tensorcore_models.compiled.nodes import Applied, Constant, Element
 
 
 def attention(**options):
