@@ -86,7 +86,8 @@ class Comparison(list, Result):
         return sorted(mine, key=lambda r: (r.errors.relative_frobenius, float("inf") if r.cost is None else r.cost))
 
     def runs(self, group: str) -> list[Runs]:
-        """Return the records of one input, the seeds of a method on an engine together; the smallest median error first."""
+        """Return the records of one input, the seeds of a method on an engine together; the smallest median error first, of
+        pairs of a stack the smallest one of the worst pair."""
         found: dict[tuple, list[ComparisonRecord]] = {}
         for record in self:
             if record.group == group:
@@ -94,9 +95,8 @@ class Comparison(list, Result):
         together = [Runs(tuple(members)) for members in found.values()]
 
         def order(runs: Runs) -> tuple[float, float]:
-            return runs.spread("relative_frobenius").median, float(
-                "inf"
-            ) if runs.first.cost is None else runs.first.cost
+            error, cost = runs.spread("relative_frobenius"), runs.first.cost
+            return error.high if group in self.stacks else error.median, math.inf if cost is None else cost
 
         return sorted(together, key=order)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from ascend.numeric.arguments import DEFAULT_STEP_ORDER
-from ascend.numeric.words import ROW_SCALING_EXPONENT
+from ascend.numeric.fp16_products import ROW_SCALING_EXPONENT
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.experiments.not_finite import NotFinite
 from mpgemm.experiments.spread import FEWEST, METHOD, MOST, MeanInterval

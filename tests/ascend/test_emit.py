@@ -11,8 +11,8 @@ from own_kernel import OWN
 
 import ascend
 from ascend.emit.check import check_emitted, compiler
-from ascend.emit.own import OwnKernel, check_own
 from ascend.emit.pto import pto_files, schedule_of
+from ascend.emit.user_kernels import OwnKernel, check_own
 from ascend.emit.write import EMITTERS, write_files
 from ascend.schedule import build_schedule
 from mpgemm.cli import main

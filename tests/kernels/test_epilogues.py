@@ -16,7 +16,7 @@ from mpgemm.kernels import products  # noqa: E402
 from mpgemm.kernels.epilogues import ACTIVATIONS, FusedEpilogue  # noqa: E402
 from mpgemm.kernels.forms import KERNELS, kernel_method  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
-from mpgemm.recovery import method  # noqa: E402
+from mpgemm.recovery import parts  # noqa: E402
 from tensorcore_models.functions import get_function  # noqa: E402
 from tensorcore_models.functions.ptx_text import ptx_text  # noqa: E402
 from tensorcore_models.functions.sequences import parse  # noqa: E402
@@ -37,8 +37,8 @@ def device(monkeypatch):
 @pytest.fixture
 def short(monkeypatch):
     """Parts of k from 80 on, of multiples of 64."""
-    monkeypatch.setattr(method, "LEAST_PART", 80)
-    monkeypatch.setattr(method, "PART_UNIT", 64)
+    monkeypatch.setattr(parts, "LEAST_PART", 80)
+    monkeypatch.setattr(parts, "PART_UNIT", 64)
     products._plan_of.cache_clear()
 
 
@@ -195,8 +195,8 @@ def test_what_a_target_has_no_instructions_for_is_refused():
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
 def test_parts_of_k_depend_on_n_and_k_alone():
-    assert [method.parts_of(n, 4096) for n in (16, 1024, 2048, 4096, 8192)] == [2, 2, 2, 1, 1]
-    assert method.parts_of(4096, 8192) == 2 and method.parts_of(128, 1 << 20) == 64 and method.parts_of(128, 4095) == 1
+    assert [parts.parts_of(n, 4096) for n in (16, 1024, 2048, 4096, 8192)] == [2, 2, 2, 1, 1]
+    assert parts.parts_of(4096, 8192) == 2 and parts.parts_of(128, 1 << 20) == 64 and parts.parts_of(128, 4095) == 1
 
 
 @pytest.mark.parametrize("name", [pytest.param(x, marks=() if x == "ootomo" else pytest.mark.full) for x in KERNELS])
