@@ -99,8 +99,9 @@ class KernelCase:
     @cached_property
     def exact(self) -> ExactResult:
         """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
-        if (factors := self._factors_of_exact_blocks()) is not None:
-            return ExactBlocks(self.used.x, self.used.y, factors, self.scaling.block, self.c)
+        factors, block = self._factors_of_exact_blocks(), None if self.scaling is None else self.scaling.block
+        if factors is not None and block is not None:
+            return ExactBlocks(self.used.x, self.used.y, factors, block, self.c)
         return ExactResult(self.a, self.b, self.c, shared=True)
 
     def _factors_of_exact_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:

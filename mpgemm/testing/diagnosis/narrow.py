@@ -335,9 +335,8 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
 
 def _rounds_alike(f: Failure, narrow: Format, fmt: Format, rounding: str) -> bool:
     """Whether the operands of the elements are the same numbers in two formats."""
-    return all(
-        np.array_equal(*(round_to(x, each, rounding, saturate=True) for each in (narrow, fmt))) for x in f.given
-    )
+    pairs = ([round_to(x, each, rounding, saturate=True) for each in (narrow, fmt)] for x in f.given)
+    return all(np.array_equal(x, y) for x, y in pairs)
 
 
 def _rounded_at_all(f: Failure) -> bool:
