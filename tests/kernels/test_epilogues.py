@@ -12,7 +12,7 @@ import mpgemm  # noqa: E402
 import tensorcore_models as tcm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
 from mpgemm.bounds.method_bounds import method_bound  # noqa: E402
-from mpgemm.kernels import products  # noqa: E402
+from mpgemm.kernels import plans, products  # noqa: E402
 from mpgemm.kernels.epilogues import ACTIVATIONS, FusedEpilogue  # noqa: E402
 from mpgemm.kernels.forms import KERNELS, kernel_method  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
@@ -229,15 +229,29 @@ def test_parts_end_as_whole_products_do(device, short):
     assert same_bits(found.float().numpy(), ended(value, "silu", "bf16", column)).all()
 
 
-def test_the_words_of_tma_are_cut_too(monkeypatch, short):
+@pytest.mark.parametrize(
+    ("target", "unit", "scale", "tile"),
+    [
+        ("sm_90", "h100", "rows", (64, 64, 64, 4, 3)),
+        # the machine does not know redux.sync.max.f32, by which sm_100 finds the largest element of a row
+        pytest.param("sm_100", "blackwell", "none", (128, 64, 64, 4, 3), marks=pytest.mark.full),
+        pytest.param("gfx942", "cdna3", "rows", (32, 64, 64, 4, 1), marks=pytest.mark.full),
+    ],
+)
+def test_words_that_were_written_before_are_cut_too(monkeypatch, short, target, unit, scale, tile):
+    """By TMA on sm_90 and sm_100; the result ends by relu in FP16."""
     from ptx_device import PTXDevice
 
-    device = PTXDevice("sm_90").use(monkeypatch)
-    a, b, *_ = operands(3, 9, 170)
-    found = kernels.matmul(a, b, "ootomo", config=kernels.Configuration(64, 64, 64, 4, 3))
-    assert [x.function for x in device.launches] == ["split_operands", "word_product", "add_parts", "repair"]
-    wanted = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method=kernels.recipe("ootomo"), engine="h100")
-    assert same_bits(found.numpy(), wanted).all()
+    device = PTXDevice(target).use(monkeypatch)
+    monkeypatch.setattr(plans, "split_before", lambda *_: True)
+    a, b, _, column, _ = operands(3, 9, 170)
+    ends = {"bias": column, "activation": "relu", "out_dtype": torch.float16}
+    found = kernels.matmul(a, b, "ootomo", config=kernels.Configuration(*tile), scale=scale, **ends)
+    product = "gemm" if target == "gfx942" else "word_product"
+    assert [x.function for x in device.launches] == ["split_operands", product, "add_parts", "repair"]
+    row = kernels.recipe("ootomo", scale=scale)
+    value = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method=row, engine=unit)
+    assert same_bits(found.float().numpy(), ended(value, "relu", "fp16", column)).all()
 
 
 def test_a_bound_holds_of_parts():
