@@ -21,7 +21,7 @@ from tensorcore_models.functions.hashes import block_hash, block_operands  # noq
 from tensorcore_models.gpu.tiles import fastest_tiles  # noqa: E402
 from tensorcore_models.hardware.campaign import run as unit_campaign  # noqa: E402
 from tensorcore_models.hardware.campaign.recording import replay  # noqa: E402
-from tensorcore_models.probing.edges import EDGES  # noqa: E402
+from tensorcore_models.probing.edge_operands import EDGES  # noqa: E402
 from tensorcore_models.probing.random_operands import KINDS  # noqa: E402
 
 F16 = "hopper:wgmma.m64n128k16.f32.f16.f16"
