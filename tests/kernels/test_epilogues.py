@@ -93,14 +93,17 @@ def test_a_product_ends_in_its_kernel(device, activation, result, side):
 
 
 def test_finite_numbers_that_the_result_cannot_hold_are_not_repaired(device):
-    """70000 is an infinity of FP16; a sum that the repair would compute in another order keeps the method's bits."""
+    """65520 is an infinity of FP16. In FP32, one product after the other, the same sum is 65520 - 2^-8, of which FP16 makes
+    65504: the core cuts off what lies so far below 2^20."""
     a, b, *_ = operands(19, 37, 71)
-    a[0] *= 3e4
+    a[0], b[:4, 0] = 0, 1
+    a[0, :4] = torch.tensor([2.0**20, -(2.0**20), 65520, -(2.0**-8)])
     a[1, 0] = np.inf  # the tile is flagged
     found = kernels.matmul(a, b, "bf16x3", out_dtype=torch.float16, config=SMALL).float().numpy()
     value = mpgemm.recovered_gemm(a.numpy(), b.numpy(), None, kernels.recipe("bf16x3"), "ampere")
     assert same_bits(found, ended(value, None, "fp16")).all()
-    assert np.isinf(found[0]).any() and np.isfinite(value[0]).all()
+    assert value[0, 0] == 65520 and np.isinf(found[0, 0])
+    assert mpgemm.recovered_gemm(a.numpy(), b.numpy(), method="fp32")[0, 0] == np.float32(65520 - 2.0**-8)
 
 
 def test_a_plan_takes_a_bias(device):
