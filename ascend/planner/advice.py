@@ -71,10 +71,20 @@ class Advice(Result):
     wanted: float
     asked: bool
 
+    @property
+    def least(self) -> float:
+        """Return the bits that will do."""
+        return self.wanted - (0.0 if self.asked else MARGIN)
+
     def reaches(self, candidate: Plan) -> bool:
         """Return whether a plan has the bits."""
-        bits = candidate.bits
-        return bits is not None and bits >= self.wanted - (0.0 if self.asked else MARGIN)
+        return candidate.bits is not None and candidate.bits >= self.least
+
+    def limit_of(self, way: PlannedWay) -> float | None:
+        """Return the largest error of a way's plans that reach the bits, None where its fastest reaches them anyway or none
+        does: with it as `max_error`, :func:`ascend.plan` begins with the plan that is advised."""
+        reached = {self.reaches(found) for other, found in self.plans if other == way}
+        return 2.0**-self.least if reached == {True, False} else None
 
     @property
     def best(self) -> tuple[PlannedWay, Plan] | None:
@@ -99,14 +109,15 @@ class Advice(Result):
             way, found = max(self.plans, key=lambda pair: pair[1].bits or 0.0)
             return [f"nothing here reaches {asked}: {way} has the most, {found.bits:.1f} bits in {_us(found)}"]
         best, chosen = self.best
-        lines = [f"fastest that reaches {asked}: {best}, {_us(chosen)}, {chosen.bits:.1f} bits"]
+        within = "" if self.asked else f" (within {MARGIN:g})"
+        lines = [f"fastest that reaches {asked}{within}: {best}, {_us(chosen)}, {chosen.bits:.1f} bits"]
         for way, found in self.plans:
             if found is chosen or not self.reaches(found):
                 continue
             lines.append(f"{way} reaches them, too, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times)")
         faster = [(way, found) for way, found in self.plans if found.seconds < chosen.seconds]
         if faster:
-            way, found = max(faster, key=lambda pair: pair[1].bits or 0.0)
+            way, found = max(faster, key=lambda pair: (round(pair[1].bits or 0.0, 1), -pair[1].seconds))
             lines.append(f"with fewer bits: {way}, {_us(found)}, {found.bits:.1f} bits")
         return lines
 

@@ -58,7 +58,8 @@ def add_arguments(parser: Parser) -> None:
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of the operands where their files hold encodings (unsigned integers, |V1 of numpy)",
+        help="format of the operands where their files do not tell it: encodings (unsigned integers, |V1 of numpy), or values "
+        "in float32",
     )
     add("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
     add("--c", metavar="FILE", help="C, added to the product: a matrix, or a bias for each column (n) or row (m x 1)")

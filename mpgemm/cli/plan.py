@@ -291,7 +291,7 @@ def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: a
     if advice is None:
         return _ranked(args, chip, size)
     way, best = advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0)
-    return [best] if way.on_vector_units else _ranked(args, chip, size, way=way)
+    return [best] if way.on_vector_units else _ranked(args, chip, size, way=way, max_error=advice.limit_of(way))
 
 
 def _ranked(
@@ -300,15 +300,17 @@ def _ranked(
     size: Size,
     top: int | None = None,
     way: ascend.PlannedWay | None = None,
+    max_error: float | None = None,
 ) -> list[Plan]:
+    """The plans of the way that the options name, or of `way`, none with an error above `max_error`."""
     progress = Progress()
     options = kernel_of(args) | {"mode": args.mode, "target": args.target or ""}
     if way:
         options |= {"terms": way.terms, "operand": way.operand, "mode": way.mode}
         options |= {"presplit": args.presplit if way.terms > 1 else ""}
     return ascend.plan(
-        *size, chip, rank=args.rank, max_error=args.max_error, data=data_of(args), top=top or args.top, kernel=args.kernel,
-        split=args.split, simulated=args.simulate, distribution=args.distribution,
+        *size, chip, rank=args.rank, max_error=args.max_error if max_error is None else max_error, data=data_of(args),
+        top=top or args.top, kernel=args.kernel, split=args.split, simulated=args.simulate, distribution=args.distribution,
         progress=lambda done, total: progress(done, total, "schedules"), **options,
     )  # fmt: skip
 

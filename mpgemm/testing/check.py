@@ -29,6 +29,8 @@ from tensorcore_models.results import Result
 INTEGERS = (np.dtype("int32"), np.dtype("int8"), np.dtype("uint8"))
 #: Formats that kernels round their results to.
 NARROWER = ("bf16", "fp16")
+#: Formats of operands whose values files keep in float32, the narrowest first.
+OPERANDS = ("e4m3fn", "e5m2", *NARROWER)
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +156,49 @@ def check_gemm(
         raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b")
     with np.errstate(all="ignore"):
         held = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
-    return with_narrower_format(held, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
+    judged = with_narrower_format(held, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
+    if any(fmt.name != "fp32" for fmt in case.engine.formats[:2]):
+        return judged
+    return with_narrower_operands(judged, a, b, lambda x, y: check_gemm(out, x, y, c, engine=engine, **options))
+
+
+def with_narrower_operands(
+    found: KernelCheck, a, b, again: Callable[[np.ndarray, np.ndarray], KernelCheck]
+) -> KernelCheck:
+    """Say of a result that fails as a product of FP32 that all elements of A and B are numbers of a narrower format.
+
+    Parameters
+    ----------
+    found : KernelCheck
+        The check of the result as a product of FP32.
+    a, b : array_like
+    again : callable
+        Checks the result for operands in another format; its ValueError says that the device has no unit for them.
+    """
+    if found.passes:
+        return found
+    given = [tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b"))]
+    if not all(np.any(x) for x in given):
+        return found
+    for name in OPERANDS:
+        dtype = np.dtype(get_float_format(name).dtype)
+        with np.errstate(all="ignore"):
+            narrow = [x.astype(dtype) for x in given]
+        if not all(np.array_equal(n.astype(x.dtype), x, equal_nan=True) for n, x in zip(narrow, given, strict=True)):
+            continue
+        try:
+            passes = again(*narrow).passes
+        except ValueError:  # the device has no unit for this format
+            continue
+        how = "and as such out passes" if passes else "though as such out fails, too"
+        text = (
+            f"a and b are {given[0].dtype}, but every element is a number of {name}, {how}: say --operands {name}, in Python "
+            f"a.astype('{dtype.name}')"
+        )
+        if passes:
+            return replace(found, suspects=(f"a product of narrower operands: {text}",))
+        return replace(found, details=(text, *found.details))
+    return found
 
 
 def with_narrower_format(

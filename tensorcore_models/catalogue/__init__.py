@@ -282,11 +282,10 @@ def default_instruction(
     for row in rows:
         if row.path not in best or row.k > best[row.path].k:
             best[row.path] = row
-    if path is not None:
+    if path is not None and best:
         if path not in best:
-            raise ValueError(
-                f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}; it has {sorted(best)}"
-            )
+            named = ", ".join(map(repr, sorted(best)))
+            raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}; it has {named}")
         return best[path]
     usual = {name: row for name, row in best.items() if name != "wmma"} or best
     if not usual:

@@ -295,6 +295,17 @@ def test_plan_compares_ways(capsys):
     assert status == 2 and "--reach compares ways" in err
 
 
+def test_plan_begins_with_the_plan_that_is_advised(capsys):
+    """Where the fastest plan of the way lacks FP32's bits, the table, --tiling and --emit have the one that reaches them."""
+    found = run_json(capsys, "plan", 256, 4096, 256, "--chip", "910B3", "--simulate", "2", "--top", "3")
+    chosen = next(row for row in found["advice"] if row["reaches"])
+    same = [row for row in found["advice"] if row["way"] == chosen["way"]]
+    assert [row["reaches"] for row in same] == [False, True]  # in shorter chains, slower
+    first, *others = found["plans"]
+    assert first["seconds"] == chosen["seconds"] and first["bits"] == chosen["bits"]
+    assert all(row["bits"] >= chosen["bits"] - 0.75 for row in others)
+
+
 def test_plan_batch_and_target(capsys):
     batch = run_json(capsys, "plan", 64, 64, 64, "--batch", "40", "--terms", "1", "--chip", "910B3")
     assert (

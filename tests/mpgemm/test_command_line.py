@@ -488,3 +488,16 @@ def _names(value):
 def test_the_verdict_is_the_first_thing_that_is_printed(command, start, capsys):
     assert main(command.split()) == 0
     assert capsys.readouterr().out.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["check", "a.npy", "b.npy", "c.npy", "--enigne", "h100"], "did you mean --engine?"),
+        (["explain", "A.npy", "B.npy", "--engine", "a100", "h100"], "matrix files stand behind --files"),
+    ],
+)
+def test_unknown_words_are_answered_with_what_was_meant(words, hint, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2 and hint in capsys.readouterr().err

@@ -52,3 +52,32 @@ def test_the_command_says_which_option_it_takes(tmp_path, monkeypatch, capsys):
     assert main(["check", "out.npy", "A.npy", "B.npy"]) == 1
     assert "--out-format bf16" in capsys.readouterr().out
     assert main(["check", "out.npy", "A.npy", "B.npy", "--out-format", "bf16"]) == 0
+
+
+@pytest.mark.parametrize("name", ["e4m3fn", "bf16"])
+def test_operands_that_float32_holds_for_a_narrower_format_are_named(name, tmp_path, monkeypatch, capsys):
+    """A right kernel of FP8 is not called wrong without a word because its operands were saved as float32."""
+    dtype = tcm.get_format(name).dtype
+    x, y = (m.astype(dtype) for m in (A, B))
+    out = tcm.default_instruction("h100", name, path="wgmma").gemm(x, y)
+    wide = x.astype(np.float32), y.astype(np.float32)
+    found = check_gemm(out, *wide, engine="h100")
+    (said,) = found.suspects
+    assert (
+        not found.passes
+        and f"every element is a number of {name}, and as such out passes: say --operands {name}" in said
+    )
+    wrong = out.copy()
+    wrong[3] *= 2
+    assert f"number of {name}, though as such out fails, too" in str(check_gemm(wrong, *wide, engine="h100"))
+    for file, array in (("A", wide[0]), ("B", wide[1]), ("out", out)):
+        np.save(tmp_path / f"{file}.npy", array)
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", "out.npy", "A.npy", "B.npy"]) == 1 and f"--operands {name}" in capsys.readouterr().out
+    assert main(["check", "out.npy", "A.npy", "B.npy", "--operands", name]) == 0
+
+
+def test_nothing_is_said_of_operands_of_fp32():
+    a, b = (RNG.standard_normal(shape).astype(np.float32) for shape in ((32, 256), (256, 32)))
+    found = check_gemm(2 * (a @ b), a, b, engine="h100")
+    assert not found.passes and "--operands" not in str(found)

@@ -199,6 +199,11 @@ def make_recipe(
     if name == "scaled_mm":
         return _scaled_mm(gpu, config, recorded, problem)
     _known(config, CUTLASS_OPTIONS)
+    if problem.format == "fp32":
+        raise ValueError(
+            "tensor cores take no fp32 operands: say which format the kernel gives them, as in --operands fp16 (or bf16, "
+            "tf32, e4m3fn), and with --input-rounding how it rounds values that the format lacks"
+        )
     options: dict[str, Any] = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
     return libraries.cutlass(gpu, k=problem.k, format=problem.format, **options)
 

@@ -1,6 +1,7 @@
 """The parser of every command: what is wrong is one line, and an option is obeyed or refused."""
 
 import argparse
+import difflib
 import re
 import sys
 from collections.abc import Sequence
@@ -114,4 +115,15 @@ class Parser(argparse.ArgumentParser):
         return super()._get_values(action, arg_strings)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        words = message.split() if message.startswith("unrecognized arguments: ") else []
+        self.exit(2, f"{self.prog}: {message}{self._what_was_meant(words[2:])} (see {self.prog} --help)\n")
+
+    def _what_was_meant(self, unknown: Sequence[str]) -> str:
+        """The options that unknown words resemble, or take; nothing where there are none."""
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        names = (word.partition("=")[0] for word in unknown if word.startswith("--"))
+        near = dict.fromkeys(name for word in names for name in difflib.get_close_matches(word, options, 1))
+        hints = [f"did you mean {' or '.join(near)}?"] if near else []
+        if "--files" in options and any(re.search(r"\.(npy|npz|mtx|safetensors|pt)\b", word) for word in unknown):
+            hints.append("matrix files stand behind --files")
+        return "".join(f"; {hint}" for hint in hints)
