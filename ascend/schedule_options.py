@@ -102,7 +102,10 @@ class SharedOptions:
         "termwise", "how the terms are combined and kept", MODES,
         help="how the terms are combined (termwise; plan: or fused, if faster)",
     )  # fmt: skip
-    operand: str = option("fp16", "format of A and B on the cube; others than fp16 have one term", tuple(FORMATS))
+    operand: str = option(
+        "fp16", "format of A and B on the cube; others than fp16 have one term", tuple(FORMATS),
+        help="format of A and B on the cube; a named one has one term, fp16 more with --terms or --mode (fp16)",
+    )  # fmt: skip
     merge: Merge = option("reduce", "how slices of k are merged: added in order, or atomically in memory", MERGES)
     layout: Layout = option(
         "nz", "how A and B lie in memory, with one term: NZ fractals, ND rows, or ND with B as N x K rows; the split pass of "

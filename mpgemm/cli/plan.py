@@ -252,6 +252,9 @@ def _plan_lines(
         title += f", the paper's kernel: {feasible} feasible blocks"
     yield plan_table(plans, title)
     yield from (fitted(f"warning: {warning}") for warning in best.warnings)
+    if args.terms in (3, 4) and not s.on_cube:
+        slower = f"{args.terms} terms do on the cube"
+        yield fitted(f"note: the vector units multiply in FP32 sooner than {slower}; --mode fused keeps to the cube")
     yield from map(fitted, told)
     if args.sensitivity:
         yield ""

@@ -153,7 +153,8 @@ def check_gemm(
     case = gemm_tolerance(engine, a, b, c, out_format=fmt.name, **options)
     shape = (np.shape(a)[0], case.result.shape[1])
     if computed.shape != shape:
-        raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b")
+        turned = "; out.T has that shape: does the kernel write C transposed?" if computed.shape == shape[::-1] else ""
+        raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b{turned}")
     with np.errstate(all="ignore"):
         held = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
     judged = with_narrower_format(held, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
@@ -225,7 +226,10 @@ def with_narrower_format(
     if name is None:
         return found
     passes = "and as such it passes" if again(narrow[name]).passes else "though as such it fails, too"
-    text = f"out is {out.dtype}, but every element is a number of {name}, {passes}: --out-format {name}, or out.astype"
+    text = (
+        f"out is {out.dtype}, but every element is a number of {name}, {passes}: say --out-format {name}, in Python "
+        f"out.astype('{narrow[name].dtype.name}')"
+    )
     return replace(found, details=(text, *found.details))
 
 

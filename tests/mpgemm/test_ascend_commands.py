@@ -306,6 +306,19 @@ def test_plan_begins_with_the_plan_that_is_advised(capsys):
     assert all(row["bits"] >= chosen["bits"] - 0.75 for row in others)
 
 
+def test_a_named_operand_has_one_term(capsys):
+    """Who names fp16 gets a product of FP16, not the FP32 product of three terms; --terms and --mode say that one."""
+    for words, terms in (((), 1), (("--terms", "3"), 3), (("--mode", "fused"), 3)):
+        found = run_json(capsys, "plan", 64, 512, 64, "--operand", "fp16", *words, "--simulate", "2", "--top", "1")
+        assert (found["operand"], found["terms"]) == ("fp16", terms)
+
+
+def test_plan_says_where_the_vector_units_take_the_place_of_terms(capsys):
+    words = ("plan", 1, 2048, 512, "--chip", "910B3", "--terms", "3", "--simulate", "2", "--top", "1")
+    assert "--mode fused keeps to the cube" in run(capsys, *words)[1]
+    assert "vector units" not in run(capsys, *words, "--mode", "fused")[1]
+
+
 def test_plan_batch_and_target(capsys):
     batch = run_json(capsys, "plan", 64, 64, 64, "--batch", "40", "--terms", "1", "--chip", "910B3")
     assert (

@@ -19,7 +19,7 @@ ENDS, EXPERTS = [12, 32], np.stack([B, B])
 def test_a_rounded_result_is_named_and_passes_as_its_format(dtype, wide):
     name = tcm.format_of_dtype(np.dtype(dtype)).name
     rounded = OUT.astype(dtype).astype(wide)
-    hint = f"every element is a number of {name}, and as such it passes: --out-format {name}"
+    hint = f"every element is a number of {name}, and as such it passes: say --out-format {name}"
     for found in (check_gemm(rounded, A, B, engine="h100"), check_grouped(rounded, A, EXPERTS, ENDS, engine="h100")):
         assert not found.passes and hint in str(found)
     assert check_gemm(OUT.astype(dtype), A, B, engine="h100").passes
@@ -81,3 +81,10 @@ def test_nothing_is_said_of_operands_of_fp32():
     a, b = (RNG.standard_normal(shape).astype(np.float32) for shape in ((32, 256), (256, 32)))
     found = check_gemm(2 * (a @ b), a, b, engine="h100")
     assert not found.passes and "--operands" not in str(found)
+
+
+def test_a_transposed_result_is_named():
+    with pytest.raises(ValueError, match=r"out.T has that shape"):
+        check_gemm(OUT[:20].T, A[:20], B, engine="h100")
+    with pytest.raises(ValueError, match=r"from a and b$"):
+        check_gemm(OUT[:20], A, B, engine="h100")

@@ -75,11 +75,15 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
 
 
 def kernel_of(args: argparse.Namespace) -> dict:
-    """Terms, operand and the other options of a kernel, with what was left out at its default."""
+    """Terms, operand and the other options of a kernel, with what was left out at its default; one term of a named operand,
+    unless a mode says how several are combined."""
     from ascend.blocking import SPLIT_OPERANDS
 
     operand = args.operand or "fp16"
-    terms = args.terms if args.terms is not None else 3 if operand in SPLIT_OPERANDS else 1
+    splits = operand in SPLIT_OPERANDS and (
+        args.operand is None or args.mode is not None
+    )  # who names fp16 alone has fp16
+    terms = args.terms if args.terms is not None else 3 if splits else 1
     rest = {name: getattr(args, name) for name in SHARED if name not in (*UNSAID, "split")}
     return {"terms": terms, "operand": operand} | rest
 

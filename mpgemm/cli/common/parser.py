@@ -122,7 +122,7 @@ class Parser(argparse.ArgumentParser):
         """The options that unknown words resemble, or take; nothing where there are none."""
         options = [name for name in self._option_string_actions if name.startswith("--")]
         names = (word.partition("=")[0] for word in unknown if word.startswith("--"))
-        near = dict.fromkeys(name for word in names for name in difflib.get_close_matches(word, options, 1))
+        near = dict.fromkeys(name for word in names for name in difflib.get_close_matches(word, options, 1, 0.75))
         hints = [f"did you mean {' or '.join(near)}?"] if near else []
         if "--files" in options and any(re.search(r"\.(npy|npz|mtx|safetensors|pt)\b", word) for word in unknown):
             hints.append("matrix files stand behind --files")
