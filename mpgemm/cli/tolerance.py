@@ -127,15 +127,32 @@ def _decision(found: Tolerance):
         lines.append(f"your rtol={line.rtol:g} atol={line.atol:g}: {judged}; {found.checked.vacuity.verdict}")
     if found.certified is not None and "certified" in seen:
         line = found.certified
-        lines.append(f"certified, rtol={line.rtol:.3g} atol={line.atol:.3g}: {seen['certified'].verdict}")
+        lines.append(f"certified, rtol={line.rtol:.3g} atol={line.atol:.3g}: {_decided(found, 'certified')}")
     elif found.relative is None:
         lines.append("nothing is certified: an operand or a sum may overflow")
     else:
         sees = "" if found.vacuity is None else f": {found.vacuity.verdict}"
         lines.append(f"certified, {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}{sees}")
     if s is not None and "statistical" in seen:
-        lines.append(f"statistical, rtol={s.rtol:.3g} atol={s.atol:.3g}: {seen['statistical'].verdict}")
+        lines.append(f"statistical, rtol={s.rtol:.3g} atol={s.atol:.3g}: {_decided(found, 'statistical')}")
     yield from map(item, lines)
+
+
+def _decided(found: Tolerance, name: str) -> str:
+    """What a line sees on its own pair, and which lost products it misses on others."""
+    from mpgemm.testing.faults import LOST_PRODUCTS
+    from mpgemm.testing.tolerance_result import SEEN, in_words
+
+    vacuity = (found.lines or {})[name]
+    verdict = vacuity.verdict
+    if vacuity.vacuous or vacuity.unseen_terms:
+        return verdict
+    missed = {
+        fault: share
+        for fault, share in found.faults.get(name, {}).items()
+        if fault in LOST_PRODUCTS and 0 < share < SEEN
+    }
+    return f"{verdict} on this pair; on others it misses {in_words(missed)}" if missed else verdict
 
 
 def _tolerance(args: argparse.Namespace) -> Tolerance:

@@ -303,6 +303,9 @@ def _explained(summary: str, details: list[str], failure: Failure, wrong, ask) -
     check = failed(summary, details, failure.wrong, failure.place, found, failure.case)
     if wrong is None:
         return replace(check, wrong=0, picture=(), outside=None)
+    if check.picture and count > 2 * wrong.sum():  # it shows many that the tolerance does not refuse
+        what = f"{count} elements are farther off than those of right kernels usually are:"
+        check = replace(check, picture=(what, *check.picture))
     return replace(check, wrong=int(wrong.sum()), outside=wrong)
 
 

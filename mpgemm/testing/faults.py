@@ -26,6 +26,8 @@ from tensorcore_models.machine.threads import one_thread
 
 #: Rows and columns of a tile, and products of k, that are at fault together.
 TILE, BLOCK = 16, 32
+#: Faults that lose products of the sum.
+LOST_PRODUCTS = (f"the least block of {BLOCK} k dropped", "the least single k dropped")
 #: Nanoseconds that a product of narrow sums takes, and what all of them may take.
 OF_PRODUCT, BUDGET = 15.0, 0.6e9
 #: Rows and columns of a block on which faults are tried, and blocks at most.
@@ -148,8 +150,8 @@ def _stale_accumulator(case: FaultCase) -> np.ndarray | None:
 #: (name, what it returns, elements of a product that it reaches at most).
 FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
     ("zeros", lambda case: np.zeros_like(case.right.computed), None),
-    (f"the least block of {BLOCK} k dropped", _dropped_block, None),
-    ("the least single k dropped", _dropped_k, None),
+    (LOST_PRODUCTS[0], _dropped_block, None),
+    (LOST_PRODUCTS[1], _dropped_k, None),
     ("FP16 accumulation", _accumulator("fp16"), None),
     ("BF16 accumulation", _accumulator("bf16"), None),
     ("no sums outside of the unit", _no_sums_outside, None),

@@ -306,6 +306,14 @@ def test_plan_begins_with_the_plan_that_is_advised(capsys):
     assert all(row["bits"] >= chosen["bits"] - 0.75 for row in others)
 
 
+def test_plan_says_why_rows_are_not_in_the_order_of_their_times(capsys):
+    words = ("plan", 1, 2048, 512, "--chip", "910B3", "--terms", "1", "--simulate", "4")
+    for top in (1, 10):
+        seconds = [row["seconds"] for row in run_json(capsys, *words, "--top", str(top))["plans"]]
+        said = "count as equal" in run(capsys, *words, "--top", str(top))[1]
+        assert said == (seconds != sorted(seconds)) == (top == 10)
+
+
 def test_a_named_operand_has_one_term(capsys):
     """Who names fp16 gets a product of FP16, not the FP32 product of three terms; --terms and --mode say that one."""
     for words, terms in (((), 1), (("--terms", "3"), 3), (("--mode", "fused"), 3)):
