@@ -357,7 +357,8 @@ class Recorder:
             return found
         if name == "both":
             for one, other in ((x, y), (y, x)):
-                if self._origin(other) == ANYWHERE and (parts := self._parts(other, name)):
+                parts = self._parts(other, name)
+                if parts and self._origin(one) == self._origin(other) == ANYWHERE:
                     if ANYWHERE not in map(self._origin, parts):
                         return self.joint(name, self.joint(name, one, parts[0]), parts[1])
             if (found := self._gathered(lambda u, v: self.joint(name, u, v), name, x, y)) is not None:
