@@ -340,7 +340,7 @@ def unless_special(
     `code_of` are the edge rules that say which code a special result has, or a function of its name.
     """
     found = special_sum(numbers)
-    if not any(found):
+    if all(map(never, found)):
         return finite()
     cases = [(x, name) for x, name in zip(found, (NAN, POSITIVE_INF, NEGATIVE_INF), strict=True) if not never(x)]
     codes = code_of if callable(code_of) else lambda name: special_bits(name, fmt, code_of)

@@ -136,9 +136,21 @@ def run(operations: Sequence[Operation], inputs: dict[tuple, int]) -> list[int]:
     return values
 
 
+def _refuse(*_: Any) -> Any:
+    raise Unrecordable("a pass asks which pass of a chain, or which element, it is")
+
+
+class _Unasked:
+    """An _Unasked stands for a number that a Program must not depend on."""
+
+    __bool__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = _refuse
+    __and__ = __rand__ = __or__ = __ror__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
+
+
 # -- recorded ------------------------------------------------------------------------------------------------------------
 def program_of(
-    spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None, index: int = 0, regular: bool = True
+    spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None, index: int | None = None, regular: bool = True
 ) -> Program:
     """Record one pass of an accumulator.
 
@@ -152,15 +164,15 @@ def program_of(
         Products of the pass.
     scale : Format, optional
         Of block scales.
-    index : int
-        Number of the pass in its chain.
+    index : int, optional
+        Number of the pass in its chain; by default a pass that asks for it is refused.
     regular : bool
         Leave out what seldom holds, numbers that are infinite or NaN: a shorter Program for all else.
 
     Raises
     ------
     Unrecordable
-        If what is done depends on the data otherwise than by conditions.
+        If what is done depends on the data otherwise than by conditions, on the element or, without `index`, on the pass.
     """
     z = Recorder(regular)
     codes = [[z.input(side, k, fmt.bits) for k in range(terms)] for side, fmt in zip("ab", formats, strict=False)]
@@ -172,10 +184,11 @@ def program_of(
             for k in range(terms)
         )
     c = z.input("c", 0, formats[2].bits)
+    given: Any = _Unasked() if index is None else index
     try:
-        result = spec.pass_bits(RecordedPass(spec, *codes, c, tuple(formats), scales, index))
-    except (AttributeError, TypeError) as error:
-        raise Unrecordable(f"{type(spec).__name__}.pass_bits is not written in p.arithmetic: {error}") from error
+        result = spec.pass_bits(RecordedPass(spec, *codes, c, tuple(formats), scales, given, _Unasked()))
+    except Exception as error:  # whatever stops it on recorded integers, the reference runs it on plain ones
+        raise Unrecordable(f"{type(spec).__name__}.pass_bits is not recorded: {error}") from error
     return _split(z, z.place(result))
 
 

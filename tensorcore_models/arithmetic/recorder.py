@@ -33,7 +33,20 @@ class Operation(NamedTuple):
     high: int
 
 
-class Whole:
+class _Unknown:
+    """An _Unknown has a value that is not known: nobody can ask what it is, and do one thing or another."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise Unrecordable("what is done depends on a value by an `if` of Python's: use select")
+
+    def __eq__(self, other: object) -> bool:
+        raise Unrecordable("values are compared by Python's ==: use same")
+
+
+class Whole(_Unknown):
     """A Whole is an integer of a recording, from `low` to `high`."""
 
     __slots__ = ("at", "high", "low", "recorder")
@@ -80,7 +93,7 @@ class Whole:
         return operations.no(self.recorder.less(self, other))
 
 
-class Flag:
+class Flag(_Unknown):
     """A Flag is a condition of a recording."""
 
     __slots__ = ("at", "recorder")
@@ -206,8 +219,12 @@ class Recorder:
         elif x.at > y.at:
             x, y = y, x
         found = self._whole("add", (x, y), x.low + operations.low(y), x.high + operations.high(y))
-        if type(y) is int:
-            self._above[found.at] = {x.at: y, **{at: least + y for at, least in self._above[x.at].items()}}
+        above = self._above[found.at]
+        for one, other in ((x, y), (y, x)):
+            if type(one) is Whole:
+                for at, least in ((one.at, 0), *self._above[one.at].items()):
+                    more = least + operations.low(other)
+                    above[at] = max(more, above.get(at, more))
         return found
 
     def subtract(self, x: Any, y: Any) -> Any:
@@ -224,7 +241,7 @@ class Recorder:
     def multiply(self, x: Any, y: Any) -> Any:
         if type(x) is int:
             x, y = y, x
-        if type(y) is int and y in (0, 1):
+        if _is(y, 0) or _is(y, 1):
             return x if y else 0
         if (found := self._gathered(self.multiply, "multiply", x, y)) is not None:
             return found
@@ -263,13 +280,14 @@ class Recorder:
     def _of_absent(self, x: Any, places: Any) -> Any:
         """Let a product that is 0 where an operand takes no part go down by any number of places there."""
         distance, factors = self._parts(places, "larger"), self._parts(x, "multiply")
-        if not distance or not factors or distance[1] != 0:
+        if not distance or not factors or not _is(distance[1], 0):
             return places
         exponents = self._parts(distance[0], "subtract")
         present, exponent = self._absent.get(getattr(exponents and exponents[1], "at", None), ((), None))
         if not present or not all(any(self._zero_without(y, p) for y in factors) for p in present):
             return places
-        return self.subtract(exponents[0], exponent)
+        apart = self.subtract(exponents[0], exponent)
+        return apart if operations.low(apart) >= 0 else places
 
     def _zero_without(self, x: Any, present: Any) -> bool:
         """Whether x is 0 where a condition does not hold."""
@@ -277,7 +295,7 @@ class Recorder:
             return all(self._zero_without(x, part) for part in both)
         negated = self._parts(present, "differ")
         zero = self._parts(negated[0], "same") if negated and negated[1] is True else None
-        if not zero or zero[1] != 0 or type(x) is not Whole:
+        if not zero or not _is(zero[1], 0) or type(x) is not Whole:
             return False
         if x.at == zero[0].at:
             return True
@@ -285,6 +303,7 @@ class Recorder:
         return any(self._zero_without(y, present) for y in factors)
 
     def masked(self, x: Any, mask: int) -> Any:
+        _natural(mask)
         if x.low >= 0:
             mask &= (1 << x.high.bit_length()) - 1
             if mask + 1 == 1 << x.high.bit_length():
@@ -374,7 +393,7 @@ class Recorder:
         """Join t < v and v = t for a constant t; None for other conditions."""
         for one, other in ((x, y), (y, x)):
             less, same = self._parts(one, "less"), self._parts(other, "same")
-            if less and same and type(less[0]) is int and less[0] == same[1] and less[1].at == same[0].at:
+            if less and same and type(less[0]) is int and _is(same[1], less[0]) and less[1].at == same[0].at:
                 return self.less(less[0] - 1, less[1])
         return None
 
@@ -420,7 +439,7 @@ class Recorder:
     def _signed(self, condition: Flag, x: Any, y: Any) -> Any:
         """Give t where x is -|t|, y is |t| and the condition is t < 0; None for others."""
         below, size, minus = self._parts(condition, "less"), self._parts(y, "magnitude"), self._parts(x, "subtract")
-        if not (below and size and minus) or below[1] != 0 or minus[0] != 0:
+        if not (below and size and minus) or not _is(below[1], 0) or not _is(minus[0], 0):
             return None
         return size[0] if below[0].at == size[0].at and minus[1].at == y.at else None
 
@@ -430,6 +449,11 @@ class Recorder:
             return condition
         self.seldom.add(condition.at)
         return False
+
+
+def _is(x: Any, value: int) -> bool:
+    """Whether x is a constant of that value."""
+    return type(x) is int and x == value
 
 
 def _natural(*least: int) -> None:

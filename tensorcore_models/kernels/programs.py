@@ -12,11 +12,10 @@ import numpy as np
 
 from .._kernels.programs import programs
 from ..arithmetic.program import Prepared, Program
-from ..arithmetic.recorder import CONDITIONS, Operation
+from ..arithmetic.recorder import Operation
 
 #: The size of numbers that the machine rounds without overflow.
 LARGEST = 1 << 62
-_NAMES = {"both": "mask", "subtract": "subtract"}
 _SIGNED = ("ru", "rd", "rnu", "rnd")
 
 
@@ -96,7 +95,7 @@ class _Line:
             return f"shr_{x.constant.upper()}_{kinds}", [self._vector(s[0]), s[1], *map(self._vector, s[2:])]
         if x.name == "differ" and self.operations[s[1]].name == "truth":
             return "no_v", [self._vector(s[0])]
-        name = _NAMES.get(x.name, x.name)
+        name = "mask" if x.name == "both" else x.name
         if name == "multiply" and not all(0 <= self.operations[y].low and self.operations[y].high < 1 << 32 for y in s):
             name = "multiply_any"
         return self._binary(name, *s)
@@ -235,9 +234,9 @@ class _Line:
     ) -> programs.Code:
         """Instructions that put each result where it belongs, unless one of the conditions `seldom` holds in a lane."""
         order = self._needed([*(("leave", at) for at in seldom), *(at for at, _ in results)])
-        for at in order:
+        for at in {*order, *(at for at, _ in results), *(x for y in order for x in self.chosen[y][1])}:
             if type(at) is int and max(self.operations[at].high, -self.operations[at].low) >= LARGEST:
-                raise TooWide(f"{self.operations[at].name} gives numbers of {self.operations[at].high.bit_length()} bits")
+                raise TooWide(f"numbers of {self.operations[at].high.bit_length()} bits, of which the machine has 62")
         last = {x: place for place, at in enumerate(order) for x in self.chosen[at][1]}
         last |= {at: len(order) for at, _ in results}
         registers: dict[Any, int] = {}

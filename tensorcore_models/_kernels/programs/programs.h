@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "bits.h"
 #include "convert.h"
 #include "cpu.h"
 
@@ -91,7 +92,6 @@ typedef struct {
 
 #define VISA MPG_ISA_BASELINE
 #define VTARGET
-#define VBYTES 16
 #define VSUFFIX base
 #include "programs_isa.h"
 

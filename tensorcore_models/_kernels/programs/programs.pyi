@@ -21,6 +21,7 @@ class Packing:
 class Passes:
     a: Packing
     b: Packing
+    registers: int
     def __init__(self, a: Packing, b: Packing, codes: tuple[Code, ...]) -> None: ...
 
 def run(
@@ -34,7 +35,6 @@ def run(
     scale_b: np.ndarray | None,
     step: int,
     block: int,
-    registers: int,
     isa: int,
     threads: int,
 ) -> None: ...

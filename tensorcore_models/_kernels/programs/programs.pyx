@@ -114,10 +114,12 @@ cdef class Passes:
     """The Programs of a chain: packings of A and B, and the codes of passes by MPG_FIRST + MPG_LAST."""
 
     cdef readonly Packing a, b
+    cdef readonly int registers
     cdef tuple codes
 
     def __cinit__(self, Packing a, Packing b, codes):
         self.a, self.b, self.codes = a, b, tuple(codes)
+        self.registers = max(code.registers for code in codes)
 
 
 cdef void _describe(mpg_operand *x, Packing packing, bint is_b, int64_t rows, int64_t depth, int64_t step, int64_t block):
@@ -173,8 +175,7 @@ cdef bint _tiles(mpg_product *p, uint8_t *done, int64_t tiles, int threads) exce
     return left == 0
 
 
-def run(Passes regular, all_passes, a, b, c, out, scale_a, scale_b, int64_t step, int64_t block, int registers, int isa,
-        int threads):
+def run(Passes regular, all_passes, a, b, c, out, scale_a, scale_b, int64_t step, int64_t block, int isa, int threads):
     """out = a b + c, encodings; a (m, k), b (k, n), c (m, n) aligned and native, out (m, n) C-contiguous, k > 0.
 
     Parameters
@@ -185,8 +186,6 @@ def run(Passes regular, all_passes, a, b, c, out, scale_a, scale_b, int64_t step
         Gives the Passes for all operands; called where one is.
     step, block : int
         Products of a pass, and of a block scale (0 without).
-    registers : int
-        The most that a pass of either uses.
     """
     cdef Py_buffer views[6]
     cdef mpg_operand operands[4]
@@ -214,7 +213,7 @@ def run(Passes regular, all_passes, a, b, c, out, scale_a, scale_b, int64_t step
         _set(&p.regular, regular, &operands[0], &operands[1])
         p.c, p.c_row, p.c_column = <const char *>views[2].buf, views[2].strides[0], views[2].strides[1]
         p.c_size, p.d_size, p.d = <int>views[2].itemsize, <int>views[3].itemsize, <char *>views[3].buf
-        p.m, p.n, p.isa, p.registers = views[3].shape[0], views[3].shape[1], isa, registers
+        p.m, p.n, p.isa, p.registers = views[3].shape[0], views[3].shape[1], isa, regular.registers
         tiles = mpg_product_blocks(&p) * mpg_operand_pieces(&operands[1])
         marks = Workspace(tiles)
         memset(marks.data, 0, tiles)
@@ -226,6 +225,7 @@ def run(Passes regular, all_passes, a, b, c, out, scale_a, scale_b, int64_t step
                 _describe(&operands[2 + i], both.b if i else both.a, i, operands[i].rows, operands[i].depth, step, block)
                 kept.append(_pack(&operands[2 + i], isa, threads))
             _set(&p.all, both, &operands[2], &operands[3])
+            p.registers = max(p.registers, both.registers)
             _tiles(&p, <uint8_t *>marks.data, tiles, threads)
     finally:
         for i in range(6):

@@ -1,12 +1,16 @@
 /* The machine of one instruction set. Included by programs.h once for each, with
  *   VSUFFIX    name of the instruction set, the end of every name here,   VTARGET   the attribute that compiles a function for it,
- *   VBYTES     bytes of a vector,                                         VISA      its level (cpu.h).
+ *   VISA       its level (cpu.h),                                         VBYTES    bytes of a vector; not defined: plain C.
  */
 #define MPG_JOINED(x, suffix) mpg_p_##x##_##suffix
 #define MPG_NAMED(x, suffix) MPG_JOINED(x, suffix)
 #define V_(x) MPG_NAMED(x, VSUFFIX)
 
+#ifdef VBYTES
 #include "generic_vector_ops.h"
+#else
+#include "programs_plain_ops.h"
+#endif
 #include "programs_operations.h"
 
 #undef V
