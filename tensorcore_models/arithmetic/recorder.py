@@ -319,7 +319,7 @@ class Recorder:
         if type(x) is int:
             x, y = y, x
         if (apart := self._without_absent(x, y)) is not None:
-            y = apart
+            return self.larger(x, apart)
         low, high = max(x.low, operations.low(y)), max(x.high, operations.high(y))
         found = self._whole("larger", (x, y), low, high)
         above = self._above[found.at]

@@ -129,16 +129,17 @@ class _Line:
         found = link = match(at)
         if found is None or link is None:
             return None
-        rest, count, step = link.rest, 1, 0
+        rest, count = link.rest, 1
+        step: int | None = None
         while type(rest) is int and self.uses[rest] == 1:
             before = match(rest)
             if before is None or before.shared != link.shared:
                 break
             between = self._distance(link.taken, before.taken)
-            if between is None or between != (step or between):
+            if between is None or step not in (None, between):
                 break
             link, rest, step, count = before, before.rest, between, count + 1
-        return found, rest, count, step
+        return found, rest, count, step or 0
 
     def _distance(self, x: Sequence[int], y: Sequence[int]) -> int | None:
         """How many places of k lie between two products of which the same is taken."""
