@@ -14,7 +14,8 @@ from ascend.grid import Grid as Grid, Swizzle as Swizzle
 from ascend.blocking import rejections as rejections
 from ascend.planner.pareto import Point as Point, pareto as pareto
 from ascend.pipes.simulate import Timeline as Timeline, simulate as simulate
-from ascend.planner.plan import Plan as Plan, plan as plan, plan_of as plan_of
+from ascend.planner.plan import plan as plan
+from ascend.planner.result import Plan as Plan, plan_of as plan_of
 from ascend.reports.byte_table import byte_table as byte_table
 from ascend.reports.explain import explain as explain
 from ascend.tiling.fields import tiling_fields as tiling_fields

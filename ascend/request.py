@@ -2,62 +2,35 @@
 
 from dataclasses import dataclass
 
-from ascend.blocking import Buffering
 from ascend.chips.chip import Chip
 from ascend.dialects import check_dialect
-from ascend.schedule_options import Dequantize, Layout, Merge, Template, WithOptions, check_presplit, what_dequantizes
-from ascend.terms import Mode
+from ascend.schedule_options import WithOptions, describes_options, option
 
 
+@describes_options
 @dataclass(frozen=True)
 class Request(WithOptions):
-    """A product and its kernel's options, as :class:`ascend.tile_schedule.TileSchedule` has them; the planner chooses the rest.
-
-    With a `target` only schedules that it can say: rectangles of tiles for each core (AscendC's TCubeTiling, pto-isa), or tiles
-    dealt one by one in a swizzled order (CATLASS).
-    """
+    """`Request` holds a product and its kernel's options, checked against the chip; the planner chooses the rest."""
 
     m: int
     k: int
     n: int
     chip: Chip
-    terms: int = 3
-    buffering: Buffering = "double"
-    mode: Mode = "termwise"
-    operand: str = "fp16"
-    merge: Merge = "reduce"
-    layout: Layout = "nz"
-    warm: bool = False
-    presplit: str = ""
-    dequantize: Dequantize = ""
-    target: str = ""
+    target: str = option(
+        "", "only schedules that a dialect of :mod:`ascend.dialects` can say: rectangles of tiles for each core (AscendC's "
+        "TCubeTiling, pto-isa), or tiles dealt one by one in a swizzled order (CATLASS); \"\": any"
+    )  # fmt: skip
 
     def __post_init__(self):
+        super().__post_init__()
         if self.target:
             check_dialect(self.target, self.chip)
-        object.__setattr__(self, "dequantize", what_dequantizes(self.dequantize, self.chip))
-        check_presplit(self.presplit, self.terms)
-
-    def options(self) -> dict:
-        """Keywords of :func:`ascend.build_schedule`."""
-        names = (
-            "terms",
-            "buffering",
-            "mode",
-            "operand",
-            "merge",
-            "layout",
-            "warm",
-            "presplit",
-            "template",
-            "dequantize",
-        )
-        return {name: getattr(self, name) for name in names}
-
-    @property
-    def template(self) -> Template:  # type: ignore[override]  # here it follows from the target
-        """AscendC's Matmul loads several blocks together (MDL)."""
-        return "mdl" if self.target == "ascendc" else ""
+            if self.template == "norm":
+                raise ValueError(f"template norm is no plan for {self.target}: leave out the target or the template")
+            if self.target == "ascendc":  # its Matmul loads several blocks together
+                object.__setattr__(self, "template", "mdl")
+        self.check_options()
+        self.check_chip(self.chip)
 
     @property
     def balanced(self) -> bool | None:

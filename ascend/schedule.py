@@ -10,13 +10,12 @@ from typing import Any
 from ascend.blocking import Blocking
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.dialects import check_dialect
 from ascend.kernels.base import Kernel
 from ascend.kernels.grid import GridKernel
-from ascend.kernels.options import BlockedProduct, Options
+from ascend.kernels.options import BlockedProduct
 from ascend.kernels.paper import PaperKernel
 from ascend.kernels.vector import VectorKernel
-from ascend.schedule_options import what_dequantizes
+from ascend.schedule_options import ScheduleOptions, options_of, refuse_unknown
 from ascend.tile_schedule import LARGEST_SIZE
 from tensorcore_models.integers import integer_arguments
 
@@ -56,35 +55,7 @@ def build_schedule(
     cores : int, optional
         Use only this many cores of the chip.
     **options
-        Of :class:`ascend.kernels.options.Options`:
-
-        terms, buffering, mode, reseed_l0c, operand, merge, layout
-            As in :class:`TileSchedule`.
-        split : int, optional
-            Slices of k: short for a grid (1, split, 1) where nothing is resident.
-        grid : Grid or (int, int, int), optional
-            Cores along m, k, n. Where nothing is resident only its k counts. Default: as many cores as there are panels, the
-            rest along the streamed side.
-        resident : {"a", "b", "none"}, optional
-            "a" in the paper's kernel; "none" in a grid kernel without a grid, else "a".
-        swizzle : Swizzle, optional
-            <3, 0> for m >= n and <3, 1> for m < n, as CATLASS advises. Where each core owns a rectangle: <1, 0>, row by row, or
-            <1, 1>, column by column; row by row by default.
-        n_fused : int, optional
-            Blocks of bk in a k group. Default: as many as fit L1 (paper's kernel), as few as the number of groups allows
-            (grid).
-        depth : int, optional
-            L1 buffers of a streamed operand. Default: 1 or 2 by the buffering (paper's kernel), as many as fit up to 8 (grid).
-        balanced : bool, optional
-            Nearly equal tiles; the default in a grid kernel.
-        presplit : {"", "a", "b", "ab"}
-            As in :class:`TileSchedule`.
-        template : {"", "norm", "mdl"}
-            As in :class:`TileSchedule`, on chips with AscendC's Matmul; "norm" needs a grid kernel with nothing resident.
-        warm, unit_flag : bool
-            As in :class:`TileSchedule`; `warm` is without effect on the paper's kernel, `unit_flag` needs FIXPIPE.
-        dequantize : {"", "fixpipe", "vector"} or bool
-            As in :class:`TileSchedule`, of int8 operands; True is "fixpipe".
+        Of :class:`ascend.schedule_options.ScheduleOptions`: terms, mode, operand, layout, grid, resident, ...
 
     Raises
     ------
@@ -98,24 +69,15 @@ def build_schedule(
             "build_schedule(m, k, n, chip, blocking): expected a Chip or its name and a Blocking, got "
             f"{type(chip).__name__} and {type(blocking).__name__}"
         )
-    unknown = sorted(options.keys() - {f.name for f in fields(Options)})
-    if unknown:
-        known = ", ".join(f.name for f in fields(Options))
-        raise TypeError(f"build_schedule has no option {', '.join(unknown)}; it has kernel, cores, {known}")
+    refuse_unknown("build_schedule", options, ("kernel", "cores", *options_of(ScheduleOptions)))
     chip = _with_cores(get_chip(chip), cores)
     _check_sizes(m, k, n, blocking)
     if kernel not in KERNELS:
         raise ValueError(f"kernel is one of {', '.join(KERNELS)}, got {kernel!r}")
-    asked = Options(**options)
+    asked = ScheduleOptions(**options)
     if KERNELS[kernel].on_cube:
         chip.cube_step_k(asked.operand)
-    if asked.reseed_l0c and chip.fixpipe:
-        raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
-    if asked.unit_flag and not chip.fixpipe:
-        raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
-    what_dequantizes(asked.dequantize, chip)
-    if asked.template:
-        check_dialect("ascendc", chip)
+    asked.check_chip(chip)
     if asked.template == "norm" and (kernel != "grid" or (asked.resident or "none") != "none"):
         raise ValueError("template norm streams both operands: kernel='grid', resident='none'")
     return _checked_buffers(KERNELS[kernel].placed(BlockedProduct(int(m), int(k), int(n), chip, blocking), asked))

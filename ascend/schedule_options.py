@@ -1,13 +1,25 @@
-"""Lists the options of a tile schedule, checks them without a chip, and derives the properties that follow from them."""
+"""Lists the options of a schedule, each once, checks them, and derives the properties that follow from them.
 
+A record has a field for each option, with all that is said of it: the schedule, the request to the planner,
+:func:`ascend.build_schedule`, their docstrings and the commands' arguments are made from it.
+"""
+
+import difflib
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from ascend.blocking import ACCUMULATOR_BYTES, SPLIT_OPERANDS
+from ascend.blocking import ACCUMULATOR_BYTES, SPLIT_OPERANDS, Buffering
 from ascend.chips.chip import Chip
+from ascend.dialects import check_dialect
+from ascend.grid import Grid, Swizzle
 from ascend.operand_formats import FORMATS, OperandFormat
-from ascend.terms import Combination, Mode, combination
+from ascend.terms import MODES, Combination, Mode, combination
+from tensorcore_models.integers import integer_fields
+
+_T = TypeVar("_T")
 
 #: The operand whose panel stays in L1; "none": both are streamed.
 Resident = Literal["a", "b", "none"]
@@ -22,66 +34,209 @@ PRESPLITS = ("", "a", "b", "ab")
 #: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
 Merge = Literal["atomic", "reduce"]
 MERGES = ("atomic", "reduce")
-
-
 #: Templates of AscendC's Matmul: one block of A and of B in L1 at a time, or several that are loaded together; "": neither.
 Template = Literal["", "norm", "mdl"]
 TEMPLATES = ("", "norm", "mdl")
-
-
 #: What scales the sums of int8 operands: FIXPIPE those of each column on their way out, 16 bits wide; vector units those of
 #: each row and column afterwards; "": nothing.
 Dequantize = Literal["", "fixpipe", "vector"]
-DEQUANTIZES = ("fixpipe", "vector")
+DEQUANTIZES = ("", "fixpipe", "vector")
+#: Whether one block is loaded while another is multiplied.
+BUFFERINGS = ("single", "double")
+#: Blocks of a streamed operand in L1 at most; more than the queue of MTE2 has no use.
+DEEPEST_STREAM = 8
 
 
-def what_dequantizes(said: object, chip: Chip | None = None) -> Dequantize:
-    """Name the unit that scales the sums: True is FIXPIPE, False nothing; ValueError if it is unknown or the chip lacks it."""
-    found = {True: "fixpipe", False: ""}[said] if isinstance(said, bool) else said
-    if found not in ("", *DEQUANTIZES):
-        raise ValueError(f"dequantize is one of {', '.join(DEQUANTIZES)}, got {said!r}")
-    if found == "fixpipe" and chip and not chip.fixpipe:
-        raise ValueError(
-            f"dequantize: {chip.name} has no FIXPIPE, its vector units scale the sums: dequantize='vector'"
+class Option(NamedTuple):
+    """What is said of an option, in docstrings and by the command line, and what it may be."""
+
+    says: str
+    choices: tuple = ()  #: "" among them: it may be left out.
+    command: Mapping[str, Any] = {}  #: Keywords of argparse that do not follow from the rest.
+
+
+def option(default: Any, says: str, choices: Sequence = (), **command: Any) -> Any:
+    """A field of a record of options."""
+    return field(default=default, metadata={"option": Option(says, tuple(choices), command)})
+
+
+def options_of(record: type) -> dict[str, tuple[Any, Option]]:
+    """(default, what is said) of each option of a record of options, by its name."""
+    return {f.name: (f.default, f.metadata["option"]) for f in fields(record) if "option" in f.metadata}
+
+
+def describes_options(record: type[_T]) -> type[_T]:
+    """Add to a record's docstring what is said of each of its options."""
+    lines = [record.__doc__ or "", "", "    Parameters", "    ----------"]
+    for name, (default, row) in options_of(record).items():
+        kind = (
+            "{" + ", ".join(map(repr, row.choices)).replace("'", '"') + "}" if row.choices else type(default).__name__
         )
-    return cast(Dequantize, found)
+        if default is None:
+            kind = "optional"
+        lines += [f"    {name} : {kind}", f"        {row.says[0].upper()}{row.says[1:]}."]
+    record.__doc__ = "\n".join(lines) + "\n"
+    return record
 
 
-def check_presplit(presplit: str, terms: int) -> None:
-    """Refuse operands that cannot be split already: unknown ones, and those of a kernel without words (ValueError)."""
-    if presplit not in PRESPLITS:
-        raise ValueError(f"presplit is one of {', '.join(filter(None, PRESPLITS))}, got {presplit!r}")
-    if presplit and terms == 1:
-        raise ValueError("presplit: a kernel of one term has no words that could be split already")
+def refuse_unknown(function: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse options that a function does not have (TypeError), with the nearest name and those that there are."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], known, 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise TypeError(f"{function} has no option {', '.join(unknown)}{hint}; it has {', '.join(known)}")
 
 
-def check_options(terms: int, mode: str, operand: str) -> None:
-    """Refuse, whatever the chip, unknown options and several terms of operands that are not split (ValueError)."""
-    if terms not in (1, 3, 4):
-        raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {terms!r}")
-    combination(mode)
-    if operand not in FORMATS:
-        raise ValueError(f"operand is one of {', '.join(FORMATS)}, got {operand!r}")
-    if operand not in SPLIT_OPERANDS and terms != 1:
-        raise ValueError(f"{operand} operands are not split: terms must be 1")
+@describes_options
+@dataclass(frozen=True, kw_only=True)
+class SharedOptions:
+    """`SharedOptions` lists the options that a schedule, a request to the planner and a command share, each once."""
+
+    terms: int = option(
+        3, "products of words for each FP32 product: 1 is a plain product of the operands, 4 has low-low, too", (1, 3, 4),
+        help="products for each FP32 product (simulate: 3; plan: compares them all unless --terms or --operand says which)",
+    )  # fmt: skip
+    buffering: Buffering = option("double", "whether a block is loaded while another is multiplied", BUFFERINGS)
+    mode: Mode = option(
+        "termwise", "how the terms are combined and kept", MODES,
+        help="how the terms are combined (termwise; plan: or fused, if faster)",
+    )  # fmt: skip
+    operand: str = option("fp16", "format of A and B on the cube; others than fp16 have one term", tuple(FORMATS))
+    merge: Merge = option("reduce", "how slices of k are merged: added in order, or atomically in memory", MERGES)
+    layout: Layout = option(
+        "nz", "how A and B lie in memory, with one term: NZ fractals, ND rows, or ND with B as N x K rows; the split pass of "
+        "several terms writes NZ words", LAYOUTS,
+    )  # fmt: skip
+    presplit: str = option(
+        "", "operands whose words are there already: weights that were split once; they change no bit", PRESPLITS
+    )
+    warm: bool = option(
+        False,
+        "A, B and C are in L2 at the start if they fit, as in a timing loop; without effect on the paper's kernel",
+    )
+    dequantize: Dequantize = option(
+        "", "with int8, what scales the sums: FIXPIPE those of each column, 16 bits wide (fixpipe, or True), or vector units "
+        "those of each row and column, tile by tile; the product stays int32", DEQUANTIZES, nargs="?", const="fixpipe",
+    )  # fmt: skip
+    unit_flag: bool = option(
+        False,
+        "FIXPIPE drains a tile while the cube still fills it and fills the next one behind it, fractal by fractal",
+    )
+    template: Template = option(
+        "", "of AscendC's Matmul: norm keeps one block of A and B in L1 and streams both in a grid kernel, mdl several; with "
+        "their scalar work; they change no bit", TEMPLATES,
+    )  # fmt: skip
+    reseed_l0c: bool = option(False, "start L0C from C in each k group after the first, in place of 0")
+
+    def __post_init__(self):
+        integer_fields(self, "terms")
+        for name in ("warm", "unit_flag", "reseed_l0c"):
+            object.__setattr__(self, name, bool(getattr(self, name)))
+        if isinstance(self.dequantize, bool):
+            object.__setattr__(self, "dequantize", "fixpipe" if self.dequantize else "")
+
+    def shared_options(self) -> dict[str, Any]:
+        """The options by their names, as :func:`ascend.build_schedule` takes them."""
+        return {name: getattr(self, name) for name in _SHARED}
+
+    def check_options(self) -> None:
+        """Refuse, whatever the chip, unknown values and options that contradict each other (ValueError)."""
+        if self.terms not in (1, 3, 4):
+            raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {self.terms!r}")
+        for name, (_, row) in options_of(type(self)).items():
+            value = getattr(self, name)
+            if row.choices and value is not None and value not in row.choices:
+                raise ValueError(f"{name} is one of {', '.join(str(x) for x in row.choices if x)}, got {value!r}")
+        if self.operand not in SPLIT_OPERANDS and self.terms != 1:
+            raise ValueError(f"{self.operand} operands are not split: terms must be 1")
+        if self.presplit and self.terms == 1:
+            raise ValueError("presplit: a kernel of one term has no words that could be split already")
+        if self.dequantize and self.operand != "int8":
+            raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}")
+        if self.merge == "atomic" and self.operand == "int8":
+            raise ValueError("atomic merging adds FP32; int8 sums are int32: take merge='reduce'")
+
+    def check_chip(self, chip: Chip) -> None:
+        """Refuse options that a chip lacks (ValueError)."""
+        if self.reseed_l0c and chip.fixpipe:
+            raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
+        if self.unit_flag and not chip.fixpipe:
+            raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
+        if self.dequantize == "fixpipe" and not chip.fixpipe:
+            raise ValueError(
+                f"dequantize: {chip.name} has no FIXPIPE, its vector units scale the sums: dequantize='vector'"
+            )
+        if self.template:
+            check_dialect("ascendc", chip)
 
 
-class WithOptions:
+_SHARED = tuple(options_of(SharedOptions))
+
+
+@describes_options
+@dataclass(frozen=True, kw_only=True)
+class ScheduleOptions(SharedOptions):
+    """`ScheduleOptions` lists what :func:`ascend.build_schedule` may be asked for; None: the kernel's own choice."""
+
+    split: int | None = option(
+        None, "slices of k: short for a grid (1, split, 1) where nothing is resident", metavar="COUNT"
+    )
+    grid: Grid | tuple[int, int, int] | None = option(
+        None, "cores along m, k and n (--kernel grid or vector); where nothing is resident (1, k, 1) deals tiles one by one to "
+        "all cores. Default: as many cores as there are panels, the rest along the streamed side", metavar="M,K,N",
+        help="cores along m, k and n (--kernel grid or vector)",
+    )  # fmt: skip
+    resident: Resident | None = option(
+        None,
+        "the operand that stays in L1 (--kernel grid; the paper's keeps a). Default: none without a grid, else a",
+        RESIDENTS,
+    )
+    swizzle: Swizzle | None = option(
+        None, "order of the tiles where nothing is resident. Default: <3, 0> for m >= n and <3, 1> for m < n, as CATLASS "
+        "advises; where each core owns a rectangle <1, 0>, row by row, the other being <1, 1>, column by column",
+        metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1); aswt: "
+        "CATLASS's, which cuts the last tiles",
+    )  # fmt: skip
+    n_fused: int | None = option(
+        None, "blocks of bk in a k group. Default: as many as fit L1 (paper's kernel), as few as the number of groups allows "
+        "(grid)", metavar="COUNT",
+    )  # fmt: skip
+    depth: int | None = option(
+        None,
+        "L1 buffers of a streamed operand. Default: 1 or 2 by the buffering (paper's kernel), as many as fit up to 8 "
+        "(grid)",
+    )
+    balanced: bool | None = option(None, "nearly equal tiles; the default in a grid kernel")
+
+    def __post_init__(self):
+        super().__post_init__()
+        integer_fields(self, *(x for x in ("split", "n_fused", "depth") if getattr(self, x) is not None))
+        self.check_options()
+        if self.grid is not None and not isinstance(self.grid, Grid):
+            object.__setattr__(self, "grid", Grid(*self.grid))
+        if self.n_fused is not None and self.n_fused < 1:
+            raise ValueError(f"n_fused must be at least 1, got {self.n_fused}")
+        if self.depth is not None and not 1 <= self.depth <= DEEPEST_STREAM:
+            raise ValueError(f"depth must lie between 1 and {DEEPEST_STREAM}, got {self.depth}")
+        if self.template == "norm" and (self.depth not in (None, 1) or self.buffering != "double" or self.terms > 1):
+            raise ValueError("template norm keeps one block in L1 and two in L0: depth 1, double buffering, one term")
+        if self.split is not None and self.grid is not None and self.cores.k != self.split:
+            raise ValueError(f"split = {self.split} and a grid of {self.grid} contradict each other: give one of them")
+
+    @property
+    def cores(self) -> Grid | None:
+        """The grid that was asked for."""
+        return self.grid if self.grid is None or isinstance(self.grid, Grid) else Grid(*self.grid)
+
+
+class WithOptions(SharedOptions):
     """The properties that follow from the options alone, for a schedule and for a request to the planner."""
 
     m: int
     k: int
     n: int
     chip: Chip | None
-    terms: int
-    mode: Mode
-    operand: str
-    layout: Layout
-    merge: Merge
-    warm: bool
-    presplit: str
-    template: Template
-    dequantize: Dequantize
 
     @cached_property
     def placed_on(self) -> Chip:

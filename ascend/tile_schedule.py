@@ -17,21 +17,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ascend.blocking import (
-    ACCUMULATOR_BYTES,
-    ALIGNMENT,
-    SPLIT_OPERANDS,
-    Blocking,
-    Buffering,
-    fractals,
-    slots,
-)  # fmt: skip
+from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, SPLIT_OPERANDS, Blocking, fractals, slots
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
 from ascend.numeric.arguments import checked_matrices
 from ascend.numeric.words import CubeArithmetic, words_product, words_slices
 from ascend.operands import operand_slices
-from ascend.schedule_options import Dequantize, Layout, Merge, Resident, Template, WithOptions, check_options
+from ascend.schedule_options import Resident, WithOptions
 from ascend.slices import Sums, merge_slices
 from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
@@ -59,16 +51,6 @@ class TileSchedule(WithOptions):
         None: no chip limits (one core).
     blocking : Blocking
         Sizes of the blocks.
-    terms : int
-        1 (plain FP16 GEMM), 3 (high-high, low-high, high-low) or 4 (low-low, too).
-    buffering : {"double", "single"}
-        Whether a block is loaded while another is multiplied.
-    mode : {"termwise", "termwise_inplace", "fused", "elementwise"}
-        How the terms are ordered and kept.
-    reseed_l0c : bool
-        L0C starts each k group after the first from C instead of 0.
-    operand : str
-        Format of the operands in L1, a name of :data:`ascend.operand_formats.FORMATS`.
     n_fused : int
         Blocks of bk in a k group.
     grid : Grid
@@ -77,26 +59,12 @@ class TileSchedule(WithOptions):
         The operand whose panel stays in L1.
     swizzle : Swizzle
         Order of the tiles where nothing is resident; in a rectangle its direction alone counts.
-    merge : {"reduce", "atomic"}
-        How slices of k are merged.
     depth : int
         L1 buffers of a streamed operand.
-    layout : {"nz", "nd", "nt"}
-        How the operands of a kernel of one term lie in memory; the split pass of several terms writes NZ words.
     balanced : bool
         Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
-    warm : bool
-        Whether A, B and C are in L2 at the start if all three fit, as when a product is timed in a loop.
-    unit_flag : bool
-        Whether FIXPIPE drains a tile while the cube still fills it and fills the next one behind it, fractal by fractal.
-    presplit : {"", "a", "b", "ab"}
-        Operands whose words lie in memory already: weights that were split once. They change no bit.
-    template : {"", "norm", "mdl"}
-        Template of AscendC's Matmul, whose scalar work takes its time: "norm" keeps one block of A and of B in L1 and loads the
-        next ones when both have left, "mdl" loads several together. They change no bit.
-    dequantize : {"", "fixpipe", "vector"}
-        What scales the int32 sums: FIXPIPE those of each column on their way to memory, or vector units those of each row and
-        column as soon as a tile is done. The product stays int32.
+    **options
+        Of :class:`ascend.schedule_options.SharedOptions`: terms, mode, operand, layout, ...
     """
 
     m: int
@@ -104,24 +72,12 @@ class TileSchedule(WithOptions):
     n: int
     chip: Chip | None
     blocking: Blocking
-    terms: int = 3
-    buffering: Buffering = "double"
-    mode: Mode = "termwise"
-    reseed_l0c: bool = False
-    operand: str = "fp16"
     n_fused: int
     grid: Grid = Grid()
     resident: Resident = "a"
     swizzle: Swizzle = Swizzle()
-    merge: Merge = "reduce"
     depth: int = 2
-    layout: Layout = "nz"
     balanced: bool = False
-    warm: bool = False
-    unit_flag: bool = False
-    presplit: str = ""
-    template: Template = ""
-    dequantize: Dequantize = ""
 
     #: Name of the kernel in options and tables.
     kernel: ClassVar[str] = "one block"
@@ -129,7 +85,8 @@ class TileSchedule(WithOptions):
     own_roundings: ClassVar[int] = 0
 
     def __post_init__(self):
-        integer_fields(self, "m", "k", "n", "terms", "n_fused", "depth")
+        super().__post_init__()
+        integer_fields(self, "m", "k", "n", "n_fused", "depth")
 
     # -------------------------------------------------------- geometry, for both interpreters
 
@@ -397,10 +354,11 @@ class TileSchedule(WithOptions):
             if size < 0 or size > LARGEST_SIZE:
                 raise ValueError(f"{name} must lie between 0 and {LARGEST_SIZE}, got {size}")
         blocking = Blocking(*(max(fractals(size), 1) * ALIGNMENT for size in (m, k, n)))
-        check_options(terms, mode, "fp16")
-        return cls(
+        whole = cls(
             m=m, k=k, n=n, chip=None, blocking=blocking, terms=terms, mode=mode, reseed_l0c=reseed_l0c, n_fused=1
         )
+        whole.check_options()
+        return whole
 
     # -------------------------------------------------------- what a kernel computes, and what else it has of its own
 

@@ -83,3 +83,5 @@ copybutton_prompt_is_regexp = True
 
 #: Pages whose code blocks run and show what they print; those of all other pages are only checked.
 run_pages = ["quickstart", "tutorials/*", "how-to/*"]
+#: Pages among these whose blocks need a GPU's recording.
+checked_pages = ["how-to/logits"]

@@ -13,6 +13,8 @@ import mpgemm
 import tensorcore_models as tcm
 from ascend.emit.ascendc_check import AscendCCheck
 from ascend.emit.check import PtoCheck, PtoFault
+from ascend.reports.overlay import Overlay, PipeTimes
+from ascend.reports.profile import ProfileRow
 from mpgemm.exact.conditioning import condition_of_product
 from mpgemm.experiments.cases import given_case
 from mpgemm.experiments.comparison import compare
@@ -145,6 +147,7 @@ MAKERS = {
     "MethodBound": lambda: mpgemm.method_bound(A, B, method="ootomo", engine="a100"),
     "Plan": plan,
     "AscendCCheck": lambda: AscendCCheck("kernel", "mix", 4, 2, (PtoFault("count", None, "SetDim(2)"),)),
+    "Overlay": lambda: Overlay(ProfileRow("mm", 8, 8, 8, "fp16", 1e-5), 9e-6, (PipeTimes("CUBE", 5e-6, 4e-6),)),
     "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: MTE2 writes, MTE1 reads"),), "one chain", 4, 0, 0.0),
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),

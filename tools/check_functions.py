@@ -4,7 +4,6 @@
     python tools/check_functions.py --neighbours                           # is each segment's triple the only one?
     python tools/check_functions.py --sample FOLDER tests/vectors/special_functions.json
     python tools/check_functions.py --errors errors.json [--functions ex2.approx.ftz.f32]
-    python tools/check_functions.py --draw errors.json docs/images
 
 FOLDER holds `mufu.npz`: for each instruction "hash/NAME" with 65,536 block hashes (tensorcore_models.functions.hashes), and
 "small/NAME" with the results of "small/two.a" and "small/two.b" of divisions.
@@ -146,6 +145,11 @@ def exact_gelu(x: np.ndarray) -> np.ndarray:
     return 0.5 * x * erfc(-x * math.sqrt(0.5))
 
 
+def exact_gelu_tanh(x: np.ndarray) -> np.ndarray:
+    """x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3) in float64, without cancellation for negative x."""
+    return x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+
+
 def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
@@ -155,7 +159,6 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 #: infinite; rcp, rsqrt and sqrt repeat in each binade or two; of logarithms there is then more and more the exponent.
 EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "ex2.approx.ftz.f32": (np.exp2, 2.0**-30, 128.0, True),
-    "ex2.approx.f32": (np.exp2, 2.0**-30, 256.0, True),
     "lg2.approx.ftz.f32": (np.log2, 2.0**-8, 2.0**8, False),
     "rcp.approx.ftz.f32": (lambda x: 1 / x, 1.0, 2.0, False),
     "rsqrt.approx.ftz.f32": (lambda x: 1 / np.sqrt(x), 1.0, 4.0, False),
@@ -163,21 +166,38 @@ EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "sin.approx.ftz.f32": (np.sin, 2.0**-30, 2 * math.pi, False),
     "cos.approx.ftz.f32": (np.cos, 2.0**-30, 2 * math.pi, False),
     "tanh.approx.f32": (np.tanh, 2.0**-13, 16.0, False),
+    "exp2f": (np.exp2, 2.0**-30, 256.0, True),
     "expf": (np.exp, 2.0**-30, 128.0, True),
     "__expf": (np.exp, 2.0**-30, 128.0, True),
+    "sinf": (np.sin, 2.0**-30, 2.0**128, False),
+    "cosf": (np.cos, 2.0**-30, 2.0**128, False),
+    "tanf": (np.tan, 2.0**-30, 2.0**128, False),
     "logf": (np.log, 2.0**-8, 2.0**8, False),
     "__logf": (np.log, 2.0**-8, 2.0**8, False),
+    "rsqrtf": (lambda x: 1 / np.sqrt(x), 1.0, 4.0, False),
+    "sqrt.rn.f32": (np.sqrt, 1.0, 4.0, False),
+    "rcp.rn.f32": (lambda x: 1 / x, 1.0, 2.0, False),
     "erff": (exact_erf, 2.0**-30, 8.0, False),
     "tanhf": (np.tanh, 2.0**-30, 16.0, False),
     "torch.sigmoid": (_sigmoid, 2.0**-30, 128.0, True),
     "torch.silu": (lambda x: x * _sigmoid(x), 2.0**-30, 128.0, True),
     "torch.gelu": (exact_gelu, 2.0**-30, 16.0, True),
+    "torch.gelu_tanh": (exact_gelu_tanh, 2.0**-30, 16.0, True),
 }  # fmt: skip
+#: What 16-bit forms approximate: all 65,536 operands are measured, where the result is a normal number.
+EXACT_HALVES = {
+    "ex2.approx.f16": np.exp2, "ex2.approx.ftz.bf16": np.exp2, "tanh.approx.f16": np.tanh, "tanh.approx.bf16": np.tanh,
+}  # fmt: skip
+#: Functions of two operands, of which :data:`PAIRS` are drawn: exponents of a normal quotient, all fractions.
+DIVISIONS = ("div.approx.ftz.f32", "div.approx.f32", "div.full.f32", "div.rn.f32")
+PAIRS = 1 << 24
+#: Instructions whose error is drawn as it is, not in units of a result that passes 0.
+ABSOLUTE = ("sin.", "cos.", "lg2.")
 #: Functions that rise or fall over all of their domain: +1, -1.
 MONOTONE = {
-    "ex2.approx.ftz.f32": 1, "ex2.approx.f32": 1, "lg2.approx.ftz.f32": 1, "rcp.approx.ftz.f32": -1, "rsqrt.approx.ftz.f32": -1,
-    "sqrt.approx.ftz.f32": 1, "tanh.approx.f32": 1, "expf": 1, "__expf": 1, "logf": 1, "__logf": 1, "erff": 1, "tanhf": 1,
-    "torch.sigmoid": 1,
+    "exp2f": 1, "rsqrtf": -1, "ex2.approx.ftz.f32": 1, "lg2.approx.ftz.f32": 1, "rcp.approx.ftz.f32": -1,
+    "rsqrt.approx.ftz.f32": -1, "sqrt.approx.ftz.f32": 1, "tanh.approx.f32": 1, "expf": 1, "__expf": 1, "logf": 1, "__logf": 1,
+    "erff": 1, "tanhf": 1, "torch.sigmoid": 1,
 }  # fmt: skip
 
 
@@ -193,17 +213,19 @@ def chunks(low: float, high: float) -> Iterator[np.ndarray]:
         yield np.arange(start, min(start + CHUNK, last), dtype=np.int64).astype(np.uint32)
 
 
-def in_ulps(error: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Errors in units in the last place of FP32 at exact values of normal FP32 numbers."""
+def in_ulps(error: np.ndarray, exact: np.ndarray, fraction_bits: int = 23) -> np.ndarray:
+    """Errors in units in the last place at exact values of normal numbers of a format, FP32 by default."""
     field = exact.view(np.uint64) & np.uint64(0x7FF0000000000000)
-    return error * (np.uint64((2046 + 23) << 52) - field).view(np.float64)  # 2^(23 - exponent)
+    return error * (np.uint64((2046 + fraction_bits) << 52) - field).view(np.float64)  # 2^(fraction_bits - exponent)
 
 
 class Errors:
     """Extremes of the error of one function, for signs and 1/64 of binades, and where monotonicity breaks."""
 
-    def __init__(self, name: str, operands: int) -> None:
-        self.name, self.operands, self.breaks = name, 0, 0
+    def __init__(self, name: str, operands: int, coverage: str = "exhaustive") -> None:
+        self.name, self.coverage, self.operands, self.breaks = name, coverage, 0, 0
+        self.function = tcm.get_function("hopper", name)
+        self.format = tcm.get_format(self.function.row.result)
         self.part = 1 << min(max((operands >> 11).bit_length(), 12), 20)  # operands of one point of a curve
         self.extremes = {"ulp": 0.0, "absolute": 0.0, "relative": 0.0}
         self.where = dict.fromkeys(self.extremes, 0.0)
@@ -212,20 +234,23 @@ class Errors:
         self.sizes = dict.fromkeys(self.extremes, 0.0)  # sums of |error|
         self.curve: list[tuple[float, float, float]] = []
 
-    def add(self, codes: np.ndarray, sign: int, function: Function, exact: Callable) -> None:
+    def add(self, codes: np.ndarray, sign: int, exact: Callable) -> None:
         """Measure the operands of one chunk."""
         words = codes | np.uint32(0x80000000 if sign < 0 else 0)
-        got = function.bits(words).view(np.float32).astype(np.float64)
+        got = self.function.bits(words).view(np.float32).astype(np.float64)
         x = words.view(np.float32).astype(np.float64)
-        with np.errstate(all="ignore"):
-            true = exact(x)
         self._count_breaks(got, sign)
-        fits = np.isfinite(got) & (np.abs(true) >= 2.0**-126) & (np.abs(true) <= np.finfo(np.float32).max)
+        with np.errstate(all="ignore"):
+            self.compare(x, got, exact(x), sign)
+
+    def compare(self, x: np.ndarray, got: np.ndarray, true: np.ndarray, sign: int = 1) -> None:
+        """Compare results with exact ones, where these are normal numbers of the result's format."""
+        fits = np.isfinite(got) & (np.abs(true) >= self.format.min_normal) & (np.abs(true) <= self.format.max_finite)
         if not fits.any():
             return
         x, got, true = x[fits], got[fits], true[fits]
         error = got - true
-        ulps = in_ulps(error, true)
+        ulps = in_ulps(error, true, self.format.fraction_bits)
         self.operands += x.size
         self.sum += float(ulps.sum())
         for key, values in (("ulp", np.abs(ulps)), ("absolute", np.abs(error)), ("relative", np.abs(error / true))):
@@ -234,7 +259,7 @@ class Errors:
             if values[at] > self.extremes[key]:
                 self.extremes[key], self.where[key] = float(values[at]), float(x[at])
         self.of_sign[sign] = max(self.of_sign[sign], float(np.abs(ulps).max()))
-        drawn = error * 2.0**24 if self.name.startswith(("sin", "cos", "lg2")) else ulps
+        drawn = error * 2.0**24 if self.name.startswith(ABSOLUTE) else ulps
         for start in range(0, x.size, self.part):
             part = drawn[start : start + self.part]
             self.curve.append((float(x[start]), float(part.min()), float(part.max())))
@@ -251,26 +276,60 @@ class Errors:
     def to_dict(self) -> dict:
         """Return the findings, for JSON."""
         return {
-            "operands": self.operands, "extremes": self.extremes, "where": self.where,
+            "operands": self.operands, "coverage": self.coverage, "extremes": self.extremes, "where": self.where,
             "mean_size": {key: total / max(self.operands, 1) for key, total in self.sizes.items()},
             "mean_ulp": self.sum / max(self.operands, 1), "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1],
             "breaks": self.breaks if self.name in MONOTONE else None, "curve": self.curve,
         }  # fmt: skip
 
 
+def over_all_operands(name: str) -> Errors:
+    """Measure a function of one FP32 operand."""
+    exact, low, high, both = EXACT[name]
+    first, last = _codes(low, high)
+    errors = Errors(name, last - first)
+    for sign in (1, -1) if both else (1,):
+        for codes in chunks(low, high):
+            errors.add(codes, sign, exact)
+    return errors
+
+
+def over_all_halves(name: str) -> Errors:
+    """Measure a function of one 16-bit operand."""
+    errors = Errors(name, 1 << 16)
+    x = tcm.decode(np.arange(1 << 16, dtype=np.uint16), errors.function.row.operand, np.float64)
+    x = x[np.isfinite(x)]
+    with np.errstate(over="ignore"):
+        errors.compare(x, errors.function.values(x).astype(np.float64), EXACT_HALVES[name](x))
+    return errors
+
+
+def over_pairs(name: str) -> Errors:
+    """Measure a division over a sample of pairs."""
+    errors, rng = Errors(name, PAIRS, "sampled"), np.random.default_rng(60)
+    for _ in range(PAIRS // CHUNK):
+        words = (
+            rng.integers(65 << 23, 190 << 23, (2, CHUNK), np.uint32) | rng.integers(0, 2, (2, CHUNK), np.uint32) << 31
+        )
+        x, y = words.view(np.float32).astype(np.float64)
+        errors.compare(x, errors.function.bits(*words).view(np.float32).astype(np.float64), x / y)
+    return errors
+
+
+#: Every function that is measured, and how.
+MEASURED = {
+    **dict.fromkeys(EXACT, over_all_operands), **dict.fromkeys(EXACT_HALVES, over_all_halves),
+    **dict.fromkeys(DIVISIONS, over_pairs),
+}  # fmt: skip
+
+
 def measure(names: list[str], path: Path) -> None:
-    """Measure functions over all operands, and write a JSON file."""
+    """Measure functions, and write a JSON file."""
     found = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
-        exact, low, high, both = EXACT[name]
-        first, last = _codes(low, high)
-        function, errors = tcm.get_function("hopper", name), Errors(name, last - first)
-        for sign in (1, -1) if both else (1,):
-            for codes in chunks(low, high):
-                errors.add(codes, sign, function, exact)
+        errors = MEASURED[name](name)
         found[name] = errors.to_dict()
         e = errors.extremes
-        e, found[name] = errors.extremes, errors.to_dict()
         signs = f"positive {errors.of_sign[1]:.3f}, negative {errors.of_sign[-1]:.3f}"
         sizes = f"absolute 2^{math.log2(e['absolute']):.2f}, relative 2^{math.log2(e['relative']):.2f}"
         print(
@@ -289,7 +348,7 @@ def main() -> int:
     parser.add_argument("--neighbours", action="store_true")
     parser.add_argument("--sample", nargs=2, type=Path, metavar=("FOLDER", "FILE"))
     parser.add_argument("--errors", type=Path, metavar="FILE")
-    parser.add_argument("--functions", nargs="+", default=list(EXACT), choices=list(EXACT), metavar="NAME")
+    parser.add_argument("--functions", nargs="+", default=list(MEASURED), choices=list(MEASURED), metavar="NAME")
     args = parser.parse_args()
     wrong = 0
     if args.recordings:

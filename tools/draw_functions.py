@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import matplotlib
+from check_functions import ABSOLUTE
 
 matplotlib.use("Agg")
 import numpy as np
@@ -36,7 +37,7 @@ def draw_curve(axes: Axes, name: str, found: dict, colour: str) -> None:
         axes.set_xticks([-64, -1, -(2.0**-6), 2.0**-6, 1, 64])
     elif x.max() / x.min() > 8:
         axes.set_xscale("log", base=2)
-    absolute = name.startswith(("sin", "cos", "lg2"))
+    absolute = name.startswith(ABSOLUTE)
     if not absolute:
         axes.axhspan(-0.5, 0.5, color="0.5", alpha=0.25, linewidth=0)
     axes.set_title(name, fontsize=9)

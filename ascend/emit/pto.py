@@ -208,12 +208,9 @@ def _layouts(s: Kernel) -> dict[str, str]:
 
 def _rebuilt_from(s: GridKernel) -> dict[str, Any]:
     """Options of :func:`ascend.build_schedule` that give the schedule again, as plain data."""
-    names = (
-        "terms", "buffering", "mode", "operand", "resident", "merge", "n_fused", "depth", "layout", "balanced", "unit_flag",
-        "presplit",
-    )  # fmt: skip
     b = s.blocking
-    return {name: getattr(s, name) for name in names} | {
+    return s.shared_options() | {
+        "resident": s.resident, "n_fused": s.n_fused, "depth": s.depth, "balanced": s.balanced,
         "block": [b.bm, b.bk, b.bn], "cores": s.cores, "grid": [s.grid.m, s.grid.k, s.grid.n],
         "swizzle": [s.swizzle.offset, s.swizzle.direction, s.swizzle.turns],
     }  # fmt: skip

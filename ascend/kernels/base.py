@@ -3,10 +3,11 @@
 from abc import abstractmethod
 from typing import ClassVar, Literal, Self
 
-from ascend.kernels.options import BlockedProduct, Options
+from ascend.kernels.options import BlockedProduct
 from ascend.memory import Misses, cube_memory_bytes, schedule_misses
 from ascend.programs.program import Phase
 from ascend.roofline import RooflinePoint, Traffic
+from ascend.schedule_options import ScheduleOptions
 from ascend.tile_schedule import TileSchedule
 
 
@@ -31,7 +32,7 @@ class Kernel(TileSchedule):
 
     @classmethod
     @abstractmethod
-    def placed(cls, place: BlockedProduct, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
         """The schedule that the options mean: what is None the kernel chooses, what it cannot do it refuses (ValueError)."""
 
     @property

@@ -15,8 +15,8 @@ import numpy as np
 from ascend.blocking import fractals
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, pieces, split_range
 from ascend.kernels.base import CubeKernel
-from ascend.kernels.options import BlockedProduct, Options, blocks_in_group, stream_depth
-from ascend.schedule_options import Resident
+from ascend.kernels.options import BlockedProduct, blocks_in_group, stream_depth
+from ascend.schedule_options import Resident, ScheduleOptions
 
 
 class GridKernel(CubeKernel):
@@ -25,11 +25,11 @@ class GridKernel(CubeKernel):
     kernel: ClassVar[str] = "grid"
 
     @classmethod
-    def placed(cls, place: BlockedProduct, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
         """Place a schedule; impossible grids, slices that cannot be merged so and panels that do not fit L1 are refused."""
         grid, resident = _grid(place, options)
         bare = cls(
-            **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=grid, resident=resident,
+            **place.of_schedule(), **options.shared_options(), n_fused=1, grid=grid, resident=resident,
             swizzle=_walk(place, options.swizzle, resident == "none" and grid.m * grid.n > 1),
             balanced=options.balanced is None or bool(options.balanced),
         )  # fmt: skip
@@ -210,7 +210,7 @@ def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swi
     return Swizzle(1, asked.direction if asked else 0, False)
 
 
-def _grid(place: BlockedProduct, options: Options) -> tuple[Grid, Resident]:
+def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Resident]:
     """The grid of cores and the resident operand."""
     chip, grid = place.chip, options.cores
     resident = options.resident or ("none" if grid is None else "a")

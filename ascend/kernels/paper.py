@@ -18,8 +18,9 @@ import numpy as np
 from ascend.closed_forms import paper_seconds
 from ascend.grid import Grid
 from ascend.kernels.base import CubeKernel
-from ascend.kernels.options import BlockedProduct, Options, blocks_in_group
+from ascend.kernels.options import BlockedProduct, blocks_in_group
 from ascend.roofline import RooflinePoint, Traffic, roofline, traffic
+from ascend.schedule_options import ScheduleOptions
 
 
 class PaperKernel(CubeKernel):
@@ -30,13 +31,15 @@ class PaperKernel(CubeKernel):
     launches: ClassVar[bool] = False
 
     @classmethod
-    def placed(cls, place: BlockedProduct, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
         """Place a schedule of row blocks with A kept; others, and a panel that does not fit L1, are refused."""
         own = Grid(m=place.chip.cores)
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:
             raise ValueError("the paper's kernel keeps A and deals row blocks only: other grids need kernel='grid'")
-        bare = cls(**place.of_schedule(), **options.of_schedule(), grid=own, n_fused=1, balanced=bool(options.balanced))
+        bare = cls(
+            **place.of_schedule(), **options.shared_options(), grid=own, n_fused=1, balanced=bool(options.balanced)
+        )
         depth = options.depth or bare.stream_slots
         return replace(bare, depth=depth, n_fused=blocks_in_group(bare, options.n_fused, lambda blocks, most: most))
 

@@ -21,11 +21,12 @@ import numpy as np
 from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, fractals, slots
 from ascend.grid import Grid
 from ascend.kernels.base import Kernel, Phases
-from ascend.kernels.options import BlockedProduct, Options
+from ascend.kernels.options import BlockedProduct
 from ascend.memory import Misses, passes_bytes
 from ascend.numeric.arguments import checked_matrices
 from ascend.programs.passes import vector_phase
 from ascend.programs.program import Phase
+from ascend.schedule_options import ScheduleOptions
 from ascend.slices import Sums, each_slice
 from ascend.tile_schedule import TileSchedule
 
@@ -44,7 +45,7 @@ class VectorKernel(Kernel):
     own_roundings: ClassVar[int] = 1
 
     @classmethod
-    def placed(cls, place: BlockedProduct, options: Options) -> Self:
+    def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
         """Place a schedule; other operands, more terms, a resident panel and an impossible grid are refused."""
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(
@@ -54,7 +55,7 @@ class VectorKernel(Kernel):
         if options.resident not in (None, "none"):
             raise ValueError("the vector kernel keeps no panel in L1: resident must be left out")
         bare = cls(
-            **place.of_schedule(), **options.of_schedule(), n_fused=1, grid=_grid(place, options), resident="none",
+            **place.of_schedule(), **options.shared_options(), n_fused=1, grid=_grid(place, options), resident="none",
             balanced=bool(options.balanced), depth=slots(options.buffering),
         )  # fmt: skip
         start, stop = bare.k_slices[0]
@@ -141,7 +142,7 @@ class VectorKernel(Kernel):
         return replace(self, m=rows, n=rows - 1 if self.streamed == "a" and rows <= columns else columns)
 
 
-def _grid(place: BlockedProduct, options: Options) -> Grid:
+def _grid(place: BlockedProduct, options: ScheduleOptions) -> Grid:
     """Cores along the long side and along k."""
     streams_b, b, chip = place.n >= place.m, place.blocking, place.chip
     side, grid, split = "n" if streams_b else "m", options.cores, options.split or 1

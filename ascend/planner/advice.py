@@ -12,8 +12,11 @@ import numpy as np
 
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.planner.accuracy import UNIT_ROUNDOFF, Distribution, ErrorOf, data_error, sampled_error
-from ascend.planner.plan import HOPELESS, Plan, check_matrices_fit, plan
+from ascend.planner.accuracy import UNIT_ROUNDOFF
+from ascend.planner.choice import Choice, check_matrices_fit
+from ascend.planner.kinds import HOPELESS
+from ascend.planner.plan import plan
+from ascend.planner.result import Plan
 from ascend.terms import Mode, combination
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
@@ -122,8 +125,6 @@ def advise(
     chip: Chip | str,
     *,
     bits: float | None = None,
-    data: tuple | None = None,
-    distribution: Distribution = "normal",
     ways: tuple[PlannedWay, ...] = WAYS,
     best_only: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -139,10 +140,6 @@ def advise(
         A chip or its name.
     bits : float, optional
         Bits of the result that are asked for (-log2 of the relative error, eq. 13). Default: FP32's.
-    data : (a, b), optional
-        FP32 arrays to measure errors on, else a sample of `distribution`.
-    distribution : {"normal", "uniform", "positive"}
-        Of the sample's elements.
     ways : tuple of PlannedWay
         What is compared; those that the chip lacks are left out.
     best_only : bool
@@ -150,7 +147,8 @@ def advise(
     progress : callable, optional
         Called with (done, total) ways.
     **options
-        Of :func:`ascend.plan`: buffering, layout, presplit (for ways of several terms), ...
+        Of :func:`ascend.plan`: data or distribution (what errors are measured on), layout, presplit (for ways of several
+        terms), ...
 
     Raises
     ------
@@ -159,14 +157,16 @@ def advise(
     """
     chip = get_chip(chip)
     check_matrices_fit(m, k, n)
-    error_of = data_error(*data) if data is not None else sampled_error(distribution)
+    measured_on = Choice(**{name: options[name] for name in ("data", "distribution") if name in options})
+    measured_on.check_data(m, k, n)
+    error_of = measured_on.error
     presplit = options.pop("presplit", "")
     wanted = float(bits if bits is not None else -np.log2(fp32_error(m, k, n, error_of)))
     least = wanted - (0.0 if bits is not None else MARGIN)
     found: list[tuple[PlannedWay, Plan]] = []
     refused = "no way was asked for"
     for number, way in enumerate(ways):
-        given = options | {"operand": way.operand, "mode": way.mode, "top": 1, "error_of": error_of, "data": data}
+        given = options | {"operand": way.operand, "mode": way.mode, "top": 1, "error_of": error_of}
         if way.terms > 1:
             given["presplit"] = presplit
         if way.mode and combination(way.mode).in_place and chip.fixpipe:
@@ -216,7 +216,7 @@ def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: Planned
     return first.analytic_seconds > HOPELESS * known.best[1].seconds
 
 
-def fp32_error(m: int, k: int, n: int, error_of: ErrorOf) -> float:
+def fp32_error(m: int, k: int, n: int, error_of: Callable[[TileSchedule], float]) -> float:
     """The error of the FP32 baseline: chains of :data:`FP32_CHAIN`."""
     whole = TileSchedule.unblocked(m=m, k=k, n=n, terms=1)
     return error_of(replace(whole, operand="fp32", blocking=replace(whole.blocking, bk=FP32_CHAIN)))

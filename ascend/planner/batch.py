@@ -10,7 +10,8 @@ from typing import Any
 
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
-from ascend.planner.plan import Plan, plan
+from ascend.planner.plan import plan
+from ascend.planner.result import Plan
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 

@@ -75,6 +75,7 @@ class Estimate(NamedTuple):
     seconds: np.ndarray  # infinite for those that do not fit L1
     memory_bytes: np.ndarray  # from and to memory
     active: np.ndarray  # cores with work in the first wave
+    n_fused: np.ndarray  # blocks of k in a group
     core_seconds: np.ndarray  # of the busiest core; the rest of `seconds`, if any, it waits for memory
 
 
@@ -89,7 +90,7 @@ def estimate(r: Request, c: Candidates) -> Estimate:
         cycles = cycles + forms.dequantized
     seconds = cycles / r.chip.cycles_per_second + r.chip.launch_seconds(forms.active, r.warm)
     core = forms.multiplication / r.chip.cycles_per_second
-    return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, core)
+    return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, forms.n_fused, core)
 
 
 class _Forms(BlockForms):
@@ -152,8 +153,9 @@ class _Forms(BlockForms):
             panel_width, streamed = (c.bm, c.bn) if c.resident == "a" else (c.bn, c.bm)
             most = panel_capacity(chip.l1_bytes, self.in_l1, panel_width, self.count * streamed)
             self.groups = up(self.blocks, np.maximum(most, 1))
-        self.panel = self.each * panel_width * up(self.blocks, self.groups)
-        left = chip.l1_bytes - self.in_l1 * panel_width * up(self.blocks, self.groups)
+        self.n_fused = up(self.blocks, self.groups)
+        self.panel = self.each * panel_width * self.n_fused
+        left = chip.l1_bytes - self.in_l1 * panel_width * self.n_fused
         stream = self.in_l1 * streamed
         self.fits = left >= self.count * stream
         self.depth = stream_depth(left, stream, self.r.words, self.count)

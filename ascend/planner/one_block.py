@@ -5,16 +5,24 @@ from typing import Any
 from ascend.blocking import Blocking, candidate_rejections
 from ascend.chips.chip import Chip
 from ascend.dialects import ANY, DIALECTS, said_modes
-from ascend.planner.plan import Plan, plan_of
+from ascend.planner.result import Plan, plan_of
 from ascend.schedule import build_schedule, variant
-from ascend.terms import Mode, combination
+from ascend.schedule_options import ScheduleOptions
+from ascend.terms import combination
 from ascend.tiling.fields import described
 
 
 def plan_of_block(
-    m: int, k: int, n: int, chip: Chip, block: tuple[int, int, int], *, kernel: str = "grid", mode: Mode | None = None,
-    split: int | None = None, target: str = "", **options: Any,
-) -> Plan:  # fmt: skip
+    m: int,
+    k: int,
+    n: int,
+    chip: Chip,
+    block: tuple[int, int, int],
+    *,
+    kernel: str = "grid",
+    target: str = "",
+    **options: Any,
+) -> Plan:
     """The plan of a named block: what `target` says of it, else of a grid's choices the fastest residency.
 
     Parameters
@@ -27,27 +35,24 @@ def plan_of_block(
         bm, bk, bn.
     kernel : {"grid", "paper"}
         Whose block it is.
-    mode : str, optional
-        How terms are combined; the first that `target` says if None.
-    split : int, optional
-        Slices of k.
     target : str
         A dialect, or "".
     **options
-        Of :func:`ascend.schedule.build_schedule`.
+        Of :func:`ascend.schedule.build_schedule`; without a mode the first that `target` says.
 
     Raises
     ------
     ValueError
         With every constraint that the block breaks, or for what the target cannot say.
     """
-    mode = mode or DIALECTS.get(target, ANY).modes[0]
-    said_modes(target, options["terms"], (mode,), split)
-    words = combination(mode).words(options["terms"])
-    broken = candidate_rejections(*block, chip, options["buffering"], words, options["operand"])
+    mode = options.pop("mode", None) or DIALECTS.get(target, ANY).modes[0]
+    asked = ScheduleOptions(mode=mode, **options)
+    said_modes(target, asked.terms, (mode,), asked.split)
+    words = combination(mode).words(asked.terms)
+    broken = candidate_rejections(*block, chip, asked.buffering, words, asked.operand)
     if broken and kernel == "paper":
         raise ValueError(f"block {block} does not fit {chip.name}: {'; '.join(map(str, broken))}")
-    schedule = build_schedule(m, k, n, chip, Blocking(*block), mode=mode, kernel=kernel, split=split, **options)
+    schedule = build_schedule(m, k, n, chip, Blocking(*block), mode=mode, kernel=kernel, **options)
     if kernel == "paper":
         return plan_of(schedule)
     if target:
@@ -55,7 +60,7 @@ def plan_of_block(
     kept = [schedule]
     for resident in ("a", "b"):
         try:
-            kept.append(variant(schedule, resident=resident, grid=None, split=split))
+            kept.append(variant(schedule, resident=resident, grid=None, split=asked.split))
         except ValueError:
             continue
     return min(map(plan_of, kept), key=lambda found: found.seconds)

@@ -13,7 +13,8 @@ from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
 from ascend.kernels.base import Kernel
 from ascend.planner.accuracy import Distribution, ErrorOf, data_error, sampled_error
-from ascend.planner.plan import Plan, plan, plan_of, with_error
+from ascend.planner.plan import plan
+from ascend.planner.result import Plan, plan_of, with_error
 from ascend.schedule import variant
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state

@@ -3,7 +3,9 @@
 Blocks that cut C into the same tiles as a smaller block are left out, so that a size of 1 has one height and not eleven.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from ascend.operand_formats import ALIGNMENT, FORMATS
 from ascend.planner.estimate import Candidates, Estimate, estimate, up
 from ascend.request import Request
 from ascend.schedule import build_schedule
+from ascend.tile_schedule import LARGEST_SIZE
 from ascend.tiling.fields import is_said_by
 
 #: Slices of k that are tried.
@@ -37,6 +40,8 @@ SAME_SLACK = 0.02
 VECTOR_TILES = ((256, 16), (512, 16), (1024, 16), (2048, 16), (512, 32))
 #: The vector kernel costs an instruction for each row of the kept operand: from here on it cannot win.
 MOST_VECTOR_ROWS = 64
+#: Whether a schedule's sums are accurate enough.
+Accepts = Callable[[Kernel], bool]
 
 
 def tiling_blocks(r: Request) -> tuple[np.ndarray, np.ndarray]:
@@ -113,37 +118,97 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
             yield Candidates(m_, k_, n_, np.minimum(float(across), r_), slices * ones, np.minimum(along, c_), w_, "b")
 
 
+class _Group(NamedTuple):
+    """Candidates of one kind and direction, their places among all, what the closed forms say of them, how they sum."""
+
+    c: Candidates
+    place: np.ndarray
+    found: Estimate
+    sums: np.ndarray  # a number for each bk, N_fused and slices of k, which decide the sums of a request's schedule
+
+    @classmethod
+    def of(cls, r: Request, c: Candidates, place: np.ndarray) -> "_Group":
+        """The group with its closed forms."""
+        found = estimate(r, c)
+        return cls(c, place, found, (c.bk * LARGEST_SIZE + found.n_fused) * 64 + c.slices)
+
+
+class _Ranking:
+    """The candidates of a request, and which ways to sum were accepted and refused."""
+
+    def __init__(self, r: Request, groups: Sequence[_Group], by_traffic: bool, accepts: Accepts | None):
+        self.r, self.groups, self.by_traffic, self.accepts = r, groups, by_traffic, accepts
+        self.built: dict[tuple[int, int], Kernel | None] = {}
+        self.accepted: set[float] = set()
+        self.refused: set[float] = set()
+
+    def first(self, count: int) -> tuple[list[tuple[Kernel, float]], bool]:
+        """The first `count` schedules that are accepted, and whether some that come later may be missing.
+
+        They are looked for among the first candidates of those whose sums are not refused yet.
+        """
+        before = len(self.refused)
+        ranked = [self._first(group, SORTED * count) for group in self.groups]
+        owner = np.repeat(np.arange(len(ranked)), [len(inside) for inside, _, _ in ranked])
+        inside, seconds = (np.concatenate([each[column] for each in ranked]) for column in (0, 1))
+        order = np.lexsort(np.concatenate([keys for _, _, keys in ranked], axis=1))
+        found: dict[tuple, tuple[Kernel, float]] = {}
+        # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
+        wanted = dict.fromkeys({group.c.kind for group in self.groups}, max(count // SHARE_OF_A_KIND, 1))
+        for index in order.tolist():
+            number, at = int(owner[index]), int(inside[index])
+            c = self.groups[number].c
+            if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
+                return list(found.values()), False
+            if (len(found) >= count and not wanted[c.kind]) or self.groups[number].sums[at] in self.refused:
+                continue
+            # Grids and bands that deal the same tiles alike take as long: one of them is enough.
+            key = (c.bm[at], c.bk[at], c.bn[at], c.whole[at], c.kind, c.slices[at], f"{seconds[index]:.9e}")
+            schedule = None if key in found else self._schedule(number, at)
+            if schedule is not None:
+                found[key] = (schedule, float(seconds[index]))
+                wanted[c.kind] = max(wanted[c.kind] - 1, 0)
+        return list(found.values()), len(self.refused) > before
+
+    def _first(self, group: _Group, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As :func:`_first`, with infinite times where the sums were refused."""
+        found = group.found
+        if self.refused:
+            found = found._replace(seconds=np.where(np.isin(group.sums, [*self.refused]), np.inf, found.seconds))
+        return _first(found, group.c, group.place, count, self.by_traffic)
+
+    def _schedule(self, number: int, at: int) -> Kernel | None:
+        """A candidate's schedule, if it can be built and its sums are accepted."""
+        c, sums = self.groups[number].c, float(self.groups[number].sums[at])
+        if (number, at) not in self.built:
+            self.built[number, at] = _schedule(self.r, c, at)
+        schedule = self.built[number, at]
+        if self.accepts and schedule is not None and sums not in self.accepted:
+            (self.accepted if self.accepts(schedule) else self.refused).add(sums)
+        return None if sums in self.refused else schedule
+
+
 def best_schedules(
-    r: Request, count: int, split: int | None = None, by_traffic: bool = False
+    r: Request, count: int, split: int | None = None, by_traffic: bool = False, accepts: Accepts | None = None
 ) -> list[tuple[Kernel, float]]:
-    """The first `count` schedules by the closed forms' time (or traffic), with their seconds; some of each kind."""
+    """The first `count` schedules by the closed forms' time (or traffic), with their seconds; some of each kind.
+
+    `accepts` leaves out schedules by how they sum: it is asked once for each size of the blocks of k, number of them in
+    a group, and number of slices, and no other schedule that sums so is built where it refuses one.
+    """
     groups = _groups(r, split)
     if not groups:
         return []
-    ranked = [_first(estimate(r, c), c, place, SORTED * count, by_traffic) for c, place in groups]
-    owner = np.repeat(np.arange(len(groups)), [len(inside) for inside, _, _ in ranked])
-    inside, seconds = (np.concatenate([each[column] for each in ranked]) for column in (0, 1))
-    order = np.lexsort(np.concatenate([keys for _, _, keys in ranked], axis=1))
-    found: dict[tuple, tuple[Kernel, float]] = {}
-    # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
-    wanted = dict.fromkeys({c.kind for c, _ in groups}, max(count // SHARE_OF_A_KIND, 1))
-    for index in order.tolist():
-        c, at = groups[owner[index]][0], int(inside[index])
-        if not np.isfinite(seconds[index]) or (len(found) >= count and not any(wanted.values())):
-            break
-        if len(found) >= count and not wanted[c.kind]:
-            continue
-        # Grids and bands that deal the same tiles alike take as long: one of them is enough.
-        key = (c.bm[at], c.bk[at], c.bn[at], c.whole[at], c.kind, c.slices[at], f"{seconds[index]:.9e}")
-        schedule = None if key in found else _schedule(r, c, at)
-        if schedule is not None:
-            found[key] = (schedule, float(seconds[index]))
-            wanted[c.kind] = max(wanted[c.kind] - 1, 0)
-    return list(found.values())
+    ranking = _Ranking(r, groups, by_traffic, accepts)
+    more = True
+    while more:
+        found, more = ranking.first(count)
+    return found
 
 
-def _groups(r: Request, split: int | None) -> list[tuple[Candidates, np.ndarray]]:
-    """The candidates of each kind and direction, and their places among all."""
+@lru_cache(maxsize=2)  # the two modes of one way to compute, whose plans in shorter chains have the same candidates
+def _groups(r: Request, split: int | None) -> list[_Group]:
+    """The candidates of each kind and direction with their closed forms."""
     parts: dict[tuple, list[tuple[Candidates, np.ndarray]]] = {}
     before = 0
     for part in grid_candidates(r, split):
@@ -151,7 +216,7 @@ def _groups(r: Request, split: int | None) -> list[tuple[Candidates, np.ndarray]
         parts.setdefault((part.kind, part.direction), []).append((part, before + np.arange(count)))
         before += count
     return [
-        (Candidates.joined([part for part, _ in each]), np.concatenate([place for _, place in each]))
+        _Group.of(r, Candidates.joined([part for part, _ in each]), np.concatenate([place for _, place in each]))
         for each in parts.values()
     ]
 
@@ -187,7 +252,7 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
     try:
         schedule = build_schedule(
             r.m, r.k, r.n, r.chip, block, kernel="grid", grid=grid, resident=c.resident, swizzle=swizzle,
-            balanced=False if c.whole[index] else r.balanced, **r.options(),
+            balanced=False if c.whole[index] else r.balanced, **r.shared_options(),
         )  # fmt: skip
     except ValueError:
         return None

@@ -17,7 +17,7 @@ from ascend.chips.chip import Chip, Provenance
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.planner.plan import plan
-from ascend.reports.profile import ProfileRow
+from ascend.reports.profile import ProfileRow, together
 
 
 class Free(NamedTuple):
@@ -46,6 +46,8 @@ FREE = (
     Free("memory_read_rate", ("memory_read_rate",), 0.2, 4.0),
     Free("hbm_bytes_per_second", ("hbm_bytes_per_second",), 0.2, 4.0),
 )
+#: Pipes whose busy ratios are fitted: those of the cube's way, which are modelled for every kernel.
+FITTED_PIPES = ("CUBE", "MTE1", "MTE2", "FIXP")
 #: A residual that changes by less than this tells nothing of a parameter.
 LEAST_EFFECT = 0.002
 #: A further parameter leaves at most this share of the root mean square, which is above the second number before.
@@ -79,6 +81,11 @@ class ProfileFit(NamedTuple):
     standard_errors: dict[
         str, float
     ]  #: Of the fitted parameters, by leaving out one row after the other; empty below 3 rows.
+
+    @property
+    def observed(self) -> int:
+        """The number of times and busy ratios that were fitted to."""
+        return sum(1 + len(r.row.busy) for r in self.residuals)
 
     @property
     def recommended(self) -> bool:
@@ -187,8 +194,9 @@ def fit_profile(
 ) -> ProfileFit:  # fmt: skip
     """Fit a chip's parameters so that the squared logarithms of predicted over measured are least.
 
-    With busy ratios the squares of their differences count, too. A row's kernel is the best plan for its shapes unless
-    `schedule_of` gives it. Fewer parameters than observations are fitted (one to one).
+    With busy ratios of :data:`FITTED_PIPES` the squares of their differences count, too. Rows of the same product are one (the
+    median of their times): left out one by one, each would be predicted by its twins. A row's kernel is the best plan for its
+    shapes unless `schedule_of` gives it. Fewer parameters than observations are fitted (one to one).
 
     Raises
     ------
@@ -198,6 +206,9 @@ def fit_profile(
     _require_scipy()
     if not rows:
         raise ValueError("a fit needs at least one measured product")
+    rows = together(
+        row._replace(busy=tuple((pipe, ratio) for pipe, ratio in row.busy if pipe in FITTED_PIPES)) for row in rows
+    )
     schedules = [schedule_of(row) if schedule_of else _schedule(row, chip) for row in rows]
     data = _Rows(chip, rows, schedules)
     untold = {each.name: "no row depends on it" for each in FREE if data.effect(each) < LEAST_EFFECT}

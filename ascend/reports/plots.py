@@ -8,11 +8,15 @@ from pathlib import Path
 
 from ascend.planner.pareto import Point
 from ascend.programs.program import PIPES
+from ascend.reports.overlay import Overlay
 from ascend.reports.waterfall import WaterfallStep
 from tensorcore_models.figures import colour_of, new_figure, require_matplotlib, save, side_by_side
 
 #: Numbers of the colours (:func:`tensorcore_models.figures.colour_of`) of each kind of work.
 COLOURS = {"cube": 0, "load": 4, "move": 5, "C": 2, "other": 7}
+
+#: Products that a picture of a profile shows at most.
+MOST_PANELS = 12
 
 
 def _save(figure, path: str | Path) -> list[Path]:
@@ -262,4 +266,46 @@ def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> list[P
     axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False, fontsize=8, loc="lower right")
+    return _save(figure, path)
+
+
+def overlay_plot(found: Sequence[Overlay], path: str | Path, title: str) -> list[Path]:
+    """Each product's pipes as two bars, measured and predicted, in a panel of its own; "all" is the time of the task.
+
+    Of more products than :data:`MOST_PANELS` those that take the most time are drawn, and the title says so.
+    """
+    longest = sorted((each for each in found if each.pipes), key=lambda each: -each.row.seconds * each.row.lines)
+    shown = longest[:MOST_PANELS]
+    if not shown:
+        raise ValueError("no product with pipes to draw: the profile has no busy times of pipes, or batches alone")
+    across = min(len(shown), 3)
+    down = -(-len(shown) // across)
+    figure = new_figure(3.9 * across, 0.7 + 2.5 * down)
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    for axes, each in zip(panels, shown, strict=False):
+        bars = [("all", each.row.seconds, each.predicted), *each.pipes]
+        for place, (_, measured, predicted) in enumerate(bars):
+            for offset, value, colour in ((-0.2, measured, 4), (0.2, predicted, 0)):
+                if value is not None:
+                    axes.barh(place + offset, 1e6 * value, 0.38, color=colour_of(colour))
+        off = {pipe.pipe for pipe in each.off}
+        axes.set_yticks(range(len(bars)), [f"{name} !" if name in off else name for name, *_ in bars], fontsize=8)
+        axes.invert_yaxis()
+        axes.tick_params(axis="x", labelsize=7)
+        s = each.row
+        axes.set_title(
+            f"{s.name[-34:]}\n{s.m} x {s.k} x {s.n} {s.operand}" + f", {s.lines} times" * (s.lines > 1), fontsize=8
+        )
+    for axes in panels[len(shown) :]:
+        axes.set_axis_off()
+    for axes in panels[max(len(shown) - across, 0) : len(shown)]:
+        axes.set_xlabel("busy, us of a core", fontsize=8)
+    handles = [
+        panels[0].plot([], [], "s", color=colour_of(number), label=label)[0]
+        for number, label in ((4, "measured"), (0, "predicted"))
+    ]
+    handles.append(panels[0].plot([], [], " ", label="!: explains the difference")[0])
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    more = f" (the {len(shown)} that take longest of {len(longest)})" if len(longest) > len(shown) else ""
+    figure.suptitle(title + more, fontsize=10)
     return _save(figure, path)

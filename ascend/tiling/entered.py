@@ -12,8 +12,8 @@ from ascend.blocking import Blocking, fractals
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
-from ascend.kernels.options import DEEPEST_STREAM
 from ascend.schedule import build_schedule
+from ascend.schedule_options import DEEPEST_STREAM
 from ascend.tiling.rules import ITERATE_M_FIRST
 
 #: Fields that decide the schedule; iterateOrder, stepM and stepN have the values of AscendC where they are left out.

@@ -3,6 +3,8 @@
 import csv
 from pathlib import Path
 
+import tensorcore_models as tcm
+
 ROWS = Path(__file__).resolve().parents[1] / "accuracy.csv"
 
 HEADER = """# Accuracy on one page
@@ -24,11 +26,14 @@ unit rest on: *hardware* means that outputs of a chip were recorded and are repl
 FUNCTIONS = """
 ## Special functions
 
-All operands were measured (exhaustive): between 2^-30 and the largest one that has a normal result, or the binades that
-repeat ([the domains](special_functions.md#errors-over-all-operands)). Errors of sines, cosines and logarithms are absolute, the
-others relative to the exact result; both in bits, -log2.
+Measured against the exact function, in FP64. *All* operands are all between 2^-30 and the largest one that has a normal
+result, or the binades that repeat ([the domains](special_functions.md#errors-over-all-operands)); pairs of divisions are
+*sampled*: all fractions and signs, exponents from -62 to 62, seed 60. Errors are relative to the exact result, in bits, -log2;
+those of `sin`, `cos`, `lg2` and `__logf` are absolute. The last column says what the bits of the results rest on.
+"""
 
-| function | unit | operands | error | largest | mean | evidence |
+TABLES = {"PTX": "PTX's instructions", "CUDA": "CUDA's and torch's library functions"}
+FUNCTION_HEAD = """| function | unit | operands | error | largest | mean | evidence |
 |---|---|---|---|---|---|---|
 """
 
@@ -55,18 +60,28 @@ def products(found: list[dict[str, str]]) -> list[str]:
     return lines
 
 
+def functions(found: list[dict[str, str]]) -> str:
+    """Return a table of the instructions and one of the library functions."""
+    text = ""
+    for kind, title in TABLES.items():
+        lines = [
+            f"| `{row['instruction']}` | {row['unit']} | {int(row['results']):,}, "
+            f"{'all' if row['coverage'] == 'exhaustive' else 'sampled'} | {row['method']} | {row['largest_bits']} | "
+            f"{row['mean_bits']} | {row['evidence']} |\n"
+            for row in found
+            if tcm.get_function(row["unit"], row["instruction"]).row.kind == kind
+        ]
+        text += f"\n### {title}\n\n{FUNCTION_HEAD}{''.join(lines)}"
+    return text
+
+
 def page() -> str:
     """Return the whole page as Markdown."""
     found = rows()
     of_products = [row for row in found if row["kind"] == "product"]
     header = HEADER.format(results=of_products[0]["results"], shape="32 x 1024 times 1024 x 32")
-    lines = [
-        f"| `{row['instruction']}` | {row['unit']} | {int(row['results']):,}, all | {row['method']} | {row['largest_bits']} | "
-        f"{row['mean_bits']} | {row['evidence']} |"
-        for row in found
-        if row["kind"] == "function"
-    ]
-    return header.rstrip() + "\n" + "\n".join(products(of_products)) + "\n" + FUNCTIONS + "\n".join(lines) + "\n"
+    of_functions = [row for row in found if row["kind"] == "function"]
+    return header.rstrip() + "\n" + "\n".join(products(of_products)) + "\n" + FUNCTIONS + functions(of_functions)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from playground_functions import functions_data
+
 from tensorcore_models._kernels.generic import generic
+from tensorcore_models.arithmetic.numbers import NAN, special_bits
 from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import get_instruction, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
@@ -30,8 +33,8 @@ KERNELS = HERE.parents[1] / "tensorcore_models" / "_kernels"
 FOLDER = "_static/playground"
 #: In the order in which they need each other.
 SCRIPTS = (
-    "module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "drawing", "search", "methods", "chart", "dots",
-    "matrices", "page",
+    "module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "functions", "address", "drawing", "search",
+    "methods", "chart", "dots", "lookups", "matrices", "page",
 )  # fmt: skip
 #: Fields of a dot product (dots.js).
 FIELDS = ("units", "a", "b", "c", "sa", "sb")
@@ -71,7 +74,7 @@ def compile_module(path: Path) -> bytes:
         If the compiler refuses it, or it is larger than :data:`LARGEST`.
     """
     folders = [HERE / "include", *sorted(folder for folder in KERNELS.iterdir() if folder.is_dir())]
-    sources = [HERE / "kernel.c", HERE / "runtime.c"]
+    sources = [HERE / f"{name}.c" for name in ("kernel", "functions", "runtime")]
     command = ["clang", *FLAGS, *(f"-I{folder}" for folder in folders), *map(str, sources), "-o", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -136,6 +139,15 @@ def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | N
     return {"to": get_float_format(row.accumulator.via_format).name, "flush": False}
 
 
+def _between(row: Instruction, low: Lowered) -> dict[str, Any] | None:
+    """How c and results are converted around a sum in another format: when, and the NaN of the sum and of d."""
+    if low.finish is None:
+        return None
+    via, d = low.converted.d_format, row.formats[3]
+    nans = [str(special_bits(NAN, fmt, row.accumulator)) for fmt in (via, d)]
+    return {"format": via.name, "every": low.every, "nans": nans}
+
+
 def _c_first(row: Instruction) -> bool:
     """Whether c takes part in the first operation of a sum, or joins when products have been added up."""
     tree = tree_of(row.accumulator, row.k)
@@ -184,6 +196,7 @@ def catalogue_data() -> dict[str, Any]:
                 "plan": plans.index(_words(plan.to_bytes())),
                 "arrangement": arrangements.index([len(order), len(bounds) - 1, *order, *bounds, *tree]),
                 "convert": conversions,
+                "between": _between(row, low),
                 "parts": inner.arithmetic[0].get("part_masks") if inner.arithmetic else None,
                 "rollup": vars(row.rollup) if row.rollup else None,
             }
@@ -233,7 +246,10 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     module = base64.b64encode(compile_module(folder / "kernel.wasm")).decode()
     devices = {name: arch for name, (arch, _) in DEVICES.items()}
-    catalogue = json.dumps(catalogue_data() | {"devices": devices, "examples": examples()}, separators=(",", ":"))
+    catalogue = json.dumps(
+        catalogue_data() | {"devices": devices, "examples": examples(), "functions": functions_data()},
+        separators=(",", ":"),
+    )
     for name, value in (("module", f'"{module}"'), ("catalogue", catalogue)):
         text = f"globalThis.mpgemm = globalThis.mpgemm || {{}};\nmpgemm.{name} = {value};\n"
         (folder / f"{name}.js").write_text(text, encoding="utf-8")
@@ -256,7 +272,11 @@ def panels(root: str, state: Mapping[str, str] | None = None) -> str:
     given = f' data-state="{escape(json.dumps(state))}"' if state else ""
     dots = f'<div class="playground" id="playground-dots"{given}>{loading}</div>'
     if state is None:
-        dots = f'<h2>A dot product</h2>\n{dots}\n<h2>Two matrices</h2>\n<div class="playground" id="playground-matrices"></div>'
+        others = {"A special function": "functions", "Two matrices": "matrices"}
+        headed = (
+            f'<h2>{title}</h2>\n<div class="playground" id="playground-{name}"></div>' for title, name in others.items()
+        )
+        dots = "\n".join([f"<h2>A dot product</h2>\n{dots}", *headed])
     return f'<link rel="stylesheet" href="{root}{FOLDER}/playground.css">\n{dots}\n{scripts}'
 
 

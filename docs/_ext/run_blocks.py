@@ -1,7 +1,8 @@
 """Code blocks are checked while the site is built; those of the tutorials and how-to pages run, and their output is shown.
 
 On the pages that `run_pages` names, ``python`` blocks run one after the other in one namespace and ``console`` blocks run
-their `mpgemm` commands, all in a scratch folder of the page. On other pages Python must compile and commands must parse.
+their `mpgemm` commands, all in a scratch folder of the page. On other pages, and on `checked_pages`, Python must compile and
+commands must parse.
 """
 
 import ast
@@ -113,7 +114,9 @@ def _output_block(text: str) -> nodes.container:
 def check_blocks(app: Sphinx, doctree: nodes.document) -> None:
     """Run or check the code blocks of a page."""
     page = app.env.docname
-    runs = any(fnmatch.fnmatch(page, pattern) for pattern in app.config.run_pages)
+    runs = page not in app.config.checked_pages and any(
+        fnmatch.fnmatch(page, pattern) for pattern in app.config.run_pages
+    )
     if page.startswith(("api/", "notebooks/")):  # docstrings have doctests of their own, notebooks run as notebooks
         return
     namespace: dict = {"__name__": "page"}
@@ -137,5 +140,6 @@ def check_blocks(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict:
     """Register the check."""
     app.add_config_value("run_pages", [], "env")
+    app.add_config_value("checked_pages", [], "env")
     app.connect("doctree-read", check_blocks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -18,6 +18,7 @@ from mpgemm.bounds.kernel_bound import KernelBound, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, check_sums_outside, kernel_order
 from mpgemm.bounds.method_bounds import method_bound
+from mpgemm.bounds.sizes import sizes_of
 from mpgemm.exact.product import exact_gemm
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.run import prepare
@@ -73,25 +74,6 @@ def output_bound(bound: np.ndarray, exact: np.ndarray, fmt: Format) -> np.ndarra
         largest = np.abs(exact) + bound
         total = bound + fmt.unit_roundoff * largest + fmt.min_subnormal
         return np.where(largest * bounds.MARGIN < fmt.max_finite, total * bounds.MARGIN, np.inf)
-
-
-#: Multiplications up to which OpenBLAS leaves a product to one thread. After each larger one its threads spin for tens of
-#: milliseconds, which is a hundred times what a small product takes.
-_ONE_THREAD = 1 << 18
-
-
-def sizes_of(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """|A||B| + |C| in float64."""
-    a, b = np.abs(a.astype(np.float64)), np.abs(b.astype(np.float64))
-    (m, k), n = a.shape, b.shape[1]
-    part = _ONE_THREAD // max(1, m * n)
-    if part < 16 or k <= part:
-        sizes = a @ b
-    else:
-        whole = k // part * part
-        stacks = a[:, :whole].reshape(m, -1, part).transpose(1, 0, 2), b[:whole].reshape(-1, part, n)
-        sizes = np.matmul(*stacks).sum(0) + a[:, whole:] @ b[whole:]
-    return sizes if c is None else sizes + np.abs(c.astype(np.float64))
 
 
 def _errors(expected, values) -> Errors:

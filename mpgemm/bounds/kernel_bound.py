@@ -7,18 +7,20 @@ outside is FP32 rounded to nearest, a relative error of at most 2^-24 each.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from mpgemm.bounds import bounds
 from mpgemm.bounds.kernel_order import ANY, KernelOrder
 from mpgemm.bounds.operand_facts import apply_scales, facts_of
-from mpgemm.bounds.running import GROUPS, chain_sum, sizes_of
+from mpgemm.bounds.running import GROUPS, chain_sum
+from mpgemm.bounds.sizes import multiply, sizes_of
 from tensorcore_models.aspects.errors import OperandFacts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import Format, IntegerFormat, get_format
+from tensorcore_models.formats.interop import format_of_dtype
+from tensorcore_models.formats.rounding import decode
 
 #: Half a unit of FP32, and its smallest number.
 UNIT, TINY = 2.0**-24, 2.0**-149
@@ -26,28 +28,59 @@ UNIT, TINY = 2.0**-24, 2.0**-149
 LARGEST = 2.0**128 * (1 - 2.0**-25)
 
 
-class Used(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Used:
     """Operands of a product in float64."""
 
     #: x, y: shapes (m, k) and (k, n): what the unit multiplies; its own block scales multiplied in.
     x: np.ndarray
     y: np.ndarray
-    #: a, b: The same with all scales; exact.
-    a: np.ndarray
-    b: np.ndarray
+    #: stored: A and B without any scales.
+    stored: tuple[np.ndarray, np.ndarray]
+    scaling: Scaling | None
     facts: OperandFacts | None
+
+    @cached_property
+    def a(self) -> np.ndarray:
+        """A with all scales; exact."""
+        return self.x if self.scaling is None else self.scaling.times_a(self.stored[0])
+
+    @cached_property
+    def b(self) -> np.ndarray:
+        """B with all scales; exact."""
+        return self.y if self.scaling is None else self.scaling.times_b(self.stored[1])
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """|A||B| with all scales, shape (m, n), without |A| and |B| of all k where scales are outside of the unit."""
+        scaling = self.scaling
+        if scaling is None or scaling.applied == "product":
+            return sizes_of(self.a, self.b)
+        sizes, block = np.zeros((self.x.shape[0], self.y.shape[1])), scaling.block or max(self.x.shape[1], 1)
+        for start in range(0, self.x.shape[1], block):
+            taken, factors = slice(start, start + block), (np.abs(f.astype(np.float64)) for f in scaling.at(start))
+            sizes += np.multiply(*factors) * sizes_of(self.x[:, taken], self.y[taken])
+        return sizes * abs(scaling.whole_a * scaling.whole_b)
 
 
 def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling | None) -> Used:
     """Return operands as a unit and the scales use values that its formats hold; ValueError where block scales are missing."""
-    given = np.asarray(x).astype(np.float64), np.asarray(y).astype(np.float64)
+    given = _in_float64(x), _in_float64(y)
     inside: tuple = (None, None)
     if unit.scale_format is not None:
         unit.check_scales(x.shape, y.shape, *((None, None) if scaling is None else (scaling.bits_a, scaling.bits_b)))
         inside = (scaling.a, scaling.b) if scaling is not None else inside
     used = apply_scales(unit, *given, *inside)
-    scaled = used if scaling is None else (scaling.times_a(given[0]), scaling.times_b(given[1]))
-    return Used(used[0], used[1], scaled[0], scaled[1], facts_of(unit, *given, *inside))
+    return Used(used[0], used[1], given, scaling, facts_of(unit, *given, *inside))
+
+
+def _in_float64(x: np.ndarray) -> np.ndarray:
+    """Values in float64; those of 8 bits by a table, which is faster."""
+    x = np.asarray(x)
+    fmt = format_of_dtype(x.dtype)
+    if fmt is None or fmt.bits > 8:
+        return x.astype(np.float64)
+    return decode(np.ascontiguousarray(x).view(np.uint8), fmt)
 
 
 @dataclass(frozen=True)
@@ -132,7 +165,7 @@ class KernelBound:
     def _scaled_sizes(self, sizes: np.ndarray) -> np.ndarray:
         if self.scaling is None or self.order.block is None:
             return sizes
-        return sizes_of(self.used.a, self.used.b)
+        return self.used.sizes
 
     def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the chain's
@@ -155,7 +188,7 @@ class KernelBound:
                 sizes = np.minimum(chain.sizes, np.abs(chain.sums))
             else:
                 taken = slice(piece.start, piece.stop)
-                sizes = np.abs(self.used.x[:, taken]) @ np.abs(self.used.y[taken])
+                sizes = multiply(np.abs(self.used.x[:, taken]), np.abs(self.used.y[taken]))
                 sizes = np.where(np.isfinite(sizes), sizes, 0.0)
                 lost = relative * sizes * bounds.MARGIN + absolute
             total += factor * (sizes + lost)
@@ -192,7 +225,7 @@ class KernelBound:
         """(error, what surely fits) behind scales and c."""
         assert self.scaling is not None
         known = self.exact is not None and self.c is None
-        exact = np.abs(self.exact if known else self.used.a @ self.used.b)  # type: ignore[arg-type]
+        exact = np.abs(self.exact if known else multiply(self.used.a, self.used.b))  # type: ignore[arg-type]
         exact = np.where(np.isfinite(exact), exact, 0.0)
         fits = np.ones(error.shape, bool)
         if self.scaling.applied != "block":
@@ -214,7 +247,7 @@ class KernelBound:
         """Bound the loss of weights that are rounded to a format with their scales."""
         a = np.abs(self.used.a)
         least = a.sum(1, keepdims=True) * fmt.min_subnormal / 2
-        return (fmt.unit_roundoff * (a @ np.abs(self.used.b)) + least) * bounds.MARGIN
+        return (fmt.unit_roundoff * multiply(a, np.abs(self.used.b)) + least) * bounds.MARGIN
 
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""

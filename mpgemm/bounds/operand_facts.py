@@ -23,8 +23,8 @@ def accumulator_of(engine: Engine) -> Accumulator | None:
     return getattr(engine, "accumulator", None)
 
 
-#: Elements in which zeros and subnormal numbers are looked for first.
-SHOWN = 1 << 12
+#: Elements in which zeros and subnormal numbers are looked for at a time.
+SHOWN = 1 << 16
 
 
 def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> OperandFacts:
@@ -117,9 +117,11 @@ def _telling(x: np.ndarray, fmt: Format) -> np.ndarray:
     if not np.isfinite(largest):
         return x
     found, flat = [largest] if x.size else [], x.ravel()
-    for part in (flat[:SHOWN], flat):  # most operands show both soon
-        sizes = np.abs(part)
-        zero, subnormal = bool((sizes == 0).any()), bool(((sizes > 0) & (sizes < fmt.min_normal)).any())
+    zero = subnormal = False
+    for start in range(0, flat.size, SHOWN):  # most operands show both soon
+        sizes = np.abs(flat[start : start + SHOWN])
+        small = sizes[sizes < fmt.min_normal]
+        zero, subnormal = zero or bool((small == 0).any()), subnormal or bool((small > 0).any())
         if zero and subnormal:
             break
     return np.array(found + [0.0] * zero + [fmt.min_subnormal] * subnormal)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.bounds import MARGIN, chain_error, growth, step_error, steps_of
+from mpgemm.bounds.sizes import multiply
 from tensorcore_models.aspects.errors import OperandFacts, StepError
 from tensorcore_models.engines.engine import Engine
 
@@ -23,17 +24,6 @@ GROUPS = 192
 
 #: The bits of a float64 that hold its exponent: alone they are the largest power of two that is not above its size.
 _EXPONENT = np.int64(0x7FF << 52)
-#: Values of k of which |A| and |B| are formed at a time: they stay in the cache.
-_AT_ONCE = 256
-
-
-def sizes_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """|A||B| in float64, shape (m, n), without |A| and |B| of all k."""
-    sizes = np.zeros((a.shape[0], b.shape[1]))
-    for start in range(0, a.shape[1], _AT_ONCE):
-        taken = slice(start, start + _AT_ONCE)
-        sizes += np.abs(a[:, taken]) @ np.abs(b[taken])
-    return sizes
 
 
 class ChainSum(NamedTuple):
@@ -63,11 +53,11 @@ def chain_sum(
         for taken in _groups(pieces, engine.k, groups):
             x, y = a[:, taken], b[taken]
             steps = steps_of(engine, x.shape[1], step.terms)
-            sizes = np.abs(x) @ np.abs(y)
+            sizes = multiply(np.abs(x), np.abs(y))
             total += sizes
             slack += (a.shape[1] + 2) * 2.0**-51 * sizes
             reach = np.abs(sums) + addend + error + slack
-            sums = sums + x @ y
+            sums = sums + multiply(x, y)
             error = (error + _lost(step, steps, reach, sizes, np.abs(sums) + addend + error + slack, (x, y))) * (
                 1 + 2.0**-45
             )

@@ -15,6 +15,7 @@ from mpgemm.bounds import bounds
 from mpgemm.bounds.method_bounds import run_bound
 from mpgemm.bounds.norms import Lines, largest_of, norms, split_norms
 from mpgemm.bounds.operand_facts import accumulator_of, facts_of_formats
+from mpgemm.bounds.sizes import multiply
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.machine.fp_state import default_fp_state
@@ -141,7 +142,7 @@ def held_product(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray | N
         if bound is None or engine.formats[3].name == "fp64":
             return found
         bound = bound + sums_bound(sizes, a.shape[1] + 1, "fp64")
-        error = found.astype(np.float64) - (a @ b + (0.0 if c is None else c))
+        error = found.astype(np.float64) - (multiply(a, b) + (0.0 if c is None else c))
     recipe = {"engine_product": engine.label}
     hold(JudgedProduct(engine.label, recipe, a, b, None if c is None else np.asarray(c)), found, error, bound)
     return found

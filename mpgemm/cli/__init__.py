@@ -1,8 +1,9 @@
 """The `mpgemm` command line: finds a command, runs it, and says in one line why it cannot be carried out.
 
-`mpgemm some-command` is the module `mpgemm.cli.some_command`: `add_arguments` says what may be said to it, `run(args) -> int`
-carries it out (`mpgemm.cli.common.discovery`). Functions import what computes, so that `--help` is quick. Bad input is a
-ValueError, TypeError or OSError from `run`: it becomes one line on standard error and exit status 2.
+`mpgemm some-command` is the module `mpgemm.cli.some_command`: `add_arguments` says what may be said to it, `run(args)` carries
+it out and returns an Output, which is printed here (`mpgemm.cli.common.discovery`). Functions import what computes, so that
+`--help` is quick. Bad input is a ValueError, TypeError or OSError from `run`: it becomes one line on standard error and exit
+status 2.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from typing import TYPE_CHECKING
 from mpgemm.cli.common.discovery import all_commands, command_module, command_names, command_parser, overview
 from mpgemm.cli.common.front import OTHER_NAMES, first_screen
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.run_options import figures_of
-from mpgemm.reporting.report import running
+from mpgemm.reporting.report import running, wrapped
 from tensorcore_models.machine.fp_state import default_fp_state
+from tensorcore_models.results import Interrupted
 
 if TYPE_CHECKING:
     from mpgemm.bounds.watching import OutsideBound
@@ -83,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:
         with running(argv, args.wide), figures_of(args):
-            status = command_module(command).run(args)
+            status = command_module(command).run(args).print(args)
         sys.stdout.flush()  # a full disk shows here, not when the interpreter ends
         return status
     except BrokenPipeError:  # the reader of our output went away, as `mpgemm ... | head` does
@@ -112,8 +113,9 @@ def main(argv: list[str] | None = None) -> int:
         return _refuse(
             command, f"the cluster failed ({type(error).__name__}: {error}); with --out, run again to resume"
         )
-    except KeyboardInterrupt:  # commands that keep finished work say themselves how to go on
-        print(f"\nmpgemm {command}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:  # commands that keep finished work say themselves how to go on
+        known = f": {stopped.known}" if isinstance(stopped, Interrupted) else ""
+        print(f"\nmpgemm {command}: interrupted{known}", file=sys.stderr)
         return 130
 
 

@@ -6,10 +6,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of, seeded_pairs
+from mpgemm.cli.common.inputs import add_matrix_arguments, pair_of, seeded_pairs
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, wrapped
 
 if TYPE_CHECKING:
     from mpgemm.experiments.promotion import PromotionAdvice
@@ -45,8 +45,8 @@ def add_arguments(parser: Parser) -> None:
     add("--quiet", action="store_true", help="no progress on a terminal")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.experiments.promotion import INTERVALS, advise_promotion
 
     intervals = args.intervals or INTERVALS
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     def advice_on(a, b) -> PromotionAdvice:
         return advise_promotion(
             a, b, args.engine, fmt=args.format, wanted=args.wanted, intervals=intervals, scale=not args.no_scale,
-            progress=report.Progress(sys.stderr, args.quiet),
+            progress=Progress(sys.stderr, args.quiet),
         )  # fmt: skip
 
     advice: PromotionAdvice | PromotionOverSeeds
@@ -72,11 +72,7 @@ def run(args: argparse.Namespace) -> int:
         advice = PromotionOverSeeds.of([advice_on(pair.a, pair.b) for pair in pairs])
         label = f"{pairs[0].label} to {args.seed + args.repeats - 1}"
         lines = _lines_over_seeds(advice, label)
-    if args.json:
-        print(report.json_text({"input": label, **advice.to_dict(), "verdict": advice.verdict}), end="")
-    else:
-        print("\n".join(lines))
-    return 0
+    return Output({"input": label, **advice.to_dict(), "verdict": advice.verdict}, lines)
 
 
 def _lines_over_seeds(found: PromotionOverSeeds, label: str):
@@ -94,7 +90,7 @@ def _lines_over_seeds(found: PromotionOverSeeds, label: str):
     ]
     headings = ["every", "additions", "error", "whole error", "bound"]
     title = "relative errors (Frobenius), median (smallest to largest): of the sums; whole: with the operands' rounding"
-    yield report.Table(title, headings, cells).shown()
+    yield Table(title, headings, cells)
     yield ""
     yield from map(wrapped, found.sentences())
 
@@ -108,7 +104,7 @@ def _lines(advice: PromotionAdvice, label: str):
     yield wrapped(f"{label} on {advice.engine} ({' x '.join(map(str, advice.shape))} computed)")
     yield ""
     title = "relative errors (Frobenius): of the sums; whole: with the operands' rounding"
-    yield report.Table(title, headings, cells).shown()
+    yield Table(title, headings, cells)
     yield ""
     yield wrapped(advice.verdict)
     yield wrapped(advice.beside)

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.solver_options import add_options, answer
+from mpgemm.reporting.output import Output
 
 if TYPE_CHECKING:
     from tensorcore_models.probing.formal.witnesses import Witness
@@ -34,11 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises ValueError, TypeError on bad input, and where no solver is installed.
-    """
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError on bad input, and where no solver is installed."""
     from mpgemm.bounds.beating import beating_operands
 
     return answer(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.words import CAMPAIGN_PARTS
-from mpgemm.reporting.report import Table, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, fitted, say
 
 if TYPE_CHECKING:
     from mpgemm.campaign.device import CampaignDevice
@@ -43,8 +44,8 @@ def add_arguments(parser: Parser) -> None:
     parser.at_least(1, "--processes")
 
 
-def run(args: Namespace) -> int:
-    """Carry out the command; the exit status: 1 where something differs or failed."""
+def run(args: Namespace) -> Output:
+    """Carry out the command; the exit status is 1 where something differs or failed."""
     from mpgemm.campaign.device import this_gpu
 
     _check(args)
@@ -71,7 +72,7 @@ def _check(args: Namespace) -> None:
 
 def carried_out(
     args: Namespace, device: CampaignDevice, worker: tuple[str, ...] | None = None, grace: float | None = None
-) -> int:
+) -> Output:
     """Run the parts on a device, each share in a process, and say what was found.
 
     Parameters
@@ -107,16 +108,12 @@ def carried_out(
                 runner.run(group, ended)
     finally:  # an interruption leaves tables of what there is
         found = summary.summarise(args.out, outcomes, time.monotonic() - start)
-    _say(args, device, found)
     bad = any(row["differ"] or row["failed"] for row in found) or any(outcome.said for outcome in outcomes)
-    return int(bad)
+    return Output({"device": device.facts, "parts": found}, _lines(args, device, found), status=int(bad))
 
 
-def _say(args: Namespace, device: CampaignDevice, found: list[dict]) -> None:
-    if args.json:
-        sys.stdout.write(json_text({"device": device.facts, "parts": found}))
-        return
-    Table.of_rows(f"{device.facts['gpu']}, {device.facts['driver']}", found).print()
-    say(
+def _lines(args: Namespace, device: CampaignDevice, found: list[dict]) -> Iterator[str | Table]:
+    yield Table.of_rows(f"{device.facts['gpu']}, {device.facts['driver']}", found)
+    yield fitted(
         f"mpgemm report {args.out} --out campaign.html shows all rows; what failed or had no time is done by running this again"
     )

@@ -6,11 +6,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.attention_options import add_attention_arguments, attention_options, file_values
+from mpgemm.cli.common.operand_options import (
+    add_attention_arguments,
+    add_scale_arguments,
+    attention_options,
+    file_values,
+    scales_of,
+)
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import item, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,8 +125,8 @@ def orders_of(args: argparse.Namespace) -> dict:
     return {"splits": args.splits, "k_order": args.k_order, "promote_every": every}
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status: 1 where the result is wrong.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command; the exit status is 1 where the result is wrong.
 
     Raises ValueError, TypeError, OSError on bad input.
     """
@@ -133,16 +138,9 @@ def run(args: argparse.Namespace) -> int:
     found = _attention(args, out) if args.attention else _product(args, out)
     written = [] if args.plot is None else _plotted(found, out.shape, args.plot)
     allowed = _allowed(args, found) if found.passes else []
-    if args.json:
-        print(report.json_text({**found.to_dict(), "allowed": allowed, "plots": written}), end="")
-    elif found.passes:
-        for number, line in enumerate(allowed):
-            print(wrapped(line, "  " * (number > 0), "    " * (number > 0)))
-    else:
-        first, *others = str(found).splitlines()
-        print(wrapped(f"FAILS: {first}"))
-        print("\n".join(line if line.startswith("    ") else wrapped(line.strip(), "  ", "    ") for line in others))
-    return 0 if found.passes else 1
+    first, *others = allowed if found.passes else f"FAILS: {found}".splitlines()
+    text = [wrapped(first), *(line if line.startswith("    ") else item(line.strip()) for line in others)]
+    return Output({**found.to_dict(), "allowed": allowed, "plots": written}, text, status=int(not found.passes))
 
 
 def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.report import json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,8 +50,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status: 1 if anything is wrong with the kernel."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command; the exit status is 1 if anything is wrong with the kernel."""
     from pathlib import Path
 
     import ascend
@@ -76,12 +76,7 @@ def run(args: argparse.Namespace) -> int:
             tuple((args.arguments or "c,a,b").split(",")), ascend.get_chip(args.chip or "910B3"),
         )  # fmt: skip
         found = check_own(kernel, seed=args.seed)
-    if args.json:
-        sys.stdout.write(json_text(found.to_dict()))
-    else:
-        for sentence in found.sentences():
-            say(sentence)
-    return 0 if found.sound else 1
+    return Output(found.to_dict(), map(fitted, found.sentences()), status=int(not found.sound))
 
 
 def _check_folder(path: Path, args: argparse.Namespace) -> PtoCheck | AscendCCheck:

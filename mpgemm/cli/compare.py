@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs, seeds_of
-from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs, numbers_of, seeds_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
-from mpgemm.reporting import report
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    metric_of,
+    run_resumable,
+    written_to,
+)
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted, shown_width
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
@@ -75,8 +81,8 @@ DEFAULT_INPUTS = ("uniform_symmetric", "ootomo_type1")
 DEFAULT_SHAPE = (64, 256, 64)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command."""
     if args.bits is not None and not args.bits > 0:
         raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
     check_inputs(args)
@@ -96,7 +102,7 @@ def _default_cases(args: argparse.Namespace) -> list[Case]:
     ]
 
 
-def _compare(args: argparse.Namespace, context: Context) -> int:
+def _compare(args: argparse.Namespace, context: Context) -> Output:
     from mpgemm.experiments.comparison import compare_cases
 
     engines = [None if name == "default" else name for name in args.engines or DEFAULT_ENGINES]
@@ -106,17 +112,9 @@ def _compare(args: argparse.Namespace, context: Context) -> int:
         rates=numbers_of(args.rates, "--rates"), journal=context.journal, progress=context.progress,
         executor=context.executor,
     )  # fmt: skip
-    if args.json:
-        sys.stdout.write(comparison.to_json(args.bits))
-    elif args.csv:
-        sys.stdout.write(comparison.to_csv())
-    else:
-        print(report.fitted(comparison.text(report.shown_width(), args.bits)))
-    if args.out:
-        written = _write_comparison(args, comparison)
-        if not (args.json or args.csv):
-            print(f"\nwritten to {args.out}: {', '.join(written)}")
-    return 0
+    written = _write_comparison(args, comparison) if args.out else []
+    text = (fitted(comparison.text(shown_width(), args.bits)), *written_to(args, written))
+    return Output(comparison.to_dict(args.bits), text, [comparison.table()])
 
 
 def _write_comparison(args, comparison: Comparison) -> list[str]:

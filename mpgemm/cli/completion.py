@@ -1,9 +1,9 @@
 """`mpgemm completion`: a script that completes commands, options and choices in bash, zsh or fish."""
 
 import argparse
-import sys
 
 from mpgemm.cli.common.discovery import all_commands, command_parser
+from mpgemm.reporting.output import Output
 
 QUESTION = "keep results, check the installation"
 SUMMARY = "a script that completes commands and options in bash, zsh or fish"
@@ -34,20 +34,17 @@ _BASH = """_mpgemm() {{
     fi
     COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
-complete -o default -F _mpgemm mpgemm
-"""
+complete -o default -F _mpgemm mpgemm"""
 
 _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command."""
     words = {name: _words(name) for name in all_commands()}
     if args.shell == "fish":
-        sys.stdout.write(_fish(words))
-    else:
-        sys.stdout.write((_ZSH if args.shell == "zsh" else "") + _bash(words))
-    return 0
+        return Output(text=[_fish(words)])
+    return Output(text=[(_ZSH if args.shell == "zsh" else "") + _bash(words)])
 
 
 def _words(command: str) -> dict[str, list[str]]:
@@ -84,4 +81,4 @@ def _fish(words: dict[str, dict[str, list[str]]]) -> str:
             name = f" -l {option[2:]}" if option.startswith("--") else f" -s {option[1:]}" if option else ""
             given = f" -xa '{' '.join(values)}'" if values and option else f" -a '{' '.join(values)}'" if values else ""
             lines += [f"{start}{name}{given}"] if name or given else []
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.outcomes import print_outcome
-from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.inputs import numbers_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    metric_of,
+    outcome_text,
+    run_resumable,
+    written_to,
+)
 from mpgemm.cli.common.words import AXES, CURVE_SHAPE
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import json_text
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
@@ -69,17 +77,17 @@ def add_arguments(parser: Parser) -> None:
     add_output_arguments(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     if args.over[0] not in AXES:
         raise ValueError(f"--over {args.over[0]}: expected {', '.join(AXES)}")
     check_run(args)
     return run_resumable(args, _run)
 
 
-def _run(args: argparse.Namespace, context: Context) -> int:
+def _run(args: argparse.Namespace, context: Context) -> Output:
     from mpgemm.experiments.curves import AXES as axes
-    from mpgemm.experiments.curves import error_curves, points_csv
+    from mpgemm.experiments.curves import error_curves, points_table
 
     axis = axes[args.over[0]]
     ends = numbers_of([f"LOW={args.over[1]}", f"HIGH={args.over[2]}"], "--over")
@@ -91,26 +99,19 @@ def _run(args: argparse.Namespace, context: Context) -> int:
         bounds=not args.no_bounds,
     )  # fmt: skip
     written = _write(args, outcome) if args.out else []
-    if args.json:
-        sys.stdout.write(report.json_text({**outcome.data, "written": written}))
-    elif args.csv:
-        sys.stdout.write(points_csv(outcome))
-    else:
-        print_outcome(outcome)
-        if written:
-            print(f"\nwritten to {args.out}: {', '.join(written)}")
-    return 0
+    text = chain(outcome_text(outcome), written_to(args, written))
+    return Output({**outcome.data, "written": written}, text, [points_table(outcome)])
 
 
 def _write(args: argparse.Namespace, outcome: Outcome) -> list[str]:
     """JSON, CSV and the picture; the names of the files."""
     from mpgemm.exact.errors import RELATIVE_METRICS
-    from mpgemm.experiments.curves import points_csv
+    from mpgemm.experiments.curves import points_table
     from mpgemm.reporting import plots
     from tensorcore_models.figures import save
 
-    write_text(args.out / "curve.json", report.json_text(dict(outcome.data)))
-    write_text(args.out / "curve.csv", points_csv(outcome))
+    write_text(args.out / "curve.json", json_text(dict(outcome.data)))
+    write_text(args.out / "curve.csv", points_table(outcome).to_csv())
     written = ["curve.csv", "curve.json"]
     if args.no_figures:
         return written

@@ -6,11 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
-from mpgemm.cli.common import library_options
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
     from tensorcore_models.libraries import Recipe
@@ -35,13 +35,13 @@ def add_arguments(parser: Parser) -> None:
     add_profile_arguments(parser, nargs=2)
     parser.goes_with(BESIDE, ("--profiles",))
     parser.goes_without(("--libraries",), ("--profiles",))
-    library_options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
+    options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
     add("--json", action="store_true", help="print JSON")
     parser.goes_with(("--configs",), ("--libraries",))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.inputs.files import read_matrix
     from tensorcore_models.formats.interop import format_of_dtype
 
@@ -58,11 +58,7 @@ def run(args: argparse.Namespace) -> int:
         results.append(bits)
     explained = [_explain(args, index, a, b, fmt, out_format, results[index]) for index in (0, 1)]
     facts = _facts(args, a, b, out_format, results, explained)
-    if args.json:
-        print(report.json_text(facts), end="")
-    else:
-        report.say("\n".join(_lines(facts)))
-    return 0
+    return Output(facts, map(fitted, _lines(facts)))
 
 
 def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[Recipe, int, list[str]]:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from mpgemm.cli.common.solver_options import add_options, answer
+from mpgemm.reporting.output import Output
 from tensorcore_models.probing import formal
 
 if TYPE_CHECKING:
@@ -29,11 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
-
-    Raises ValueError, TypeError on bad input, and where no solver is installed.
-    """
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError on bad input, and where no solver is installed."""
     from mpgemm.recovery.engines import plain_engine
     from tensorcore_models.probing.formal.witnesses import shown
 

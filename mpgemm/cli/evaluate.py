@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, fields
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common import attention
+import tensorcore_models as tcm
 from mpgemm.cli.common.ascend_options import parse_block
 from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, metric_of, run_resumable
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    metric_of,
+    run_resumable,
+    written_to,
+)
 from mpgemm.cli.common.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
@@ -125,17 +134,17 @@ VERDICT_WORDS = "(bits: right leading bits of the result; a step: 16 products th
 NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
-    attention.check(args)
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command."""
+    check_attention(args)
     if args.attention:
-        return attention.run(args)
+        return evaluate_attention(args)
     check_inputs(args)
     check_run(args)
     return run_resumable(args, _run_cases)
 
 
-def _run_cases(args: argparse.Namespace, context: Context) -> int:
+def _run_cases(args: argparse.Namespace, context: Context) -> Output:
     from mpgemm.amx import USUAL, unit_missing
     from mpgemm.experiments import evaluate as evaluation
     from mpgemm.experiments.cases import shipped_case
@@ -164,25 +173,23 @@ def _run_cases(args: argparse.Namespace, context: Context) -> int:
     table = _table(summaries)
     if args.out:
         result["written"] = _write_cases(args, result, table, inputs, summaries)
-    if args.json:
-        sys.stdout.write(report.json_text(result))
-    elif args.csv:
-        sys.stdout.write(table.to_csv())
-    else:
-        _print_cases(inputs, summaries, checks)
-        for line in dict.fromkeys(f"{r.case}: {r.details['count']}." for r in records if r.details.get("count")):
-            report.say(line)
-        for line in evaluation.not_held((r.group, r.label, r.errors, r.held) for r in records):
-            report.say(line)
-        for record in records:
-            if record.method == "amx" and record.details["path"] == "numpy":
-                report.say(f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}")
-        if args.out:
-            print(f"\nwritten to {args.out}: {', '.join(sorted(result['written']))}")
+    text = chain(
+        _case_lines(inputs, summaries, checks), map(report.fitted, _record_lines(records)),
+        written_to(args, sorted(result.get("written", ()))),
+    )  # fmt: skip
     wrong = [case.label for case, n, good in checks if good != n]
-    if wrong:
-        print(f"mpgemm evaluate: the exact product disagrees with mpmath on {', '.join(wrong)}", file=sys.stderr)
-    return 1 if wrong else 0
+    remark = f"mpgemm evaluate: the exact product disagrees with mpmath on {', '.join(wrong)}" if wrong else ""
+    return Output(result, text, [table], int(bool(wrong)), remark)
+
+
+def _record_lines(records: list[evaluation.Record]) -> Iterator[str]:
+    from mpgemm.experiments.evaluate import not_held
+
+    yield from dict.fromkeys(f"{r.case}: {r.details['count']}." for r in records if r.details.get("count"))
+    yield from not_held((r.group, r.label, r.errors, r.held) for r in records)
+    for record in records:
+        if record.method == "amx" and record.details["path"] == "numpy":
+            yield f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}"
 
 
 def _measured(args: argparse.Namespace, cases: list[Case], methods: list, context: Context) -> list[evaluation.Record]:
@@ -289,29 +296,30 @@ def _together(cases: list[Case]) -> list[np.ndarray]:
     return [np.concatenate(list({id(pair[side]): pair[side] for pair in pairs}.values())) for side in (0, 1)]
 
 
-def _print_cases(inputs: list[InputFindings], summaries: list, checks: list) -> None:
-    """Print the verdicts, then the tables that they rest on."""
+def _case_lines(inputs: list[InputFindings], summaries: list, checks: list) -> Iterator[str | report.Table]:
+    """The verdicts, then the tables that they rest on."""
     said = False
     for number, entry in enumerate(inputs):
         if len(inputs) > 1:
-            report.say("\n" * bool(number) + entry.case.group)
-        for text in [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT]:
-            report.say(text)
+            yield report.fitted("\n" * bool(number) + entry.case.group)
+        yield from map(report.fitted, [*([str(entry.verdict)] if entry.verdict else []), *entry.fp64] or [NO_VERDICT])
         if entry.verdict and not said:
-            report.say(f"  {VERDICT_WORDS}")
+            yield report.fitted(f"  {VERDICT_WORDS}")
             said = True
     for entry in inputs:
         members = [summary for summary in summaries if summary.group == entry.case.group]
-        print()
-        accuracy_table(entry.case.group, members, "seeds" if entry.members == 1 else "pairs").print()
+        yield ""
+        yield accuracy_table(entry.case.group, members, "seeds" if entry.members == 1 else "pairs")
         if entry.case.note:
-            report.say(f"Input: {entry.case.note}")
-        print()
-        range_table(entry.operands).print()
+            yield report.fitted(f"Input: {entry.case.note}")
+        yield ""
+        yield range_table(entry.operands)
     if checks:
-        print()
+        yield ""
     for case, count, agreeing in checks:
-        report.say(f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath")
+        yield report.fitted(
+            f"{case.label}: {agreeing} of {count} sampled entries of the exact product agree with mpmath"
+        )
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str = "seeds") -> report.Table:
@@ -395,3 +403,41 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
         histograms = {operand.name: operand.histogram for operand in entry.operands}
         written += save(plots.exponent_histogram(histograms, entry.case.group), args.out / name)
     return written
+
+
+# -- attention ---------------------------------------------------------------------------------------------------------------
+NOTE = (
+    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are by "
+    "attention_errors(functions=...)), so only the products' bits are claimed."
+)
+
+
+def check_attention(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other. Raises ValueError with the options at fault."""
+    others = ("files", "shipped", "distribution", "methods", "c", "shape")
+    given = [name for name in others if args.attention and getattr(args, name, None)]
+    if given:
+        raise ValueError(f"--attention brings its own matrices: leave {', '.join(given)} out")
+
+
+def evaluate_attention(args: argparse.Namespace) -> Output:
+    """Carry out `mpgemm evaluate --attention`."""
+    from mpgemm.experiments.attention import attention_errors, table
+    from mpgemm.frameworks.multiplier import Multiplier
+    from mpgemm.inputs.files import read_matrix
+    from mpgemm.reporting.provenance import environment
+
+    q, k, v = (read_matrix(path) for path in args.attention)
+    formats = {fmt.name for fmt in (tcm.format_of_dtype(x.dtype) for x in (q, k, v)) if fmt is not None}
+    fmt = formats.pop() if len(formats) == 1 and formats <= {"fp16", "bf16"} else "bf16"
+    engines = [Multiplier(name).engine_for(fmt, fmt) for name in args.engine or ["h100", "a100"]]
+    keys = k.shape[0]
+    tiles = args.kv_tile or [keys, *(size for size in (64, 128) if size < keys)]
+    found = [attention_errors(q, k, v, engine, tile=tile) for engine in engines for tile in tiles]
+    shape = f"{q.shape[0]} queries, {keys} keys, d {q.shape[1]}, dv {v.shape[1]}"
+    shown = table(found, shape)
+    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": NOTE}
+    if args.out:
+        write_text(args.out / "attention.json", report.json_text(data))
+        write_text(args.out / "attention.csv", shown.to_csv())
+    return Output(data, [shown, report.fitted(NOTE)], [shown])

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
+from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,8 +95,8 @@ def add_arguments(parser: Parser) -> None:
 SIDE = 8
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.explanations.dots import explain
     from mpgemm.recovery.methods import get_method
     from mpgemm.recovery.rows import TF32_NOTE
@@ -117,18 +117,19 @@ def run(args: argparse.Namespace) -> int:
     a, b, c = _operands(args)
     row = get_method(method)
     explanation = explain(row, a, b, c, engine)
-    if args.json:
-        whole = explanation.attribution.to_dict() if args.attribution_only else explanation.to_dict()
-        print(report.json_text(whole), end="")
-        return 0
-    text = explanation.attribution if args.attribution_only else explanation if args.all else explanation.folded()
-    print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(text).split("\n")))
+    told = explanation.attribution if args.attribution_only else explanation
+    text = _wrapped_lines(told if args.attribution_only or args.all else explanation.folded())
     if row.formats == ("tf32",) and row.words == 1:
-        print(wrapped(f"{ROUNDINGS[row.rounding].capitalize()} here: {TF32_NOTE}.", hang="    "))
-    return 0
+        text.append(wrapped(f"{ROUNDINGS[row.rounding].capitalize()} here: {TF32_NOTE}.", hang="    "))
+    return Output(told.to_dict(), text)
 
 
-def _function(args) -> int:
+def _wrapped_lines(found: object) -> list[str]:
+    """The lines of a result's text, what is wrapped indented."""
+    return [wrapped(line, hang="    ") if line.strip() else line for line in str(found).split("\n")]
+
+
+def _function(args) -> Output:
     """A special function of a number."""
     from mpgemm.explanations.functions import explain_function, find_function
 
@@ -136,18 +137,14 @@ def _function(args) -> int:
         raise ValueError(f"--function takes one architecture or device as --engine, got {len(args.engine)}")
     arch, (name, *texts) = args.engine[0] if args.engine else "h100", args.function
     if name == "list":
-        print("\n".join(function.name for function in tcm.list_functions(arch)))
-        return 0
+        names = [function.name for function in tcm.list_functions(arch)]
+        return Output(names, names)
     numbers = [float(x) for x in _vector(texts, "function")] if texts else []
     found = explain_function(find_function(arch, name), numbers)
-    if args.json:
-        print(report.json_text(found.to_dict()), end="")
-    else:
-        print("\n".join(wrapped(line, hang="    ") if line.strip() else line for line in str(found).split("\n")))
-    return 0
+    return Output(found.to_dict(), _wrapped_lines(found))
 
 
-def _scaled(args, name: str) -> int:
+def _scaled(args, name: str) -> Output:
     """The plain product of operands with scales."""
     import numpy as np
 
@@ -164,19 +161,14 @@ def _scaled(args, name: str) -> int:
     scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
     assert scaling is not None
     found = explain_scaled(engine, a[i], b[:, j], scaling.part(np.array([i]), np.array([j])))
-    if args.json:
-        print(report.json_text(found.to_dict()), end="")
-        return 0
     first, *others = found.sentences()
-    print(wrapped(first))
     headings = ("k", "chain", "exact", "times", "total")
     rows = [
         (f"{s.start}:{s.stop}", f"{s.chain:.9g}", f"{s.exact:.9g}", f"{s.factor:.9g}", f"{s.total:.9g}")
         for s in found.steps
     ]
-    print(f"\n{report.Table('chains of the unit', headings, rows).shown()}\n")
-    print("\n".join(wrapped(text) for text in others))
-    return 0
+    table = Table("chains of the unit", headings, rows)
+    return Output(found.to_dict(), [wrapped(first), "", table, "", *map(wrapped, others)])
 
 
 def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
@@ -305,7 +297,7 @@ def _method(args) -> str:
     return _plain(named[0] if named else plain_engine(devices[0]).formats[0].name if devices else "fp32")
 
 
-def _compare(args) -> int:
+def _compare(args) -> Output:
     from mpgemm.explanations.two_engines import side_by_side
     from mpgemm.recovery.methods import get_method
 
@@ -313,11 +305,7 @@ def _compare(args) -> int:
         raise ValueError("--attribution-only takes one engine")
     a, b, c = _operands(args)
     found = side_by_side(get_method(_method(args)), a, b, c, tuple(args.engine))
-    if args.json:
-        print(report.json_text(found.to_dict()), end="")
-    else:
-        print("\n".join(_lines(found, args.all)))
-    return 0
+    return Output(found.to_dict(), _lines(found, args.all))
 
 
 def _lines(found: SideBySide, everything: bool):
@@ -334,6 +322,6 @@ def _lines(found: SideBySide, everything: bool):
         mark = "<- first that differs" if index == found.first else "" if row.alike else "differ"
         cells.append([f"{row.text}, k < {row.stop}", f"{row.first:.9g}", f"{row.second:.9g}", mark])
     yield ""
-    yield report.Table("sum after these products", ["products", *names, ""], cells).shown()
+    yield Table("sum after these products", ["products", *names, ""], cells)
     yield f"\nresults: {found.results[0]:.9g} and {found.results[1]:.9g}\n"
     yield wrapped(found.why)

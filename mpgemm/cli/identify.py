@@ -13,12 +13,12 @@ from typing import Any
 
 import tensorcore_models as tcm
 from mpgemm.cli.common.words import SECONDS_EACH, SECONDS_TOTAL, SOLVERS, SUITES
-from mpgemm.reporting.report import json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 from tensorcore_models import probing
 from tensorcore_models.files import atomic_writer
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.identify.limits import EFFORTS
-from tensorcore_models.results import Interrupted
 
 QUESTION = "look into a unit"
 SUMMARY = "what a matrix unit computes: a black box in, its specification out"
@@ -66,9 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--html", metavar="FILE", help="write a page with all evidence")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status: 0 if the box was identified, 1 if it is outside of the families or faulty, 130
-    after Ctrl-C, which tells the best specification so far.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command; the exit status is 0 if the box was identified, 1 if it is outside of the families or faulty.
 
     Raises ValueError, TypeError, OSError, RuntimeError if the box cannot be had, or something that a function must be
         told is missing.
@@ -88,8 +87,8 @@ def _at_work() -> Iterator[None]:
         raise ValueError(f"the box ended the program (SystemExit: {left})") from None
 
 
-def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) -> int:
-    """Ask the box and print what was found; the exit status."""
+def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) -> Output:
+    """Ask the box."""
     from tensorcore_models.probing.identify.page import page
 
     if args.suite:
@@ -99,37 +98,33 @@ def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) 
             found = probing.suites.run(args.suite, unit)
         print(found, file=sys.stderr if args.json else sys.stdout)
     sources = _solvers(args)
-    try:
-        with _at_work():
-            result = probing.identify(
-                unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort,
-                progress=_progress(args.quiet), **interface,
-            )  # fmt: skip
-    except Interrupted as stopped:
-        print(f"\nmpgemm identify: interrupted: {stopped.known}", file=sys.stderr)
-        return 130
+    with _at_work():
+        result = probing.identify(
+            unit, vectors=args.vectors, seed=args.seed, sources=sources, effort=args.effort,
+            progress=_progress(args.quiet), **interface,
+        )  # fmt: skip
     if args.html:
         with atomic_writer(args.html) as stream:
             stream.write(page(result).encode())
-    if args.json:
-        print(json_text(result.to_dict()), end="")
-    else:
-        if args.suite and result.engine is not None:
-            _misreadings(args.suite, result.engine)
-        say(str(result))
-        if result.engine is not None:
-            print(f"row to paste:\n{result.catalogue_row()}")
-    return 0 if result.engine is not None else 1
+    return Output(result.to_dict(), _lines(result, args.suite), status=int(result.engine is None))
 
 
-def _misreadings(suite: str, unit: Any) -> None:
+def _lines(result: probing.Identification, suite: str | None) -> Iterator[str]:
+    if suite and result.engine is not None:
+        yield from map(fitted, _misreadings(suite, result.engine))
+    yield fitted(str(result))
+    if result.engine is not None:
+        yield f"row to paste:\n{result.catalogue_row()}"
+
+
+def _misreadings(suite: str, unit: Any) -> Iterator[str]:
     """Say which of the suite's verdicts contradict what was found, where the suite's features describe such a unit."""
     try:
         found = probing.suites.misread(suite, unit)
     except ValueError:
         return
     for row, deserved in found:
-        say(f"{suite} misreads this unit: {row.name}: {row.verdict}; it is: {deserved}")
+        yield f"{suite} misreads this unit: {row.name}: {row.verdict}; it is: {deserved}"
 
 
 def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:

@@ -2,10 +2,11 @@
 
 import argparse
 import platform
-import sys
+from collections.abc import Iterator
 
 import tensorcore_models as tcm
-from mpgemm.reporting.report import json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 
 QUESTION = "keep results, check the installation"
 SUMMARY = "versions, kernels, instruction sets, engines at hand"
@@ -23,18 +24,18 @@ DISTRIBUTIONS = (
 )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command."""
     facts = gather()
-    if args.json:
-        sys.stdout.write(json_text(facts))
-        return 0
+    return Output(facts, _lines(facts))
+
+
+def _lines(facts: dict[str, dict]) -> Iterator[str]:
     for group, members in facts.items():
-        print(group)
+        yield group
         width = max(map(len, members), default=0)
         for name, value in members.items():
-            say(f"  {name:{width}}  {', '.join(value) if isinstance(value, list) else value}")
-    return 0
+            yield fitted(f"  {name:{width}}  {', '.join(value) if isinstance(value, list) else value}")
 
 
 def gather() -> dict[str, dict]:

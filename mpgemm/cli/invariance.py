@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
-from mpgemm.cli.common.library_names import resolve_library
-from mpgemm.cli.common.library_options import RECORD
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
     from mpgemm.cli.common.profile_options import ProfiledRecording
@@ -35,7 +34,9 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     """The command's options."""
-    parser.add_argument("--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {RECORD}")
+    parser.add_argument(
+        "--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {options.RECORD}"
+    )
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--recorded", "--library", "--shape", "--config"), ("--profile",))
@@ -62,8 +63,8 @@ def add_arguments(parser: Parser) -> None:
 SAMPLE = (16, 128)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command.
 
     Raises ValueError, OSError if the recording cannot be used, or holds no product at two batch sizes.
     """
@@ -72,14 +73,11 @@ def run(args: argparse.Namespace) -> int:
     weights = [weight for weight in weights if len(weight["batches"]) > 1]
     if not weights:
         where = recording.path or "--config"
-        raise ValueError(f"{where}: no product at two values of m; give a range of batch sizes, recorded by {RECORD}")
-    if args.json:
-        facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
-        print(report.json_text(facts), end="")
-        return 0
-    for weight in weights:
-        report.say("\n".join(_lines(weight)))
-    return 0
+        raise ValueError(
+            f"{where}: no product at two values of m; give a range of batch sizes, recorded by {options.RECORD}"
+        )
+    facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
+    return Output(facts, (fitted(line) for weight in weights for line in _lines(weight)))
 
 
 def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
@@ -99,10 +97,10 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
     if len(given) < len(inline):
         missing = [name for name in inline if name not in given]
         raise ValueError(
-            f"give --recorded FILE, written by {RECORD}; or --gpu h100 --library cublaslt-13.1 --shape K N --config "
+            f"give --recorded FILE, written by {options.RECORD}; or --gpu h100 --library cublaslt-13.1 --shape K N --config "
             f"M:ALGO_ID=66,STAGES_ID=35 M:... (missing here: {', '.join(missing)})"
         )
-    name, version = resolve_library(args.library)
+    name, version = options.resolve_library(args.library)
     if name != "cublaslt" or not version:
         raise ValueError(
             f"--library {args.library}: configurations are known for cublaslt-VERSION, as in cublaslt-13.1"

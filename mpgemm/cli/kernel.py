@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 
 QUESTION = "compare corrections"
 SUMMARY = "a recovery method as a GPU kernel (PTX, cubin, source), with the record of the bits that it gives"
@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print the record")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.writing import write_kernel
     from tensorcore_models.gpu.targets import get_target
@@ -86,11 +86,7 @@ def run(args: argparse.Namespace) -> int:
                 {"data": r.data, "shape": list(r.shape), "elements": r.elements, "differ": r.differ} for r in results
             ],
         }
-    if args.json:
-        sys.stdout.write(report.json_text(record))
-    else:
-        report.say(_described(written.files, record, args.out))
-    return int(wrong > 0)
+    return Output(record, [fitted(_described(written.files, record, args.out))], status=int(wrong > 0))
 
 
 def _row(args: argparse.Namespace):

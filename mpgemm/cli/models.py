@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.run_options import add_style_argument
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, item, wrapped
 from tensorcore_models.explanations.descriptions import plain
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def add_arguments(parser: Parser) -> None:
 EXPLAINED = 4
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command.
 
     Raises ValueError if options contradict each other or name nothing that there is.
     """
@@ -74,16 +74,12 @@ def run(args: argparse.Namespace) -> int:
         if args.url or args.picture:
             return _page(found, args)
         if args.names and 0 < len(_by_arithmetic(found)) <= EXPLAINED:
-            return _explain(found, args.json)
+            return _explain(found)
         rows, table = _instructions(found, args)
-    if args.json:
-        print(report.json_text(rows), end="")
-    else:
-        table.print()
-    return 0
+    return Output(rows, [table])
 
 
-def _devices() -> tuple[list[dict], report.Table]:
+def _devices() -> tuple[list[dict], Table]:
     """Devices with the dense peaks of their data sheets, TFLOP/s or TOP/s."""
     from tensorcore_models.catalogue.devices import DEVICES
     from tensorcore_models.catalogue.rates import DATA_SHEETS
@@ -102,7 +98,7 @@ def _devices() -> tuple[list[dict], report.Table]:
         ]
         for row in rows
     ]  # fmt: skip
-    return rows, report.Table("Devices", ["device", "architecture", "lacks", "dense peak, TFLOP/s", "source"], cells)
+    return rows, Table("Devices", ["device", "architecture", "lacks", "dense peak, TFLOP/s", "source"], cells)
 
 
 def _methods():
@@ -125,7 +121,7 @@ def _methods():
         for row in list_methods()
     ]
     cells = [[r["name"], r["passes"], "/".join(r["formats"][:3]), r["certainty"], r["title"]] for r in rows]
-    return rows, report.Table("Recovery methods", ["method", "passes", "words of", "certainty", "what it does"], cells)
+    return rows, Table("Recovery methods", ["method", "passes", "words of", "certainty", "what it does"], cells)
 
 
 def _instructions(found: list[Instruction], args):
@@ -137,7 +133,7 @@ def _instructions(found: list[Instruction], args):
         for r in found
     ]
     title = f"{len(rows)} instructions" + (f" of {' '.join(args.names)}" if args.names else "")
-    return rows, report.Table(title, ["vendor", "instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
+    return rows, Table(title, ["vendor", "instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
 
 
 def _wanted(row: Instruction, args) -> bool:
@@ -179,7 +175,7 @@ def _facts(row: Instruction) -> dict:
     return {"vendor": unit_of(row.arch).vendor, **facts, "accumulator": repr(row.accumulator)}
 
 
-def _page(found: list[Instruction], args: argparse.Namespace) -> int:
+def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
     """The address or the picture of one instruction."""
     from mpgemm.reporting.site import page_address
     from tensorcore_models.atlas import catalogued, page_path
@@ -188,14 +184,15 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> int:
     if len(found) != 1:
         raise ValueError(f"--url and --picture are for one instruction, give arch:name; these names mean {len(found)}")
     row = found[0]
-    if args.url:
-        print(page_address(page_path(catalogued(row))) + "#playground" * row.published)
+    address = page_address(page_path(catalogued(row))) + "#playground" * row.published if args.url else None
+    written: list[str] = []
     if args.picture:
         tree = tree_of(row.accumulator, row.k)
         if tree is None:
             raise ValueError(f"{row}: its arithmetic is not public, so there is no order to draw")
-        print(f"wrote {', '.join(tree.picture(args.picture, f'Order of the sum of {row}'))}")
-    return 0
+        written = tree.picture(args.picture, f"Order of the sum of {row}")
+    text = [*([address] if address else []), *([f"wrote {', '.join(written)}"] if written else [])]
+    return Output({"url": address, "written": written}, text)
 
 
 # -- instructions explained ----------------------------------------------------------------------------------------------
@@ -208,17 +205,12 @@ def _by_arithmetic(rows: list[Instruction]) -> list[list[Instruction]]:
     return list(groups.values())
 
 
-def _explain(rows: list[Instruction], json: bool) -> int:
+def _explain(rows: list[Instruction]) -> Output:
     from tensorcore_models.engines.description import words_of_engine
 
-    if json:
-        whole = [
-            {**_facts(row), "explanation": {**words_of_engine(row).to_dict(), "order": _order(row)}} for row in rows
-        ]
-        print(report.json_text(whole[0] if len(whole) == 1 else whole), end="")
-        return 0
-    print("\n\n".join("\n".join(_lines(group)) for group in _by_arithmetic(rows)))
-    return 0
+    whole = [{**_facts(row), "explanation": {**words_of_engine(row).to_dict(), "order": _order(row)}} for row in rows]
+    text = ["\n\n".join("\n".join(_lines(group)) for group in _by_arithmetic(rows))]
+    return Output(whole[0] if len(whole) == 1 else whole, text)
 
 
 def _order(row: Instruction) -> list[str]:
@@ -249,5 +241,5 @@ def _lines(group: list[Instruction]):
     if told.window:
         yield "\n".join(f"  {line}" for line in told.window) + "\n"
     facts = [("evidence", row.evidence), ("source", row.source), ("note", row.note)]
-    yield "\n".join(wrapped(f"{name}: {text}", "  ", "    ") for name, text in facts if text)
-    yield wrapped(f"accumulator: {row.accumulator!r}", "  ", "    ")
+    yield "\n".join(item(f"{name}: {text}") for name, text in facts if text)
+    yield item(f"accumulator: {row.accumulator!r}")

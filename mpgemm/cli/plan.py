@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,29 +16,31 @@ from mpgemm.cli.common.ascend_options import (
     data_of,
     evidence,
     kernel_of,
+    parameters,
     parse_block,
-    print_parameters,
     read_shapes,
     size_of,
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.plan_advice import (
     advice_of,
+    batch,
     compares,
     kernel_files,
-    print_batch,
     sensitivity_table,
     written_out,
 )
-from mpgemm.cli.common.plan_tables import overview_table, plan_table, print_tiling
-from mpgemm.cli.common.plan_views import print_bits, print_heat_map, print_pareto, print_rejections
+from mpgemm.cli.common.plan_tables import overview_table, plan_table, tiling_text
+from mpgemm.cli.common.plan_views import bits_of_blocks, heat_map, pareto_front, rejected_blocks
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
 from mpgemm.cli.common.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
-from mpgemm.reporting.report import Progress, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, fitted
 from tensorcore_models.files import write_text
 
 if TYPE_CHECKING:
-    from ascend.planner.plan import Plan
+    from ascend.planner.result import Plan
+    from ascend.reports.waterfall import Sensitivity
 
 QUESTION = "plan a block"
 SUMMARY = "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"
@@ -153,8 +155,8 @@ OF_ONE_SHAPE = (
 )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command."""
     if args.target and args.kernel == "paper":
         raise ValueError(f"--for {args.target} plans grids: leave out --kernel paper")
     if args.emit and args.kernel == "paper":
@@ -170,29 +172,24 @@ def run(args: argparse.Namespace) -> int:
         args.target = args.emit[0]
         check_dialect(args.target, chip_of(args))
     if args.shapes or len(chips) > 1:
-        _overview(args, chips)
-        return 0
+        return _overview(args, chips)
     chip = chip_of(args)
     if args.list_parameters:
-        print_parameters(chip, args.json)
-    elif args.heat_map:
-        print_heat_map(args, chip)
-    elif args.rejections:
-        print_rejections(args, chip)
-    elif args.bits:
-        print_bits(args, chip)
-    elif args.pareto:
-        print_pareto(args, chip)
-    elif args.batch is not None or args.grouped:
-        print_batch(args, chip)
-    else:
-        _plans(args, chip)
-    return 0
+        return parameters(chip)
+    if args.heat_map:
+        return heat_map(args, chip)
+    if args.rejections:
+        return rejected_blocks(args, chip)
+    if args.bits:
+        return bits_of_blocks(args, chip)
+    if args.pareto:
+        return pareto_front(args, chip)
+    if args.batch is not None or args.grouped:
+        return batch(args, chip)
+    return _plans(args, chip)
 
 
-def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
-    from ascend.reports.tiling import layout_words
-
+def _plans(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     m, k, n = size_of(args)
     advice = advice_of(args, chip, (m, k, n), data_of(args)) if compares(args) else None
     left_out: list[str] = []
@@ -206,39 +203,46 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> None:
     if args.csv:
         write_text(args.csv, plan_table(plans, "plans").to_csv())
     written = _emitted(args, best) if args.emit else []
-    if args.json:
-        result = {
-            "chip": chip.name, "m": m, "k": k, "n": n, "terms": best.schedule.terms, "operand": best.schedule.operand,
-            "buffering": args.buffering, "advice": advice.to_rows() if advice else None,
-            "kernel": args.kernel, "rank": args.rank, "calibrated": args.calibrated,
-            "plans": [plan.to_dict() | {"tiling": ascend.tiling_fields(plan.schedule)} for plan in plans],
-            "explanation": sentences, "written": list(map(str, written)),
-        }  # fmt: skip
-        if args.sensitivity:
-            result["sensitivities"] = [row._asdict() for row in ascend.sensitivities(best.schedule)]
-        sys.stdout.write(json_text(result))
-        return
+    sensitivities = ascend.sensitivities(best.schedule) if args.sensitivity else []
+    result = {
+        "chip": chip.name, "m": m, "k": k, "n": n, "terms": best.schedule.terms, "operand": best.schedule.operand,
+        "buffering": args.buffering, "advice": advice.to_rows() if advice else None,
+        "kernel": args.kernel, "rank": args.rank, "calibrated": args.calibrated,
+        "plans": [plan.to_dict() | {"tiling": ascend.tiling_fields(plan.schedule)} for plan in plans],
+        "explanation": sentences, "written": list(map(str, written)),
+    }  # fmt: skip
+    if args.sensitivity:
+        result["sensitivities"] = [row._asdict() for row in sensitivities]
+    told = [*sentences, *(advice.sentences() if advice else []), *left_out]
+    return Output(result, _plan_lines(args, chip, plans, told, sensitivities, result["written"]))
+
+
+def _plan_lines(
+    args: argparse.Namespace, chip: ascend.Chip, plans: list[Plan], told: list[str], sensitivities: Sequence[Sensitivity],
+    written: list[str],
+) -> Iterator[str | Table]:  # fmt: skip
+    """Yield the plans, what is to be said of them, and what to type into a kernel."""
+    from ascend.reports.tiling import layout_words
+
+    best, s = plans[0], plans[0].schedule
     how = "simulated" if best.timeline else "by closed forms"
     bits = "no bits: " if best.error is None else "bits from "
-    say(f"{evidence(args, chip)}; time {how}; {bits}{best.error_source}")
-    s = best.schedule
-    title = f"{chip.name}, C = A B with A {m} x {k}, B {k} x {n}, {s.terms} term(s) of {s.operand}, {args.buffering} buffers"
-    title += f"; {layout_words(s)}"
+    yield fitted(f"{evidence(args, chip)}; time {how}; {bits}{best.error_source}")
+    product = f"C = A B with A {s.m} x {s.k}, B {s.k} x {s.n}"
+    title = f"{chip.name}, {product}, {s.terms} term(s) of {s.operand}, {args.buffering} buffers; {layout_words(s)}"
     if args.kernel == "paper":
         feasible = len(ascend.feasible_blocks(chip, args.buffering, s.words, s.operand))
         title += f", the paper's kernel: {feasible} feasible blocks"
-    plan_table(plans, title).print()
-    for warning in best.warnings:
-        say(f"warning: {warning}")
-    for sentence in [*sentences, *(advice.sentences() if advice else []), *left_out]:
-        say(sentence)
+    yield plan_table(plans, title)
+    yield from (fitted(f"warning: {warning}") for warning in best.warnings)
+    yield from map(fitted, told)
     if args.sensitivity:
-        print()
-        sensitivity_table(ascend.sensitivities(best.schedule)).print()
+        yield ""
+        yield sensitivity_table(sensitivities)
     if args.tiling or (args.target and not args.emit):
-        print_tiling(best, args.target)
+        yield from tiling_text(best, args.target)
     if written:
-        print(f"\nwritten: {', '.join(map(str, written))}")
+        yield f"\nwritten: {', '.join(written)}"
 
 
 def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
@@ -300,7 +304,7 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
     return (advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0))[1]
 
 
-def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
+def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Output:
     """The best plan of each shape on each chip, side by side."""
     if single := [name for name in OF_ONE_SHAPE if getattr(args, name)]:
         raise ValueError(f"--{single[0].replace('_', '-')} takes one shape and one --chip")
@@ -312,21 +316,15 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> None:
     table = overview_table(chips, best)
     if args.csv:
         write_text(args.csv, table.to_csv())
-    if args.json:
-        rows = [
-            {"name": name, "m": size[0], "k": size[1], "n": size[2], "chip": chip.name} | plan.to_dict()
-            for name, size, plans in best
-            for chip, plan in zip(chips, plans, strict=True)
-        ]
-        sys.stdout.write(json_text({"calibrated": args.calibrated, "plans": rows}))
-        return
-    say("; ".join(evidence(args, chip) for chip in chips))
-    table.print()
-    for name, _, plans in best:
-        for chip, p in zip(chips, plans, strict=True):
-            for warning in p.warnings:
-                say(f"warning: {name} on {chip.name}: {warning}")
+    planned = [(name, size, chip, p) for name, size, plans in best for chip, p in zip(chips, plans, strict=True)]
+    rows = [
+        {"name": name, "m": size[0], "k": size[1], "n": size[2], "chip": chip.name} | p.to_dict()
+        for name, size, chip, p in planned
+    ]
+    told = [f"warning: {name} on {chip.name}: {warning}" for name, _, chip, p in planned for warning in p.warnings]
     if len(shapes) > 1:
         for number, chip in enumerate(chips):
             total = sum(plans[number].seconds for _, _, plans in best)
-            say(f"{chip.name}: {total:.4g} seconds for all {len(shapes)} shapes, one after the other")
+            told.append(f"{chip.name}: {total:.4g} seconds for all {len(shapes)} shapes, one after the other")
+    first = "; ".join(evidence(args, chip) for chip in chips)
+    return Output({"calibrated": args.calibrated, "plans": rows}, [fitted(first), table, *map(fitted, told)])

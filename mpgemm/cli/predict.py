@@ -8,16 +8,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import tensorcore_models as tcm
-from mpgemm.cli.common import library_options
 from mpgemm.cli.common import library_options as options
 from mpgemm.cli.common.kernel_options import LAUNCH, add_launch_arguments, kernel_recipe
-from mpgemm.cli.common.library_names import which_library
-from mpgemm.cli.common.library_options import RECORDED_CHOICES
+from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
 from mpgemm.cli.common.run_options import add_style_argument
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,11 +64,11 @@ def add_arguments(parser: Parser) -> None:
                         "fast_accumulation, "
                         "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
     add("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
-                        f"for scaled_mm: mmaemu, the {RECORDED_CHOICES}")  # fmt: skip
+                        f"for scaled_mm: mmaemu, the {options.RECORDED_CHOICES}")  # fmt: skip
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--library", "--config", "--recorded"), ("--profile",))
-    library_options.add_format_arguments(parser)
+    options.add_format_arguments(parser)
     add("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
@@ -83,8 +81,8 @@ def add_arguments(parser: Parser) -> None:
     add("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command.
 
     Raises ValueError, TypeError, OSError on bad input; what nobody has measured is named with what is known.
     """
@@ -104,29 +102,25 @@ def run(args: argparse.Namespace) -> int:
     if args.picture:
         drawn = tree_of_order(recipe.order).picture(args.picture, f"Order of {recipe.name}", shown=4)
     digest = sha256(np.ascontiguousarray(bits).tobytes()).hexdigest()
-    if args.json:
-        whole = {"recipe": options.facts(recipe, options.parse_config(args.config), args.recorded),
-                 "assumptions": list(assumptions), "m": m, "k": k, "n": n, "format": found.format, "out_format": out_format,
-                 "scales": found.scales,
-                 "sha256": digest, "first": float(values[0, 0]), "out": args.out}  # fmt: skip
-        print(report.json_text(whole), end="")
-        return 0
-    report.say("\n".join([str(recipe), *(f"  assumed: {each}" for each in assumptions)]))
+    first = float(values[0, 0])
+    whole = {"recipe": options.facts(recipe, options.parse_config(args.config), args.recorded),
+             "assumptions": list(assumptions), "m": m, "k": k, "n": n, "format": found.format, "out_format": out_format,
+             "scales": found.scales, "sha256": digest, "first": first, "out": args.out}  # fmt: skip
+    said = [str(recipe), *(f"  assumed: {each}" for each in assumptions)]
     if found.scales is not None:
-        report.say(f"  scales: {found.scales}")
-    report.say(
-        f"\npredicted result: {m} x {n} in {out_format}, first element {float(values[0, 0]):.9g} "
-        f"({int(bits[0, 0]):#x}), sha256 {digest[:16]}"
+        said.append(f"  scales: {found.scales}")
+    said.append(
+        f"\npredicted result: {m} x {n} in {out_format}, first element {first:.9g} ({int(bits[0, 0]):#x}), "
+        f"sha256 {digest[:16]}"
     )
     if recipe.lost.size:
-        report.say(
+        said.append(
             f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
         )
-    if args.picture:
-        print(f"wrote {', '.join(drawn)}")
+    written = [f"wrote {', '.join(drawn)}"] if args.picture else []
     if args.out:
-        print(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
-    return 0
+        written.append(f"wrote {args.out}" + ("" if native is values else f" (encodings of {out_format})"))
+    return Output(whole, [*map(fitted, said), *written])
 
 
 @dataclass(frozen=True)
@@ -188,6 +182,6 @@ def _recipe(
     if args.kernel is not None:
         return kernel_recipe(args, fmt)
     if args.library is None:
-        raise ValueError(which_library(args.gpu))
+        raise ValueError(options.which_library(args.gpu))
     recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, *sizes, fmt, out_format)
     return recipe, options.cutlass_assumptions(args.library, config, recipe)

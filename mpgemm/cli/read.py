@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from mpgemm.cli.common.kernel_options import add_launch_arguments, launch_arguments
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 
 QUESTION = "debug a kernel"
 SUMMARY = "what a compiled kernel (PTX, AMDGCN) computes, and whether two give the same bits"
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status: 1 for two kernels that are not equal.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command; the exit status is 1 for two kernels that are not equal.
 
     Raises ValueError, TypeError, OSError on bad input.
     """
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         for option in ("out", "html", "picture", "output", "unit", "block", "other_grid"):
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} needs --arguments")
-        return _described(programs, args)
+        return _described(programs)
     arguments = launch_arguments(args.arguments, args.seed)
     options: dict[str, Any] = {"unit": args.unit, "block": args.block}
     if len(programs) == 2:
@@ -74,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
         found = compiled.compare(
             *programs, arguments=arguments, grids=grids, output=args.output, seed=args.seed, **options
         )
-        _say(found, {"verdict": found.verdict, "reason": found.reason, "assumptions": list(found.assumptions)}, args)
-        return 0 if found.verdict == "equal" else 1
+        verdict = {"verdict": found.verdict, "reason": found.reason, "assumptions": list(found.assumptions)}
+        return Output(verdict, [fitted(str(found))], status=int(found.verdict != "equal"))
     recipe = programs[0].recipe(arguments, args.grid, output=args.output, **options)
     if args.out:
         _write(programs[0], arguments, recipe.output_number, options, args)
@@ -88,18 +88,10 @@ def run(args: argparse.Namespace) -> int:
 
         write_text(args.html, kernel_page(programs[0], recipe))
     facts = {"kernel": recipe.kernel, "rows": recipe.to_rows(), "assumptions": list(recipe.assumptions)}
-    _say(recipe, facts, args)
-    return 0
+    return Output(facts, [fitted(str(recipe))])
 
 
-def _say(found: object, facts: dict, args: argparse.Namespace) -> None:
-    if args.json:
-        sys.stdout.write(report.json_text(facts))
-    else:
-        report.say(str(found))
-
-
-def _beside_sass(programs: list, args: argparse.Namespace) -> int:
+def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
     """Counts of PTX and SASS; the status is 1 where ptxas contracted."""
     from tensorcore_models.compiled.ptx.program import PTXProgram
     from tensorcore_models.compiled.sass import beside_sass, disassembled
@@ -110,12 +102,11 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> int:
         raise ValueError("--cubin goes with PTX")
     found = beside_sass(programs[0], disassembled(args.cubin))
     facts = {"kernel": found.kernel, "verdict": found.verdict, "reason": found.reason, "rows": found.to_rows()}
-    _say(found, facts, args)
-    return int(found.verdict == "contracted")
+    return Output(facts, [fitted(str(found))], status=int(found.verdict == "contracted"))
 
 
-def _described(programs: list, args: argparse.Namespace) -> int:
-    """Print the facts that are known of kernels without arguments."""
+def _described(programs: list) -> Output:
+    """Return the facts that are known of kernels without arguments."""
     facts = [
         {
             "kernel": program.name,
@@ -125,14 +116,12 @@ def _described(programs: list, args: argparse.Namespace) -> int:
         }
         for program in programs
     ]
-    if args.json:
-        sys.stdout.write(report.json_text({"rows": facts}))
-        return 0
-    for row in facts:
-        report.say(f"{row['kernel']} for {row['target']}\nparameters: {', '.join(row['parameters']) or 'none'}")
-        report.say(f"not known here: {', '.join(row['unknown']) or 'nothing'}")
-    report.say("give --arguments and --grid to see what it computes")
-    return 0
+    lines = [
+        f"{row['kernel']} for {row['target']}\nparameters: {', '.join(row['parameters']) or 'none'}\n"
+        f"not known here: {', '.join(row['unknown']) or 'nothing'}"
+        for row in facts
+    ]
+    return Output(facts, map(fitted, [*lines, "give --arguments and --grid to see what it computes"]))
 
 
 def _write(program, arguments: list, place: int, options: dict, args: argparse.Namespace) -> None:

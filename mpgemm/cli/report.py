@@ -6,14 +6,14 @@ import argparse
 import html
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.report import Table, json_text
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table
 from mpgemm.reporting.result_tables import read_tables, without_constants
 from tensorcore_models.files import write_text
 from tensorcore_models.results import format_cell
@@ -45,8 +45,8 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("--out", "--format", "--rows"), ("--json",))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command.
 
     Raises ValueError if a folder is missing, or none has anything to show.
     """
@@ -61,14 +61,12 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"{names}: no tables (.csv) and no pictures (.png) in it; give what --out of a command wrote")
     if args.json:
         found = [{"folder": str(f), "files": [path.name for path in contents(f)]} for f in folders]
-        sys.stdout.write(json_text({"title": args.title, "folders": found}))
-        return 0
+        return Output({"title": args.title, "folders": found})
     text = _page(args, folders)
     if args.out:
         write_text(args.out, text)
-    else:
-        sys.stdout.write(text)
-    return 0
+        return Output()
+    return Output(text=[text.removesuffix("\n")])
 
 
 def _page(args: argparse.Namespace, folders: list[Path]) -> str:

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.ascend_options import add_chip_arguments, chip_of, parse_block
 from mpgemm.cli.common.inputs import seeds_of
-from mpgemm.cli.common.outcomes import csv_of, print_outcome, write_outcome
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.run_options import add_output_arguments, add_run_arguments, check_run, run_resumable
+from mpgemm.cli.common.run_options import (
+    add_output_arguments,
+    add_run_arguments,
+    check_run,
+    outcome_text,
+    run_resumable,
+    write_outcome,
+    written_to,
+)
 from mpgemm.cli.common.solver_options import add_limit_arguments
 from mpgemm.cli.evaluate import add_cube_arguments, add_method_arguments
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, fitted
 
 if TYPE_CHECKING:
     from mpgemm.experiments.outcome import Context
@@ -65,12 +73,12 @@ KEYWORDS = (
 HOW = ("seed", "repeats", "quick", "workers", "cluster", "block", "chip", "calibrated", "changes")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command."""
     from mpgemm.reproductions.rows import get_reproduction
 
     if args.list:
-        return _list(args)
+        return _list()
     if not args.names:
         raise ValueError("what is to be reproduced? mpgemm reproduce --list names it")
     rows = [get_reproduction(name) for name in dict.fromkeys(args.names)]
@@ -92,33 +100,27 @@ def _refusal(args: argparse.Namespace, row: Reproduction) -> str:
     )
 
 
-def _list(args: argparse.Namespace) -> int:
-    from mpgemm.experiments.outcome import Outcome
+def _list() -> Output:
     from mpgemm.reproductions.rows import PAPERS, REPRODUCTIONS
 
     rows = [asdict(row) for row in REPRODUCTIONS.values()]
     shown = ("name", "part", "what", "seconds")
-    if args.json:
-        facts = [{name: row[name] for name in ("source", *shown)} for row in rows]
-        sys.stdout.write(report.json_text({"rows": facts, "papers": PAPERS}))
-        return 0
+    facts = [{name: row[name] for name in ("source", *shown)} for row in rows]
     tables = [
-        report.Table(f"{source}: {paper}", shown, [[row[name] for name in shown] for row in rows
+        Table(f"{source}: {paper}", shown, [[row[name] for name in shown] for row in rows
                                                    if row["source"] == source])
         for source, paper in PAPERS.items()
     ]  # fmt: skip
-    if args.csv:
-        sys.stdout.write(csv_of(Outcome("", tables, {})))
-        return 0
-    for table in tables:
-        table.print()
-        print()
-    report.say("seconds: CPU time of one run, measured on one x86-64 machine; --quick takes less")
-    return 0
+    text = [piece for table in tables for piece in (table, "")]
+    text.append(fitted("seconds: CPU time of one run, measured on one x86-64 machine; --quick takes less"))
+    return Output({"rows": facts, "papers": PAPERS}, text, tables)
 
 
-def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, refused: dict[str, str]) -> int:
-    """Compute each row that obeys the options; one that does not, or fails, does not end the others. 2 if there was one."""
+def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, refused: dict[str, str]) -> Output:
+    """Compute each row that obeys the options; one that does not, or fails, does not end the others: the status is 2.
+
+    Tables are printed as soon as they are there.
+    """
     found: dict[str, dict] = {}
     written: list[str] = []
     refused = dict(refused)
@@ -136,12 +138,9 @@ def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, r
         if args.out:
             written += write_outcome(args, outcome)
         if not args.json:
-            sys.stdout.write(csv_of(outcome)) if args.csv else print_outcome(outcome)
-    if args.json:
-        sys.stdout.write(report.json_text({"reproductions": found, "refused": refused, "written": written}))
-    elif written and not args.csv:
-        print(f"\nwritten to {args.out}: {', '.join(sorted(written))}")
-    return 2 if refused else 0
+            Output(text=outcome_text(outcome), tables=outcome.tables).print(args)
+    facts = {"reproductions": found, "refused": refused, "written": written}
+    return Output(facts, written_to(args, sorted(written)), status=2 if refused else 0)
 
 
 def _options(args: argparse.Namespace, row: Reproduction) -> dict:

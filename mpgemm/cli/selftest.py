@@ -1,13 +1,13 @@
 """`mpgemm selftest`: does the installed package compute what it should on this machine?"""
 
 import argparse
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.reporting.report import Table, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, fitted
 from tensorcore_models.machine.instruction_sets import available_isas
 
 QUESTION = "keep results, check the installation"
@@ -36,8 +36,8 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("--seconds", "--quick", "--seed"), ("--rerun",))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status: 1 if anything differs, 3 if a file's product is outside of its bound again.
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command; the exit status is 1 if anything differs, 3 if a file's product is outside of its bound again.
 
     Raises ValueError if there is no time to compare anything, the seed is negative, or a file is no such file; OSError.
     """
@@ -59,32 +59,22 @@ def run(args: argparse.Namespace) -> int:
         checks.twins(seconds, args.seed),
     ]
     wrong = [check for check in found if check.different]
-    if args.json:
-        facts = {
-            "passed": not wrong,
-            "instruction_sets": available_isas(),
-            "checks": [asdict(check) for check in found],
-        }
-        sys.stdout.write(json_text(facts))
-    else:
-        rows = [[check.name, check.compared, check.different] for check in found]
-        Table("Self-test", ["check", "dot products", "different"], rows).print()
-        for check in wrong:
-            say(f"{check.name}: the first that differs is {check.first}")
-        result = "FAILED: do not trust results of this installation" if wrong else "passed"
-        say(f"{result} ({time.monotonic() - start:.0f} s; instruction sets: {', '.join(available_isas())})")
-    return 1 if wrong else 0
+    facts = {"passed": not wrong, "instruction_sets": available_isas(), "checks": [asdict(check) for check in found]}
+    rows = [[check.name, check.compared, check.different] for check in found]
+    result = "FAILED: do not trust results of this installation" if wrong else "passed"
+    said = [f"{check.name}: the first that differs is {check.first}" for check in wrong]
+    said.append(f"{result} ({time.monotonic() - start:.0f} s; instruction sets: {', '.join(available_isas())})")
+    table = Table("Self-test", ["check", "dot products", "different"], rows)
+    return Output(facts, [table, *map(fitted, said)], status=int(bool(wrong)))
 
 
-def _rerun(args: argparse.Namespace) -> int:
+def _rerun(args: argparse.Namespace) -> Output:
     from mpgemm.experiments.outside import rerun
 
     facts, found = rerun(args.rerun)
-    if args.json:
-        sys.stdout.write(json_text({"recorded": facts, "again": [asdict(row) for row in found]}))
-    else:
-        say(f"{facts['product']}, recorded with {facts['instruction_set']}, mpgemm {facts['environment']['mpgemm']}")
-        for row in found:
-            bits = "the recorded bits" if row.same_bits else "other bits than recorded"
-            say(f"{row.instruction_set}: {bits}, {row.outside or 'within the certified bound'}")
-    return 3 if any(row.outside for row in found) else 0
+    said = [f"{facts['product']}, recorded with {facts['instruction_set']}, mpgemm {facts['environment']['mpgemm']}"]
+    for row in found:
+        bits = "the recorded bits" if row.same_bits else "other bits than recorded"
+        said.append(f"{row.instruction_set}: {bits}, {row.outside or 'within the certified bound'}")
+    status = 3 if any(row.outside for row in found) else 0
+    return Output({"recorded": facts, "again": [asdict(row) for row in found]}, map(fitted, said), status=status)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,24 +12,26 @@ import ascend
 from mpgemm.cli.common import profiles
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
+    add_kernel_options,
     add_shared_arguments,
     chip_of,
     evidence,
     kernel_of,
+    parameters,
     parse_block,
     parse_grid,
     parse_number,
     parse_swizzle,
-    print_parameters,
     size_of,
     write_rows,
 )
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.plan_advice import sensitivity_table
-from mpgemm.cli.common.published import print_published
+from mpgemm.cli.common.published import published_numbers
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.words import KERNELS
-from mpgemm.reporting.report import Progress, Table, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, fitted
 
 if TYPE_CHECKING:
     from ascend.kernels.base import Kernel
@@ -66,8 +67,6 @@ def add_arguments(parser: Parser) -> None:
 
 def _add_schedule(group: argparse._ArgumentGroup) -> None:
     """Which schedule is run, and how."""
-    from ascend.schedule_options import RESIDENTS, TEMPLATES
-
     add = group.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
     add(
@@ -77,22 +76,9 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
     )
     add(
         "--tiling", metavar="FILE.json",
-        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...): size, block, grid and order",
+        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...), or a line of MatMulV3's runtime_kb",
     )  # fmt: skip
-    add("--grid", metavar="M,K,N", help="cores along m, k and n (--kernel grid or vector)")
-    add("--resident", choices=RESIDENTS, help="the operand that stays in L1 (--kernel grid)")
-    add(
-        "--swizzle",
-        metavar="OFFSET,DIRECTION",
-        help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1); aswt: CATLASS's, which cuts the last tiles",
-    )
-    add("--n-fused", type=int, metavar="COUNT", help="blocks of bk in a k group (as many as fit)")
-    add("--reseed-l0c", action="store_true", help="start L0C from C in each k group after the first")
-    add("--unit-flag", action="store_true", help="FIXPIPE drains a tile while the cube still fills it")
-    add(
-        "--template", default="", choices=TEMPLATES[1:],
-        help="of AscendC's Matmul: norm keeps one block of A and B in L1, mdl several; with their scalar work",
-    )  # fmt: skip
+    add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
     add("--no-split", action="store_true", help="leave out the pass that splits A and B")
     add("--latency", default="pipelined", choices=("pipelined", "serial"))
     add("--all-cores", action="store_true", help="every core event by event")
@@ -108,7 +94,12 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="predicted beside measured for each product and pipe of an op_summary file",
+        help="predicted beside measured for each product and pipe: op_summary, kernel_details, or PipeUtilization of M K N",
+    )
+    add(
+        "--overlay",
+        metavar="FILE",
+        help="--measured: picture of it, two bars for each pipe of each product, and its data",
     )
     add("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
     add(
@@ -142,7 +133,7 @@ def _state_what_goes_together(parser: Parser) -> None:
         ("--published",), "one run",
     )  # fmt: skip
     parser.goes_without(
-        (*run, *shown, *files, "--tiling", "size", "--terms", "--mode", "--operand", "--presplit"),
+        (*run, *shown, "--trace", "--trace-operations", *pictures, "--tiling", "--terms", "--mode", "--presplit"),
         ("--calibrate", "--measured"),
         "one run: the profile says sizes and operands",
     )  # fmt: skip
@@ -151,27 +142,26 @@ def _state_what_goes_together(parser: Parser) -> None:
     )
     parser.goes_without(("--measured",), ("--calibrate",))
     parser.goes_with(("--trace-operations",), ("--trace",))
-    parser.goes_with(("--style",), pictures)
+    parser.goes_with(("--style",), (*pictures, "--overlay"))
+    parser.goes_with(("--overlay",), ("--measured",))
     parser.goes_with(("--write-chip",), ("--calibrate",))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command."""
     chip = chip_of(args)
     if args.list_parameters:
-        print_parameters(chip, args.json)
-    elif args.calibrate:
-        profiles.calibrate(args, chip, _profile_schedules(args, chip))
-    elif args.measured:
-        profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
-    elif args.published:
-        print_published(args.json)
-    else:
-        _simulate(args, chip)
-    return 0
+        return parameters(chip)
+    if args.calibrate:
+        return profiles.calibrate(args, chip, _profile_schedules(args, chip))
+    if args.measured:
+        return profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
+    if args.published:
+        return published_numbers()
+    return _simulate(args, chip)
 
 
-def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     notes: list[str] = []
     if args.tiling:
         schedule, notes = _entered(args, chip)
@@ -183,24 +173,23 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> None:
         progress=lambda done: progress(done, done + 1, "operations"),
     )  # fmt: skip
     written = _write_files(args, timeline, schedule)
-    if args.json:
-        result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written, "notes": notes}
-        sys.stdout.write(json_text(result | {name: data for name, data, _ in _shown(args, schedule)}))
-        return
-    _print_summary(args, timeline)
-    for note in notes:
-        say(note)
-    for _, _, table in tuple(_shown(args, schedule)):
-        print()
-        table.print()
+    shown = list(_shown(args, schedule))
+    result = timeline.to_dict() | {"calibrated": args.calibrated, "written": written, "notes": notes}
+    text = [*_summary(args, timeline), *map(fitted, notes), *(piece for _, _, table in shown for piece in ("", table))]
     if written:
-        print(f"\nwritten: {', '.join(written)}")
+        text.append(f"\nwritten: {', '.join(written)}")
+    return Output(result | {name: data for name, data, _ in shown}, text)
 
 
 def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
     """The schedule that the fields of --tiling mean, and what they say that it does not follow."""
+    from ascend.reports.matmul_v3 import entered_knowledge, read_knowledge
     from ascend.tiling.entered import entered, read_tiling
 
+    if (record := read_knowledge(args.tiling)) is not None:
+        if given := [f"--{name}" for name in ("layout", "operand", "template") if name in args.given]:
+            raise ValueError(f"{args.tiling} is a tiling of MatMulV3, which says {', '.join(given)}: leave it out")
+        return entered_knowledge(record, chip, args.tiling)
     options = {name: getattr(args, name) for name in ("layout", "warm", "dequantize", "unit_flag")}
     return entered(read_tiling(args.tiling), chip, args.template, operand=args.operand or "fp16", **options)
 
@@ -255,11 +244,11 @@ def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: 
     return written
 
 
-def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
+def _summary(args: argparse.Namespace, timeline: ascend.Timeline) -> Iterator[str | Table]:
     s = timeline.schedule
     point = s.roofline()
     placed = f"{s.placement()}, {s.used_cores} cores ({s.cores_text()}), "
-    say(
+    yield fitted(
         f"{evidence(args, timeline.chip)}\n"
         f"m, k, n = {s.m}, {s.k}, {s.n}, {s.kernel} kernel, {placed}block {s.blocking}, N_fused {s.n_fused}, "
         f"{s.mode}, {s.buffering} buffers, {s.terms} term(s) of {s.operand}\n"
@@ -268,13 +257,13 @@ def _print_summary(args: argparse.Namespace, timeline: ascend.Timeline) -> None:
         f"{len(s.k_slices)} slice(s) of k\n"
         f"roofline: {point.flops / 1e12:.1f} TFLOP/s, {point.bound} bound at "
         f"{point.operational_intensity:.3g} FLOP/B (knee {point.knee:.1f})\n"
-        f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}\n"
+        f"phases: {', '.join(f'{p.name} {p.cycles / timeline.cycles:.1%}' for p in timeline.phases)}"
     )
     rows = [row for row in timeline.to_rows() if row["busy"]]
-    Table("Pipes", tuple(rows[0]), [tuple(row.values()) for row in rows]).print()
-    print()
+    yield Table("Pipes", tuple(rows[0]), [tuple(row.values()) for row in rows])
+    yield ""
     stalls = [(s.pipe, s.reason, round(s.cycles), s.fraction) for s in timeline.stalls if s.pipe == "CUBE"]
-    Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls).print()
+    yield Table("What the cube waits for", ("pipe", "reason", "cycles", "fraction"), stalls)
 
 
 def _shown(args: argparse.Namespace, schedule: Kernel) -> Iterator[tuple[str, object, Table]]:
@@ -322,8 +311,10 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
 
 
 def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
-    """The kernel's options for a row of a profile, which says the operands and what scales their sums."""
+    """The kernel's options for a row of a profile, which says the operands, what scales their sums, and mostly the layout."""
     found = kernel_of(args) | {"terms": 1, "operand": row.operand}
+    if row.layout and "layout" not in args.given:
+        found["layout"] = row.layout
     return found | {"dequantize": row.dequantize or (args.dequantize if row.operand == "int8" else "")}
 
 

@@ -6,11 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.matrices import add_matrix_arguments, pair_of
+from mpgemm.cli.common.inputs import add_matrix_arguments, pair_of
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
 from mpgemm.cli.common.words import COST_DEVICES, COUNTED_METHODS
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, wrapped
 
 if TYPE_CHECKING:
     from mpgemm.experiments.slice_advice import SliceAdvice
@@ -56,31 +56,24 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("--csv",), ("--json",))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.experiments.slice_advice import slice_advice
 
     a, b, label = pair_of(args, "normal", (64, 256, 64))
-    progress = report.Progress(sys.stderr, args.quiet)
+    progress = Progress(sys.stderr, args.quiet)
     advice = slice_advice(a, b, args.target, args.methods, args.engine, output=args.output, progress=progress)
-    if args.json:
-        sys.stdout.write(report.json_text({"input": label, **advice.to_dict()}))
-    elif args.csv:
-        sys.stdout.write(_table(advice, label).to_csv())
-    else:
-        if advice.counts:
-            _table(advice, label).print()
-            print()
-        for sentence in advice.sentences():
-            print(wrapped(sentence))
-    return 0
+    table = _table(advice, label)
+    text: list[str | Table] = [table, ""] if advice.counts else []
+    text += map(wrapped, advice.sentences())
+    return Output({"input": label, **advice.to_dict()}, text, [table])
 
 
-def _table(advice: SliceAdvice, label: str) -> report.Table:
+def _table(advice: SliceAdvice, label: str) -> Table:
     bits_of = f"{advice.wanted} bits of the result" if advice.relative else f"{advice.target} bits"
     target = {"fp64": "DGEMM's accuracy", "fp32": "SGEMM's accuracy"}.get(advice.target, bits_of)
     rows = advice.to_rows()
     bits = f"{advice.span} bit{'s' * (advice.span != 1)}"
     title = f"{label}: {target}, {advice.output} results; exponents span {bits}; costs in ms for 10^12 operations"
     cells = [["-" if value is None else value for value in row.values()] for row in rows]
-    return report.Table(title, list(rows[0]) if rows else [], cells)
+    return Table(title, list(rows[0]) if rows else [], cells)

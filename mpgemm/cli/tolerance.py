@@ -7,14 +7,18 @@ import sys
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.check import add_order_arguments, orders_of
-from mpgemm.cli.common.attention_options import add_attention_arguments, attention_options, file_values
-from mpgemm.cli.common.matrices import add_matrix_arguments, given_pair
-from mpgemm.cli.common.parameters import numbers_of
+from mpgemm.cli.common.inputs import add_matrix_arguments, given_pair, numbers_of
+from mpgemm.cli.common.operand_options import (
+    add_attention_arguments,
+    add_scale_arguments,
+    attention_options,
+    file_values,
+    scales_of,
+)
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.words import TOLERANCE_SHAPE
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, item, wrapped
 from tensorcore_models.results import Interrupted
 
 if TYPE_CHECKING:
@@ -81,23 +85,20 @@ def add_arguments(parser: Parser) -> None:
     add("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     if args.attention:
         return _attention(args)
-    if args.json:
-        print(report.json_text(_tolerance(args).to_dict()), end="")
-        return 0
+    status, remark = 0, ""
     try:
-        print("\n".join(_lines(_tolerance(args))))
-    except Interrupted as stop:
-        print("\n".join(_lines(stop.known)))
-        print("\nmpgemm tolerance: interrupted; what is above is what was known", file=sys.stderr)
-        return 130
-    return 0
+        found = _tolerance(args)
+    except Interrupted as stopped:
+        found, status = stopped.known, 130
+        remark = "\nmpgemm tolerance: interrupted; what is above is what was known"
+    return Output(found.to_dict(), _lines(found), status=status, remark=remark)
 
 
-def _attention(args: argparse.Namespace) -> int:
+def _attention(args: argparse.Namespace) -> Output:
     """The tolerance of an attention kernel."""
     from mpgemm.testing.attention_tolerance import attention_tolerance
 
@@ -105,13 +106,8 @@ def _attention(args: argparse.Namespace) -> int:
     found = attention_tolerance(
         q, k, v, engine=args.engine or "h100", out_format=args.out_format, **attention_options(args), rows=args.rows
     )
-    if args.json:
-        print(report.json_text(found.to_dict()), end="")
-        return 0
     first, *others = found.sentences()
-    print(wrapped(first))
-    print("\n".join(wrapped(text, "  ", "    ") for text in others))
-    return 0
+    return Output(found.to_dict(), [wrapped(first), *map(item, others)])
 
 
 def _lines(found: Tolerance):
@@ -139,7 +135,7 @@ def _decision(found: Tolerance):
         lines.append(f"certified, {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}{sees}")
     if s is not None and "statistical" in seen:
         lines.append(f"statistical, rtol={s.rtol:.3g} atol={s.atol:.3g}: {seen['statistical'].verdict}")
-    yield from (wrapped(line, "  ", "    ") for line in lines)
+    yield from map(item, lines)
 
 
 def _tolerance(args: argparse.Namespace) -> Tolerance:
@@ -169,19 +165,19 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
     )  # fmt: skip
     return tolerance(
         kernel, **scales_of(args), quantile=args.quantile, confidence=args.confidence, check=check,
-        progress=None if args.quiet or not sys.stderr.isatty() else report.Progress(sys.stderr), **where,
+        progress=None if args.quiet or not sys.stderr.isatty() else Progress(sys.stderr), **where,
     )  # fmt: skip
 
 
 def _certified_lines(found: Tolerance):
     yield "\n" + wrapped("certified (no kernel that computes so exceeds it):")
     if found.relative is not None:
-        yield wrapped(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}", "  ", "    ")
+        yield item(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}")
     else:
-        yield wrapped("nothing: an operand or a sum may overflow", "  ", "    ")
+        yield item("nothing: an operand or a sum may overflow")
     if found.certified is not None:
-        yield wrapped(f"rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data", "  ", "    ")
-    yield from (wrapped(f"because {line}" if not i else line, "  ", "    ")
+        yield item(f"rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data")
+    yield from (item(f"because {line}" if not i else line)
                 for i, line in enumerate(found.derivation.split("\n")))  # fmt: skip
 
 
@@ -193,7 +189,7 @@ def _sampled_lines(found: Tolerance):
             f"statistical ({s.quantile:.4g} of right {m} x {k} x {n} products, confidence {s.confidence:.4g}):"
         )
         size = f"{s.relative:.3g} (|A||B| + |C|)" + (f" + {s.absolute:.3g}" if s.absolute else "")
-        yield wrapped(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {size}", "  ", "    ")
+        yield item(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {size}")
         yield wrapped(
             f"from {s.elements} elements in {s.draws} draws: {s.population}; the largest error is {s.largest:.0%} of what "
             f"is allowed, the rest is the step to {m * n} elements and the margin; errors reach {s.of_bound:.2%} of their "
@@ -204,11 +200,11 @@ def _sampled_lines(found: Tolerance):
 def _given_lines(found: Tolerance):
     yield "\nwhat a test with it sees:"
     for name, v in _vacuities(found):
-        yield wrapped(f"{name}: {_verdict(v)}", "  ", "    ")
+        yield item(f"{name}: {_verdict(v)}")
         if found.misses(name) is not None:
             yield wrapped(f"misses {found.misses(name)}", "    ", "      ")
     if found.faults:
-        yield wrapped(f"faults tried: {', '.join(next(iter(found.faults.values())))}", "  ", "    ")
+        yield item(f"faults tried: {', '.join(next(iter(found.faults.values())))}")
     yield from _checked(found)
     yield from (wrapped(f"note: {text}", "", "  ") for text in ("", *found.notes) if text)
     yield f"\n{found.snippet}"
@@ -231,7 +227,7 @@ def _checked(found: Tolerance):
     if found.checked is None:
         return
     yield f"\nyour rtol={found.checked.line.rtol:g} atol={found.checked.line.atol:g}:"
-    yield wrapped(_verdict(found.checked.vacuity), "  ", "    ")
+    yield item(_verdict(found.checked.vacuity))
     if found.misses("given") is not None:
         yield wrapped(f"misses {found.misses('given')}", "    ", "      ")
 

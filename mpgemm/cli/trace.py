@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.prose import wrapped
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, item, wrapped
 
 if TYPE_CHECKING:
     from mpgemm.traces.comparing import ModuleDifference, TraceComparison
@@ -40,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 SHOWN = 16
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.frameworks.predicted_traces import PREFIX, predicted_trace
     from mpgemm.traces.comparing import compare_traces
     from mpgemm.traces.reading import read_trace
@@ -53,21 +54,22 @@ def run(args: argparse.Namespace) -> int:
     device = args.second.removeprefix(PREFIX)
     second = predicted_trace(first, device, args.profile) if predicted else read_trace(args.second)
     found = compare_traces(first, second, logits=args.logits, explain=not args.no_recipes)
-    if args.json:
-        print(report.json_text(found.to_dict()), end="")
-        return 0
+    compared = f"{second.folder} of {first.folder}'s inputs" if predicted else ""
+    return Output(found.to_dict(), _lines(found, compared, args.no_recipes))
+
+
+def _lines(found: TraceComparison, compared: str, no_recipes: bool) -> Iterator[str | Table]:
     sentences = found.sentences()
-    if predicted:
-        print(f"{second.folder} of {first.folder}'s inputs")
-    print(wrapped(sentences[0]))
-    if args.no_recipes and found.first is not None:
+    if compared:
+        yield compared
+    yield wrapped(sentences[0])
+    if no_recipes and found.first is not None:
         sentences = [text for text in sentences if not text.startswith("what made it is not known")]
-    for text in sentences[1:]:
-        print(wrapped(text, "  ", "    "))
+    yield from map(item, sentences[1:])
     if found.first is not None:
         headings = ("step", "module", "inputs", "bits differ", "relative", "largest")
-        print(f"\n{report.Table('from there on', headings, [_cells(row) for row in _shown(found)]).shown()}")
-    return 0
+        yield ""
+        yield Table("from there on", headings, [_cells(row) for row in _shown(found)])
 
 
 def _shown(found: TraceComparison) -> list[ModuleDifference]:

@@ -5,13 +5,12 @@ import sys
 
 import tensorcore_models as tcm
 from mpgemm.cli.common import library_options as options
+from mpgemm.cli.common.operand_options import add_scale_arguments, scales_of
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.profile_options import BESIDE, add_profile_arguments
-from mpgemm.cli.common.prose import wrapped
-from mpgemm.cli.common.scale_options import add_scale_arguments, scales_of
 from mpgemm.experiments.suspects import Suspect, Whodunit
-from mpgemm.reporting import report
-from tensorcore_models.results import Interrupted
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, item, wrapped
 
 QUESTION = "debug a kernel"
 SUMMARY = "which GPU's arithmetic, order of k or recovery method made these bits?"
@@ -65,8 +64,8 @@ SHOWN = 12
 ORDERS_SHOWN = 8
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command; the exit status. Raises ValueError, TypeError, OSError on bad input."""
+def run(args: argparse.Namespace) -> Output:
+    """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     from mpgemm.experiments.whodunit import whodunit
     from mpgemm.inputs.files import read_matrix
     from mpgemm.recovery.methods import get_method
@@ -81,30 +80,13 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--addend {args.addend} is {addend.shape}, the result {found.shape}")
     methods = None if args.methods is None else [get_method(name) for name in args.methods]
     recipes = _recipes(args, a.shape[0], a.shape[1], b.shape[1], a_format, result)
-    progress = report.Progress(sys.stderr, args.quiet)
+    progress = Progress(sys.stderr, args.quiet)
     fmt = tcm.get_format(result)
-    try:
-        answer = whodunit(
-            a,
-            b,
-            found,
-            fmt,
-            addend,
-            methods=methods,
-            recipes=recipes,
-            device=args.gpu,
-            thorough=args.all,
-            progress=progress,
-            **scales_of(args),
-        )
-    except Interrupted as stopped:
-        print(f"\nmpgemm whodunit: interrupted: {stopped.known}", file=sys.stderr)
-        return 130
-    if args.json:
-        print(report.json_text(answer.to_dict()), end="")
-    else:
-        print("\n".join(_lines(answer)))
-    return 0
+    answer = whodunit(
+        a, b, found, fmt, addend, methods=methods, recipes=recipes, device=args.gpu, thorough=args.all, progress=progress,
+        **scales_of(args),
+    )  # fmt: skip
+    return Output(answer.to_dict(), _lines(answer))
 
 
 def _read(path: str, fmt: str | None):
@@ -130,7 +112,7 @@ def _lines(answer: Whodunit):
     for who, suspects in groups[:SHOWN]:
         yield ""
         yield wrapped(f"exact: {who}", hang="  ")
-        yield from (wrapped(s.how, "  ", "    ") for s in suspects[:ORDERS_SHOWN])
+        yield from (item(s.how) for s in suspects[:ORDERS_SHOWN])
         if len(suspects) > ORDERS_SHOWN:
             yield f"  and {len(suspects) - ORDERS_SHOWN} more orders"
         yield from _same(suspects[0])
@@ -139,7 +121,7 @@ def _lines(answer: Whodunit):
     if answer.nearest:
         yield "\nwhat tells others from it:" if answer.exact else "\nnearest:"
     for suspect in answer.nearest:
-        yield wrapped(f"{suspect.agree} of {suspect.of} elements: {suspect.who}, {suspect.how}", "  ", "    ")
+        yield item(f"{suspect.agree} of {suspect.of} elements: {suspect.who}, {suspect.how}")
         if suspect.first is not None:
             d = suspect.first
             yield f"    row {d.row} column {d.column}: C {d.found:.9g}, this {d.candidate:.9g}"
@@ -153,4 +135,4 @@ def _same(suspect: Suspect):
     for name in suspect.same:
         by_arch[name.partition(":")[0]] = by_arch.get(name.partition(":")[0], 0) + 1
     text = ", ".join(f"{arch} ({count})" for arch, count in by_arch.items())
-    yield wrapped(f"the same arithmetic: {text}", "  ", "    ")
+    yield item(f"the same arithmetic: {text}")

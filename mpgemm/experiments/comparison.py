@@ -11,7 +11,7 @@ from mpgemm.exact.conditioning import Conditioning
 from mpgemm.exact.errors import METRICS, ErrorReport
 from mpgemm.experiments import recommending
 from mpgemm.experiments.cases import Case, distinct_cases, given_case, stacks_of
-from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, csv_of
+from mpgemm.experiments.comparison_record import ComparisonRecord, Runs, records_table
 from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.cube_bounds import sgemm_bound
 from mpgemm.experiments.evaluate import Record, conditions_of, evaluate, not_held
@@ -135,24 +135,30 @@ class Comparison(list, Result):
         """Return the inputs, in order: cases that differ in their seed only are one."""
         return list(dict.fromkeys(record.group for record in self))
 
+    def to_dict(self, bits: float | None = None) -> dict:
+        """Return JSON-compatible values."""
+        return {
+            "records": self.to_rows(),
+            "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
+            "fp32_numpy": {case: errors.to_dict() for case, errors in self.fp32_numpy.items()},
+            "conditions": {case: asdict(condition) for case, condition in self.conditions.items()},
+            "recommendations": [asdict(row) for row in self.recommendations(bits)],
+            "remarks": {group: self.remarks(group, bits) for group in self.groups},
+            "notes": self.notes(),
+            "skipped": [dict(zip(("method", "engine", "reason"), row, strict=True)) for row in self.skipped],
+        }
+
     def to_json(self, bits: float | None = None) -> str:
         """Return all rows as JSON text."""
-        return json_text(
-            {
-                "records": [record.row() for record in self],
-                "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
-                "fp32_numpy": {case: errors.to_dict() for case, errors in self.fp32_numpy.items()},
-                "conditions": {case: asdict(condition) for case, condition in self.conditions.items()},
-                "recommendations": [asdict(row) for row in self.recommendations(bits)],
-                "remarks": {group: self.remarks(group, bits) for group in self.groups},
-                "notes": self.notes(),
-                "skipped": [dict(zip(("method", "engine", "reason"), row, strict=True)) for row in self.skipped],
-            }
-        )
+        return json_text(self.to_dict(bits))
+
+    def table(self) -> Table:
+        """Return all rows as one table."""
+        return records_table(self)
 
     def to_csv(self) -> str:
         """Return all rows as CSV text."""
-        return csv_of(self)
+        return self.table().to_csv()
 
     def to_rows(self) -> list[dict]:
         """Return one for each record."""

@@ -98,7 +98,7 @@ class ComparisonRecord(Result):
 
     def to_csv(self) -> str:
         """Return the row as CSV text with a header line."""
-        return csv_of([self])
+        return records_table([self]).to_csv()
 
     def __repr__(self) -> str:
         return f"<ComparisonRecord {self}>"
@@ -147,6 +147,6 @@ class Runs:
         return {**rows[0], **medians, **counts, "grade": grade, "effective_bits": self.bits.median}
 
 
-def csv_of(records: Sequence[ComparisonRecord]) -> str:
-    """Rows of records as CSV text with a header line."""
-    return Table("", _COLUMNS, [list(record.row().values()) for record in records]).to_csv()
+def records_table(records: Sequence[ComparisonRecord]) -> Table:
+    """Rows of records as a table."""
+    return Table("", _COLUMNS, [list(record.row().values()) for record in records])

@@ -299,6 +299,6 @@ def _cell(point: CurvePoint) -> str:
     return f"{point.error:.2e}{spread}"
 
 
-def points_csv(outcome: Outcome) -> str:
-    """The points of the curves as CSV."""
-    return Table.of_rows("", outcome.data["points"]).to_csv()
+def points_table(outcome: Outcome) -> Table:
+    """The points of the curves."""
+    return Table.of_rows("", outcome.data["points"])

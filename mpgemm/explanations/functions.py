@@ -1,5 +1,6 @@
 """One result of a special function step by step: what the unit looks up, sums and cuts off, and how far off that is."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -15,10 +16,11 @@ _EXACT: dict[str, Callable] = {
     "ex2": lambda x: mpmath.mpf(2) ** x, "exp2f": lambda x: mpmath.mpf(2) ** x, "lg2": lambda x: mpmath.log(x, 2),
     "rcp": lambda x: 1 / x, "rsqrt": lambda x: 1 / mpmath.sqrt(x), "rsqrtf": lambda x: 1 / mpmath.sqrt(x), "sqrt": mpmath.sqrt,
     "sin": mpmath.sin, "cos": mpmath.cos, "tanh": mpmath.tanh, "tanhf": mpmath.tanh, "expf": mpmath.exp, "__expf": mpmath.exp,
-    "logf": mpmath.log, "__logf": mpmath.log, "erff": mpmath.erf, "div": lambda x, y: x / y, "cvt": lambda x, *_: x,
+    "sinf": mpmath.sin, "cosf": mpmath.cos, "tanf": mpmath.tan, "logf": mpmath.log, "__logf": mpmath.log, "erff": mpmath.erf,
+    "div": lambda x, y: x / y, "cvt": lambda x, *_: x,
 }  # fmt: skip
-#: Significand bits of results, the leading one included.
-_PRECISION = {"fp16": 11, "bf16": 8, "fp64 high": 21}
+#: Significand bits of results, the leading one included, and the exponent of the smallest normal number: else FP32's.
+_PRECISION = {"fp16": (11, -14), "bf16": (8, -126), "fp64 high": (21, -1022)}
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ class FunctionExplanation:
         The encoding.
     value : float
     exact : float or None
-        What the function approximates, None where that is undefined or infinite.
+        What the function approximates, None where that is undefined, infinite, or 0 or infinity as a double.
     error : float or None
-        Of the result, in units in its last place.
+        Of the result, in units in the last place that a result of the size of `exact` has.
     """
 
     function: Function
@@ -166,7 +168,9 @@ def explain_function(function: Function, operands: Sequence[float]) -> FunctionE
     )
     exact = _exact(one, numbers)
     error = (
-        None if exact is None or not np.isfinite(value) else _error(value, exact, _PRECISION.get(one.row.result, 24))
+        None
+        if exact is None or not np.isfinite(value)
+        else _error(value, exact, *_PRECISION.get(one.row.result, (24, -126)))
     )
     return FunctionExplanation(one, numbers, operations, result, value, None if exact is None else float(exact), error)
 
@@ -205,9 +209,10 @@ def _exact(function: Function, numbers: Sequence[float]) -> mpmath.mpf | None:
             value = exact(*map(mpmath.mpf, numbers))
         except (ZeroDivisionError, ValueError):
             return None
-        return value if isinstance(value, mpmath.mpf) and mpmath.isfinite(value) and value else None
+        return value if isinstance(value, mpmath.mpf) and 0 < abs(float(value)) < math.inf else None
 
 
-def _error(value: float, exact: mpmath.mpf, precision: int) -> float:
+def _error(value: float, exact: mpmath.mpf, precision: int, least: int) -> float:
     with mpmath.workdps(60):
-        return float((mpmath.mpf(value) - exact) / mpmath.ldexp(1, mpmath.frexp(exact)[1] - precision))
+        exponent = max(mpmath.frexp(exact)[1] - 1, least)
+        return float((mpmath.mpf(value) - exact) / mpmath.ldexp(1, exponent + 1 - precision))

@@ -120,8 +120,6 @@ def _narrow(x: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
 
 def _function(name: str, x: torch.Tensor) -> Computed:
     wide = _wide(x)
-    if name in ("sinf", "cosf") and not (np.abs(wide) <= fp32_lanes.LARGEST_ANGLE).all():
-        raise Unknown(f"{name} beyond {fp32_lanes.LARGEST_ANGLE:g}", field="x", advice="Reduce angles first")
     basis = inferred("recorded in FP32 and bf16") if x.dtype == torch.float16 else RECORDED
     return Computed(_narrow(fp32_lanes.apply(name, wide), x.dtype), basis)
 

@@ -229,6 +229,23 @@ def say(text: str) -> None:
     print(fitted(text))
 
 
+def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
+    """Text broken at the terminal's width, each line a paragraph; `hang` stands before what follows a first line
+    (default: indent)."""
+    hang = indent if hang is None else hang
+    width = max(20, terminal_columns())
+    lines = (
+        textwrap.fill(line, width, initial_indent=indent, subsequent_indent=hang, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+    return "\n".join(lines)
+
+
+def item(text: str) -> str:
+    """Text below a headline: two columns in, what is wrapped two more."""
+    return wrapped(text, "  ", "    ")
+
+
 def _wrapped(text: str, width: int) -> list[str]:
     """The lines of a cell."""
     return [text] if len(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False)

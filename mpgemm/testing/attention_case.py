@@ -25,6 +25,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from mpgemm.bounds.operand_facts import facts_of
 from mpgemm.bounds.populations import evenly
+from mpgemm.bounds.sizes import multiply
 from mpgemm.bounds.tails import upper_limit
 from mpgemm.experiments.attention import AttentionProgram, attend
 from mpgemm.testing.sampled import ratio
@@ -84,14 +85,14 @@ class AttentionCase:
 
     def scores_of(self, k: np.ndarray, factor: float = 1.0) -> np.ndarray:
         """Scores with some keys, the scale times a factor, all of them seen."""
-        plain = self.program.scale * factor * (self.q @ k.T)
+        plain = self.program.scale * factor * multiply(self.q, k.T)
         cap = self.program.softcap
         return plain if cap is None else cap * np.tanh(plain / cap)
 
     def output_of(self, scores: np.ndarray, v: np.ndarray | None = None) -> np.ndarray:
         """The output of scores with a mask of their own."""
         w, total = weights_of(scores, self.program.sink)
-        return (w @ (self.v if v is None else v)) / total
+        return multiply(w, self.v if v is None else v) / total
 
     @cached_property
     def plain(self) -> np.ndarray:
@@ -112,7 +113,7 @@ class AttentionCase:
     def exact(self) -> np.ndarray:
         """The exact output, but for errors of FP64."""
         w, total = self.weights
-        return (w @ self.v) / total
+        return multiply(w, self.v) / total
 
     @property
     def format(self) -> Format:
@@ -126,7 +127,7 @@ class AttentionCase:
 
     def _of_values(self, x: np.ndarray) -> np.ndarray:
         """x |V|."""
-        return x @ np.abs(self.v)
+        return multiply(x, np.abs(self.v))
 
     # -- certified -------------------------------------------------------------------------------------------------------
     @cached_property
@@ -180,8 +181,8 @@ class AttentionCase:
         w, total = self.weights
         gone = w <= self._half
         own = np.where(gone, 0.0, np.maximum(self.format.unit_roundoff * w, self._half)) / total
-        random = np.sqrt(np.square(own) @ np.square(self.v) / 3)
-        lost = np.abs((np.where(gone, w, 0.0) / total) @ self.v) if gone.any() else 0.0
+        random = np.sqrt(multiply(np.square(own), np.square(self.v)) / 3)
+        lost = np.abs(multiply(np.where(gone, w, 0.0) / total, self.v)) if gone.any() else 0.0
         return random + lost + 2.0**-18 * self._of_values(w / total)
 
     @cached_property
@@ -217,7 +218,7 @@ def chain_bound(engine: Engine, x: np.ndarray, y: np.ndarray, fmt: Format, any_o
     steps = bounds.steps_of(engine, k, step.terms)
     additions = max(-(-k // engine.k) - 1, 0) if any_order else 0
     relative, absolute = bounds.chain_error(step, steps)
-    sizes = (np.abs(x) @ np.abs(y)) * bounds.MARGIN
+    sizes = multiply(np.abs(x), np.abs(y)) * bounds.MARGIN
     error = relative * sizes + absolute
     error = error + bounds.growth(2.0**-24, additions) * (sizes + error) + additions * 2.0**-149
     return error * bounds.MARGIN

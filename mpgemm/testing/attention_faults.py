@@ -9,6 +9,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.populations import evenly
+from mpgemm.bounds.sizes import multiply
 from mpgemm.testing.attention_case import AttentionCase
 from mpgemm.testing.attention_layouts import AttentionHead
 from mpgemm.testing.diagnosis import Diagnosis, fitting
@@ -240,7 +241,7 @@ def _tiles(case: AttentionCase) -> Iterator[Prediction]:
     """Tiles of keys that are lost or stale; keys behind the end that count."""
     keys = case.plain.shape[1]
     w, total = case.weights
-    numerator = w @ case.v
+    numerator = multiply(w, case.v)
     for tile in TILES:
         padding = -keys % tile
         if tile < keys:
@@ -251,7 +252,7 @@ def _tiles(case: AttentionCase) -> Iterator[Prediction]:
             sums = own.sum(1, keepdims=True) + padding * np.exp(-top)
             yield Prediction(
                 "keys behind the end", f"{padding} keys behind the end count in the row sum (tiles of {tile})",
-                (own @ case.v) / sums,
+                multiply(own, case.v) / sums,
             )  # fmt: skip
 
 
@@ -269,21 +270,23 @@ def _single_tiles(case: AttentionCase, tile: int, w, total, numerator) -> Iterat
     for start in starts if len(starts) <= SINGLE else ():
         taken = slice(start, min(start + tile, keys))
         where = f"keys {taken.start}:{taken.stop}"
-        own, sums = w[:, taken] @ case.v[taken], w[:, taken].sum(1, keepdims=True)
+        own, sums = multiply(w[:, taken], case.v[taken]), w[:, taken].sum(1, keepdims=True)
         yield Prediction(kind, f"{where} are lost", (numerator - own) / np.maximum(total - sums, TINY))
         if start:
             text = f"at {where} V is that of the tile before"
-            yield Prediction(kind, text, (numerator - own + w[:, taken] @ case.v[source[taken]]) / total)
+            yield Prediction(kind, text, (numerator - own + multiply(w[:, taken], case.v[source[taken]])) / total)
             other = stale[:, taken]
             text = f"at {where} K is that of the tile before"
             yield Prediction(
-                kind, text, (numerator - own + other @ case.v[taken]) / (total - sums + other.sum(1, keepdims=True))
+                kind,
+                text,
+                (numerator - own + multiply(other, case.v[taken])) / (total - sums + other.sum(1, keepdims=True)),
             )
     every = f"in every tile of {tile} keys"
-    yield Prediction(kind, f"{every} V is that of the tile before", (w @ case.v[source]) / total)
+    yield Prediction(kind, f"{every} V is that of the tile before", multiply(w, case.v[source]) / total)
     rest = np.maximum(total - w.sum(1, keepdims=True), 0.0) if case.program.sink is not None else 0.0
     yield Prediction(
-        kind, f"{every} K is that of the tile before", (stale @ case.v) / (stale.sum(1, keepdims=True) + rest)
+        kind, f"{every} K is that of the tile before", multiply(stale, case.v) / (stale.sum(1, keepdims=True) + rest)
     )
 
 
@@ -331,7 +334,7 @@ def _running_sums(case: AttentionCase, tile: int):
             base = np.where(np.isfinite(top), top, 0.0)
             w, shrink = np.exp(part - base), np.where(np.isfinite(largest), np.exp(largest - base), 0.0)
             first = ~np.isfinite(largest)
-            for at, each in enumerate((w @ v[start : start + tile], w.sum(1, keepdims=True))):
+            for at, each in enumerate((multiply(w, v[start : start + tile]), w.sum(1, keepdims=True))):
                 right[at] = right[at] * shrink + each
                 sums = {how: wrong[how][at] for how in _RESCALED}
                 wrong["not"][at] = sums["not"] + each
@@ -347,9 +350,9 @@ def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator
     kind = "the row sum left out, or of half of the keys"
     w, total = case.weights
     keys = w.shape[1]
-    yield Prediction(kind, "the row sum is left out: weights are not normalised", w @ case.v)
+    yield Prediction(kind, "the row sum is left out: weights are not normalised", multiply(w, case.v))
     half = np.maximum(w[:, : keys // 2].sum(1, keepdims=True), 1e-30)
-    yield Prediction(kind, "the row sum is of the first half of the keys", (w @ case.v) / half)
+    yield Prediction(kind, "the row sum is of the first half of the keys", multiply(w, case.v) / half)
     exact, out = case.exact[failing], got[failing]
     squares = float(np.sum(np.square(exact)))
     factor = float(np.sum(exact * out)) / squares if squares else 0.0
@@ -357,7 +360,7 @@ def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator
         text = f"one factor: every wrong result is {factor:.6g} times the exact one"
         yield Prediction("one factor of the output (fitted)", text, factor * case.exact, 1)
     if case.program.softcap is not None:
-        plain = case.program.scale * (case.q @ case.k.T)
+        plain = case.program.scale * multiply(case.q, case.k.T)
         yield Prediction(
             "the soft cap left out, or applied before the scale", "the soft cap is left out",
             case.output_of(np.where(case.mask, plain, -np.inf)),
@@ -376,7 +379,7 @@ def _sinks(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Pr
     if own is None:
         return
     w = case.weights[0]
-    numerator, seen = w @ case.v, w.sum(1, keepdims=True)
+    numerator, seen = multiply(w, case.v), w.sum(1, keepdims=True)
     weight = np.exp(own - np.maximum(case.scores.max(1, keepdims=True), own))
 
     def output(factor: float) -> np.ndarray:
@@ -405,7 +408,7 @@ def _narrow(case: AttentionCase) -> Iterator[Prediction]:
         if narrow.fraction_bits < fmt.fraction_bits or (narrow.name != fmt.name and fmt.bits > 8 >= narrow.bits):
             kind = "P or scores rounded to bf16, fp16, e4m3fn or e5m2"
             rounded = np.asarray(tcm.round_to(w, narrow, saturate=True)).astype(np.float64)
-            yield Prediction(kind, f"P is rounded to {name}", (rounded @ case.v) / total)
+            yield Prediction(kind, f"P is rounded to {name}", multiply(rounded, case.v) / total)
             if narrow.bits > 8:
                 scores = np.asarray(tcm.round_to(case.plain, narrow)).astype(np.float64)
                 scores = np.where(case.mask, scores, -np.inf)
@@ -436,7 +439,7 @@ def _cast_to_8_bits(case: AttentionCase) -> Iterator[Prediction]:
                     f"P = 2^(s - maximum + {power}) is clipped at {fmt.max_finite:g} where the maximum is {behind} "
                     f"(tiles of {tile} keys), the row sum is not"
                 )
-                yield Prediction(kind, text, (low @ case.v) / np.maximum(rest, TINY), 1)
+                yield Prediction(kind, text, multiply(low, case.v) / np.maximum(rest, TINY), 1)
 
 
 def _stale_maximum(case: AttentionCase, tile: int, stale: float) -> np.ndarray:
@@ -459,7 +462,7 @@ def _with_factor(case: AttentionCase, power: int) -> tuple[str, np.ndarray]:
     clipped = f"P times 2^{power} is clipped at {fmt.max_finite:g}, its row sum is not"
     little = f"P is cast to {fmt.name} times 2^{power}, not 2^{math.log2(case.program.p_scale):g}"
     text = lost if power == 0 else clipped if 2.0**power > fmt.max_finite else little
-    return text, (p @ case.v) / total
+    return text, multiply(p, case.v) / total
 
 
 def _output_with_factor(power: int, case: AttentionCase) -> np.ndarray:
@@ -483,7 +486,7 @@ def explain_weight(share: float, error: float, cases: Sequence[AttentionCase]) -
 
         def without(case: AttentionCase) -> np.ndarray:
             w = case.weights[0]
-            return (w @ case.v) / np.maximum(w.sum(1, keepdims=True), TINY)
+            return multiply(w, case.v) / np.maximum(w.sum(1, keepdims=True), TINY)
 
         found.append((predicted(without), "the sink is left out of the row sum"))
     return tuple(text for near, text in found if abs(near - share) <= 4 * error and abs(near - 1) > 4 * error)

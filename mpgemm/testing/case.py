@@ -1,5 +1,6 @@
 """One call of a kernel: operands, scales, order of k, epilogue and output format, with what it may return."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
@@ -13,6 +14,7 @@ from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
 from mpgemm.bounds.populations import evenly, part_of
+from mpgemm.exact.blocks import ExactBlocks, sums_are_exact
 from mpgemm.exact.product import ExactResult
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
@@ -92,15 +94,29 @@ class KernelCase:
     @cached_property
     def stored(self) -> tuple[np.ndarray, np.ndarray]:
         """A and B in float64 as the kernel's memory holds them, without scales."""
-        if self.engine.scale_format is None:
-            return self.used.x, self.used.y  # the same numbers
-        x, y = (each.astype(np.float64) for each in self.operands)
-        return x, y
+        return self.used.stored
 
     @cached_property
     def exact(self) -> ExactResult:
         """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
+        if (factors := self._factors_of_exact_blocks()) is not None:
+            return ExactBlocks(self.used.x, self.used.y, factors, self.scaling.block, self.c)
         return ExactResult(self.a, self.b, self.c, shared=True)
+
+    def _factors_of_exact_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The factors of blocks whose sums FP64 holds exactly, shapes (m, blocks) and (blocks, n); None where it does not."""
+        scaling, formats = self.scaling, self.engine.formats[:2]
+        if scaling is None or scaling.applied != "block" or (scaling.whole_a, scaling.whole_b) != (1, 1):
+            return None
+        block, k = scaling.block or 1, scaling.sizes[1]
+        if not all(isinstance(fmt, Format) for fmt in formats) or not sums_are_exact(formats, block):
+            return None
+        pairs = [scaling.at(start) for start in range(0, k, block)]
+        if not pairs or not all(
+            np.isfinite(x).all() for x in (self.used.x, self.used.y, *(f for pair in pairs for f in pair))
+        ):
+            return None
+        return np.concatenate([a for a, _ in pairs], 1), np.concatenate([b for _, b in pairs])
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -193,11 +209,14 @@ class KernelCase:
         shown = (slice(TRIED), slice(TRIED))
         c = None if self.c is None else self.c[shown]
         limit = bound if self.epilogue is None else self._sum_bound
-        part = check_tolerance(self.a[:TRIED], self.b[:, :TRIED], c, bound=limit[shown])
-        share = part.lost_product_passes / part.elements if part.elements else 0.0
+        rows, columns = (np.arange(min(size, TRIED)) for size in self.values.shape)
+        part = self.part(rows, columns)
+        used = used_operands(self.engine, part.a, part.b, part.scaling)
+        found = check_tolerance(used.a, used.b, c, bound=limit[shown])
+        share = found.lost_product_passes / found.elements if found.elements else 0.0
         # where the exact result is infinite or NaN zeros are of another kind
         passes = int(np.count_nonzero(np.isfinite(values) & (values <= bound)))
-        return replace(part, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
+        return replace(found, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
 
     @cached_property
     def _sum_bound(self) -> np.ndarray:
@@ -272,7 +291,7 @@ class KernelCase:
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
         """The columns of sums behind columns of the result: two each where the epilogue takes pairs."""
         pairs = self.epilogue is not None and self.epilogue.pairs
-        return np.concatenate([columns, columns + self.values.shape[1] // 2]) if pairs else columns
+        return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
@@ -383,11 +402,17 @@ def gemm_tolerance(
     TypeError
         If `splits` or `promote_every` is not an integer, or an option is unknown.
     """
-    if unknown := sorted(options.keys() - KernelOptions.__annotations__.keys()):
-        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(KernelOptions.__annotations__)}")
+    check_options(options)
     case = kernel_case(engine, a, b, c, out_format=out_format, **options)
     _ = case.bound  # refuses what has none
     return case
+
+
+def check_options(options: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Refuse an option that none of :class:`KernelOptions` and `others` is. Raises TypeError that lists what is known."""
+    known = [*KernelOptions.__annotations__, *others]
+    if unknown := sorted(set(options) - set(known)):
+        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(known)}")
 
 
 def kernel_case(

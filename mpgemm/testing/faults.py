@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors, sizes_of
+from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors
 from mpgemm.bounds.populations import evenly, part_of
+from mpgemm.bounds.sizes import sizes_of
 from mpgemm.bounds.tails import exceedance
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.kernel_bound import used_operands
 from mpgemm.bounds.populations import evenly
-from mpgemm.testing.case import KernelCase, format_of_result, gemm_tolerance, sampled_rows
+from mpgemm.bounds.sizes import multiply
+from mpgemm.testing.case import KernelCase, check_options, format_of_result, kernel_case, sampled_rows
 from mpgemm.testing.check import (
     KernelCheck,
     check_case,
@@ -33,8 +35,8 @@ from tensorcore_models.engines.engine import Engine
 EXPLAINED = 3
 
 
-#: Groups whose errors are taken together where only some rows are looked at.
-TOGETHER = 8
+#: Groups whose errors are taken together where only some rows are looked at: each costs as much as its bound.
+TOGETHER = 3
 #: Rows of a group on which suspicions are tried: so many wrong ones, and right ones.
 ROWS = 8
 
@@ -81,7 +83,7 @@ class GroupedCall:
     ) -> KernelCase:
         """The product of some rows with an expert; perhaps with other rows of A, or scales and bias of other experts."""
         read = rows if a_rows is None else a_rows
-        return gemm_tolerance(
+        return kernel_case(
             a=self.a[read], b=self.b[expert], c=self._bias(rows, expert if bias_of is None else bias_of),
             scale_a=_of_rows(self.scale_a, read, len(self.a)),
             scale_b=_of_expert(self.scale_b, expert if scales_of is None else scales_of, len(self.b)),
@@ -165,6 +167,7 @@ def check_grouped(
     out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
 ) -> KernelCheck:
     """Return whether the result of a grouped product is right; parameters and errors as :func:`assert_grouped_close`."""
+    check_options(options)
     rows = options.pop("rows", None)
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
     fmt = format_of_result(computed)
@@ -282,12 +285,13 @@ def _of_some_rows(f: Failure) -> Failure:
 def _findings(f: Failure, call: GroupedCall, expert: int) -> Iterator[Finding]:
     group = call.rows(expert)
     lines, at = np.unique(f.rows, return_inverse=True)
+    columns, across = np.unique(f.columns, return_inverse=True)
     wrong, rows = f.wrong[f.rows, f.columns], group[lines]
     tried = math.log(4 * len(call.b) + 8)
     where, are, have, read_a = _rows_in_words(group[np.flatnonzero(f.wrong.any(1))], group)
 
     def finding(text: str, chosen: int = expert, **swapped) -> Finding:
-        values = call.case(rows, chosen, **swapped).result[at, f.columns]
+        values = _values(call.case(rows, chosen, **swapped), np.arange(len(rows)), columns)[at, across]
         return f.finding(np.where(wrong, values, f.true), text, 2.0, tried)
 
     for other in range(len(call.b)):
@@ -312,6 +316,14 @@ def _findings(f: Failure, call: GroupedCall, expert: int) -> Iterator[Finding]:
         read = rows + step
         if step and (read >= 0).all() and (read < len(call.a)).all():
             yield finding(f"{where} {read_a} A {how}", a_rows=read)
+
+
+def _values(case: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Some elements of a right result, in FP64."""
+    part = case.part(rows, case.sums_columns(columns))
+    used = used_operands(case.engine, part.a, part.b, part.scaling)
+    sums = multiply(used.a, used.b)
+    return case.finished(sums if part.c is None else sums + part.c, rows, columns)
 
 
 def _rows_in_words(rows: np.ndarray, group: np.ndarray) -> tuple[str, str, str, str]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.populations import evenly
+from mpgemm.bounds.sizes import multiply, sizes_of
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.sampled import right_kernel
@@ -70,9 +71,7 @@ def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
     """Which elements, in the kernel's output format, a right kernel can have returned."""
     values = out.astype(np.float64)
     exact = allowed.result
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(allowed.error_of(out))
-        right = np.isfinite(values) & (error <= allowed.finite_bound)
+    right = np.isfinite(values) & _within(values, out, allowed)
     special = ~np.isfinite(allowed.bound)
     if not special.any():
         return right
@@ -90,6 +89,18 @@ def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
         fits |= beyond & (values[part] == np.copysign(fmt.max_finite, exact[part]))
     right[part] = np.where(special[part], fits, right[part])
     return right
+
+
+def _within(values: np.ndarray, out: np.ndarray, allowed: KernelCase) -> np.ndarray:
+    """Which errors are at most their bound: by FP64 differences where these, each with the most that it is off, settle all."""
+    bound = allowed.finite_bound
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(values - allowed.result)
+        slack = 2.0**-51 * (near + np.abs(allowed.result)) + 2.0**-1022
+        within, beyond = near + slack <= bound, near - slack > bound
+        if (within | beyond).all():
+            return within
+        return np.abs(allowed.error_of(out)) <= bound
 
 
 def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -122,8 +133,7 @@ def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.
 def _reaches(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whether a partial sum can overflow to plus, and to minus infinity: all products of that sign reach the largest number."""
     a, b = allowed.a[rows], allowed.b[:, columns]
-    sums = a @ b
-    sizes = np.abs(a) @ np.abs(b)
+    sums, sizes = multiply(a, b), sizes_of(a, b)
     if allowed.c is not None:
         c = allowed.c[np.ix_(rows, columns)]
         sums, sizes = sums + c, sizes + np.abs(c)

@@ -21,10 +21,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Data, Errors, sizes_of, upwards
+from mpgemm.bounds.bounded_product import Bounded, BoundedProduct, Data, Errors, upwards
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder
 from mpgemm.bounds.populations import Population, in_random_order
+from mpgemm.bounds.sizes import sizes_of
 from mpgemm.bounds.tails import fit_tail, upper_limit
 from mpgemm.bounds.watching import JudgedProduct, hold
 from mpgemm.testing.tolerance_result import Statistical, Vacuity, check_tolerance

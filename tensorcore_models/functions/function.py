@@ -175,7 +175,7 @@ class Function:
     def _run(self, words: list[np.ndarray]) -> np.ndarray:
         """The program's results, uint32 (n,)."""
         flat = [np.ascontiguousarray(x).reshape(-1) for x in words]
-        program = self._program
+        program = self.sequence
         if not program.steps:
             return flat[0]
         out = np.empty(flat[0].size, np.uint32)
@@ -247,7 +247,7 @@ class Function:
         fp32 = get_float_format("fp32")
         if self._widened is not None:
             words = (z.converted(words[0], self._widened, fp32),)
-        found = sequences.evaluate(z, self._program, words)
+        found = sequences.evaluate(z, self.sequence, words)
         return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
 
     def steps(self, *operands: int) -> list[tuple[sequences.SequenceStep, list[Any], Any]]:
@@ -261,7 +261,7 @@ class Function:
         words: tuple[int, ...] = operands
         if self._widened is not None:
             words = (on_integers.converted(operands[0], self._widened, get_float_format("fp32")),)
-        program = self._program
+        program = self.sequence
         known = sequences.values(on_integers, program, words)
         found = []
         for number, step in enumerate(program.steps):
@@ -271,7 +271,8 @@ class Function:
 
     # -- what the row says -----------------------------------------------------------------------------------------------
     @cached_property
-    def _program(self) -> sequences.InstructionSequence:
+    def sequence(self) -> sequences.InstructionSequence:
+        """Return the instructions of one result."""
         names = ("x",) if self.row.packed else self.row.operands
         return sequences.parse(self.row.program, names)
 

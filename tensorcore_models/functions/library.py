@@ -62,8 +62,42 @@ r = fma(r, q, 0.0)
 r = fma(r, {x}, {x})
 tanh_x = large | ({x} & 0x80000000) if size > 0x3F199999 else r
 """
+_ANGLE = """
+large = abs(x) > 105614.9921875
+p = x * 0x3F22F983
+q = p + 12582912.0
+turns = large_turns(x) if large else word_sub(q, 0x4B400000)
+q = q - 12582912.0
+t = fma(q, 0xBFC90FDA, x)
+t = fma(q, 0xB3A22168, t)
+t = fma(q, 0xA7C234C5, t)
+t = large_rest(x) if large else t
+t = x * 0.0 if abs(x) == 0x7F800000 else t
+"""
+_SINE = """
+i = word_add(turns, {quadrants})
+u = t * t
+c = 1.0 if (i & 1) == 1 else t
+z = fma(0x37CBAC00, u, 0xBAB607ED) if (i & 1) == 1 else 0xB94D4153
+z = fma(z, u, 0x3D2AAABB if (i & 1) == 1 else 0x3C0885E4)
+z = fma(z, u, 0xBEFFFFFF if (i & 1) == 1 else 0xBE2AAAA8)
+r = fma(z, fma(u, c, 0.0), c)
+fma(r, -1.0, 0.0) if (i & 2) == 2 else r
+"""
+_TANGENT = """
+u = t * t
+z = fma(0x3C190000, u, 0x3B560000)
+z = fma(z, u, 0x3CC70000)
+z = fma(z, u, 0x3D5B0000)
+z = fma(z, u, 0x3E089438)
+z = fma(z, u, 0x3EAAAA88)
+r = fma(z, u * t, t)
+r = t if abs(t) == 0x3A00B43C else r
+rcp(-r) if (turns & 1) == 1 else r
+"""
 
 _RECORDED = "torch 2.11's results of all bf16 and 65,536 FP32 numbers"
+_RECORDED_ANGLES = f"{_RECORDED} (angles from 105615 on in bf16 alone)"
 
 
 def _library(program: str, **fields) -> Row:
@@ -85,6 +119,9 @@ LIBRARY_FUNCTIONS = {
     ),
     "erff": _library(_ERF.format(x="x") + "erf", recorded="torch 2.11's GELU", error="at most 1.038 ulp"),
     "tanhf": _library(_TANH.format(x="x") + "tanh_x", error="at most 1.815 ulp"),
+    "sinf": _library(_ANGLE + _SINE.format(quadrants=0), recorded=_RECORDED_ANGLES, error="at most 1.500 ulp"),
+    "cosf": _library(_ANGLE + _SINE.format(quadrants=1), recorded=_RECORDED_ANGLES, error="not measured"),
+    "tanf": _library(_ANGLE + _TANGENT, recorded="", error="not measured"),
     "rsqrtf": _library(RSQRT, error="at most 1.515 ulp"),
     "div.rn.f32": Row(program="x / y", operands=("x", "y"), kind=LIBRARY, recorded="IEEE 754"),
     "sqrt.rn.f32": _library("square_root(x)"),

@@ -27,7 +27,7 @@ __all__ = [
     "cut", "exclusive", "floored", "less", "minus", "negation", "plus", "product", "same", "scaled", "shifted", "times",
 ]  # fmt: skip
 
-FP32 = get_float_format("fp32")
+FP32, FP64 = get_float_format("fp32"), get_float_format("fp64")
 false = False
 
 
@@ -212,6 +212,13 @@ def from_integer(x: int) -> int:
     """The FP32 number nearest to a two's complement integer."""
     signed = x - (x >> 31 << 32)
     return round_to_bits(signed < 0, abs(signed), 0, FP32) if signed else 0
+
+
+def product_in_double(x: int, factor: int) -> int:
+    """The FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
+    wide = arithmetic.decode(FP64, round_to_bits(False, x, 0, FP64) if x else 0, RULES)
+    product = arithmetic.product(wide, arithmetic.decode(FP64, factor, RULES), FP64, RULES, "rne")
+    return converted(product, FP64, FP32)
 
 
 def converted(x: int, given: Format, wanted: Format, rounding: str = "rne") -> int:

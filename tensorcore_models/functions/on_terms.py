@@ -25,7 +25,7 @@ __all__ = [
     "scaled", "select", "shifted", "times", "word_and", "word_or", "word_xor",
 ]  # fmt: skip
 
-FP32 = get_float_format("fp32")
+FP32, FP64 = get_float_format("fp32"), get_float_format("fp64")
 false = t.FALSE
 
 
@@ -176,6 +176,13 @@ def from_integer(x: Term) -> Term:
     """The FP32 number nearest to a two's complement integer."""
     signed = z.ranged(x, -(1 << 31), (1 << 31) - 1)
     return n.finish(signed, number(0), FP32, RULES, "rne")
+
+
+def product_in_double(x: Int, factor: int) -> Term:
+    """The FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
+    wide = n.decode(FP64, n.finish(x, number(0), FP64, RULES, "rne"), RULES)
+    constant, zero = (n.decode(FP64, t.constant(value, 64), RULES) for value in (factor, 0))
+    return converted(ieee_sum([n.multiply(wide, constant), zero], FP64, RULES, "rne"), FP64, FP32)
 
 
 def converted(x: Term, given: Format, wanted: Format, rounding: str = "rne") -> Term:

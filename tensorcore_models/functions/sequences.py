@@ -7,6 +7,7 @@ A text is a few assignments and one last expression, in Python's syntax:
   rounds down; `abs`, `sat` (to [0, 1], NaN to +0) and `flush` (subnormal numbers to zeros) round nothing;
 - `<`, `>` compare FP32 numbers, `==` words; `x if condition else y` chooses; `float_of(word)` is the nearest FP32 number;
 - `&`, `|`, `^`, `<<`, `>>` (by a constant), `word_add` and `word_sub` are operations on words;
+- `large_turns` and `large_rest` are the two parts of an angle's reduction (:mod:`.angles`);
 - `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are the special-function unit's, `rcp_high` and `rsqrt_high` on
   the upper word of a double.
 """
@@ -20,15 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels.functions.functions import Sequence
-from . import datapath
+from . import angles, datapath
 from .tables import UNITS, kernel_tables
 
 #: Operations after those of the unit, in the order of sequences.h; and how many operands they take.
 OPERATIONS = {
     **dict.fromkeys(UNITS, 1),
     "fma": 3, "fma_rd": 3, "mul": 2, "add": 2, "div": 2, "square_root": 1, "neg": 1, "abs": 1, "sat": 1, "flush": 1,
-    "float_of": 1, "less": 2, "same": 2, "select": 3, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "word_add": 2,
-    "word_sub": 2,
+    "float_of": 1, "large_turns": 1, "large_rest": 1, "less": 2, "same": 2, "select": 3, "and": 2, "or": 2, "xor": 2, "shl": 2,
+    "shr": 2, "word_add": 2, "word_sub": 2,
 }  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(OPERATIONS)}
 _BINARY = {
@@ -141,6 +142,8 @@ _MEANING: dict[str, Callable] = {
     "sat": lambda z, x: _saturated(z, x),
     "flush": lambda z, x: _flushed(z, x),
     "float_of": lambda z, x: z.from_integer(x),
+    "large_turns": lambda z, x: angles.reduced(z, x).turns,
+    "large_rest": lambda z, x: angles.reduced(z, x).rest,
     "less": lambda z, x, y: z.below(x, y),
     "same": lambda z, x, y: z.same_codes(x, y),
     "select": lambda z, test, x, y: z.choose(test, x, y),
@@ -187,9 +190,31 @@ def evaluate(z, program: InstructionSequence, operands) -> Any:
 
 
 # -- the kernel ----------------------------------------------------------------------------------------------------------
-@cache
-def compiled(program: InstructionSequence) -> Sequence:
-    """The program as the kernel takes it; registers are given back after the last step that reads them."""
+class KernelSequence(NamedTuple):
+    """A program as the kernel takes it.
+
+    Parameters
+    ----------
+    steps : list of list of int
+        Operation, target and three sources of each step; registers are numbers: operands, constants, what steps write.
+    constants : list of int
+    result : int
+        The register of the result.
+    """
+
+    steps: list[list[int]]
+    constants: list[int]
+    result: int
+
+
+def allocated(program: InstructionSequence) -> KernelSequence:
+    """Give a program registers, each of them again after the last step that reads it.
+
+    Raises
+    ------
+    ValueError
+        If it needs more than the kernel has.
+    """
     constants = list(dict.fromkeys(s for step in program.steps for s in step.sources if isinstance(s, tuple)))
     registers: dict[Any, int] = {source: at for at, source in enumerate([*program.operands, *constants])}
     fixed = len(registers)
@@ -207,7 +232,12 @@ def compiled(program: InstructionSequence) -> Sequence:
         free += [registers[s] for s in done]
     if used > REGISTERS:
         raise ValueError(f"a sequence of {len(steps)} steps needs {used} registers, the kernel has {REGISTERS}")
-    values = np.array([value for (value,) in constants], np.uint32)
-    coefficients, units = kernel_tables()
-    result = registers[program.result]
+    return KernelSequence(steps, [value for (value,) in constants], registers[program.result])
+
+
+@cache
+def compiled(program: InstructionSequence) -> Sequence:
+    """The program with the unit's tables, ready to run."""
+    steps, constants, result = allocated(program)
+    values, (coefficients, units) = np.array(constants, np.uint32), kernel_tables()
     return Sequence(np.array(steps, np.int32), values, len(program.operands), result, coefficients, units)

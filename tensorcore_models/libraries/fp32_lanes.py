@@ -1,53 +1,19 @@
 """FP32 arithmetic of a GPU's threads on arrays: functions, chains of additions, and how the lanes of a warp join their sums."""
 
 from collections.abc import Iterable
-from functools import cache
 
 import numpy as np
 
-from ..functions import Function, get_function
-from ..functions.rows import LIBRARY, Row
+from ..functions import get_function
 
 #: Lanes of a warp.
 WARP = 32
-
-_TRIGONOMETRIC = """
-p = x * 0x3F22F983
-q = p + 12582912.0
-i = word_add(word_sub(q, 0x4B400000), {quadrants})
-q = q - 12582912.0
-t = fma(q, 0xBFC90FDA, x)
-t = fma(q, 0xB3A22168, t)
-t = fma(q, 0xA7C234C5, t)
-u = t * t
-c = 1.0 if (i & 1) == 1 else t
-z = fma(0x37CBAC00, u, 0xBAB607ED) if (i & 1) == 1 else 0xB94D4153
-z = fma(z, u, 0x3D2AAABB if (i & 1) == 1 else 0x3C0885E4)
-z = fma(z, u, 0xBEFFFFFF if (i & 1) == 1 else 0xBE2AAAA8)
-r = fma(z, fma(u, c, 0.0), c)
-fma(r, -1.0, 0.0) if (i & 2) == 2 else r
-"""
-#: The largest operand for which CUDA's sinf and cosf subtract multiples of pi/2 in three steps; beyond it they go by a table.
-LARGEST_ANGLE = 105615.0
-_RECORDED = "all bf16 operands up to 105615 and 65,536 FP32 ones"
-#: Functions whose programs hold for a part of their operands only.
-_PARTS = {
-    name: Row(program=_TRIGONOMETRIC.format(quadrants=quadrants), kind=LIBRARY, recorded=_RECORDED)
-    for name, quadrants in (("sinf", 0), ("cosf", 1))
-}
-
-
-@cache
-def _function(name: str) -> Function:
-    if name in _PARTS:
-        return Function("hopper", name, _PARTS[name], _PARTS[name].recorded)
-    return get_function("hopper", name)
 
 
 def apply(name: str, *operands: np.ndarray) -> np.ndarray:
     """A function of FP32 values as the GPU computes it, named as :func:`tensorcore_models.get_function` does."""
     bits = [np.ascontiguousarray(x, np.float32).view(np.uint32) for x in operands]
-    return _function(name).bits(*bits).view(np.float32)
+    return get_function("hopper", name).bits(*bits).view(np.float32)
 
 
 def chain(x: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:

@@ -8,6 +8,7 @@ import pytest
 
 import ascend
 from ascend.pipes.simulate import simulate
+from ascend.planner.accuracy import sampled_error
 from ascend.planner.estimate import Candidates, estimate
 from ascend.planner.refine import neighbours
 from ascend.planner.search import SAME_TIME, _schedule, best_schedules, grid_candidates
@@ -191,3 +192,34 @@ def test_neighbours_keep_what_a_target_can_say(target):
     assert all(p.seconds <= simulate(x).seconds * (1 + SAME_TIME) for x in near)
     if target:
         assert all(is_said_by(x, target) for x in near)
+
+
+@pytest.mark.parametrize(
+    ("shape", "chip", "options"),
+    [
+        ((16, 1024, 16), "910A", {"mode": "fused"}),
+        pytest.param((32, 768, 64), "910A", {"mode": "termwise_inplace"}, marks=pytest.mark.full),
+        pytest.param((64, 512, 48), "910B3", {"terms": 1}, marks=pytest.mark.full),
+    ],
+)
+def test_a_limit_of_the_error_leaves_out_what_a_search_through_all_schedules_leaves_out(shape, chip, options):
+    r = Request(*shape, ascend.get_chip(chip), **options)
+    error, everything = sampled_error(), best_schedules(r, 10**6)
+    errors = sorted({error(s) for s, _ in everything})
+    assert len(everything) > 300 and len(errors) > 10
+    for limit in (errors[0], errors[len(errors) // 4], errors[-1], errors[0] / 2):
+        kinds = dict.fromkeys({kind_of(s) for s, _ in everything}, 2)
+        expected = []
+        for s, seconds in everything:
+            if error(s) <= limit and (len(expected) < 6 or kinds[kind_of(s)]):
+                expected.append((s, seconds))
+                kinds[kind_of(s)] = max(kinds[kind_of(s)] - 1, 0)
+        asked = []
+        found = best_schedules(r, 6, accepts=lambda s: asked.append(s) or error(s) <= limit)  # noqa: B023
+        assert found == expected
+        assert len(asked) == len({(s.blocking.bk, s.n_fused, len(s.k_slices)) for s in asked})
+
+
+def kind_of(s):
+    """The residency, or how tiles are dealt where nothing is resident, as the search keeps some of each."""
+    return (s.resident, s.deals_one_by_one)

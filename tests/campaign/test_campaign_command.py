@@ -32,6 +32,11 @@ def arguments(folder, *parts, budget=400.0, **more):
     return argparse.Namespace(**given | more)
 
 
+def carried_out(args, *more):
+    """The exit status of the command on a device, when its answer is printed."""
+    return campaign.carried_out(args, *more).print(args)
+
+
 class OneProcess(jobs.Processes):
     """Shares one after the other in this process; the third one of units comes to a bad end."""
 
@@ -49,7 +54,7 @@ def test_a_part_its_tables_and_its_page(device, tmp_path, monkeypatch, capsys):
     campaign_stand_in.small(monkeypatch)
     monkeypatch.setattr(OneProcess, "device", device)
     monkeypatch.setattr(jobs, "Processes", OneProcess)
-    status = campaign.carried_out(arguments(tmp_path, "units"), device)
+    status = carried_out(arguments(tmp_path, "units"), device)
     said = capsys.readouterr().out
     assert status == 1 and "units-3: ended by signal 6" in said and "units-1: done" in said
     held = json.loads((tmp_path / "campaign.json").read_text())
@@ -71,7 +76,7 @@ def test_all_parts_in_processes_and_going_on(device, tmp_path, monkeypatch, caps
     few = {"units": 4}  # shares, of those that there are
     monkeypatch.setattr(parts, "PARTS", {name: replace(p, shares=few.get(name, 1)) for name, p in PARTS.items()})
     monkeypatch.setenv("MPGEMM_STAND_IN", "abort:units-3")
-    assert campaign.carried_out(arguments(tmp_path), device, WORKER) == 1
+    assert carried_out(arguments(tmp_path), device, WORKER) == 1
     said = capsys.readouterr().out
     assert "units-3: ended by signal 6" in said and "units-1: done" in said and "warm-times-0: done" in said
     held = {row["part"]: row for row in json.loads((tmp_path / "campaign.json").read_text())["campaign"]["parts"]}
@@ -84,7 +89,7 @@ def test_all_parts_in_processes_and_going_on(device, tmp_path, monkeypatch, caps
     assert listed["gpu"] == "no GPU" and {row["op"] for row in listed["rows"]} >= {"mm", "int_mm", "order"}
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/arrays/**/*.npz")}
     capsys.readouterr()
-    campaign.carried_out(arguments(tmp_path, "libraries", json=True), device, WORKER)
+    carried_out(arguments(tmp_path, "libraries", json=True), device, WORKER)
     shown = json.loads(capsys.readouterr().out)
     assert {row["part"] for row in shown["parts"]} == set(PARTS)
     assert {path: path.stat().st_mtime_ns for path in before} == before  # nothing that was there is done again
@@ -93,20 +98,20 @@ def test_all_parts_in_processes_and_going_on(device, tmp_path, monkeypatch, caps
 def test_what_differs_is_status_1(device, tmp_path, monkeypatch):
     monkeypatch.setattr(summary, "summarise", lambda *a: [{"part": "units", "differ": 1, "failed": 0, "left": 0}])
     monkeypatch.setattr(jobs, "planned", lambda *a: [])
-    assert campaign.carried_out(arguments(tmp_path, "units", json=True), device, WORKER) == 1
+    assert carried_out(arguments(tmp_path, "units", json=True), device, WORKER) == 1
     monkeypatch.setattr(summary, "summarise", lambda *a: [{"part": "units", "differ": 0, "failed": 0, "left": 9}])
-    assert campaign.carried_out(arguments(tmp_path, "units", json=True), device, WORKER) == 0
+    assert carried_out(arguments(tmp_path, "units", json=True), device, WORKER) == 0
 
 
 def test_what_is_refused(device, tmp_path):
     (tmp_path / "device.json").write_text(json.dumps({**device.facts, "gpu": "another GPU"}))
     with pytest.raises(ValueError, match="another device or version"):
-        campaign.carried_out(arguments(tmp_path, "units"), device, WORKER)
+        carried_out(arguments(tmp_path, "units"), device, WORKER)
     (tmp_path / "device.json").write_text(json.dumps(device.facts))
     (tmp_path / "units").mkdir()
     (tmp_path / "units" / "rows-1.json").write_text("{")
     with pytest.raises(ValueError, match=r"rows-1\.json is damaged"):
-        campaign.carried_out(arguments(tmp_path, "units"), device, WORKER)
+        carried_out(arguments(tmp_path, "units"), device, WORKER)
 
 
 @pytest.mark.parametrize(

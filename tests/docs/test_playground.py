@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 import mpgemm
 import tensorcore_models as tcm
+from mpgemm.explanations.functions import explain_function
 from tensorcore_models.atlas.witnesses import ONE_SCALE
 from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.formats.exact_rounding import round_to_bits
@@ -233,6 +235,82 @@ def test_what_is_no_number_of_a_format_is_told_in_words(built, tmp_path):
                 text,
                 answer,
             )
+
+
+# -- special functions -----------------------------------------------------------------------------------------------------
+FUNCTIONS = [f for f in tcm.list_functions("hopper") if not f.row.packed]
+WORDS = (
+    0,
+    1 << 31,
+    1,
+    0x3F800000,
+    0xBF800001,
+    0x3B7FFFFF,
+    0x40FFFFFF,
+    0x477FE000,
+    0x47CE4780,
+    0x7F7FFFFF,
+    0x7F800000,
+    0xFF800000,
+)
+
+
+def function_operands(function, rng):
+    """Encodings: specials and ends of ranges, numbers of usual size, any others."""
+    usual = (rng.standard_normal(8) * 4).astype(np.float32).view(np.uint32)
+    words = np.concatenate([np.array(WORDS, np.uint32), usual, rng.integers(0, 1 << 32, 8, np.uint32)])
+    count = len(function.row.operands)
+    pairs = words if count == 1 else np.concatenate([words, rng.permutation(words)])
+    if function.row.operand == "fp64 high":  # the page reads whole doubles
+        return [[int(x) << 32] for x in pairs]
+    if function.operand_dtype == np.uint16:
+        return [[int(x) >> 16] for x in pairs]
+    return pairs.reshape(count, -1).T.tolist()
+
+
+def test_special_functions_are_those_of_explain(built, tmp_path):
+    """Bits, each instruction, and each lookup of the unit; exact values are doubles there, so errors agree to 2^-20 ulp."""
+    rng = np.random.default_rng(60)
+    given = [(function, function_operands(function, rng)) for function in FUNCTIONS]
+    tasks = [
+        {
+            "ask": "lookups",
+            "function": f"hopper:{function.name}",
+            "operands": [[str(x) for x in pair] for pair in codes],
+        }
+        for function, codes in given
+    ]
+    for (function, operands), answers in zip(given, ask(built, tmp_path, tasks), strict=True):
+        high = function.row.operand == "fp64 high"
+        fmt = "fp64" if high else function.row.operand
+        for codes, found in zip(operands, answers, strict=True):
+            words = [code >> 32 if high else code for code in codes]
+            place = (function.name, [hex(x) for x in codes])
+            assert int(found["code"]) >> (32 if high else 0) == int(function.bits(*words)), place
+            if np.isnan(values := [float(tcm.decode(code, fmt)) for code in codes]).any():
+                continue  # explain takes numbers
+            wanted = explain_function(function, values)
+            assert [(x["name"], tuple(x["operands"]), x["word"]) for x in found["operations"]] == [
+                (x.name, x.operands, x.result) for x in wanted.operations
+            ], place
+            for got, want in zip(found["operations"], wanted.operations, strict=True):
+                assert (got["lookup"] is None) == (want.lookup is None)
+                if want.lookup is not None:
+                    assert seen(got["lookup"]) == seen(asdict(want.lookup)), place
+            assert (found["error"] is None) == (wanted.error is None), place
+            if wanted.error is not None:
+                assert abs(found["error"] - wanted.error) <= 2**-20 * max(1, abs(wanted.error)), place
+
+
+def seen(lookup):
+    """What is shown of a lookup: of an operand whose result is fixed nothing."""
+    if lookup["replaced"]:
+        return True
+    names = {"fraction_bits": "fractionBits"}
+    shown = ("table", "segment", "segments", "x", "c0", "c1", "c2", "square", "whole", "total", "scale", "significand")
+    return {name: lookup[name] for name in shown} | {
+        "bits": lookup.get("fraction_bits", lookup.get(names["fraction_bits"]))
+    }
 
 
 # -- matrices and the search -----------------------------------------------------------------------------------------------

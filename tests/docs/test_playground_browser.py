@@ -12,6 +12,7 @@ import pytest
 
 import mpgemm
 import tensorcore_models as tcm
+from mpgemm.explanations.functions import explain_function
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
@@ -79,7 +80,7 @@ def test_it_computes_what_the_address_says(site):
     a, b = (rng.standard_normal(20).astype(np.float16).tolist() for _ in range(2))
     units = (H100, A100, V100)
     state = {"units": " ".join(units), "a": " ".join(map(str, a)), "b": " ".join(map(str, b)), "c": "0.25"}
-    found = run(site, "return [bits(), location.hash, all('details').length]", state)
+    found = run(site, "return [bits(), location.hash, all('#playground-dots details').length]", state)
     assert found[0] == [dot(unit, a, b, 0.25) for unit in units] and len(set(found[0])) > 1
     assert found[1] == f"#{urlencode(state)}" and found[2] == 3
 
@@ -147,6 +148,43 @@ def test_the_search_button_makes_two_units_differ(site):
     codes = [np.array([int(x, 16) for x in text.split()], np.uint16).view(np.float16).tolist() for text in (a, b)]
     addend = float(np.array([int(c, 16)], np.uint32).view(np.float32)[0])
     assert bits == [dot(unit, *codes, addend) for unit in (A100, H100)]
+
+
+def test_special_functions_are_those_of_explain_and_bad_input_is_refused(site):
+    bad = [["function-name", "ex3"], ["function-name", "tanh"], ["function-x", "two"], ["function-x", "0x123456789"]]
+    code = f"""const panel = get('playground-functions'), texts = (parts) => all(parts).map((x) => x.textContent);
+    const shown = () => [texts('#playground-functions .results code')[0], texts('#playground-functions pre')];
+    const message = () => panel.querySelector('.message').textContent;
+    const found = [shown(), location.hash], said = [];
+    for (const [id, value] of {json.dumps(bad)}) {{
+      const before = get(id).value;
+      set(id, value); said.push(message()); set(id, before);
+    }}
+    set('function-name', 'div.full.f32'); set('function-x', '1'); set('function-y', '3');
+    get('function-arch').value = 'volta'; get('function-arch').dispatchEvent(new Event('change'));
+    set('function-name', 'tanh.approx.f32'); said.push(message());
+    set('function-name', 'div.full.f32');
+    return [...found, said, shown()[0], location.hash];"""
+    state = {"function": "hopper:expf", "x": "1"}
+    (bits, texts), address, said, quotient, last = run(site, code, state)
+    found = explain_function(tcm.get_function("hopper", "expf"), [1.0])
+    assert bits == f"{found.result:#010x}" and address == f"#{urlencode(state)}"
+    assert "\n\n".join(texts) == "\n\n".join(str(found).split("\n\n")[1:-1])
+    for words, text in zip(
+        (
+            "no function named “ex3”",
+            "no function named “tanh”",
+            "“two” is not a number",
+            "more than the 32 bits",
+            "not on volta",
+        ),
+        said,
+        strict=True,
+    ):
+        assert words in text, said
+    third = tcm.get_function("hopper", "div.full.f32").bits(0x3F800000, 0x40400000)
+    assert quotient == f"{int(third):#010x}"
+    assert last == "#function=volta%3Adiv.full.f32&x=1"  # 3 is what y is at first
 
 
 def test_every_control_is_reached_by_the_keyboard_and_has_a_name(site):

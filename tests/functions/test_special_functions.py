@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import check_functions
+import mpmath
 import numpy as np
 import pytest
 from solvers import needs_solver
@@ -11,7 +12,7 @@ from solvers import needs_solver
 import tensorcore_models as tcm
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.passes import Unencodable
-from tensorcore_models.functions import Function, sequences
+from tensorcore_models.functions import Function, angles, sequences
 from tensorcore_models.functions.hashes import BLOCKS, block_hash, block_operands
 
 FUNCTIONS = tcm.list_functions("hopper")
@@ -26,7 +27,7 @@ SAMPLE = json.loads((Path(__file__).parents[1] / "vectors" / "special_functions.
 TORCH = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "tanh": "tanhf", "rsqrt": "rsqrtf", "sqrt": "sqrt.rn.f32",
     "reciprocal": "rcp.rn.f32", "sigmoid": "torch.sigmoid", "silu": "torch.silu", "gelu": "torch.gelu",
-    "gelu_tanh": "torch.gelu_tanh",
+    "gelu_tanh": "torch.gelu_tanh", "sin": "sinf", "cos": "cosf",
 }  # fmt: skip
 
 
@@ -36,7 +37,9 @@ def operands(function: Function, count: int, seed: int = 0) -> list[np.ndarray]:
     magnitudes = [
         0, 1, 0x3FFFFF, 0x7FFFFF, 0x800000, 0x33000000, 0x3B7FFFFF, 0x3B800000, 0x3F000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001,
         0x40000000, 0x407FFFFF, 0x40FFFFFF, 0x41000000, 0x42B17218, 0x42FC0000, 0x42FFFFFF, 0x43000000, 0x43E00000, 0x47600000,
-        0x477FE000, 0x477FF000, 0x7E800000, 0x7E800001, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF,
+        0x477FE000, 0x477FF000, 0x47CE477F, 0x47CE4780, 0x57800000, 0x67800000,
+        0x6CEA124E, 0x6F79BE45, 0x7E800000,
+        0x7E800001, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF,
     ]  # fmt: skip
     special = np.array(magnitudes, np.uint32)
     usual = (rng.standard_normal(count) * 4).astype(np.float32).view(np.uint32)
@@ -44,6 +47,11 @@ def operands(function: Function, count: int, seed: int = 0) -> list[np.ndarray]:
     narrow = function.operand_dtype == np.uint16
     each = [words] + [rng.permutation(words) for _ in function.row.operands[1:]]
     return [(x >> 16).astype(np.uint16) if narrow else x for x in each]
+
+
+def test_two_over_pi():
+    with mpmath.workprec(300):
+        assert int(mpmath.floor(2 / mpmath.pi * mpmath.mpf(2) ** 192)) == angles.TWO_OVER_PI
 
 
 @pytest.mark.smoke
@@ -158,6 +166,23 @@ def test_torch_functions_as_an_h100_returned_them(shared, name):
         assert int((function.bits(wide) != recorded[f"fp32/{name}"].view(np.uint32)).sum()) == 0
         narrow = to_bf16.bits(function.bits(every))
         assert int((narrow != recorded[f"bf16/{name}"].view(np.uint16)).sum()) == 0
+
+
+#: Units in the last place by which the CUDA guide lets results differ from the correctly rounded ones.
+CUDA_GUIDE = {"sinf": 2, "cosf": 2, "tanf": 4}
+
+
+@pytest.mark.parametrize("name", CUDA_GUIDE)
+def test_sines_of_large_angles_are_within_the_bound_of_the_cuda_guide(name):
+    """From 105615 on, where CUDA multiplies by 2/pi; 0x6f79be45 is nearest of all to a multiple of pi/2."""
+    codes = np.random.default_rng(60).integers(0x47CE4780, 0x7F800000, 300, np.uint32)
+    codes = np.append(codes, np.uint32(0x6F79BE45))
+    found = tcm.get_function("hopper", name).bits(codes).view(np.float32)
+    with mpmath.workprec(300):
+        exact = [getattr(mpmath, name[:-1])(mpmath.mpf(float(x))) for x in codes.view(np.float32)]
+    nearest = np.array([float(x) for x in exact]).astype(np.float32)
+    off = np.abs(found.view(np.int32).astype(np.int64) - nearest.view(np.int32))
+    assert off.max() <= CUDA_GUIDE[name], [hex(x) for x in codes[off > CUDA_GUIDE[name]]]
 
 
 # -- values and words ----------------------------------------------------------------------------------------------------

@@ -366,5 +366,5 @@ def test_a_profile_without_busy_ratios_says_so_once(capsys, tmp_path):
     status, out, err = run(capsys, "simulate", "--measured", profile, "--chip", "910B3")
     text = " ".join(out.split())
     assert status == 0, err
-    assert text.count("no busy ratios of pipes") == 1 and "3 product(s) differ by 5% or more" in text
+    assert text.count("no busy times of pipes") == 1 and "3 product(s) differ by 5% or more" in text
     assert "no pipe's busy time explains it" not in text

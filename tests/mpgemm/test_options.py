@@ -7,7 +7,8 @@ import pytest
 
 from ascend.dialects import DIALECTS
 from ascend.planner.accuracy import DISTRIBUTIONS
-from ascend.planner.plan import PLAN_KERNELS, RANKS, SIMULATED
+from ascend.planner.choice import RANKS
+from ascend.planner.kinds import PLAN_KERNELS, SIMULATED
 from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.schedule import KERNELS
 from mpgemm.campaign.parts import PARTS

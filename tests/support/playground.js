@@ -5,7 +5,7 @@ const path = require("path");
 const vm = require("vm");
 
 const [built, tasks] = process.argv.slice(2);
-for (const name of ["module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "search", "methods"]) {
+for (const name of ["module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "functions", "search", "methods"]) {
   const file = path.join(built, `${name}.js`);
   vm.runInThisContext(fs.readFileSync(file, "utf8"), file);
 }
@@ -36,6 +36,11 @@ const ANSWERS = {
   }),
   // FP32 encodings of a method's product.
   method: ({ method, unit, ...task }) => methods.product(method, units.get(unit), task).map(methods.toCode),
+  // Results of a special function with their instructions, of operands' encodings.
+  lookups: ({ function: name, operands }) => operands.map((codes) => {
+    const { code, exact, error, operations } = mpgemm.functions.computed(mpgemm.functions.get(name), big(codes));
+    return { code: code.toString(), exact, error, operations };
+  }),
   // Whether the search finds a difference, and whether the two units differ on it.
   differ: async ({ units: names }) => {
     const rows = names.map(units.get), found = await mpgemm.search.difference(rows, async () => {});

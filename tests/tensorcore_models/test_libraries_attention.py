@@ -12,7 +12,7 @@ import pytest
 
 from tensorcore_models import libraries
 from tensorcore_models.formats.rounding import decode, encode
-from tensorcore_models.libraries import Unknown, fp32_lanes, row_operations
+from tensorcore_models.libraries import Unknown, row_operations
 from tensorcore_models.libraries.attention_rules import flash_parts, plan
 
 RECORDED = {
@@ -149,16 +149,3 @@ def test_unknown_rows():
         row_operations.layer_norm(np.zeros((2, 6), np.float32))
     with pytest.raises(TypeError, match="float64"):
         row_operations.means(np.zeros((2, 8)))
-
-
-def test_sines_and_cosines(shared):
-    """All bf16 operands below the slow path, 65,536 FP32 ones."""
-    wide = (np.random.default_rng(11).standard_normal(1 << 16) * 4).astype(np.float32)
-    every = (np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)).view(np.float32)
-    near = np.abs(every) <= fp32_lanes.LARGEST_ANGLE
-    assert int(near.sum()) == 36766
-    with np.load(shared / "hardware_vectors" / "h100" / "libraries" / "pointwise.npz") as recorded:
-        for name in ("sin", "cos"):
-            assert (fp32_lanes.apply(f"{name}f", wide).view(np.int32) == recorded[f"fp32/{name}"]).all()
-            narrow = encode(fp32_lanes.apply(f"{name}f", every[near]), "bf16", "rne")
-            assert (narrow == recorded[f"bf16/{name}"].view(np.uint16)[near]).all()

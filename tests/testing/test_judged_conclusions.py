@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tensorcore_models as tcm
-from mpgemm.bounds.running import _power_below, sizes_of
+from mpgemm.bounds.running import _power_below
+from mpgemm.bounds.sizes import sizes_of
 from mpgemm.testing import check_attention, check_gemm, diagnosis
 from mpgemm.testing.diagnosis.failure import Finding, rated
 from tensorcore_models.engines.scaling import read_scales

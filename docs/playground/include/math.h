@@ -4,8 +4,10 @@
 
 #define fabs __builtin_fabs
 #define copysign __builtin_copysign
+#define sqrtf __builtin_sqrtf
 
 double ldexp(double x, int exponent);
 double fma(double x, double y, double z);
+float fmaf(float x, float y, float z);
 
 #endif

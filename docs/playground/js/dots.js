@@ -111,12 +111,11 @@ mpgemm.dots = (() => {
 
   // The address tells what differs from the page's own start; anchors of the page are left alone.
   function remember() {
-    const changed = new URLSearchParams(Object.entries(state()).filter(([name, value]) => value !== START[name])).toString();
-    if (changed || location.hash.includes("=")) history.replaceState(null, "", `#${changed}`);
+    mpgemm.address.write(Object.fromEntries(Object.entries(state()).map(([name, value]) => [name, value === START[name] ? null : value])));
   }
 
   function recall() {
-    const given = new URLSearchParams(location.hash.slice(1));
+    const given = mpgemm.address.fields();
     for (const name of Object.keys(START)) view[name].value = (given.get(name) ?? START[name]).replaceAll(" ", name === "units" ? "\n" : " ");
     show();
   }

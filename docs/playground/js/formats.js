@@ -53,9 +53,9 @@ mpgemm.formats = (() => {
     return { kind: "finite", negative, significand: fraction | hidden, exponent };
   }
 
-  // Rounds numerator / denominator * 2^exponent, both positive, to nearest even with `fractionBits` kept:
+  // Rounds numerator / denominator * 2^exponent, both positive, to nearest even or ("rz") toward zero with `fractionBits` kept:
   // {significand, exponent, exact}; the significand may have carried into one more bit.
-  function rounded(numerator, denominator, exponent, fractionBits, lowest) {
+  function rounded(numerator, denominator, exponent, fractionBits, lowest, rounding) {
     let leading = length(numerator) - length(denominator) + exponent; // floor(log2) or one more
     const reaches = (power) => (power >= exponent ? numerator >= denominator << BigInt(power - exponent)
                                                   : numerator << BigInt(exponent - power) >= denominator);
@@ -65,7 +65,7 @@ mpgemm.formats = (() => {
     const top = up > 0 ? numerator << BigInt(up) : numerator, bottom = up < 0 ? denominator << BigInt(-up) : denominator;
     let kept = top / bottom;
     const rest = top % bottom;
-    if (2n * rest > bottom || (2n * rest === bottom && kept & 1n)) kept += 1n;
+    if (rounding !== "rz" && (2n * rest > bottom || (2n * rest === bottom && kept & 1n))) kept += 1n;
     return { significand: kept, exponent: unit, exact: rest === 0n };
   }
 
@@ -83,11 +83,11 @@ mpgemm.formats = (() => {
   }
 
   // The encoding of a positive rational with a sign: {code, exact, overflow}; overflow is "" or what became of it.
-  function encode(negative, numerator, denominator, exponent, f) {
+  function encode(negative, numerator, denominator, exponent, f, rounding = "rne") {
     if (f.numbers) return nearest(negative, numerator, denominator, exponent, f);
     const sign = negative ? signBit(f) : 0n;
     if (numerator === 0n) return { code: f.specials === "fnuz" ? 0n : sign, exact: true, overflow: "" };
-    const r = rounded(numerator, denominator, exponent, f.fractionBits, quantum(f));
+    const r = rounded(numerator, denominator, exponent, f.fractionBits, quantum(f), rounding);
     const hidden = 1n << BigInt(f.fractionBits);
     let code = 0n;
     if (r.significand < hidden) code = r.significand;
@@ -98,6 +98,7 @@ mpgemm.formats = (() => {
     }
     code <<= BigInt(f.paddingBits);
     if (code <= largest(f)) return { code: code === 0n && f.specials === "fnuz" ? 0n : code | sign, exact: r.exact, overflow: "" };
+    if (rounding === "rz") return { code: largest(f) | sign, exact: false, overflow: "the largest number" };
     if (f.specials === "ieee") return { code: exponentMask(f) | sign, exact: false, overflow: "infinity" };
     if (f.specials === "finite") return { code: largest(f) | sign, exact: false, overflow: "the largest number" };
     return { code: null, exact: false, overflow: "nothing" };

@@ -61,5 +61,20 @@ mpgemm.kernel = (() => {
     }));
   }
 
-  return { load, product };
+  // The instructions of a special function for operands of 32 bits: {word, fixed, entry, x, scale, whole, sign, square,
+  // total} of each.
+  function evaluate(row, operands) {
+    module.release();
+    const { coefficients, units } = mpgemm.catalogue.functions, count = row.steps.length;
+    const steps = stored(row.steps.flat(), Int32Array), words = stored([...operands, ...row.constants], Uint32Array);
+    const tables = [stored(coefficients, Float64Array), stored(units, Int32Array)], found = allocated(40 * count);
+    module.evaluate(steps, count, words, operands.length + row.constants.length, ...tables, found);
+    const memory = new DataView(module.memory.buffer, found, 40 * count);
+    return row.steps.map((_, i) => {
+      const [word, fixed, entry, x, scale, whole, sign, square] = Array.from({ length: 8 }, (_, j) => memory.getInt32(40 * i + 4 * j, true));
+      return { word: word >>> 0, fixed: fixed !== 0, entry, x, scale, whole, sign: sign !== 0, square, total: memory.getFloat64(40 * i + 32, true) };
+    });
+  }
+
+  return { load, product, evaluate };
 })();

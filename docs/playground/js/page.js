@@ -9,6 +9,8 @@
   }
   await mpgemm.kernel.load();
   mpgemm.dots.build(root);
+  const functions = document.getElementById("playground-functions");
+  if (functions) mpgemm.lookups.build(functions);
   const matrices = document.getElementById("playground-matrices");
   if (matrices) mpgemm.matrices.build(matrices);
 })();

@@ -43,7 +43,7 @@ mpgemm.steps = (() => {
   // Builds steps one after the other; addends find their names among the products, c and earlier results by their values.
   class Builder {
     constructor(row, dot) {
-      this.d = mpgemm.units.formatsOf(row)[3];
+      this.d = mpgemm.units.inside(row)[3];
       this.entries = pool(row, dot);
       this.steps = [];
       this.open = null;
@@ -95,7 +95,7 @@ mpgemm.steps = (() => {
       this.open.rounded = rounded;
     }
 
-    read({ kind, index, exponent, value, kept }) {
+    read({ kind, index, exponent, value, kept, format }) {
       if (kind.startsWith("lane")) {
         const [x, y, z] = [value, kept, index].map(double), rounded = double(exponent);
         if ([x, y, z].some((number) => number.kind !== "finite")) return;
@@ -106,7 +106,7 @@ mpgemm.steps = (() => {
       if (kind === "align") this.begin(Number(exponent));
       else if (kind === "addend") this.addend(number, F.of(kept, this.open.unit));
       else if (kind === "sum") this.open.sum = number;
-      else if (kind === "rounded") this.rounded(number, kept);
+      else if (kind === "rounded") this.rounded(number, kept, format || this.d);
       else if (kind === "add") {
         if (index === 0n) this.begin(null);
         this.addend(number, null);
@@ -116,10 +116,10 @@ mpgemm.steps = (() => {
       }
     }
 
-    rounded(number, code) {
+    rounded(number, code, format) {
       if (!this.open) return;
       this.open.sum = this.open.sum || number;
-      this.open.rounded = F.decode(BigInt.asUintN(64, code), this.d);
+      this.open.rounded = F.decode(BigInt.asUintN(64, code), format);
     }
   }
 

@@ -51,8 +51,11 @@ mpgemm.units = (() => {
     return rows;
   }
 
+  // The formats in which a unit adds up: where c and results are converted around the sum, that of the sum.
+  const inside = (row) => formatsOf(row).map((f, i) => (row.between && i > 1 ? F.get(row.between.format) : f));
+
   function chain(row, m, n, k, a, b, c, scaleA, scaleB, record) {
-    const whole = Math.ceil(k / row.k) * row.k, formats = formatsOf(row);
+    const whole = Math.ceil(k / row.k) * row.k, formats = inside(row);
     const sizes = formats.map((f) => f.bytes);
     row.convert.forEach((rule, side) => {
       if (rule) sizes[side] = F.get(rule.to).bytes;
@@ -69,6 +72,25 @@ mpgemm.units = (() => {
       scaleB: row.scale ? [...scaleB, ...Array((wanted - given) * n).fill(0)] : [],
       sizes: [...sizes, row.scale ? F.get(row.scale.format).bytes : 1],
     });
+  }
+
+  // Sums between conversions of c and of results (families/widened.py), which are rounded after so many products.
+  function convertedBetween(row, m, n, k, a, b, c, record) {
+    const [, , from, d] = formatsOf(row), via = F.get(row.between.format), [nan, last] = row.between.nans.map(BigInt);
+    const to = (code, f, target, nanCode) =>
+      (f.name === target.name ? BigInt(code) : F.decode(code, f).kind === "nan" ? nanCode : F.convert(code, f, target, false));
+    const every = row.between.every || k, records = [];
+    let sums = c, held = from;
+    for (let start = 0; start < k; start += every) {
+      const end = Math.min(start + every, k), inPart = (_, at) => at % k >= start && at % k < end;
+      const mine = chain(row, m, n, end - start, a.filter(inPart), b.slice(start * n, end * n), sums.map((x) => to(x, held, via, nan)), [], [], record);
+      sums = mine.d.map((x) => to(x, via, d, last));
+      held = d;
+      records.push(...mine.records);
+      if (record && d.name !== via.name && F.decode(mine.d[0], via).kind === "finite")
+        records.push(addend(mine.d[0], 0n, via), { kind: "rounded", value: 0n, exponent: 0n, kept: sums[0], format: d });
+    }
+    return { d: sums, records };
   }
 
   // An operand of an addition as the kernel records it.
@@ -104,6 +126,7 @@ mpgemm.units = (() => {
   // Returns {d, records}; d are numbers, or BigInt where the format has 64 bits.
   function product(row, { m, n, k, a, b, c, scaleA = [], scaleB = [], record = false }) {
     if (row.rollup) return rolledUp(row, m, n, k, a, b, c, record);
+    if (row.between) return convertedBetween(row, m, n, k, a, b, c, record);
     return chain(row, m, n, k, a, b, c, scaleA, scaleB, record);
   }
 
@@ -134,5 +157,5 @@ mpgemm.units = (() => {
     return total.kind === "finite" ? total : null;
   }
 
-  return { get, formatsOf, alike, product, exact, term };
+  return { get, formatsOf, inside, alike, product, exact, term };
 })();

@@ -4,20 +4,44 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ascend
-from ascend.terms import MODES
 from mpgemm.cli.common.words import ASSUMED_SIZE
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, fitted, json_text
 
 if TYPE_CHECKING:
     from ascend.grid import Swizzle
 
-#: Options of the kernel, which not everything that these commands show depends on.
-KERNEL_OPTIONS = (
-    "--terms", "--buffering", "--mode", "--operand", "--merge", "--layout", "--split", "--presplit", "--warm", "--dequantize",
+#: Options of :class:`ascend.schedule_options.ScheduleOptions` that both commands have.
+SHARED = (
+    "terms", "buffering", "mode", "operand", "merge", "layout", "split", "presplit", "warm", "dequantize",
 )  # fmt: skip
+#: Of those what a command must know was given: its default is another, or follows from the others.
+UNSAID = ("terms", "mode", "operand")
+#: Options of the kernel, which not everything that these commands show depends on.
+KERNEL_OPTIONS = tuple(f"--{name}" for name in SHARED)
+
+
+def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> None:
+    """The arguments of some options, as their record describes them."""
+    from ascend.schedule_options import ScheduleOptions, options_of
+
+    known = options_of(ScheduleOptions)
+    for name in names:
+        default, row = known[name]
+        more: dict[str, Any] = {"default": None if name in UNSAID else default}
+        if isinstance(default, bool):
+            more["action"] = "store_true"
+        elif row.choices:
+            more["choices"] = tuple(x for x in row.choices if x != "")
+        if isinstance(default, int) and row.choices or row.command.get("metavar") == "COUNT":
+            more["type"] = int
+        shown = f" ({default})" if default and row.choices else ""
+        group.add_argument(f"--{name.replace('_', '-')}", **{**more, "help": row.says + shown, **row.command})
 
 
 def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> argparse._ArgumentGroup:
@@ -41,51 +65,13 @@ def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool =
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
     """Size, chip and kernel."""
-    from ascend.operand_formats import FORMATS
-    from ascend.schedule_options import LAYOUTS, MERGES
-
     parser.add_argument(
         "size", nargs="*", type=int, metavar="M K N",
         help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
     )  # fmt: skip
     chip = add_chip_arguments(parser, several_chips=several_chips)
     chip.add_argument("--list-parameters", action="store_true", help="the chip's numbers and where they come from")
-    kernel = parser.add_argument_group("kernel")
-    add = kernel.add_argument
-    add(
-        "--terms", type=int, choices=(1, 3, 4),
-        help="products for each FP32 product (simulate: 3; plan: compares them all unless --terms or --operand says which)",
-    )  # fmt: skip
-    add("--buffering", default="double", choices=("single", "double"))
-    add("--mode", choices=MODES, help="how the terms are combined (termwise; plan: or fused, if faster)")
-    add("--operand", choices=tuple(FORMATS), help="format of A and B on the cube (fp16); others have one term")
-    add(
-        "--merge",
-        default="reduce",
-        choices=MERGES,
-        help="slices of k: added in order, or atomically in memory (reduce)",
-    )
-    add(
-        "--layout",
-        default="nz",
-        choices=LAYOUTS,
-        help="how A and B lie in memory, with one term: NZ fractals, ND rows, or ND with B as N x K rows (nz)",
-    )
-    add("--split", type=int, metavar="COUNT", help="slices of k")
-    add(
-        "--presplit", default="", choices=("a", "b", "ab"),
-        help="operands whose words are there already: weights that were split once",
-    )  # fmt: skip
-    add("--warm", action="store_true", help="A, B and C are in L2 at the start if they fit, as in a timing loop")
-    add(
-        "--dequantize",
-        nargs="?",
-        const="fixpipe",
-        default="",
-        choices=("fixpipe", "vector"),
-        help="with int8, what scales the sums: FIXPIPE those of each column, 16 bits wide (fixpipe), or vector units those of "
-        "each row and column, tile by tile",
-    )
+    add_kernel_options(parser.add_argument_group("kernel"), SHARED)
 
 
 def kernel_of(args: argparse.Namespace) -> dict:
@@ -94,8 +80,8 @@ def kernel_of(args: argparse.Namespace) -> dict:
 
     operand = args.operand or "fp16"
     terms = args.terms if args.terms is not None else 3 if operand in SPLIT_OPERANDS else 1
-    names = ("buffering", "merge", "layout", "presplit", "warm", "dequantize")
-    return {"terms": terms, "operand": operand} | {name: getattr(args, name) for name in names}
+    rest = {name: getattr(args, name) for name in SHARED if name not in (*UNSAID, "split")}
+    return {"terms": terms, "operand": operand} | rest
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
@@ -231,20 +217,16 @@ def parse_swizzle(text: str) -> Swizzle:
     return Swizzle(offset, direction)
 
 
-def print_parameters(chip: ascend.Chip, as_json: bool) -> None:
+def parameters(chip: ascend.Chip) -> Output:
     """The chip's numbers with units and provenance."""
-    from mpgemm.reporting.report import Table, json_text, say
-
     headings = ("parameter", "value", "unit", "kind", "source")
-    if as_json:
-        facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
-        print(json_text({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}), end="")
-        return
+    facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
-    Table(f"{chip.name} ({chip.soc_version})", headings, rows).print()
+    text: list[str | Table] = [Table(f"{chip.name} ({chip.soc_version})", headings, rows)]
     if chip.calibrated:
         values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
-        say(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}")
+        text.append(fitted(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}"))
+    return Output({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}, text)
 
 
 def folder_of(args: argparse.Namespace) -> Path:
@@ -258,7 +240,6 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
     """The rows as JSON and CSV next to each other."""
-    from mpgemm.reporting.report import Table, json_text
     from tensorcore_models.files import write_text
 
     paths = [folder / f"{name}.json", folder / f"{name}.csv"]

@@ -1,7 +1,8 @@
 """The commands there are: the modules of `mpgemm.cli`.
 
 Such a module states the `QUESTION` that its command answers, its `SUMMARY` (one line of help), its `EXAMPLES` (arguments, and
-what they show or ""), `add_arguments(parser)` and `run(args) -> int`. Nothing lists the modules: a file put there is a command.
+what they show or ""), `add_arguments(parser)` and `run(args) -> Output`. Nothing lists the modules: a file
+put there is a command.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.prose import wrapped
+from mpgemm.reporting.report import wrapped
 
 #: The questions that bring a person, in the order in which help shows them.
 QUESTIONS = (

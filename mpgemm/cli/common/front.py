@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mpgemm.cli.common.prose import wrapped
+from mpgemm.reporting.report import wrapped
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
-"""Prints the advice of `mpgemm plan` besides plans of one kernel: which operands to take, batches, sensitivities."""
+"""Gives the advice of `mpgemm plan` besides plans of one kernel: which operands to take, batches, sensitivities."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import ascend
 from mpgemm.cli.common.ascend_options import evidence, kernel_of
-from mpgemm.reporting.report import Progress, Table, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,24 +92,18 @@ def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
     return Table("TFLOP/s when a number changes", headings, rows)
 
 
-def print_batch(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     """Products dealt to groups of cores."""
     rows, k, n = _products(args)
     options = kernel_of(args) | {"mode": args.mode, "split": args.split, "distribution": args.distribution}
     options["target"] = args.target or ""
     found = ascend.plan_batch(rows, k, n, chip, **options)
     best = found[0]
-    if args.json:
-        result = {
-            "chip": chip.name, "k": k, "n": n, "products": len(rows), "seconds": best.seconds, "groups": best.groups,
-            "cores": best.cores, "plans": best.to_rows(),
-            "others": [{"groups": b.groups, "cores": b.cores, "seconds": b.seconds} for b in found[1:]],
-        }  # fmt: skip
-        sys.stdout.write(json_text(result))
-        return
-    say(evidence(args, chip))
-    for sentence in best.sentences():
-        say(sentence)
+    result = {
+        "chip": chip.name, "k": k, "n": n, "products": len(rows), "seconds": best.seconds, "groups": best.groups,
+        "cores": best.cores, "plans": best.to_rows(),
+        "others": [{"groups": b.groups, "cores": b.cores, "seconds": b.seconds} for b in found[1:]],
+    }  # fmt: skip
     lines = [
         (
             rows.count(m), f"{m} x {k} x {n}", str(p.blocking), p.schedule.placement(), p.schedule.cores_text(),
@@ -118,9 +112,13 @@ def print_batch(args: argparse.Namespace, chip: ascend.Chip) -> None:
         for m, p in best.plans.items()
     ]  # fmt: skip
     headings = ("products", "m x k x n", "block", "placed", "cores of a group", "seconds alone", "bound", "bits")
-    Table(f"{chip.name}, {options['terms']} term(s) of {options['operand']}", headings, lines).print()
     others = [(b.groups, b.cores, f"{1e6 * b.seconds:.4g}") for b in found]
-    Table("Groups of cores", ("groups", "cores each", "us"), others).print()
+    text: tuple[str | Table, ...] = (
+        fitted(evidence(args, chip)), *map(fitted, best.sentences()),
+        Table(f"{chip.name}, {options['terms']} term(s) of {options['operand']}", headings, lines),
+        Table("Groups of cores", ("groups", "cores each", "us"), others),
+    )  # fmt: skip
+    return Output(result, text)
 
 
 def _products(args: argparse.Namespace) -> tuple[list[int], int, int]:

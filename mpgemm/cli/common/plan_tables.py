@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import ascend
-from mpgemm.reporting.report import Table, say
+from mpgemm.reporting.report import Table, fitted
 
 if TYPE_CHECKING:
-    from ascend.planner.plan import Plan
+    from ascend.planner.result import Plan
 
 Size = tuple[int, int, int]
 
@@ -36,7 +37,8 @@ def plan_table(plans: list[Plan], title: str) -> Table:
     return Table(title, headings, rows)
 
 
-def print_tiling(plan: Plan, target: str | None) -> None:
+def tiling_text(plan: Plan, target: str | None) -> Iterator[str | Table]:
+    """Yield what to type into a kernel, and the buffers of a core."""
     from ascend.dialects import DIALECTS
     from ascend.reports.tiling import notes, snippets, tile_shapes
     from ascend.tiling.fields import described
@@ -45,23 +47,35 @@ def print_tiling(plan: Plan, target: str | None) -> None:
         for name, text in snippets(plan.schedule).items():
             if target not in (None, name):
                 continue
-            print(f"\n{DIALECTS[name].title if name in DIALECTS else name}:\n")
-            print(text)
+            yield f"\n{DIALECTS[name].title if name in DIALECTS else name}:\n"
+            yield text
             other = described(plan.schedule, name) if name in DIALECTS else None
             if other is not None:
                 time = ascend.simulate(other).seconds
-                say(
+                yield fitted(
                     f"the kernel that these fields describe takes {1e6 * time:.4g} us, this plan {1e6 * plan.seconds:.4g}: "
                     f"--for {name} plans what they can say"
                 )
             elif name in DIALECTS:
-                say(_emission(name, plan))
-        print()
-    for note in notes(plan.schedule):
-        say(f"note: {note}")
-    print()
+                yield fitted(_emission(name, plan))
+        if plan.schedule.placed_on.fixpipe and target in (None, "catlass"):
+            yield from _matmul_v3(plan)
+        yield ""
+    yield from (fitted(f"note: {note}") for note in notes(plan.schedule))
+    yield ""
     buffers = [tuple(row) for row in tile_shapes(plan.schedule)]
-    Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), buffers).print()
+    yield Table("Buffers of a core", ("buffer", "holds", "layout", "bytes", "limit"), buffers)
+
+
+def _matmul_v3(plan: Plan) -> Iterator[str]:
+    """Yield the key and the fields with which CANN's operator runs the plan's tiles, or why it cannot."""
+    from ascend.reports.matmul_v3 import matmul_v3_snippet
+
+    yield "\nMatMulV3 (CANN's operator):\n"
+    try:
+        yield matmul_v3_snippet(plan.schedule)
+    except ValueError as error:
+        yield fitted(str(error))
 
 
 def _emission(dialect: str, plan: Plan) -> str:

@@ -1,18 +1,18 @@
-"""Prints the views that `mpgemm plan` shows in place of plans: the front of time and bits, the blocks of the paper's kernel."""
+"""Makes the views that `mpgemm plan` shows in place of plans: the front of time and bits, the blocks of the paper's kernel."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 
 import ascend
 from ascend.terms import combination
 from mpgemm.cli.common.ascend_options import data_of, evidence, folder_of, kernel_of, parse_block, size_of, write_rows
-from mpgemm.reporting.report import Progress, Table, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Progress, Table, fitted
 
 
-def print_pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def pareto_front(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     from ascend.reports import plots
 
     if args.out:
@@ -30,10 +30,6 @@ def print_pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
         flat = [{key: value for key, value in row.items() if key != "warnings"} for row in rows]
         title = f"{chip.name}, A {m} x {k}, B {k} x {n} ({evidence(args, chip)})"
         written = [*write_rows(folder, name, flat), *plots.pareto_plot(points, folder / f"{name}.png", title)]
-    if args.json:
-        sys.stdout.write(json_text({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}))
-        return
-    say(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
     lines = [
         (
             f"{p.plan.seconds:.3e}", f"{p.bits:.2f}",
@@ -44,12 +40,15 @@ def print_pareto(args: argparse.Namespace, chip: ascend.Chip) -> None:
         if p.on_front
     ]  # fmt: skip
     title = f"{chip.name}, A {m} x {k}, B {k} x {n}: {len(lines)} of {len(points)} schedules are on the front of time and bits"
-    Table(title, ("seconds", "bits", "seconds_per_bit", "label", "block", "grid", "placed"), lines).print()
+    front = Table(title, ("seconds", "bits", "seconds_per_bit", "label", "block", "grid", "placed"), lines)
+    first = fitted(f"{evidence(args, chip)}; bits from {points[0].plan.error_source}")
+    text: list[str | Table] = [first, front]
     if written:
-        print(f"written: {', '.join(map(str, written))}")
+        text.append(f"written: {', '.join(map(str, written))}")
+    return Output({"chip": chip.name, "m": m, "k": k, "n": n, "points": rows}, text)
 
 
-def print_bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def bits_of_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     from mpgemm.experiments.blocking_bits import VARIANTS, blocking_bits
 
     progress = Progress()
@@ -58,9 +57,6 @@ def print_bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
         m, k, n = size_of(args)
         sizes = {"m": min(m, 16), "k": k, "n": min(n, 16)}
     found = blocking_bits(chip, **sizes, progress=lambda done, total: progress(done, total, "blocks"))
-    if args.json:
-        sys.stdout.write(json_text(dataclasses.asdict(found)))
-        return
     m, k, n = found.shape
     title = (
         f"{chip.name}, uniform in [-1, 1], {m} x {k} x {n}: {found.blocks} feasible blocks give {found.results} different "
@@ -71,27 +67,23 @@ def print_bits(args: argparse.Namespace, chip: ascend.Chip) -> None:
         [length, found.chains[length], *(measured[label] for label, _ in VARIANTS)]
         for length, measured in found.errors.items()
     ]
-    Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows).print()
-    if sizes:
-        say("(at most 16 rows and columns of the size given: only k and the chain change a bit)")
+    table = Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows)
+    remark = "(at most 16 rows and columns of the size given: only k and the chain change a bit)"
+    return Output(dataclasses.asdict(found), [table, *([fitted(remark)] if sizes else [])])
 
 
-def print_rejections(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def rejected_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     options = kernel_of(args)
     words = combination(args.mode or "termwise").words(options["terms"])
     rows = ascend.rejections(chip, args.buffering, words, options["operand"])
-    if args.json:
-        found = [
-            {"bm": r.bm, "bk": r.bk, "bn": r.bn, "reasons": [reason._asdict() for reason in r.reasons]} for r in rows
-        ]
-        sys.stdout.write(json_text({"chip": chip.name, "rejected": found}))
-        return
+    found = [{"bm": r.bm, "bk": r.bk, "bn": r.bn, "reasons": [reason._asdict() for reason in r.reasons]} for r in rows]
     title = f"{chip.name}: blocks that fit when one size is 16 smaller ({len(rows)}; larger ones break the same limits)"
     lines = [(r.bm, r.bk, r.bn, "; ".join(map(str, r.reasons))) for r in rows]
-    Table(title, ("bm", "bk", "bn", "rejected because"), lines).print()
+    table = Table(title, ("bm", "bk", "bn", "rejected because"), lines)
+    return Output({"chip": chip.name, "rejected": found}, [table])
 
 
-def print_heat_map(args: argparse.Namespace, chip: ascend.Chip) -> None:
+def heat_map(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     from ascend.reports import figures, plots
     from ascend.reports.calibration import PUBLISHED_BLOCK
 
@@ -107,4 +99,4 @@ def print_heat_map(args: argparse.Namespace, chip: ascend.Chip) -> None:
     m, k, n = size_of(args)
     title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
     paths = [*write_rows(folder, name, rows), *plots.heat_map_plot(rows, folder / f"{name}.png", title)]
-    print(f"written: {', '.join(map(str, paths))}")
+    return Output(text=[f"written: {', '.join(map(str, paths))}"])

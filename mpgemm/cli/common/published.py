@@ -1,43 +1,43 @@
-"""Prints `mpgemm simulate --published`: published speeds and times of Ascend chips beside this model's."""
+"""Makes the answer of `mpgemm simulate --published`: published speeds and times of Ascend chips beside this model's."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mpgemm.reporting.report import Table, json_text, say
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import Table, fitted
 
 if TYPE_CHECKING:
     from ascend.reports.published import PredictedTime
 
 
-def print_published(as_json: bool) -> None:
-    """Published speeds, times and busy ratios beside this model's, as tables or JSON."""
+def published_numbers() -> Output:
+    """Published speeds, times and busy ratios beside this model's."""
     from ascend.reports.calibration import PUBLISHED_BLOCK, statements
     from ascend.reports.published import comparisons, spread
 
     rows = statements()
     compared = comparisons()
-    if as_json:
-        times = [
-            {
-                **{key: value for key, value in c.measurement._asdict().items() if key != "deal"}, "predicted": c.predicted,
-                "error": c.error, "predicted_busy": c.busy, "block": str(c.schedule.blocking),
-            }
-            for c in compared
-        ]  # fmt: skip
-        spreads = {kind: spread(chosen)._asdict() for kind, chosen in _kinds(compared).items()}
-        result = {"statements": [row._asdict() for row in rows], "times": times, "spread": spreads}
-        sys.stdout.write(json_text(result))
-        return
+    data = [
+        {
+            **{key: value for key, value in c.measurement._asdict().items() if key != "deal"}, "predicted": c.predicted,
+            "error": c.error, "predicted_busy": c.busy, "block": str(c.schedule.blocking),
+        }
+        for c in compared
+    ]  # fmt: skip
+    spreads = {kind: spread(chosen)._asdict() for kind, chosen in _kinds(compared).items()}
     headings = ("statement", "role", "published", "nominal", "calibrated")
     lines = [
         (r.statement, "fitted to" if r.used_in_fit else "predicted", r.published, r.nominal, r.calibrated) for r in rows
     ]
-    say("910A and 910B: predictions beside published numbers; the fitted ones prove nothing")
-    Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines, whole=True).print()
-    say(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}.\n")
-    _print_times(compared)
+    text = [
+        fitted("910A and 910B: predictions beside published numbers; the fitted ones prove nothing"),
+        Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines, whole=True),
+        fitted(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}."),
+        *_times(compared),
+    ]  # fmt: skip
+    return Output({"statements": [row._asdict() for row in rows], "times": data, "spread": spreads}, text)
 
 
 def _short(microseconds: float) -> str:
@@ -51,7 +51,7 @@ def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
     }
 
 
-def _print_times(compared: list[PredictedTime]) -> None:
+def _times(compared: list[PredictedTime]) -> Iterator[str | Table]:
     """Published times and busy ratios beside the predictions, and how far these are off."""
     from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, spread
 
@@ -71,22 +71,22 @@ def _print_times(compared: list[PredictedTime]) -> None:
     columns = (
         "case", "chip", "m x k x n", "us", "predicted", "error", "fit", "source", "operand", "block", "placed",
     )  # fmt: skip
-    Table(
+    yield Table(
         "Published times and simulated ones; fit: whether a number of the model was fitted to it", columns, times
-    ).print()
-    print()
+    )
+    yield ""
     ratios = ("case", "chip", "m x k x n", "fit", *BUSY_PIPES)
-    Table("Busy ratios, published / simulated", ratios, busy, whole=True).print()
-    print()
+    yield Table("Busy ratios, published / simulated", ratios, busy, whole=True)
+    yield ""
     for kind, chosen in _kinds(compared).items():
         found = spread(chosen)
-        say(
+        yield fitted(
             f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}, "
             f"of the scalar unit's alone {found.scalar:.3f}"
         )
     for c in compared:
         if abs(c.error) > FAR_OFF:
             r = c.measurement
-            say(f"{r.source}, {r.name}, {r.m} x {r.k} x {r.n}: {c.error:+.0%}; {r.remark}")
+            yield fitted(f"{r.source}, {r.name}, {r.m} x {r.k} x {r.n}: {c.error:+.0%}; {r.remark}")
     for name, source in SOURCES.items():
-        say(f"{name}: {source}")
+        yield fitted(f"{name}: {source}")

@@ -1,10 +1,10 @@
-"""Options of the commands that measure: where results go, and how a run that is interrupted goes on."""
+"""Options of the commands that measure: where results go, what is said of them, and how a run that is interrupted goes on."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.words import FIGURE_FORMATS, FIGURE_STYLES, METRICS
-from mpgemm.reporting.report import Progress
+from mpgemm.reporting.output import Output, csv_text
+from mpgemm.reporting.report import Progress, Table, fitted, json_text
+from tensorcore_models.files import write_text
+from tensorcore_models.results import Interrupted
 
 if TYPE_CHECKING:
     from mpgemm.experiments.journal import Journal
-    from mpgemm.experiments.outcome import Context
+    from mpgemm.experiments.outcome import Context, Outcome
 
 
 def add_run_arguments(parser: Parser) -> None:
@@ -100,8 +103,8 @@ def check_run(args: argparse.Namespace) -> None:
         require_matplotlib()
 
 
-def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], int]) -> int:
-    """`work` with the journal of --out and the workers; after Ctrl-C, how many results are kept, and exit status 130."""
+def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], Output]) -> Output:
+    """`work` with the journal of --out and the workers; after Ctrl-C an Interrupted that tells how many results are kept."""
     from mpgemm.experiments.executors import open_executor
     from mpgemm.experiments.outcome import Context
 
@@ -110,9 +113,9 @@ def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, 
         with open_executor(args.workers, args.cluster) as executor:
             return work(args, Context(journal=journal, progress=Progress(sys.stderr, args.quiet), executor=executor))
     except KeyboardInterrupt:
-        kept = f"; {len(journal)} results are kept in {journal.path}, run again to resume" if journal.path else ""
-        print(f"\nmpgemm {args.command}: interrupted{kept}", file=sys.stderr)
-        return 130
+        if not journal.path:
+            raise
+        raise Interrupted(f"{len(journal)} results are kept in {journal.path}, run again to resume") from None
 
 
 def _open_journal(args: argparse.Namespace) -> Journal:
@@ -131,3 +134,42 @@ def _open_journal(args: argparse.Namespace) -> Journal:
             entries = "1 result is" if count == 1 else f"{count} results are"
             print(f"mpgemm {args.command}: {entries} {what}; what is missing is measured again", file=sys.stderr)
     return journal
+
+
+# -- outcomes ---------------------------------------------------------------------------------------------------------------
+#: The most rows of a table that are printed.
+MOST_ROWS = 60
+
+
+def outcome_text(outcome: Outcome) -> Iterator[str | Table]:
+    """Tables and remarks; of a long table the first rows."""
+    for table in outcome.tables:
+        yield ""
+        yield replace(table, rows=table.rows[:MOST_ROWS], whole=True)
+        if len(table.rows) > MOST_ROWS:
+            yield fitted(f"{len(table.rows) - MOST_ROWS} more rows: --csv prints them, --out FOLDER writes them")
+    if outcome.remarks:
+        yield ""
+        yield fitted("\n".join(outcome.remarks))
+
+
+def written_to(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Say which files lie in the folder of --out, if any."""
+    return [f"\nwritten to {args.out}: {', '.join(names)}"] if names else []
+
+
+def write_outcome(args: argparse.Namespace, outcome: Outcome) -> list[str]:
+    """Write the outcome's JSON, CSV and figure into the folder of --out; the names of the files."""
+    from mpgemm.reporting import plots
+    from tensorcore_models import figures
+
+    write_text(args.out / f"{outcome.name}.json", json_text(dict(outcome.data)))
+    write_text(args.out / f"{outcome.name}.csv", csv_text(outcome.tables))
+    written = [f"{outcome.name}.json", f"{outcome.name}.csv"]
+    picture = args.out / f"{outcome.name}.png"
+    if outcome.draw and not args.no_figures:
+        outcome.draw(picture)
+        written += [f"{outcome.name}.{name}" for name in figures.style().formats]
+    elif outcome.panels and not args.no_figures:
+        written += figures.save(plots.panel_grid(outcome.panels, outcome.columns), picture)
+    return written

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.words import SOLVER_MEGABYTES, SOLVER_SECONDS, SOLVERS
-from mpgemm.reporting import report
+from mpgemm.reporting.output import Output
+from mpgemm.reporting.report import fitted
 from tensorcore_models.probing import formal
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ def answer(
     question: Callable[[LimitOptions], formal.FormalVerdict],
     none: str,
     result_text: Callable[[Witness, int], str],
-) -> int:
-    """Ask `question` (limits -> verdict) and print the answer, `none` for a proof that there is no such input; the exit
-    status."""
+) -> Output:
+    """Ask `question` (limits -> verdict); `none` is said for a proof that there is no such input."""
     if not args.json:
         most = f"{args.timeout:g} s, {args.memory} MiB"
         print(f"asking for at most {most} for each solver (--timeout, --memory)", flush=True)
@@ -51,22 +51,18 @@ def answer(
         verdict = question({"timeout": args.timeout, "memory": args.memory, "backends": args.solver})
     except formal.NoSolver as error:
         raise ValueError(str(error)) from None
-    if args.json:
-        limits = {"seconds": args.timeout, "memory_mib": args.memory}
-        print(report.json_text({**facts(verdict, names), "limits": limits}), end="")
-        return 0
+    limits = {"seconds": args.timeout, "memory_mib": args.memory}
     if verdict.witness is None:
         restricted = f" ({', '.join(verdict.assumptions)})" if verdict.assumptions else ""
         said = none if verdict.status == "none" else _SAID.get(verdict.status, "the solvers gave up")
-        report.say(f"{said}{restricted}; {verdict.seconds:.1f} s")
-        return 0
-    report.say(str(verdict.witness))
-    for name, bits in zip(names, verdict.results, strict=True):
-        report.say(f"{name}: {result_text(verdict.witness, bits)}")
-    report.say(
-        f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
-    )
-    return 0
+        lines = [f"{said}{restricted}; {verdict.seconds:.1f} s"]
+    else:
+        shown = (
+            f"{name}: {result_text(verdict.witness, bits)}" for name, bits in zip(names, verdict.results, strict=True)
+        )
+        how = f"run on the kernels and on the integer reference; found by {verdict.backend} in {verdict.seconds:.1f} s"
+        lines = [str(verdict.witness), *shown, how]
+    return Output({**facts(verdict, names), "limits": limits}, map(fitted, lines))
 
 
 def facts(verdict: formal.FormalVerdict, names: tuple[str, str]) -> dict:

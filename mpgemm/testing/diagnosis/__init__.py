@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.testing.diagnosis import fitted, moved, narrow, swizzles, terms, tiles
-from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, spread
+from mpgemm.testing.diagnosis.failure import CONFIRMED, GOOD, Failure, Finding, spread
 from mpgemm.testing.diagnosis.moved import line_maps
 from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.diagnosis.proved import contradicted
@@ -330,7 +330,7 @@ def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Findin
                 continue
             found = list(suspect.predict(few if suspect.along_k else f))
             if suspect.along_k and few is not f and any(finding.fits for finding in found):
-                found = list(suspect.predict(f.few(2)))
+                found = list(suspect.predict(f.few(CONFIRMED)))
             yield from ((finding, suspect.name) for finding in found)
         if many and f.case.epilogue is None:
             yield from ((finding, _NARROW_SUMS) for finding in narrow_findings(f))

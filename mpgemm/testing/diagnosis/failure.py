@@ -9,15 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mpgemm.bounds.populations import evenly
-from mpgemm.bounds.running import sizes_of
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.diagnosis.places import Place, place_of
 from tensorcore_models.formats import Format, get_format
 
 #: Elements that are looked at: so many wrong ones, and so many that pass at the same place.
 SAMPLES = 256
-#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least.
-SCREENED, LEAST = 1 << 18, 64
+#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least; what fits there
+#: is tried again on so many times as many.
+SCREENED, LEAST, CONFIRMED = 1 << 17, 16, 4
+#: Elements at least, wrong or not, on which narrow sums are tried: their errors are compared by quantiles.
+EVERYWHERE = 128
 #: Rows and columns at most on which the engine's own errors are measured, and how many of them are evenly spread.
 SIDE, EVEN = 64, 16
 #: An element within its bound is at the place of the fault, too, from so many of a right kernel's own errors on.
@@ -110,28 +112,39 @@ class Failure:
         found = rated(text, fits, before, wrong, tried, free)
         return found._replace(units=max(found.units, float(np.max(units[wrong], initial=0.0))))
 
-    def nearest(self, changes: np.ndarray) -> int:
-        """Which of the changes of the true values, shape (elements, candidates), explains the elements best."""
+    @property
+    def units(self) -> np.ndarray:
+        """The errors that a right kernel has there, 1 where it has none: what differences are counted in."""
+        return np.where(self.usual > 0, self.usual, 1.0)
+
+    def nearest(self, changes: np.ndarray, signs: tuple[int, ...] = (1,)) -> list[int]:
+        """Return for each sign which of the changes of the true values, shape (elements, candidates) and in :attr:`units`,
+        explains the elements best."""
         with np.errstate(all="ignore"):
-            scale = 1 / self.usual
-            difference = (self.got - self.true) * scale
-            scaled = changes * scale[:, None]
-            distance = np.einsum("ec,ec->c", scaled, scaled) - 2 * (difference @ scaled)
-        return int(np.argmin(np.where(np.isfinite(distance), distance, np.inf)))
+            difference = (self.got - self.true) / self.units
+            squares, along = np.einsum("ec,ec->c", changes, changes), np.einsum("e,ec->c", difference, changes)
+            distances = [squares - 2 * sign * along for sign in signs]
+        return [int(np.argmin(np.where(np.isfinite(far), far, np.inf))) for far in distances]
 
     def best_of(
         self, changes: np.ndarray, text: Callable[[int], str], slack: float, tried: float, free: int = 1
     ) -> Finding:
         """The finding of the one of several changes of the true values, shape (elements, candidates), that explains the
         elements best; `tried` is the logarithm of how many times as many there are of its kind."""
-        best = self.nearest(changes)
+        with np.errstate(all="ignore"):
+            best = self.nearest(changes / self.units[:, None])[0]
         tried += math.log(changes.shape[1])
         return self.finding(self.true + changes[:, best], text(best), slack, tried, free)
 
     @cached_property
     def products(self) -> np.ndarray:
         """Products of these elements along k, shape (elements, k)."""
-        return self.case.a[self.rows] * self.case.b[:, self.columns].T
+        return self.sides[0] * self.sides[1]
+
+    @property
+    def k(self) -> int:
+        """Products of an element."""
+        return self.case.operands[0].shape[1]
 
     @cached_property
     def stored(self) -> list[np.ndarray]:
@@ -152,6 +165,11 @@ class Failure:
             return [1.0, 1.0]
         part = self.case.scaling.part(self.rows, self.columns)
         return [part.spread_a(), part.spread_b().T]
+
+    @cached_property
+    def sides(self) -> list[np.ndarray]:
+        """Rows of A and columns of B of these elements, all scales multiplied in: (elements, k) each."""
+        return [x * factor for x, factor in zip(self.stored, self.factors, strict=True)]
 
     @cached_property
     def unscaled(self) -> tuple[list[np.ndarray], np.ndarray | float]:
@@ -184,7 +202,7 @@ class Failure:
     @property
     def screened(self) -> int:
         """Wrong elements, and others, of which products are looked at first: fewer where k is long."""
-        return min(max(SCREENED // max(self.case.a.shape[1], 1), LEAST), SAMPLES)
+        return min(max(SCREENED // max(self.k, 1), LEAST), SAMPLES)
 
     def few(self, times: int = 1) -> "Failure":
         """The same with so many times :attr:`screened` of the wrong elements and of the others."""
@@ -202,7 +220,7 @@ class Failure:
 
     def anywhere(self) -> "Failure":
         """The same with elements from everywhere, wrong or not."""
-        rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), 2 * self.screened)
+        rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), max(2 * self.screened, EVERYWHERE))
         return replace(self, rows=rows, columns=columns)
 
     def more(self, most: int) -> "Failure":
@@ -307,8 +325,7 @@ def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, flo
     )
     at = rows, np.unique(case.sums_columns(columns))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        sizes = sizes_of(case.a, case.b)
-        sizes = sizes if case.c is None else sizes + np.abs(case.c)
+        sizes = case.used.sizes if case.c is None else case.used.sizes + np.abs(case.c)
         right, true = case.model(*at)[0], exact[np.ix_(*at)]
         lost = _lost_share(right - true, true)
         error = (right - (1 + lost) * true) / sizes[np.ix_(*at)]

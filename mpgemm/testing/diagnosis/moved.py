@@ -233,11 +233,11 @@ SCREENED, BUDGET, KEPT = (32, 16), 1 << 17, 3
 
 def operand_transposed(f: Failure) -> Iterator[Finding]:
     """A or B is read transposed: they must be square."""
-    a, b = f.case.a, f.case.b
+    (a, b), (of_a, of_b) = f.case.operands, f.sides
     if b.shape[0] == b.shape[1]:
-        yield f.finding(np.einsum("ik,ik->i", a[f.rows], b[f.columns]) + f.added, "B is read transposed", 2.0)
+        yield f.finding(np.einsum("ik,ik->i", of_a, f.case.b[f.columns]) + f.added, "B is read transposed", 2.0)
     if a.shape[0] == a.shape[1]:
-        yield f.finding(np.einsum("ki,ki->i", a[:, f.rows], b[:, f.columns]) + f.added, "A is read transposed", 2.0)
+        yield f.finding(np.einsum("ki,ik->i", f.case.a[:, f.rows], of_b) + f.added, "A is read transposed", 2.0)
 
 
 # -- permutations along k ------------------------------------------------------------------------------------------------
@@ -296,13 +296,13 @@ def _few(f: Failure) -> Failure:
     """A few of the wrong elements."""
     taken = np.flatnonzero(f.wrong[f.rows, f.columns])
     most, least = SCREENED
-    taken = taken[evenly(taken.size, min(max(BUDGET // max(f.case.a.shape[1], 1), least), most))]
+    taken = taken[evenly(taken.size, min(max(BUDGET // max(f.k, 1), least), most))]
     return f.moved(f.rows[taken], f.columns[taken])
 
 
 def permuted(f: Failure) -> Iterator[Finding]:
     """One operand's values of k are in another order than the other's."""
-    k = f.case.a.shape[1]
+    k = f.k
     if k < 2:
         return
     size = max(f.case.operands[0].dtype.itemsize, 1)
@@ -337,7 +337,8 @@ def rearranged(f: Failure) -> Iterator[Finding]:
     """One operand's lines are others, its blocks are transposed or exchanged, or its leading dimension is wrong; scales that
     belong to it are not."""
     for side, name in enumerate("AB"):
-        shape = f.case.a.shape if side == 0 else f.case.b.shape[::-1]
+        x, y = f.case.operands
+        shape = x.shape if side == 0 else y.shape[::-1]
         if shape[1]:
             alike = f.case.c is None and f.case.scaling is None  # then the result's lines are just these
             yield from _read_elsewhere(f, side, _elsewhere(shape, side, alike), f"{name} is misread", 2.0)
@@ -377,9 +378,13 @@ def _elsewhere(shape: tuple[int, int], side: int, alike: bool) -> Iterator[tuple
 def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np.ndarray]:
     """(whether all is known that the elements would be of, the sums) where one operand is read elsewhere."""
     values, factors = f.unscaled
-    stored = f.case.stored[0] if side == 0 else f.case.stored[1].T
-    line, at = where(f.rows if side == 0 else f.columns)
-    sums = np.einsum("ek,ek->e", _read(stored, line, at) * factors, values[1 - side])
+    lines = f.rows if side == 0 else f.columns
+    line, at = where(lines)
+    if line.shape[1] == 1 and np.array_equal(line[:, 0], lines):
+        read = _read(values[side], np.arange(len(lines))[:, None], at)  # these are together in memory
+    else:
+        read = _read(f.case.operands[0] if side == 0 else f.case.operands[1].T, line, at)
+    sums = np.einsum("ek,ek->e", read * factors, values[1 - side])
     return np.all(line >= 0, axis=1), (1 + f.share) * sums + f.added
 
 
@@ -392,4 +397,5 @@ def _read(stored: np.ndarray, line: np.ndarray, at: np.ndarray) -> np.ndarray:
     else:
         read = stored[line[:, 0]]
         read = np.take(read, at[0], 1) if len(at) == 1 else np.take_along_axis(read, at, 1)
+    read = read.astype(np.float64, copy=False)
     return read if inside.all() else np.where(inside, read, 0.0)

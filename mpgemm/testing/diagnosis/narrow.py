@@ -118,7 +118,7 @@ def _rounded_between(f: Failure) -> str | None:
 
 def _between(f: Failure, fmt: Format) -> Iterator[tuple[np.ndarray, str]]:
     """(the elements, in words) of exact sums over parts of k that are rounded before or behind they are added."""
-    order, scaling, k = f.case.order, f.case.scaling, f.case.a.shape[1]
+    order, scaling, k = f.case.order, f.case.scaling, f.k
     products = _unscaled(f)
     every = order.block or f.case.promote_every
     lengths = [every] if every else [-(-k // parts) for parts in range(2, order.splits + 1)]
@@ -193,8 +193,8 @@ def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
     """Return the factors of a chain from `start` of k, for each element."""
     if scaling.applied == "product":
         return np.ones(len(f.rows))  # the products have it
-    a, b = scaling.at(start)
-    return a[f.rows, 0].astype(np.float64) * b[0, f.columns].astype(np.float64)
+    factors = f.unscaled[1]
+    return factors[:, start] if isinstance(factors, np.ndarray) else np.full(len(f.rows), factors)
 
 
 def narrow_errors(f: Failure) -> str | None:
@@ -311,11 +311,6 @@ MISTAKEN = {
 }  # fmt: skip
 
 
-def _sides(f: Failure) -> list[np.ndarray]:
-    """Rows of A and columns of B of the elements, scales multiplied in: (elements, k) each."""
-    return [f.case.a[f.rows], f.case.b[:, f.columns].T]
-
-
 def operands_rounded(f: Failure) -> Iterator[Finding]:
     """The product of operands in a narrower format."""
     fmt = f.case.engine.formats[0]
@@ -338,11 +333,7 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
 
 def _rounded_at_all(f: Failure) -> bool:
     """Whether the operands were given with more bits than the unit takes."""
-    return any(
-        x.dtype != y.dtype and not np.array_equal(x.astype(np.float64), y.astype(np.float64))
-        or x.dtype == y.dtype and x is not y and not np.array_equal(x, y)
-        for x, y in zip(f.case.given, f.case.operands, strict=True)
-    )  # fmt: skip
+    return any(not np.array_equal(x, y) for x, y in zip(f.given, f.stored, strict=True))
 
 
 #: Roundings of operands that kernels have, in words.
@@ -388,7 +379,7 @@ def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
         for name in MISTAKEN.get(first.name, ()):
             if len(sides) == 2 and formats[0] != formats[1]:
                 continue
-            operands = _sides(f)
+            operands = list(f.sides)
             for side in sides:
                 operands[side] = _read_as(f, side, formats[side], name)
             with np.errstate(all="ignore"):

@@ -1,7 +1,8 @@
 """Products along k that a kernel leaves out, adds twice, takes from another block, or multiplies with a wrong scale."""
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -24,52 +25,65 @@ SCATTERED = 16
 LOOKED_AT = 1 << 19
 
 
+#: Sums of products that may be lost, shape (elements, candidates) and in units of a right kernel's errors, and which one is
+#: which, in words: "{}" stands for what became of them.
+Candidates = Iterator[tuple[np.ndarray, Callable[[int], str]]]
+
+
 def lost_terms(f: Failure) -> Iterator[Finding]:
     """Products along k that are missing, or there twice: one, a block, every so many, the end or the beginning."""
-    products = f.products * (1 + f.share)
-    k = products.shape[1]
+    k = f.k
     if k < 2:
         return
+    products = f.products * ((1 + f.share) / f.units)[:, None]
     sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
-
-    def nearest(candidates: np.ndarray, sign: int, text) -> Finding:
-        return f.best_of(-sign * candidates, text, 1.0, math.log(2 * LENGTHS))
-
-    lengths = {t for t in BLOCKS if t < k} | {-(-k // parts) for parts in PARTS if k // parts > 1}
-    for sign, what in ((1, "is missing"), (-1, "is there twice")):
-        yield nearest(products, sign, lambda at, what=what: f"a lost term: k = {at} {what}")
-        for length in sorted(lengths - {1}):
-            blocks = sums[:, length:] - sums[:, :-length]
-            yield nearest(blocks, sign, lambda at, n=length, what=what: f"lost terms: k {at}:{at + n} {what}")
-        yield from _every(f, products, sums, nearest, sign, what)
+    for candidates, text in itertools.chain(_single_and_blocks(products, sums), _every(products, sums)):
+        yield from _lost(f, candidates, text, {-1: "missing", 1: "there twice"})
     yield from _uncleared(f)
-    text = f"lost terms: the sum ends at k = {{}} of {k} (a tail that fills no tile)"
-    yield nearest(sums[:, -1:] - sums[:, 1:-1], 1, lambda at: text.format(at + 1))
-    yield nearest(sums[:, 1:-1], 1, lambda at: f"lost terms: the sum begins at k = {at + 1}")
+    ends = f"lost terms: the sum ends at k = {{}} of {k} (a tail that fills no tile)"
+    yield from _lost(f, sums[:, -1:] - sums[:, 1:-1], lambda at: ends.format(at + 1), {-1: ""})
+    yield from _lost(f, sums[:, 1:-1], lambda at: f"lost terms: the sum begins at k = {at + 1}", {-1: ""})
 
 
-def _every(f: Failure, products, sums, nearest, sign: int, what: str) -> Iterator[Finding]:
+def _lost(f: Failure, candidates: np.ndarray, text: Callable[[int], str], what: dict[int, str]) -> Iterator[Finding]:
+    """The candidate that explains the elements best, where it is added with each of the signs that have a word."""
+    tried = math.log(2 * LENGTHS * candidates.shape[1])
+    for sign, best in zip(what, f.nearest(candidates, tuple(what)), strict=True):
+        prediction = f.true + sign * candidates[:, best] * f.units
+        yield f.finding(prediction, text(best).format(what[sign]), 1.0, tried, 1)
+
+
+def _single_and_blocks(products: np.ndarray, sums: np.ndarray) -> Candidates:
+    """Single values of k, and blocks of them from any one on."""
+    k = products.shape[1]
+    yield products, lambda at: f"a lost term: k = {at} is {{}}"
+    lengths = {t for t in BLOCKS if t < k} | {-(-k // parts) for parts in PARTS if k // parts > 1}
+    for length in sorted(lengths - {1}):
+        yield sums[:, length:] - sums[:, :-length], lambda at, n=length: f"lost terms: k {at}:{at + n} is {{}}"  # type: ignore[misc]
+
+
+def _every(products: np.ndarray, sums: np.ndarray) -> Candidates:
     """One value of k of every so many, or one block of every few."""
     k = products.shape[1]
     for period in (p for p in BLOCKS if 2 * p <= k):
         whole = k // period * period
         each = products[:, :whole].reshape(len(products), -1, period).sum(1)
         each[:, : k - whole] += products[:, whole:]
-        yield nearest(each, sign, lambda at, p=period: f"lost terms: every {p}th k, from k = {at} on, {what}")
+        yield each, lambda at, p=period: f"lost terms: every {p}th k, from k = {at} on, is {{}}"  # type: ignore[misc]
         if period < 8:
             continue
         ends = np.append(np.arange(0, k, period), k)
         blocks = sums[:, ends[1:]] - sums[:, ends[:-1]]
         for stride in (s for s in (2, 3, 4, 8) if s <= blocks.shape[1] // 2):
             found = np.stack([blocks[:, start::stride].sum(1) for start in range(stride)], 1)
-            text = f"lost terms: one of every {stride} blocks of {period} values of k, from k = {{}} on, {what}"
-            yield nearest(found, sign, lambda at, text=text, p=period: text.format(at * p))
+            words = f"lost terms: one of every {stride} blocks of {period} values of k"
+            yield found, lambda at, words=words, p=period: f"{words}, from k = {at * p} on, is {{}}"  # type: ignore[misc]
 
 
 def _uncleared(f: Failure) -> Iterator[Finding]:
     """A chain goes on where it was added outside, and is added again."""
     scaling, length = f.case.scaling, f.case.order.block or f.case.promote_every
-    if length is None or length >= f.case.a.shape[1] or (scaling is not None and scaling.applied == "product"):
+    if length is None or length >= f.k or (scaling is not None and scaling.applied == "product"):
         return
     (x, y), factors = f.unscaled
     starts = np.arange(0, x.shape[1], length)
@@ -82,7 +96,7 @@ def _uncleared(f: Failure) -> Iterator[Finding]:
 def stale_blocks(f: Failure) -> Iterator[Finding]:
     """A block of k that still holds the one before it (or two before, in a pipeline), of A, of B, or of both; or another one,
     or blocks of one operand that are exchanged. Scales of blocks are those of what is read, or those of its place."""
-    yield from _stale_of(f, f.case.a[f.rows], f.case.b[:, f.columns].T, None, "")
+    yield from _stale_of(f, *f.sides, None, "")
     if f.case.scaling is not None and f.case.scaling.block is not None:
         (x, y), factors = f.unscaled
         yield from _stale_of(f, x, y, np.broadcast_to(factors, x.shape), ", with the scales of its place")
@@ -141,7 +155,7 @@ def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
 
 def scattered(f: Failure) -> Iterator[Finding]:
     """A few single products that are missing, anywhere along k: orthogonal matching pursuit in what is missing."""
-    k = f.case.a.shape[1]
+    k = f.k
     f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
     if f.rows.size < 4 * SCATTERED or k < 2:
         return

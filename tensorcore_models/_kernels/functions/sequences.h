@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "angles.h"
 #include "unit.h"
 
 /* As sequences.OPERATIONS, after the kinds of units. */
@@ -23,6 +24,8 @@ enum {
     MPG_SEQ_SAT,
     MPG_SEQ_FLUSH,
     MPG_SEQ_FLOAT,
+    MPG_SEQ_LARGE_TURNS,
+    MPG_SEQ_LARGE_REST,
     MPG_SEQ_LESS,
     MPG_SEQ_SAME,
     MPG_SEQ_SELECT,
@@ -147,6 +150,10 @@ MPG_INLINE void mpg_step_block_body(int level, int operation, const uint32_t *MP
         MPG_EACH((a[i] & 0x7F800000u) ? a[i] : a[i] & 0x80000000u);
     case MPG_SEQ_FLOAT:
         MPG_EACH(mpg_as_bits((float)(int32_t)a[i]));
+    case MPG_SEQ_LARGE_TURNS:
+        MPG_EACH(mpg_large_turns(a[i]));
+    case MPG_SEQ_LARGE_REST:
+        MPG_EACH(mpg_large_rest(a[i]));
     case MPG_SEQ_LESS:
         MPG_EACH(MPG_ONES(MPG_A < MPG_B));
     case MPG_SEQ_SAME:

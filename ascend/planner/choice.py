@@ -1,0 +1,100 @@
+"""Which plans are wanted: how they are ranked, how accurate they are, how many."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from ascend.kernels.base import Kernel
+from ascend.planner.accuracy import DISTRIBUTIONS, Distribution, data_error, sampled_error
+from ascend.planner.kinds import PLAN_KERNELS, PLANNERS, Planner
+from ascend.roofline import check_sizes
+from ascend.schedule_options import describes_options, option
+from ascend.tile_schedule import LARGEST_SIZE, TileSchedule
+from tensorcore_models.integers import integer_fields
+
+Rank = Literal["time", "traffic", "analytic"]
+RANKS = ("time", "traffic", "analytic")
+#: Kernels that a plan may use (:data:`PLAN_KERNELS`).
+PlanKernel = Literal["grid", "paper"]
+#: FP32 elements of A, B and C together: 64 GiB, the largest memory of a chip here (910B).
+MOST_ELEMENTS = 2**34
+
+
+@describes_options
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """`Choice` lists what may be asked of the plans of a product; :func:`ascend.plan` takes it."""
+
+    rank: Rank = option(
+        "time", "by simulated time (of the analytically best `simulated`), by the traffic (eq. 9 for the paper's kernel, bytes "
+        "from and to memory for grids), or by the closed forms alone", RANKS,
+    )  # fmt: skip
+    max_error: float | None = option(None, "leave out schedules whose relative error (eq. 13) is larger")
+    data: tuple | None = option(
+        None, "FP32 arrays (a, b), m x k and k x n: the error of each arithmetic is then measured on this product against "
+        "FP64, else on a sample of `distribution`"
+    )  # fmt: skip
+    top: int = option(10, "plans returned")
+    kernel: PlanKernel = option(
+        "grid", "grids of cores, and the vector units for few rows or columns; or the paper's kernel", PLAN_KERNELS
+    )
+    split: int | None = option(None, "slices of k; searched if None")
+    simulated: int | None = option(None, 'how many schedules are simulated for rank "time", for each mode')
+    distribution: Distribution = option("normal", "of the elements in the sampled error", tuple(DISTRIBUTIONS))
+    error_of: Callable[[Kernel], float] | None = option(
+        None,
+        "gives the error of a schedule in place of `data` or a sample; the same for the same bk, n_fused and slices of k",
+    )
+    progress: Callable[[int, int], None] | None = option(None, "called with (done, total) simulations")
+
+    def __post_init__(self):
+        integer_fields(self, *(x for x in ("top", "split", "simulated") if getattr(self, x) is not None))
+        for name, known in (("kernel", PLAN_KERNELS), ("rank", RANKS), ("distribution", tuple(DISTRIBUTIONS))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
+        if self.top < 1 or (self.simulated is not None and self.simulated < 1):
+            raise ValueError(f"top and simulated must be at least 1, got {self.top} and {self.simulated}")
+        if self.max_error is not None and not self.max_error > 0:
+            raise ValueError(f"max_error must be above 0, got {self.max_error}")
+
+    def check_data(self, m: int, k: int, n: int) -> None:
+        """Refuse data of other shapes than the product has (ValueError)."""
+        if self.data is not None:
+            shapes = tuple(np.shape(x) for x in self.data)
+            if shapes != ((m, k), (k, n)):
+                raise ValueError(f"data must have the shapes {(m, k)} and {(k, n)}, got {shapes}")
+
+    @cached_property
+    def measured(self) -> tuple[Callable[[Any], float], str]:
+        """The error of a schedule, and where it comes from."""
+        if self.error_of:
+            return self.error_of, "given"
+        if self.data is not None:
+            return data_error(*self.data), "data"
+        return sampled_error(self.distribution), f"sample of {self.distribution} elements"
+
+    def error(self, schedule: TileSchedule) -> float:
+        """The error of a schedule's product (eq. 13)."""
+        return self.measured[0](schedule)
+
+    @property
+    def planner(self) -> Planner:
+        """What the kind of kernel decides."""
+        return PLANNERS[self.kernel]
+
+    @property
+    def count(self) -> int:
+        """Schedules that are looked at for each mode."""
+        return max(self.simulated or self.planner.simulated, self.top) if self.rank == "time" else self.top
+
+
+def check_matrices_fit(m: int, k: int, n: int) -> None:
+    """Refuse sizes below 1, and matrices that fit no chip's memory (ValueError)."""
+    check_sizes(m, k, n)
+    if max(m, k, n) > LARGEST_SIZE or m * k + k * n + m * n > MOST_ELEMENTS:
+        raise ValueError(
+            f"{m} x {k} x {n} needs {4 * (m * k + k * n + m * n) / 2**30:.0f} GiB for A, B and C: beyond any chip's memory"
+        )

@@ -1,0 +1,323 @@
+"""MatMulV3's tiling of a plan, and plans from its tilings: the fields that the operator reads, and its tiling key.
+
+The key holds one number for each template parameter, the first in the lowest bits; a parameter of whole numbers counts by its
+place among the values that it may have (AscendC, tiling template programming, GET_TPL_TILING_KEY). Sources: hicann/ops-nn
+e5c3fa93, matmul/mat_mul_v3: op_kernel/mat_mul_v3_tiling_key.h and mat_mul_v3_tiling_data.h (Atlas A2 and A3), op_kernel/arch35/
+mat_mul_tiling_key.h and mat_mul_tiling_data.h (Ascend 950), op_host/op_tiling/matmul_v3_base_tiling.cpp (digits of
+tilingEnable, which operands vector cores lay out), matmul_v3_tuning.h (the fields of a *_runtime_kb.json). Vendor's unit
+tests of keys and fields: tests/ut/op_host/test_matmul_v3_tiling.cpp.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ascend.blocking import Blocking, fractals
+from ascend.chips.chip import Chip
+from ascend.grid import Grid, Swizzle
+from ascend.kernels.base import Kernel
+from ascend.kernels.options import DEEPEST_STREAM
+from ascend.schedule import build_schedule
+from ascend.tiling.entered import Entered
+from ascend.tiling.fields import layout_of, tiling_fields
+
+
+class KeyPart(NamedTuple):
+    """A template parameter of a tiling key: its name, its bits, and the names of its values in order."""
+
+    name: str
+    bits: int
+    values: tuple[str, ...]
+
+
+#: Template parameters of Atlas A2 and A3.
+A2_KEY = (
+    KeyPart("LOADMODE", 4, ("BASE_FULLLOAD", "AL1_FULLLOAD", "BL1_FULLLOAD")),
+    KeyPart(
+        "SPLITCOREMODE", 8,
+        ("BASE_SPLIT_K", "1", "SINGLE_CORE_SPLIT_K", "DETERMINISTIC_SPLIT_K", "MULTI_CORE_SPLIT_K", "SINGLE_CORE_NKM_SPLIT_K",
+         "SINGLE_CORE_SPLIT_K_GM_TO_L1"),
+    ),
+    KeyPart("FIXOPTI", 4, ("BASE_FIXOPTI", "BASE_ENABLE_ALIGNOUT", "VEC_NZ2ND_UNALIGNOUT")),
+    KeyPart("MIXND2NZ", 4, ("MIXND2NZ_TRUE", "MIXND2NZ_FALSE", "MIXND2NZ_TRUE_PARALLEL")),
+    KeyPart("SPECIALOPT", 4, ("K_NOT_SHIFT", "K_SHIFT")),
+    KeyPart("FP32ADDMM", 4, ("FP32_ADDMM_DISABLE", "FP32_ADDMM_ENABLE")),
+)  # fmt: skip
+#: Template parameters of Ascend 950.
+A5_KEY = (
+    KeyPart("API_LEVEL", 4, ("HIGH_LEVEL", "BASIC_LEVEL", "TENSOR_LEVEL")),
+    KeyPart("A_TRANS", 2, ("NO_TRANS", "TRANS")),
+    KeyPart("B_TRANS", 2, ("NO_TRANS", "TRANS")),
+    KeyPart("BATCH_MODEL", 4, ("FOR_BATCH", "ITER_BATCH_SINGLE_BIAS")),
+    KeyPart(
+        "MODEL", 4,
+        ("BASIC", "STREAM_K", "K_EQUAL_ZERO", "TO_MUL", "TO_MULTI_MUL", "SLICE", "BASIC_SPLIT_K", "SK_SPLIT_K"),
+    ),
+    KeyPart("FULL_LOAD", 4, ("NO_FULL_LOAD", "A_FULL_LOAD", "B_FULL_LOAD", "AB_FULL_LOAD")),
+    KeyPart("L0C2OUT_MODEL", 4, ("ON_THE_FLY", "1V1_ND_ALIG_FIXPIPE", "1V2_ND_ALIG_FIXPIPE")),
+)  # fmt: skip
+#: Bytes of an inner axis that MTE2 turns into NZ fractals on its way although they are no multiple of LINE.
+ON_THE_WAY = (32, 64, 96, 128, 160, 192, 224, 256, 384)
+LINE, LONG_LINE, LONGEST_INNER = 256, 512, 65535
+#: ge::DataType and ge::Format of a knowledge line.
+DATA_TYPES = {0: "fp32", 1: "fp16", 2: "int8", 27: "bf16"}
+NZ_FORMAT = 29
+#: Operands that the operator multiplies (mat_mul_v3_def.cpp; FP32 as HF32 where that is asked for).
+MULTIPLIED = ("fp16", "bf16", "fp32", "hf32")
+#: Fields of a knowledge line that decide a schedule.
+NEEDED = (
+    "usedCoreNum", "singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "depthA1", "depthB1", "stepM", "stepN",
+    "l2MTileCnt", "l2NTileCnt", "l2MTileBlock", "l2NTileBlock", "tilingEnable",
+)  # fmt: skip
+
+
+def key_parts(chip: Chip) -> tuple[KeyPart, ...]:
+    """The template parameters of the operator on a chip. Raises ValueError for a chip whose keys are not known."""
+    if not chip.fixpipe:
+        raise ValueError(f"MatMulV3's keys are those of Atlas A2, A3 and Ascend 950, got {chip.name}")
+    return A5_KEY if chip.name == "950" else A2_KEY
+
+
+def encode_key(parts: tuple[KeyPart, ...], chosen: Mapping[str, str]) -> int:
+    """The tiling key of named values; parameters that are not named have their first.
+
+    Raises ValueError for a parameter or value that there is not.
+    """
+    if unknown := sorted(set(chosen) - {part.name for part in parts}):
+        raise ValueError(f"{', '.join(unknown)}: the key has {', '.join(part.name for part in parts)}")
+    key = shift = 0
+    for name, bits, values in parts:
+        value = chosen.get(name, values[0])
+        if value not in values:
+            raise ValueError(f"{name} is one of {', '.join(values)}, got {value!r}")
+        key |= values.index(value) << shift
+        shift += bits
+    return key
+
+
+def decode_key(parts: tuple[KeyPart, ...], key: int) -> dict[str, str]:
+    """The named values of a tiling key. Raises ValueError for a number that is no key."""
+    found, rest = {}, key
+    for name, bits, values in parts:
+        rest, place = divmod(rest, 1 << bits)
+        if place >= len(values):
+            raise ValueError(f"{key} is no tiling key: {name} would be its value {place} of {len(values)}")
+        found[name] = values[place]
+    if rest or key < 0:
+        raise ValueError(f"{key} is no tiling key: it has more than {sum(part.bits for part in parts)} bits")
+    return found
+
+
+def laid_out(inner: int, outer: int, operand: str, operand_bytes: float) -> bool:
+    """Whether vector cores turn ND rows of `inner` elements into NZ fractals before the product (Atlas A2 and A3).
+
+    Not where rows are whole lines or among the lengths that MTE2 turns on its way. What the operator decides besides, for sizes
+    that are multiples of 16384, is left out.
+    """
+    size = inner * operand_bytes
+    aligned, on_the_way = size % LINE == 0, size in ON_THE_WAY
+    whole_fp32 = operand == "fp32" and inner < LONGEST_INNER
+    short_hf32 = operand == "hf32" and size < LONG_LINE
+    normal = (not aligned or inner > LONGEST_INNER) and not on_the_way and not whole_fp32 and not short_hf32
+    few = size <= 192 or (size <= 384 and inner % 2 == 0) or (size <= LONG_LINE and inner % 4 == 0)
+    columns = outer > 8192 and inner > 1 and few and not aligned and not on_the_way and size != 32
+    return normal or columns
+
+
+class MatMulV3Tiling(NamedTuple):
+    """The operator's tiling of a plan."""
+
+    key: int
+    template: dict[str, str]  #: The key's parameters and values.
+    fields: dict[str, int]  #: As a knowledge line (A2, A3) or MatMulV3BasicTilingData (950) names them.
+
+
+def check_matmul_v3(s: Kernel) -> None:
+    """Refuse plans that the operator's base template cannot say: which part, and what to take instead (ValueError)."""
+    key_parts(s.placed_on)
+    if not s.on_cube or s.terms > 1 or s.dequantize or s.operand not in MULTIPLIED:
+        what = (
+            "the vector units"
+            if not s.on_cube
+            else f"{s.terms} term(s) of {s.operand}" + " and scales" * bool(s.dequantize)
+        )
+        raise ValueError(f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}")
+    if len(s.k_slices) > 1 or s.groups > 1:
+        raise ValueError(
+            "MatMulV3's templates cut k by rules of their own, which are not derived here: plan with --for catlass --split 1"
+        )
+    if not s.deals_one_by_one:
+        raise ValueError(f"MatMulV3 deals tiles one by one, this plan is {s.placement()}: plan with --for catlass")
+
+
+def matmul_v3_tiling(s: Kernel) -> MatMulV3Tiling:
+    """The key and the fields of a plan that deals tiles one by one; ValueError for others.
+
+    Bands of the plan's order become the operator's cut for L2 (inferred: the operator staggers the tiles inside of a band, so
+    that the same tiles are multiplied at about the same time, by other cores).
+    """
+    check_matmul_v3(s)
+    return _a5_tiling(s) if s.placed_on.name == "950" else _a2_tiling(s)
+
+
+def _a2_tiling(s: Kernel) -> MatMulV3Tiling:
+    f, b, size = tiling_fields(s), s.blocking, s.operand_bytes
+    rows, columns = len(s.row_blocks), len(s.column_blocks)
+    band_m, band_n = (s.swizzle.offset, columns) if s.swizzle.direction == 0 else (rows, s.swizzle.offset)
+    band_m, band_n = min(band_m, rows), min(band_n, columns)
+    fields = {
+        "usedCoreNum": min(s.used_cores, rows * columns), "singleCoreM": b.bm, "singleCoreN": b.bn, "singleCoreK": f["Ka"],
+        "baseM": b.bm, "baseN": b.bn, "baseK": b.bk,
+        **{name: f[name] for name in ("depthA1", "depthB1", "stepM", "stepN")}, "iterateOrder": 0,
+        **{name: f[name] for name in ("stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C")},
+        "l2MTileCnt": fractals(rows, band_m), "l2NTileCnt": fractals(columns, band_n), "l2MTileBlock": band_m,
+        "l2NTileBlock": band_n, "l2IterateOrder": 0, "tilingEnable": 0,
+    }  # fmt: skip
+    in_rows = layout_of(s) != "nz"
+    inner_b, outer_b = (s.k, s.n) if s.layout == "nt" else (s.n, s.k)
+    vector = in_rows and (laid_out(s.k, s.m, s.operand, size) or laid_out(inner_b, outer_b, s.operand, size))
+    template = {"MIXND2NZ": f"MIXND2NZ_{str(vector).upper()}"}
+    key = encode_key(A2_KEY, template)
+    return MatMulV3Tiling(key, decode_key(A2_KEY, key), fields)
+
+
+def _a5_tiling(s: Kernel) -> MatMulV3Tiling:
+    b = s.blocking
+    fields = {
+        "usedCoreNum": min(s.used_cores, len(s.row_blocks) * len(s.column_blocks)), "m": s.m, "n": s.n, "k": s.k,
+        "mL1": b.bm, "nL1": b.bn, "kL1": s.load_k, "baseM": b.bm, "baseN": b.bn, "baseK": b.bk, "skSingleCoreK": s.k,
+        "mTailCnt": 1, "nTailCnt": 1, "mBaseTailSplitCnt": 1, "nBaseTailSplitCnt": 1, "mTailMain": 0, "nTailMain": 0,
+        "l1BufferNum": s.stream_slots, "l0cDB": min(s.l0c_slots, 2), "ubDB": 1,
+    }  # fmt: skip
+    key = encode_key(A5_KEY, {"API_LEVEL": "BASIC_LEVEL", "B_TRANS": "TRANS" if s.layout == "nt" else "NO_TRANS"})
+    return MatMulV3Tiling(key, decode_key(A5_KEY, key), fields)
+
+
+def matmul_v3_snippet(s: Kernel) -> str:
+    """The key in words and the fields as JSON; ValueError for plans that the operator cannot say."""
+    found = matmul_v3_tiling(s)
+    words = ", ".join(f"{name} {value}" for name, value in found.template.items())
+    what = "MatMulV3BasicTilingData" if s.placed_on.name == "950" else 'the "knowledge" of a *_MatMulV3_runtime_kb.json'
+    return f"// tiling key {found.key} (0x{found.key:x}): {words}\n// {what}:\n{json.dumps(found.fields)}"
+
+
+# -- tilings that are given --------------------------------------------------------------------------------------------
+
+
+def read_knowledge(path: str | Path) -> dict[str, Any] | None:
+    """The line of a *_MatMulV3_runtime_kb.json; None for a file that is something else.
+
+    Raises
+    ------
+    ValueError
+        For a file with several lines, of which one is asked for.
+    OSError
+        If it cannot be read.
+    """
+    data = Path(path).read_bytes()
+    if b'"knowledge"' not in data:
+        return None
+    lines = [line for line in data.splitlines() if line.strip()]
+    try:
+        records = [json.loads(line) for line in lines]
+    except ValueError:  # one object on several lines
+        try:
+            records = [json.loads(data)]
+        except ValueError as error:
+            raise ValueError(f"{path} is no JSON: {error}") from None
+    if len(records) > 1:
+        raise ValueError(
+            f"{path} has {len(records)} tilings, one a line: keep the line of your product in a file of its own"
+        )
+    return records[0] if isinstance(records[0], dict) and "knowledge" in records[0] else None
+
+
+def template_of(enable: int) -> dict[str, str]:
+    """The template parameters that tilingEnable's digits name: splitting of k, full loads, output, shift of k.
+
+    Raises ValueError for digits that name none.
+    """
+    digits = {"SPLITCOREMODE": enable % 10, "LOADMODE": enable // 10 % 10, "FIXOPTI": enable // 1000 % 10}
+    digits["SPECIALOPT"] = enable // 10000 % 10
+    values = {part.name: part.values for part in A2_KEY}
+    if wrong := [f"{name} {digit}" for name, digit in digits.items() if digit >= len(values[name])]:
+        raise ValueError(f"tilingEnable = {enable}: no template has {', '.join(wrong)}")
+    return {name: values[name][digit] for name, digit in digits.items()}
+
+
+def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = "the tiling") -> Entered:
+    """The schedule of a line of a *_MatMulV3_runtime_kb.json, and what it leaves open.
+
+    Parameters
+    ----------
+    record : mapping
+        With "info_dict" (sizes, types, formats, transposes) and "knowledge" (the fields).
+    chip : Chip
+        Where it runs.
+    path : str or Path, optional
+        The file, for messages.
+
+    Raises
+    ------
+    ValueError
+        If a field is missing or contradicts others, or for a template that is not timed here.
+    """
+    info, fields = record.get("info_dict"), record["knowledge"]
+    if not isinstance(info, dict) or not isinstance(fields, dict):
+        raise ValueError(
+            f'{path}: expected objects "info_dict" and "knowledge", got {type(info).__name__} and {type(fields).__name__}'
+        )
+    sizes = ("m", "k", "n", "a_dtype", "a_format", "b_format", "trans_a_flag", "trans_b_flag")
+    if missing := [name for name in sizes if name not in info] + [name for name in NEEDED if name not in fields]:
+        raise ValueError(f"{path}: a line of a runtime_kb.json has {', '.join(missing)}, which this lacks")
+    if wrong := [name for name in NEEDED if type(fields[name]) is not int or fields[name] < 0]:
+        raise ValueError(f"{path}: {', '.join(wrong)} must be whole numbers")
+    if info["a_dtype"] not in DATA_TYPES:
+        known = ", ".join(f"{code} ({name})" for code, name in DATA_TYPES.items())
+        raise ValueError(f"{path}: a_dtype is one of {known}, got {info['a_dtype']!r}")
+    template = template_of(fields["tilingEnable"])
+    if template["SPLITCOREMODE"] not in ("BASE_SPLIT_K", "1") or template["LOADMODE"] != "BASE_FULLLOAD":
+        what = template["SPLITCOREMODE"] if template["LOADMODE"] == "BASE_FULLLOAD" else template["LOADMODE"]
+        raise ValueError(
+            f"{path}: template {what} (tilingEnable {fields['tilingEnable']}) is not timed here, the base template is"
+        )
+    single, block = ((fields[f"{of}M"], fields[f"{of}N"]) for of in ("singleCore", "base"))
+    if single != block:
+        raise ValueError(
+            f"{path}: the base template's singleCoreM x singleCoreN is its block, got {single[0]} x {single[1]} and baseM x "
+            f"baseN = {block[0]} x {block[1]}"
+        )
+    return _base_schedule(info, fields, chip, template)
+
+
+def _base_schedule(info: Mapping[str, Any], f: Mapping[str, int], chip: Chip, template: Mapping[str, str]) -> Entered:
+    """The schedule of the base template: tiles one by one, the cut for L2 as bands."""
+    swizzle, notes = _bands(f)
+    depths = f["depthA1"] // max(f["stepM"], 1), f["depthB1"] // max(f["stepN"], 1)
+    depth = max(min(*depths, DEEPEST_STREAM), 1)
+    if max(depths) > depth:
+        notes.append(f"depthA1 = {f['depthA1']} and depthB1 = {f['depthB1']}: both streams are timed {depth} deep")
+    if info["trans_a_flag"]:
+        notes.append("A is stored K x M, timed as M x K rows")
+    if template["SPECIALOPT"] == "K_SHIFT":
+        notes.append("K_SHIFT, by which cores begin at other places of k, is not timed")
+    in_nz = NZ_FORMAT in (info["a_format"], info["b_format"])
+    layout = "nz" if in_nz else "nt" if info["trans_b_flag"] else "nd"
+    schedule = build_schedule(
+        info["m"], info["k"], info["n"], chip, Blocking(f["baseM"], f["baseK"], f["baseN"]), kernel="grid", terms=1,
+        grid=Grid(), cores=f["usedCoreNum"], resident="none", balanced=False, swizzle=swizzle, depth=depth, template="mdl",
+        operand=DATA_TYPES[info["a_dtype"]], layout=layout,
+    )  # fmt: skip
+    return Entered(schedule, notes)
+
+
+def _bands(f: Mapping[str, int]) -> tuple[Swizzle, list[str]]:
+    """The order that is nearest to the cut for L2, and what it leaves out."""
+    rows, columns = max(f["l2MTileBlock"], 1), max(f["l2NTileBlock"], 1)
+    if f["l2MTileCnt"] <= 1 < f["l2NTileCnt"]:
+        return Swizzle(columns, 1, turns=False), []
+    notes = []
+    if f["l2NTileCnt"] > 1:
+        notes.append(f"the cut for L2 into {rows} x {columns} tiles is timed as bands of {rows} rows of tiles")
+    return Swizzle(rows, 0), notes

@@ -1,0 +1,121 @@
+"""Tables of profilers as CSV files: their rows by column, or a sentence that says what the file is instead and what to do."""
+
+import codecs
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+#: Beginnings of files in UTF-16, as a spreadsheet or PowerShell writes them.
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+#: Words in place of a number that was not measured.
+NOT_MEASURED = ("", "N/A", "NA", "NAN")
+
+
+class TableLine(NamedTuple):
+    """A line of a table: its number in the file, its fields by column, and fields beyond the last column."""
+
+    number: int
+    fields: dict[str, str]
+    extra: list[str]
+
+
+class ProfileTable(NamedTuple):
+    """The columns and lines of a profiler's file."""
+
+    path: Path
+    columns: list[str]
+    lines: list[TableLine]
+
+    def needs(self, columns: Sequence[str], have_them: str) -> None:
+        """Raise ValueError where columns are missing; `have_them` says which files have them."""
+        if missing := [name for name in columns if name not in self.columns]:
+            named = list(filter(None, self.columns))
+            shown = ", ".join(named[:6]) + ", ..." * (len(named) > 6)
+            raise ValueError(
+                f"{self.path}: no column {', '.join(map(repr, missing))} among {len(named)} columns ({shown}); {have_them}"
+            )
+
+
+def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] | None = None) -> ProfileTable:
+    """Read a CSV file in UTF-8, with a byte order mark or without one.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    expected : str
+        What it should be, for messages.
+    also_called : mapping of str to str, optional
+        Other names of columns, and the names by which they are looked up.
+
+    Raises
+    ------
+    ValueError
+        For a file that is empty, has no rows or is no CSV file in UTF-8.
+    OSError
+        If it cannot be read.
+    """
+    path = Path(path)
+    text = _text_of(path, path.read_bytes(), expected)
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise ValueError(f"{path} is no CSV file in UTF-8: {error}; expected {expected}") from None
+    names = [name.strip() for name in rows[0]]
+    columns = [(also_called or {}).get(name, name) for name in names]
+    lines = [
+        TableLine(
+            number,
+            dict(zip(columns, map(str.strip, row), strict=False)),
+            [word for word in row[len(columns) :] if word.strip()],
+        )
+        for number, row in enumerate(rows[1:], 2)
+        if any(word.strip() for word in row)
+    ]
+    if not lines:
+        raise ValueError(f"{path} has a line of columns and no rows: expected {expected}")
+    return ProfileTable(path, columns, lines)
+
+
+def _text_of(path: Path, data: bytes, expected: str) -> str:
+    """Decode a file's bytes; ValueError with the command that turns another encoding into UTF-8."""
+    if not data.removeprefix(codecs.BOM_UTF8).strip():
+        raise ValueError(f"{path} is empty: expected {expected}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        encoding, what = _other_encoding(data), f"{path} is no CSV file in UTF-8: {error}"
+    if encoding is None:
+        raise ValueError(f"{what}; expected {expected}")
+    raise ValueError(
+        f"{what}; it reads as {encoding}: iconv -f {encoding} -t UTF-8 {path} > utf8.csv, and give that file"
+    )
+
+
+def _other_encoding(data: bytes) -> str | None:
+    """Name the encoding that bytes which are no UTF-8 have: UTF-16 by its mark, GBK where all of them are."""
+    if data.startswith(UTF16):
+        return "UTF-16"
+    try:
+        text = data.decode("gb18030")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else "GBK"
+
+
+def number_in(fields: Mapping[str, str], *columns: str) -> float | None:
+    """Return the number of the first of some columns that has one; None where it is missing, not measured or below 0."""
+    for column in columns:
+        word = fields.get(column, "")
+        if word.upper() in NOT_MEASURED:
+            continue
+        try:
+            found = float(word)
+        except ValueError:
+            continue
+        if 0 <= found < math.inf:
+            return found
+    return None

@@ -1,0 +1,35 @@
+"""Products of float64 matrices that bounds are made of: |A||B| + |C|, and small products without waiting threads."""
+
+import numpy as np
+
+#: Multiplications up to which OpenBLAS leaves a product to one thread, and from which its threads pay. After each product of
+#: several threads they spin for tens of milliseconds, which is a hundred times what a small product takes.
+ONE_THREAD, SEVERAL = 1 << 18, 1 << 28
+#: Rows and values of k of a part of a product that one thread computes.
+ROWS, INNER = 256, 128
+#: Values of k of which |A| and |B| are formed at a time: they stay in the cache.
+_AT_ONCE = 256
+
+
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A B of float64 matrices; all but large products are computed in parts that OpenBLAS leaves to one thread."""
+    (m, k), n = a.shape, b.shape[1]
+    if m * k * n <= ONE_THREAD or m * k * n >= SEVERAL:
+        return a @ b
+    total = np.zeros((m, n))
+    across = max(ONE_THREAD // (min(m, ROWS) * min(k, INNER)), 1)
+    for i in range(0, m, ROWS):
+        for start in range(0, k, INNER):
+            left = a[i : i + ROWS, start : start + INNER]
+            for j in range(0, n, across):
+                total[i : i + ROWS, j : j + across] += left @ b[start : start + INNER, j : j + across]
+    return total
+
+
+def sizes_of(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+    """|A||B| + |C| in float64, shape (m, n), without |A| and |B| of all k."""
+    sizes = np.zeros((a.shape[0], b.shape[1]))
+    for start in range(0, a.shape[1], _AT_ONCE):
+        left, right = a[:, start : start + _AT_ONCE], b[start : start + _AT_ONCE]
+        sizes += multiply(*(np.abs(x.astype(np.float64, copy=False)) for x in (left, right)))
+    return sizes if c is None else sizes + np.abs(c.astype(np.float64, copy=False))
