@@ -146,6 +146,7 @@ class _Unasked:
     __bool__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = _refuse
     __and__ = __rand__ = __or__ = __ror__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
+    at = low = high = property(_refuse)
 
 
 # -- recorded ------------------------------------------------------------------------------------------------------------
