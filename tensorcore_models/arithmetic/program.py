@@ -12,7 +12,7 @@ from ..formats import Format
 from ..formats.exact_rounding import shift_right_rounded
 from .numbers import Number, decode
 from .passes import Pass
-from .recorder import ANYWHERE, CONDITIONS, Operation, Recorder, Unrecordable
+from .recorder import ANYWHERE, Operation, Recorder, Unrecordable
 
 
 class RecordedPass(Pass):
@@ -151,7 +151,12 @@ class _Unasked:
 
 # -- recorded ------------------------------------------------------------------------------------------------------------
 def program_of(
-    spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None, index: int | None = None, regular: bool = True
+    spec: Any,
+    formats: Sequence[Any],
+    terms: int,
+    scale: Format | None = None,
+    index: int | None = None,
+    regular: bool = True,
 ) -> Program:
     """Record one pass of an accumulator.
 
@@ -176,7 +181,7 @@ def program_of(
         If what is done depends on the data otherwise than by conditions, on the element or, without `index`, on the pass.
     """
     z = Recorder(regular)
-    codes = [[z.input(side, k, fmt.bits) for k in range(terms)] for side, fmt in zip("ab", formats, strict=False)]
+    a, b = ([z.input(side, k, fmt.bits) for k in range(terms)] for side, fmt in zip("ab", formats, strict=False))
     scales: tuple[tuple[Number, ...], ...] = ((),) * terms
     if scale is not None:
         rule = getattr(spec, "zero_operand", "format_minimum")
@@ -185,9 +190,10 @@ def program_of(
             for k in range(terms)
         )
     c = z.input("c", 0, formats[2].bits)
-    given: Any = _Unasked() if index is None else index
+    unasked: Any = _Unasked()
+    given = unasked if index is None else index
     try:
-        result = spec.pass_bits(RecordedPass(spec, *codes, c, tuple(formats), scales, given, _Unasked()))
+        result = spec.pass_bits(RecordedPass(spec, a, b, c, tuple(formats), scales, given, unasked))
     except Exception as error:  # whatever stops it on recorded integers, the reference runs it on plain ones
         raise Unrecordable(f"{type(spec).__name__}.pass_bits is not recorded: {error}") from error
     return _split(z, z.place(result))
@@ -208,7 +214,8 @@ def _split(z: Recorder, result: int) -> Program:
         else:
             stack.extend(z.operations[at].sources)
     sides = [_Side(z, side) for side in "ab"]
-    renamed, line = {}, []
+    renamed: dict[int, int] = {}
+    line: list[Operation] = []
     for at in sorted(needed):
         x = z.operations[at]
         if at in boundary:

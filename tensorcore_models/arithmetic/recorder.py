@@ -283,7 +283,9 @@ class Recorder:
         if not distance or not factors or not _is(distance[1], 0):
             return places
         exponents = self._parts(distance[0], "subtract")
-        present, exponent = self._absent.get(getattr(exponents and exponents[1], "at", None), ((), None))
+        if not exponents or type(exponents[1]) is not Whole:
+            return places
+        present, exponent = self._absent.get(exponents[1].at, ((), None))
         if not present or not all(any(self._zero_without(y, p) for y in factors) for p in present):
             return places
         apart = self.subtract(exponents[0], exponent)
@@ -377,9 +379,9 @@ class Recorder:
         if name == "both":
             for one, other in ((x, y), (y, x)):
                 parts = self._parts(other, name)
-                if parts and self._origin(one) == self._origin(other) == ANYWHERE:
-                    if ANYWHERE not in map(self._origin, parts):
-                        return self.joint(name, self.joint(name, one, parts[0]), parts[1])
+                mixed = self._origin(one) == self._origin(other) == ANYWHERE
+                if parts and mixed and ANYWHERE not in map(self._origin, parts):
+                    return self.joint(name, self.joint(name, one, parts[0]), parts[1])
             if (found := self._gathered(lambda u, v: self.joint(name, u, v), name, x, y)) is not None:
                 return found
         if name == "differ":
@@ -458,7 +460,9 @@ def _is(x: Any, value: int) -> bool:
 
 def _natural(*least: int) -> None:
     if min(least) < 0:
-        raise Unrecordable(f"a shift is of a natural number by a natural number of places, got one down to {min(least)}")
+        raise Unrecordable(
+            f"a shift is of a natural number by a natural number of places, got one down to {min(least)}"
+        )
 
 
 def _recorder(*values: Any) -> Recorder:

@@ -1,4 +1,4 @@
-"""The generic kernel of an accumulator, compiled from its lowered form; its Programs or the reference where that is too narrow."""
+"""The generic kernel of an accumulator, of its lowered form; where that is too narrow its Programs or the reference."""
 
 from collections.abc import Callable
 
@@ -45,12 +45,13 @@ def _unplanned_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)
     if a.ndim == 2:
         return kernel.run(a, b, c, scale_a, scale_b)
-    scales = [(None, None)] * len(a) if scale_a is None else list(zip(scale_a, scale_b, strict=True))
-    return np.stack([kernel.run(*item, *of_item) for *item, of_item in zip(a, b, c, scales, strict=True)])
+    scaled = scale_a is not None
+    items = range(len(a))
+    return np.stack([kernel.run(a[i], b[i], c[i], *((scale_a[i], scale_b[i]) if scaled else ())) for i in items])
 
 
 def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Compute `kernels.matrix_bits` by the generic kernel or, where it is too narrow, Programs or the reference; k > 0, any strides."""
+    """Compute `kernels.matrix_bits` by the generic kernel or what takes its place (:func:`_unplanned_bits`); k > 0."""
     if low.finish is not None:
         return finished_bits(low, a, b, c, generic_bits)
     low, a, b = converted(low, a, b)
@@ -67,7 +68,7 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
 
 
 def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Compute `kernels.batch_bits` by the generic kernel or, where it is too narrow, Programs or the reference; k is positive."""
+    """Compute `kernels.batch_bits` by the generic kernel or what takes its place (:func:`_unplanned_bits`); k is positive."""
     if low.finish is not None:
         return finished_bits(low, a, b, c, generic_batch_bits)
     low, a, b = converted(low, a, b)

@@ -1,4 +1,4 @@
-"""Programs compiled for the machine that runs them over lanes of columns (_kernels/programs): instructions, registers, packings.
+"""Compiles Programs for the machine that runs them over lanes of columns (_kernels/programs).
 
 Numbers of the machine have 64 bits: a Program with wider ones raises :class:`TooWide`. Operands of A are the same in all lanes
 of a panel, those of B are rows of lanes.
@@ -24,7 +24,7 @@ class TooWide(TypeError):
 
 
 class _Link(NamedTuple):
-    """A _Link is an operation with a product: what it goes on from, what it shares with its neighbours, what it takes of operands."""
+    """A _Link is an operation with a product: what it goes on from, what it shares, what it takes of operands."""
 
     rest: Any
     shared: tuple[Any, ...]
@@ -96,9 +96,13 @@ class _Line:
         if x.name == "differ" and self.operations[s[1]].name == "truth":
             return "no_v", [self._vector(s[0])]
         name = "mask" if x.name == "both" else x.name
-        if name == "multiply" and not all(0 <= self.operations[y].low and self.operations[y].high < 1 << 32 for y in s):
+        if name == "multiply" and not all(map(self._short, s)):
             name = "multiply_any"
         return self._binary(name, *s)
+
+    def _short(self, at: int) -> bool:
+        """Whether a number has at most 32 bits and no sign."""
+        return self.operations[at].low >= 0 and self.operations[at].high < 1 << 32
 
     def _binary(self, name: str, x: Any, y: Any) -> tuple[str, list[Any]]:
         if self._scalar(x) and self._scalar(y):
@@ -125,7 +129,7 @@ class _Line:
         return (sides["a"], sides["b"]) if set(sides) == {"a", "b"} and self.uniform == "a" else None
 
     def _run(self, at: Any, match: Callable[[Any], "_Link | None"]) -> "tuple[_Link, Any, int, int] | None":
-        """A run of operations with products that lie evenly: the last one, what is before the first, how many, how far apart."""
+        """Find operations with products that lie evenly: the last one, what is before the first, how many, how far apart."""
         found = link = match(at)
         if found is None or link is None:
             return None
@@ -189,13 +193,13 @@ class _Line:
             return None
         top, exponent = self.operations[distance].sources
         exponents = self._of_operands(exponent, "add")
-        if exponents is None or any(self.operations[x].high >= 1 << 32 for x in significands):
+        if exponents is None or not all(map(self._short, significands)):
             return None
         a, b = zip(significands, exponents, signs, strict=True)
         return _Link(("number", 0), (self.operations[size].constant, top), (*a, *b))
 
     # -- instructions ----------------------------------------------------------------------------------------------------
-    def _needed(self, results: Sequence[int]) -> list[Any]:
+    def _needed(self, results: Sequence[Any]) -> list[Any]:
         """The values that instructions compute, each after its sources."""
         found: list[Any] = []
         begun: set[Any] = set()
@@ -230,11 +234,10 @@ class _Line:
             return _placed(*self.inputs[x.constant])
         return self._constant(x.constant)
 
-    def compiled(
-        self, results: Sequence[tuple[int, tuple[str, int]]], seldom: Sequence[int] = ()
-    ) -> programs.Code:
+    def compiled(self, results: Sequence[tuple[int, tuple[str, int]]], seldom: Sequence[int] = ()) -> programs.Code:
         """Instructions that put each result where it belongs, unless one of the conditions `seldom` holds in a lane."""
-        order = self._needed([*(("leave", at) for at in seldom), *(at for at, _ in results)])
+        wanted: list[Any] = [("leave", at) for at in seldom]
+        order = self._needed(wanted + [at for at, _ in results])
         for at in {*order, *(at for at, _ in results), *(x for y in order for x in self.chosen[y][1])}:
             if type(at) is int and max(self.operations[at].high, -self.operations[at].low) >= LARGEST:
                 raise TooWide(f"numbers of {self.operations[at].high.bit_length()} bits, of which the machine has 62")
@@ -316,8 +319,9 @@ def passes(chain: Sequence[Program]) -> programs.Passes:
     for program, (a, b) in zip(chain, places, strict=True):
         if id(program) not in codes:
             codes[id(program)] = _compiled(program, a, len(sides["a"].outputs), b, len(sides["b"].outputs))
-    packings = (sides[side].compiled(side) for side in "ab")
-    return programs.Passes(*packings, tuple(codes[id(program)] for program in chain))
+    return programs.Passes(
+        sides["a"].compiled("a"), sides["b"].compiled("b"), tuple(codes[id(program)] for program in chain)
+    )
 
 
 def _compiled(program: Program, a: list[int], a_count: int, b: list[int], b_count: int) -> programs.Code:

@@ -1,4 +1,4 @@
-"""Accumulators without a plan of the generic kernel run as Programs: their passes recorded, and compiled for the machine of lanes.
+"""Runs accumulators without a plan of the generic kernel as Programs: passes recorded, and compiled for the machine of lanes.
 
 That is every family that writes its `pass_bits` in `p.arithmetic`, a user's own as well, if its numbers have at most 62 bits.
 """
@@ -63,7 +63,11 @@ class RecordedKernel:
         """The Programs of a chain that begins with the c given or goes on with a result, and ends with `last` products."""
         key = (regular, begins, last)
         if key not in self._passes:
-            chain = [self._program(regular, first and begins, terms) for terms in (self.step, last) for first in (False, True)]
+            chain = [
+                self._program(regular, first and begins, terms)
+                for terms in (self.step, last)
+                for first in (False, True)
+            ]
             self._passes[key] = passes(chain)
         return self._passes[key]
 

@@ -20,34 +20,37 @@
 
 /* Where a source or destination is: one of these memories, and the place in it. */
 enum { MPG_REGISTERS, MPG_CONSTANTS, MPG_OF_A, MPG_OF_B, MPG_CODES, MPG_SCALES, MPG_BASES };
-#define MPG_PLACE(bases, x) ((bases)[(x)&7] + ((x) >> 3))
+#define MPG_PLACE(bases, x) ((bases)[(x) & 7] + ((x) >> 3))
 
 #define MPG_OPERATIONS(UNARY, BINARY, SHIFT, SIGNED_SHIFT, CUT)                                                                \
-    UNARY(copy, V_(copy))\
-    UNARY(magnitude, V_(magnitude))\
-    UNARY(no, V_(no))\
-    BINARY(add, V_(add))\
-    BINARY(subtract, V_(subtract))\
-    BINARY(multiply, V_(multiply))\
-    BINARY(multiply_any, V_(multiply_any))\
-    BINARY(shl, V_(shl))\
-    BINARY(mask, V_(mask))\
-    BINARY(either, V_(either))\
-    BINARY(differ, V_(differ))\
-    BINARY(larger, V_(max_signed))\
-    BINARY(less, V_(less_signed))\
-    BINARY(same, V_(equal))\
-    BINARY(sign, V_(with_sign))\
-    SHIFT(RZ) SHIFT(RNE) SHIFT(RNA) SHIFT(RNZ) SHIFT(RNO) SHIFT(RA) SHIFT(RO)                                                  \
-    SIGNED_SHIFT(RU) SIGNED_SHIFT(RD) SIGNED_SHIFT(RNU) SIGNED_SHIFT(RND)                                                      \
-    CUT(RZ) CUT(RNE) CUT(RNA) CUT(RNZ) CUT(RNO) CUT(RA) CUT(RO) CUT(RU) CUT(RD) CUT(RNU) CUT(RND)
+    UNARY(copy, V_(copy))                                                                                                      \
+    UNARY(magnitude, V_(magnitude))                                                                                            \
+    UNARY(no, V_(no))                                                                                                          \
+    BINARY(add, V_(add))                                                                                                       \
+    BINARY(subtract, V_(subtract))                                                                                             \
+    BINARY(multiply, V_(multiply))                                                                                             \
+    BINARY(multiply_any, V_(multiply_any))                                                                                     \
+    BINARY(shl, V_(shl))                                                                                                       \
+    BINARY(mask, V_(mask))                                                                                                     \
+    BINARY(either, V_(either))                                                                                                 \
+    BINARY(differ, V_(differ))                                                                                                 \
+    BINARY(larger, V_(max_signed))                                                                                             \
+    BINARY(less, V_(less_signed))                                                                                              \
+    BINARY(same, V_(equal))                                                                                                    \
+    BINARY(sign, V_(with_sign))                                                                                                \
+    SHIFT(RZ)                                                                                                                  \
+    SHIFT(RNE) SHIFT(RNA) SHIFT(RNZ) SHIFT(RNO) SHIFT(RA) SHIFT(RO) SIGNED_SHIFT(RU) SIGNED_SHIFT(RD) SIGNED_SHIFT(RNU)        \
+        SIGNED_SHIFT(RND) CUT(RZ) CUT(RNE) CUT(RNA) CUT(RNZ) CUT(RNO) CUT(RA) CUT(RO) CUT(RU) CUT(RD) CUT(RNU) CUT(RND)
 #define MPG_OTHER_OPERATIONS(ROW)                                                                                              \
-    ROW(leave_v, 1) ROW(copy_s, 1) ROW(choose_vvv, 3) ROW(choose_vvs, 3) ROW(choose_vsv, 3) ROW(choose_vss, 3) ROW(places_vs, 2) ROW(larger_sums, 5)
+    ROW(leave_v, 1)                                                                                                            \
+    ROW(copy_s, 1) ROW(choose_vvv, 3) ROW(choose_vvs, 3) ROW(choose_vsv, 3) ROW(choose_vss, 3) ROW(places_vs, 2)               \
+        ROW(larger_sums, 5)
 
 #define MPG_OP(NAME) MPG_OP_##NAME
 #define MPG_NUMBER(NAME, SOURCES) MPG_OP(NAME),
 #define MPG_ROW(NAME, SOURCES) {#NAME, SOURCES},
-#define MPG_EACH(ROW) MPG_OPERATIONS(ROW##_UNARY, ROW##_BINARY, ROW##_SHIFT, ROW##_SIGNED_SHIFT, ROW##_CUT) MPG_OTHER_OPERATIONS(ROW)
+#define MPG_EACH(ROW)                                                                                                          \
+    MPG_OPERATIONS(ROW##_UNARY, ROW##_BINARY, ROW##_SHIFT, ROW##_SIGNED_SHIFT, ROW##_CUT) MPG_OTHER_OPERATIONS(ROW)
 #define MPG_NUMBER_UNARY(NAME, OF) MPG_NUMBER(NAME##_v, 1)
 #define MPG_NUMBER_BINARY(NAME, OF) MPG_NUMBER(NAME##_vv, 2) MPG_NUMBER(NAME##_vs, 2) MPG_NUMBER(NAME##_sv, 2)
 #define MPG_NUMBER_SHIFT(ROUNDING) MPG_NUMBER(shr_##ROUNDING##_vv, 2) MPG_NUMBER(shr_##ROUNDING##_vs, 2)
@@ -159,7 +162,8 @@ static void mpg_pack_operand(const mpg_operand *x, int64_t piece, int isa, int64
 {
     const int64_t first = piece * MPG_PROGRAM_LANES, left = x->rows - first;
     const int count = (int)(left < MPG_PROGRAM_LANES ? left : MPG_PROGRAM_LANES), produced = x->outputs + x->marks;
-    int64_t *const codes = memory, *const scales = memory + MPG_PROGRAM_LANES, *const registers = memory + 2 * MPG_PROGRAM_LANES;
+    int64_t *const codes = memory, *const scales = memory + MPG_PROGRAM_LANES,
+                   *const registers = memory + 2 * MPG_PROGRAM_LANES;
     int64_t *const found = registers + (int64_t)x->registers * MPG_PROGRAM_LANES;
     int64_t *bases[MPG_BASES] = {registers, x->constants, found, found, codes, scales};
     for (int64_t k = 0; k < x->depth; k++) {
@@ -211,8 +215,8 @@ typedef struct {
 static int64_t mpg_product_blocks(const mpg_product *p) { return (p->m + MPG_PROGRAM_ROWS - 1) / MPG_PROGRAM_ROWS; }
 
 /* One pass of all lanes of a row; 0 where it is not regular. */
-MPG_INLINE int mpg_pass(const mpg_product *p, const mpg_passes *passes, int which, int64_t a_row, int64_t b_row, int64_t *registers,
-                        int64_t *codes, int lanes)
+MPG_INLINE int mpg_pass(const mpg_product *p, const mpg_passes *passes, int which, int64_t a_row, int64_t b_row,
+                        int64_t *registers, int64_t *codes, int lanes)
 {
     int64_t *const bases[MPG_BASES] = {registers,
                                        passes->constants[which],
@@ -257,7 +261,11 @@ static int mpg_product_tile(const mpg_product *p, int64_t tile, int64_t *memory)
             const uint8_t one = (uint8_t)code;
             const uint16_t two = (uint16_t)code;
             const uint32_t four = (uint32_t)code;
-            memcpy(to, p->d_size == 1 ? (const void *)&one : p->d_size == 2 ? (const void *)&two : p->d_size == 4 ? (const void *)&four : &code,
+            memcpy(to,
+                   p->d_size == 1   ? (const void *)&one
+                   : p->d_size == 2 ? (const void *)&two
+                   : p->d_size == 4 ? (const void *)&four
+                                    : &code,
                    (size_t)p->d_size);
         }
     }

@@ -60,8 +60,7 @@ VFN V V_(with_sign)(V x, V negative) { return (x ^ negative) - negative; }
     CASE(shr_##ROUNDING##_vs, FROM(0); const V places = ALL(1), V_(rounded)(LOAD(0), places, (V){0}, MPG_##ROUNDING))
 #define MPG_RUN_SIGNED_SHIFT(ROUNDING)                                                                                         \
     CASE(shr_##ROUNDING##_vvv, FROM(0); FROM(1); FROM(2), V_(rounded)(LOAD(0), LOAD(1), LOAD(2), MPG_##ROUNDING))              \
-    CASE(shr_##ROUNDING##_vsv, FROM(0); const V places = ALL(1); FROM(2),                                                      \
-         V_(rounded)(LOAD(0), places, LOAD(2), MPG_##ROUNDING))
+    CASE(shr_##ROUNDING##_vsv, FROM(0); const V places = ALL(1); FROM(2), V_(rounded)(LOAD(0), places, LOAD(2), MPG_##ROUNDING))
 #define MPG_RUN_CUT(ROUNDING)                                                                                                  \
     case MPG_OP(cuts_##ROUNDING):                                                                                              \
         V_(cuts)(code, bases, instruction, lanes, MPG_##ROUNDING);                                                             \
@@ -86,8 +85,8 @@ VFN void V_(cuts_of)(const mpg_code *code, int64_t *const *bases, const int32_t 
         const V significand = OF_A(4), exponent = OF_A(5), sign = OF_A(6);
         for (int v = 0; v < count; v++) {
             const V negative = sign ^ OF_B(9);
-            sum[v] += V_(with_sign)(V_(rounded)(V_(multiply)(significand, OF_B(7)), top[v] - exponent - OF_B(8), negative, rounding),
-                                    negative);
+            sum[v] += V_(with_sign)(
+                V_(rounded)(V_(multiply)(significand, OF_B(7)), top[v] - exponent - OF_B(8), negative, rounding), negative);
         }
     }
     for (int v = 0; v < count; v++)
