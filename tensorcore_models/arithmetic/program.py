@@ -1,4 +1,4 @@
-"""A Program is the straight line of operations of one pass: what a family's `pass_bits` leaves behind on recorded integers.
+"""A PassProgram is the straight line of operations of one pass: what a family's `pass_bits` leaves behind on recorded integers.
 
 What depends on one operand alone is apart, so that it can be done once when operands are packed. Two accumulators with equal
 Programs compute the same bits.
@@ -10,9 +10,10 @@ from typing import Any
 
 from ..formats import Format
 from ..formats.exact_rounding import shift_right_rounded
+from . import recorded  # noqa: F401 - lets the operations work on what is recorded
 from .numbers import Number, decode
 from .passes import Pass
-from .recorder import ANYWHERE, Operation, Recorder, Unrecordable
+from .recorder import ANYWHERE, PassRecorder, RecordedOperation, Unrecordable
 
 
 class RecordedPass(Pass):
@@ -40,42 +41,42 @@ class Prepared:
 
     Parameters
     ----------
-    operations : tuple of Operation
+    operations : tuple of RecordedOperation
         A straight line whose inputs are a code and its block scale.
     outputs : tuple of int
         Positions of what a pass takes.
     seldom : int or None
-        Position of the condition under which a regular Program is not the pass; None: it always is.
+        Position of the condition under which a regular PassProgram is not the pass; None: it always is.
     """
 
-    operations: tuple[Operation, ...]
+    operations: tuple[RecordedOperation, ...]
     outputs: tuple[int, ...]
     seldom: int | None = None
 
 
 @dataclass(frozen=True)
-class Program:
-    """A Program is one pass of an accumulator over a number of products.
+class PassProgram:
+    """A PassProgram is one pass of an accumulator over a number of products.
 
     Parameters
     ----------
-    operations : tuple of Operation
+    operations : tuple of RecordedOperation
         A straight line; inputs are the code "c" and ``("a", term, output)``, ``("b", term, output)``.
     result : int
         Position of the result's code.
     prepared : tuple of Prepared
         What is done with each operand of A and of B.
     seldom : tuple of int
-        Positions of conditions under which a regular Program is not the pass.
+        Positions of conditions under which a regular PassProgram is not the pass.
     """
 
-    operations: tuple[Operation, ...]
+    operations: tuple[RecordedOperation, ...]
     result: int
     prepared: tuple[Prepared, Prepared]
     seldom: tuple[int, ...] = ()
 
     def run(self, a: Sequence[int], b: Sequence[int], c: int, scales: Sequence[Sequence[int]] = ((), ())) -> int | None:
-        """Compute the code of one pass on plain integers; None where that is what a regular Program leaves out.
+        """Compute the code of one pass on plain integers; None where that is what a regular PassProgram leaves out.
 
         Parameters
         ----------
@@ -125,7 +126,7 @@ _ON_INTEGERS: dict[str, Any] = {
 }
 
 
-def run(operations: Sequence[Operation], inputs: dict[tuple, int]) -> list[int]:
+def run(operations: Sequence[RecordedOperation], inputs: dict[tuple, int]) -> list[int]:
     """Compute the values of a straight line on plain integers."""
     values: list[int] = []
     for x in operations:
@@ -141,7 +142,7 @@ def _refuse(*_: Any) -> Any:
 
 
 class _Unasked:
-    """An _Unasked stands for a number that a Program must not depend on."""
+    """An _Unasked stands for a number that a PassProgram must not depend on."""
 
     __bool__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = _refuse
@@ -157,7 +158,7 @@ def program_of(
     scale: Format | None = None,
     index: int | None = None,
     regular: bool = True,
-) -> Program:
+) -> PassProgram:
     """Record one pass of an accumulator.
 
     Parameters
@@ -173,14 +174,14 @@ def program_of(
     index : int, optional
         Number of the pass in its chain; by default a pass that asks for it is refused.
     regular : bool
-        Leave out what seldom holds, numbers that are infinite or NaN: a shorter Program for all else.
+        Leave out what seldom holds, numbers that are infinite or NaN: a shorter PassProgram for all else.
 
     Raises
     ------
     Unrecordable
         If what is done depends on the data otherwise than by conditions, on the element or, without `index`, on the pass.
     """
-    z = Recorder(regular)
+    z = PassRecorder(regular)
     a, b = ([z.input(side, k, fmt.bits) for k in range(terms)] for side, fmt in zip("ab", formats, strict=False))
     scales: tuple[tuple[Number, ...], ...] = ((),) * terms
     if scale is not None:
@@ -199,7 +200,7 @@ def program_of(
     return _split(z, z.place(result))
 
 
-def _split(z: Recorder, result: int) -> Program:
+def _split(z: PassRecorder, result: int) -> PassProgram:
     """Take apart what depends on one operand alone."""
     needed, boundary = set(), set()
     left_out = sorted(z.seldom)
@@ -215,20 +216,20 @@ def _split(z: Recorder, result: int) -> Program:
             stack.extend(z.operations[at].sources)
     sides = [_Side(z, side) for side in "ab"]
     renamed: dict[int, int] = {}
-    line: list[Operation] = []
+    line: list[RecordedOperation] = []
     for at in sorted(needed):
         x = z.operations[at]
         if at in boundary:
             side, term = z.origins[at]
             place = sides["ab".index(side)].output(at)
-            x = Operation("input", (), (side, term, place), x.low, x.high)
+            x = RecordedOperation("input", (), (side, term, place), x.low, x.high)
         renamed[at] = len(line)
         line.append(x._replace(sources=tuple(renamed[s] for s in x.sources)))
     for at in left_out:
         if _alone(z.origins[at]):
             sides["ab".index(z.origins[at][0])].leave_out(at)
     seldom = tuple(renamed[at] for at in left_out if not _alone(z.origins[at]))
-    return Program(tuple(line), renamed[result], (sides[0].prepared(), sides[1].prepared()), seldom)
+    return PassProgram(tuple(line), renamed[result], (sides[0].prepared(), sides[1].prepared()), seldom)
 
 
 def _alone(origin: Any) -> bool:
@@ -238,15 +239,15 @@ def _alone(origin: Any) -> bool:
 class _Side:
     """A _Side gathers what is prepared of the operands of one side: of each the same."""
 
-    def __init__(self, z: Recorder, side: str):
+    def __init__(self, z: PassRecorder, side: str):
         self.z, self.side = z, side
-        self.line: list[Operation] = []
-        self.known: dict[Operation, int] = {}
+        self.line: list[RecordedOperation] = []
+        self.known: dict[RecordedOperation, int] = {}
         self.copied: dict[int, int] = {}
         self.outputs: list[int] = []
         self.seldom: list[int] = []
 
-    def _put(self, x: Operation) -> int:
+    def _put(self, x: RecordedOperation) -> int:
         if x not in self.known:
             self.known[x] = len(self.line)
             self.line.append(x)
@@ -275,6 +276,6 @@ class _Side:
         left_out = None
         for place in self.seldom:
             if left_out is not None:
-                place = self._put(Operation("either", (left_out, place), None, 0, 1))
+                place = self._put(RecordedOperation("either", (left_out, place), None, 0, 1))
             left_out = place
         return Prepared(tuple(self.line), tuple(self.outputs), left_out)

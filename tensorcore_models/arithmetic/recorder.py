@@ -4,7 +4,6 @@ Operations are recorded once, what constants and ranges decide is decided while 
 one operand are brought together, so that they can be prepared once (:mod:`tensorcore_models.arithmetic.program`).
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,8 +22,8 @@ class Unrecordable(TypeError):
     """A pass that does not leave one straight line of operations behind."""
 
 
-class Operation(NamedTuple):
-    """An Operation has a name, the positions of its sources, what it has beside them, and the least and greatest result."""
+class RecordedOperation(NamedTuple):
+    """A RecordedOperation has a name, sources by position, what it has beside them, and the least and greatest result."""
 
     name: str
     sources: tuple[int, ...]
@@ -51,7 +50,7 @@ class Whole(_Unknown):
 
     __slots__ = ("at", "high", "low", "recorder")
 
-    def __init__(self, recorder: "Recorder", at: int, low: int, high: int):
+    def __init__(self, recorder: "PassRecorder", at: int, low: int, high: int):
         self.recorder, self.at, self.low, self.high = recorder, at, low, high
 
     def __add__(self, other: Any) -> Any:
@@ -100,7 +99,7 @@ class Flag(_Unknown):
     #: Its value is not known (:func:`tensorcore_models.arithmetic.operations.never`).
     value = None
 
-    def __init__(self, recorder: "Recorder", at: int):
+    def __init__(self, recorder: "PassRecorder", at: int):
         self.recorder, self.at = recorder, at
 
     def __and__(self, other: Any) -> Any:
@@ -115,8 +114,8 @@ class Flag(_Unknown):
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
 
-class Recorder:
-    """A Recorder keeps the operations of one pass, each of them once.
+class PassRecorder:
+    """A PassRecorder keeps the operations of one pass, each of them once.
 
     Parameters
     ----------
@@ -126,7 +125,7 @@ class Recorder:
 
     def __init__(self, regular: bool):
         self.regular = regular
-        self.operations: list[Operation] = []
+        self.operations: list[RecordedOperation] = []
         self.origins: list[Origin] = []
         self.seldom: set[int] = set()
         self._known: dict[tuple, int] = {}
@@ -144,7 +143,7 @@ class Recorder:
             theirs = self.origins[x]
             origin = theirs if origin is None or theirs == origin else origin if theirs is None else ANYWHERE
         self._known[key] = at = len(self.operations)
-        self.operations.append(Operation(name, sources, constant, low, high))
+        self.operations.append(RecordedOperation(name, sources, constant, low, high))
         self.origins.append(origin)
         self._above.append({})
         return at
@@ -463,69 +462,3 @@ def _natural(*least: int) -> None:
         raise Unrecordable(
             f"a shift is of a natural number by a natural number of places, got one down to {min(least)}"
         )
-
-
-def _recorder(*values: Any) -> Recorder:
-    return next(x.recorder for x in values if isinstance(x, Whole | Flag))
-
-
-# -- what numbers are computed by: :mod:`tensorcore_models.arithmetic.operations` ----------------------------------------
-def select(condition: Any, x: Any, y: Any, width: int = 0) -> Any:
-    return _recorder(condition).select(condition, x, y)
-
-
-def same(x: Any, y: Any) -> Any:
-    return _recorder(x, y).same(x, y)
-
-
-def larger(x: Any, y: Any) -> Any:
-    return _recorder(x, y).larger(x, y)
-
-
-def magnitude(x: Any) -> Any:
-    return _recorder(x).magnitude(x)
-
-
-def total(addends: Sequence[Any]) -> Any:
-    found: Any = 0
-    for x in addends:
-        found = x + found
-    return found
-
-
-def shifted_left(x: Any, amount: Any) -> Any:
-    return _recorder(x, amount).shifted_left(x, amount)
-
-
-def shifted_right(x: Any, amount: Any, rounding: str = "rz", negative: Any = False, draw: int = 0) -> Any:
-    return _recorder(x, amount).shifted_right(x, amount, rounding, negative, draw)
-
-
-def with_leading_bit(x: Any) -> tuple[Any, int, Any]:
-    return _recorder(x).with_leading_bit(x)
-
-
-def wrapped(x: Any, width: int) -> Any:
-    half = 1 << (width - 1)
-    return ((x + half) & (2 * half - 1)) - half
-
-
-def natural(code: Whole) -> Whole:
-    return code
-
-
-def joined(negative: Any, magnitude: Any, width: int, padding: int, signed: bool) -> Any:
-    recorder = _recorder(negative, magnitude)
-    if type(magnitude) is int:
-        magnitude &= (1 << width - padding - signed) - 1
-    else:
-        magnitude = recorder.masked(magnitude, (1 << width - padding - signed) - 1)
-    sign = operations.select(negative, 1 << width - 1, 0) if signed else 0
-    return (magnitude << padding) + sign
-
-
-def seldom(condition: Flag) -> Any:
-    return condition.recorder.set_apart(condition)
-
-
-operations.interpret(sys.modules[__name__], Whole, Flag)

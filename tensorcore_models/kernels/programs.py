@@ -1,7 +1,7 @@
 """Compiles Programs for the machine that runs them over lanes of columns (_kernels/programs).
 
-Numbers of the machine have 64 bits: a Program with wider ones raises :class:`TooWide`. Operands of A are the same in all lanes
-of a panel, those of B are rows of lanes.
+Numbers of the machine have 64 bits: a PassProgram with wider ones raises :class:`TooWide`. Operands of A are the same in all
+lanes of a panel, those of B are rows of lanes.
 """
 
 from collections import Counter
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels.programs import programs
-from ..arithmetic.program import Prepared, Program
-from ..arithmetic.recorder import Operation
+from ..arithmetic.program import PassProgram, Prepared
+from ..arithmetic.recorder import RecordedOperation
 
 #: The size of numbers that the machine rounds without overflow.
 LARGEST = 1 << 62
@@ -20,7 +20,7 @@ _SIGNED = ("ru", "rd", "rnu", "rnd")
 
 
 class TooWide(TypeError):
-    """A Program has numbers of more than 62 bits."""
+    """A PassProgram has numbers of more than 62 bits."""
 
 
 class _Link(NamedTuple):
@@ -36,7 +36,7 @@ class _Line:
 
     Parameters
     ----------
-    operations : sequence of Operation
+    operations : sequence of RecordedOperation
         The line.
     inputs : dict
         Memory and place of every input, by its constant.
@@ -48,7 +48,7 @@ class _Line:
 
     def __init__(
         self,
-        operations: Sequence[Operation],
+        operations: Sequence[RecordedOperation],
         inputs: dict[tuple, tuple[str, int]],
         uniform: str = "",
         strides: tuple[int, int] = (0, 0),
@@ -259,7 +259,9 @@ class _Line:
             name = "copy_s" if self._scalar(at) else "copy_v"
             lines.append(_line(name, _placed(*destination), [self._place(at, registers)]))
         constants = np.array([*self.constants, 0], np.int64)
-        return programs.Code(np.array(lines, np.int32), constants, count, *self.strides)
+        return programs.Code(
+            np.array(lines, np.int32).reshape(-1, programs.INSTRUCTION), constants, count, *self.strides
+        )
 
 
 def _placed(memory: str, place: int) -> int:
@@ -277,13 +279,13 @@ class _Packed:
     """A _Packed gathers what the Programs of a chain take of the operands of one side."""
 
     def __init__(self) -> None:
-        self.line: list[Operation] = []
-        self.known: dict[Operation, int] = {}
+        self.line: list[RecordedOperation] = []
+        self.known: dict[RecordedOperation, int] = {}
         self.outputs: list[int] = []
         self.seldom: int | None = None
 
     def add(self, prepared: Prepared) -> list[int]:
-        """Take what one Program asks for; where it finds each of its outputs."""
+        """Take what one PassProgram asks for; where it finds each of its outputs."""
         at: list[int] = []
         for x in prepared.operations:
             own = x._replace(sources=tuple(at[s] for s in x.sources))
@@ -305,7 +307,7 @@ class _Packed:
         return programs.Packing(code, len(self.outputs), self.seldom is not None)
 
 
-def passes(chain: Sequence[Program]) -> programs.Passes:
+def passes(chain: Sequence[PassProgram]) -> programs.Passes:
     """Compile the four Programs of a chain: of a pass, the first one, the last one, and one that is both.
 
     Raises
@@ -324,7 +326,7 @@ def passes(chain: Sequence[Program]) -> programs.Passes:
     )
 
 
-def _compiled(program: Program, a: list[int], a_count: int, b: list[int], b_count: int) -> programs.Code:
+def _compiled(program: PassProgram, a: list[int], a_count: int, b: list[int], b_count: int) -> programs.Code:
     inputs: dict[tuple, tuple[str, int]] = {("c", 0): ("code", 0)}
     for x in program.operations:
         if x.name == "input" and x.constant[0] == "a":

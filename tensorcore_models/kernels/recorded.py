@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.programs import programs
-from ..arithmetic.program import Program, program_of
+from ..arithmetic.program import PassProgram, program_of
 from ..arithmetic.recorder import Unrecordable
 from ..formats import Format
 from ..machine.instruction_sets import isa_level
@@ -43,7 +43,7 @@ class RecordedKernel:
         self.block = low.block_size or 0 if self.scale is not None else 0
         if self.step > MOST_TERMS:
             raise Unrecordable(f"passes of {self.step} products, of which {MOST_TERMS} are recorded")
-        self._programs: dict[tuple[bool, bool, int], Program] = {}
+        self._programs: dict[tuple[bool, bool, int], PassProgram] = {}
         self._passes: dict[tuple[bool, bool, int], programs.Passes] = {}
         self._passes_of(True, True, self.step)
 
@@ -51,7 +51,7 @@ class RecordedKernel:
     def _same_addend(self) -> bool:
         return self.formats[2] == self.formats[3]
 
-    def _program(self, regular: bool, first: bool, terms: int) -> Program:
+    def _program(self, regular: bool, first: bool, terms: int) -> PassProgram:
         key = (regular, first and not self._same_addend, terms)
         if key not in self._programs:
             a, b, c, d = self.formats

@@ -92,7 +92,7 @@ cdef class Code:
         cdef const int32_t[:, ::1] lines = instructions
         cdef int64_t[::1] numbers = constants
         self.kept = (instructions, constants)
-        self.code.instructions = &lines[0, 0]
+        self.code.instructions = &lines[0, 0] if lines.shape[0] else NULL
         self.code.count = <int>lines.shape[0]
         self.constants = &numbers[0]
         self.registers = registers
