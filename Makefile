@@ -71,6 +71,7 @@ pages:
 	$(PREPARE) docs
 	$(BIN)/python docs/_ext/instructions_page.py > docs/instructions.md
 	$(BIN)/python docs/_ext/families_page.py > docs/families.md
+	$(BIN)/python docs/_ext/units_page.py > docs/units.md
 	$(BIN)/python docs/_ext/audit_page.py > docs/audit.md
 	$(BIN)/python docs/_ext/accuracy_page.py > docs/accuracy.md
 	$(BIN)/python docs/_ext/commands_page.py > docs/commands.md

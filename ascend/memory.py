@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ascend.blocking import ACCUMULATOR_BYTES
+from ascend.chips.chip import Chip
 from ascend.schedule_options import WithOptions
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
@@ -127,8 +128,9 @@ def walk_misses(s: WithOptions, walk: str, bm: Any, bn: Any, depth: Any, **count
 
     `walk`: "a", "b" (whose panels are resident), "none" (nothing, bands of rows, or rectangles row by row) or "columns".
     """
-    each, height, width = s.operand_bytes * s.words * depth, np.minimum(bm, s.m), np.minimum(bn, s.n)
-    along_n = Walk(a_block=each * height, b_block=each * width, c_tile=4.0 * height * width, **counts)
+    a_each, b_each = (size * s.words * depth for size in (s.operand_bytes, s.weight_bytes))
+    height, width = np.minimum(bm, s.m), np.minimum(bn, s.n)
+    along_n = Walk(a_block=a_each * height, b_block=b_each * width, c_tile=4.0 * height * width, **counts)
     shared = distinct_words(s.terms, s.words, s.warm), s.placed_on.l2_usable_bytes
     if walk in ("a", "none"):
         return l2_misses(along_n, walk == "a", *shared)
@@ -183,8 +185,8 @@ def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
     misses = schedule_misses(s)
     a_loads = min(s.grid.n, columns) if s.resident == "a" else columns
     b_loads = min(s.grid.m, rows) if s.resident == "b" else rows
-    each = len(s.passes) * s.words * s.operand_bytes
-    return float(each * s.m * s.k * a_loads * misses.a), float(each * s.k * s.n * b_loads * misses.b)
+    a, b = s.operand_bytes * s.m * s.k * a_loads * misses.a, s.weight_bytes * s.k * s.n * b_loads * misses.b
+    return float(len(s.passes) * s.words * a), float(len(s.passes) * s.words * b)
 
 
 def c_bytes(s: TileSchedule) -> float:
@@ -217,21 +219,27 @@ def nd_costs(s: WithOptions, load_k: Any, bn: Any, step: Any = None) -> RowCosts
     """
     if s.layout == "nz" or s.terms > 1 or not s.placed_on.nd_to_nz:
         return RowCosts(1.0, 1.0, 1.0, 1.0)
-    a = _pieces(s, load_k, s.k, along_k=True, step=load_k)
-    b = a if s.layout == "nt" else _pieces(s, bn, s.n, along_k=False, step=bn if step is None else step)
+    chip = s.placed_on
+    a, b = (_pieces(chip, size, load_k, s.k, along_k=True, step=load_k) for size in (s.operand_bytes, s.weight_bytes))
+    if s.layout != "nt":
+        b = _pieces(chip, s.weight_bytes, bn, s.n, along_k=False, step=bn if step is None else step)
+    if s.widens and chip.widened_to_l1:  # rows are read as they are, and that is not seen to cost more
+        b = (1.0, 1.0)
     return RowCosts(a[0], b[0], a[1], b[1])
 
 
-def _pieces(s: WithOptions, elements: Any, row: int, along_k: bool, step: Any) -> tuple[Any, Any]:
+def _pieces(chip: Chip, size: float, elements: Any, row: int, along_k: bool, step: Any) -> tuple[Any, Any]:
     """Bytes that loading pieces of ND rows costs, for each of theirs, from L2 and from memory, which gives whole lines.
+
+    An element has `size` bytes.
 
     What a piece along k leaves of its line the next load of the same core takes: such a piece costs little more than its bytes,
     unless it begins within a line and goes on into the next one. What a piece along n leaves belongs to another core. Each
     :data:`ND_UNIT` costs more where rows start on parts of :data:`ND_SECTOR`.
     """
-    chip, stride = s.placed_on, math.ceil(row * s.operand_bytes)
-    piece = np.asarray(np.ceil(np.minimum(elements, row) * s.operand_bytes), np.int64)
-    between = np.asarray(np.ceil(np.minimum(step, row) * s.operand_bytes), np.int64)
+    stride = math.ceil(row * size)
+    piece = np.asarray(np.ceil(np.minimum(elements, row) * size), np.int64)
+    between = np.asarray(np.ceil(np.minimum(step, row) * size), np.int64)
     starts = np.gcd(between, math.gcd(stride, ND_LINE))  # pieces begin at multiples of this in their lines
     in_lines = starts == np.minimum(piece, ND_LINE)
     cheap = in_lines & (along_k | (starts == ND_LINE))

@@ -33,6 +33,11 @@ def cube_instruction(operand: str) -> Instruction:
     """The catalogue's row for an operand format; raises ValueError if the format has none."""
     if operand not in FORMATS:
         raise ValueError(f"operand is one of {', '.join(FORMATS)}, got {operand!r}")
+    if FORMATS[operand].weight_bits:
+        raise ValueError(
+            f"{operand} weights have scales of the user's own: the time can be simulated; for bits multiply the weights as "
+            "they are when widened"
+        )
     if operand not in INSTRUCTIONS:
         raise ValueError(
             f"how the cube adds {operand} products is not published: the time can be simulated, the product not"

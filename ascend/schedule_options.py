@@ -152,10 +152,10 @@ class SharedOptions:
             raise ValueError(f"{self.operand} operands are not split: terms must be 1")
         if self.presplit and self.terms == 1:
             raise ValueError("presplit: a kernel of one term has no words that could be split already")
-        if self.dequantize and self.operand != "int8":
+        if self.dequantize and not FORMATS[self.operand].integer:
             raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}")
-        if self.merge == "atomic" and self.operand == "int8":
-            raise ValueError("atomic merging adds FP32; int8 sums are int32: take merge='reduce'")
+        if self.merge == "atomic" and FORMATS[self.operand].integer:
+            raise ValueError(f"atomic merging adds FP32; {self.operand} sums are int32: take merge='reduce'")
 
     def check_chip(self, chip: Chip) -> None:
         """Refuse options that a chip lacks (ValueError)."""
@@ -300,6 +300,16 @@ class WithOptions(SharedOptions):
     def operand_bytes(self) -> int | float:
         """Bytes of one operand element, without block scales."""
         return self.format.bytes
+
+    @cached_property
+    def weight_bytes(self) -> float:
+        """Bytes of one element of B in memory, without block scales."""
+        return self.format.weight_bytes
+
+    @property
+    def widens(self) -> bool:
+        """Whether vector units widen B on its way to L1."""
+        return bool(self.format.weight_bits)
 
     @cached_property
     def scalar_cycles(self) -> float:

@@ -23,7 +23,7 @@ from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ra
 from ascend.numeric.arguments import checked_matrices
 from ascend.numeric.words import CubeArithmetic, words_product, words_slices
 from ascend.operands import operand_slices
-from ascend.schedule_options import Resident, WithOptions
+from ascend.schedule_options import DEEPEST_STREAM, Resident, WithOptions
 from ascend.slices import Sums, merge_slices
 from ascend.terms import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
@@ -255,6 +255,13 @@ class TileSchedule(WithOptions):
             return 2
         least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
         return max(min(2, self.chip.ub_bytes // least), 1)
+
+    @property
+    def widening_slots(self) -> tuple[int, int]:
+        """Blocks of B that vector units hold narrow, and widened: each half the UB of the two beside a cube, 8 at most."""
+        b, there = self.blocking, self.placed_on.ub_bytes
+        sizes = (b.bk * b.bn * self.weight_bytes, b.bk * b.bn * self.operand_bytes)
+        return tuple(int(min(max(there // size, 1), DEEPEST_STREAM)) for size in sizes)  # type: ignore[return-value]
 
     @cached_property
     def strip_rows(self) -> int:

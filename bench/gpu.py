@@ -1,7 +1,8 @@
-"""Times of mpgemm's kernels on a GPU beside cuBLAS's in one process, ratios first: ``python bench/gpu.py``.
+"""Times of mpgemm's kernels on a GPU in one process, ratios first: ``python bench/gpu.py``.
 
-Units emulated on a GPU are timed by ``mpgemm campaign times``. ``--host`` measures what calls cost the host instead, with a
-driver that launches nothing, and needs no GPU.
+Recovered FP32 stands beside torch's FP32, FP64 from int8 beside torch's FP64, emulated units beside what was predicted of them.
+The products are those of ``mpgemm campaign times``. ``--host`` measures what calls cost the host instead, with a driver that
+launches nothing, and needs no GPU.
 """
 
 import argparse
@@ -15,13 +16,17 @@ from pathlib import Path
 import torch
 
 from mpgemm import kernels
-from mpgemm.kernels.tuning import seconds
+from mpgemm.campaign import times
+from mpgemm.campaign.device import CampaignDevice, this_gpu
 
 METHODS = ("ootomo", "bf16x3", "bf16x6", "bf16x9", "tf32x3", "sgemm_cube")
+#: What a result is held against for its error: rows, of the exact product in FP64.
+ROWS = 256
 
 
-def host_microseconds(run: Callable[[], object], calls: int = 200, rounds: int = 15) -> float:
-    """The least mean time of a call over some rounds: a loaded machine only adds."""
+# -- host --------------------------------------------------------------------------------------------------------------------
+def host_microseconds(run: Callable[[], object], calls: int = 20, rounds: int = 200) -> float:
+    """The least mean time of a call over short rounds: a loaded machine only adds, and leaves some of them alone."""
     for _ in range(20):
         run()
     best = float("inf")
@@ -58,29 +63,55 @@ def host(sides, methods) -> list[dict]:
     return rows
 
 
-def products(sides, methods) -> list[dict]:
-    """Whole calls beside cuBLAS FP32: TFLOP/s are 2 m n k over the time; errors are of the largest element."""
-    rows = []
+# -- device ------------------------------------------------------------------------------------------------------------------
+def reference(name: str) -> str:
+    """The product of torch's that a product stands beside."""
+    return "torch FP64" if name.startswith((times.FP64, "torch FP64")) else "torch FP32"
+
+
+def products(device: CampaignDevice, sides, methods) -> list[dict]:
+    """Square products beside torch's: TFLOP/s are 2 m n k over the time of a call; errors are of the largest element."""
+    rows: list[dict] = []
     for side in sides:
-        torch.manual_seed(0)
-        a, b = (torch.randn(side, side, device="cuda") for _ in range(2))
-        exact = a[:256].double() @ b.double()
-        weights = {method: kernels.split(b, method) for method in methods}
-        calls = {"cuBLAS FP32": partial(torch.matmul, a, b)}
-        calls |= {method: partial(kernels.matmul, a, b, method) for method in methods}
-        calls |= {f"{m}, B split before": partial(kernels.matmul, a, weights[m]) for m in methods}
-        base = 0.0
-        for name, run in calls.items():
-            found = run()[:256].double()
-            taken = seconds(run)
-            base = base or taken
-            error = float((found - exact).abs().max() / exact.abs().max())
-            rows.append({"name": name, "side": side, "ratio": base / taken, "seconds": taken, "error": error})
-            print(
-                f"{base / taken:6.2f} x cuBLAS FP32, {2e-12 * side**3 / taken:6.1f} TFLOP/s, error {error:.1e}: "
-                f"{name}, {side}"
-            )
+        a, b = times.operands(device.tensors, (side,) * 3, torch.float64)
+        exact = a[:ROWS] @ b
+        base: dict[str, float] = {}
+        for name, prepare in times.products(device.target, device.tensors, side, side, side).items():
+            if not name.startswith("torch") and name.partition(",")[0] not in methods:
+                continue
+            row = {"name": name, "side": side, "beside": reference(name)}
+            try:
+                call = prepare()
+                found, row["seconds"] = call()[:ROWS].double(), device.timer(call)["seconds"]
+            except (RuntimeError, ValueError) as error:  # out of memory, or words that the target lacks
+                rows.append({**row, "failed": f"{type(error).__name__}: {error}"})
+                print(f"failed: {name}, {side}: {error}")
+                continue
+            base.setdefault(name, row["seconds"])
+            row["ratio"] = base[reference(name)] / row["seconds"]
+            row["tflops"] = 2e-12 * side**3 / row["seconds"]
+            row["error"] = float((found - exact).abs().max() / exact.abs().max())
+            rows.append(row)
+            print("{ratio:7.2f} x {beside}, {tflops:6.1f} TFLOP/s, error {error:.1e}: {name}, {side}".format(**row))
     return rows
+
+
+def units(device: CampaignDevice) -> list[dict]:
+    """Emulated units beside the rates that were predicted of them at most."""
+    rows = []
+    for facts, run in times.emulated(device.target, device.tensors, device.timer):
+        row = {**facts, **run()}
+        row["ratio"] = row["tflops"] / row["predicted_tflops"] if "predicted_tflops" in row else None
+        rows.append(row)
+        ratio = "      no prediction" if row["ratio"] is None else f"{row['ratio']:7.2f} x predicted"
+        print(f"{ratio}, {row['tflops']:6.2f} TFLOP/s: {row['name']}, {row['m']}")
+    return rows
+
+
+def measured(device: CampaignDevice, sides, methods) -> dict:
+    """Everything that is measured on a device, and what device it was."""
+    print(", ".join(f"{name} {text}" for name, text in device.facts.items()))
+    return {"device": device.facts, "products": products(device, sides, methods), "units": units(device)}
 
 
 def main() -> None:
@@ -89,15 +120,17 @@ def main() -> None:
     parser.add_argument(
         "--sides", type=int, nargs="+", help="by default 1024 4096 8192 on a GPU, 1024 4096 for the host"
     )
-    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--methods", nargs="+", help="by default the usual six, and on a GPU FP64 from int8")
     parser.add_argument("--out", type=Path, help="a JSON file for what was measured")
     args = parser.parse_args()
     if args.host:
-        found = host(args.sides or (1024, 4096), args.methods)
-    elif torch.cuda.is_available():
-        found = products(args.sides or (1024, 4096, 8192), args.methods)
+        found: object = host(args.sides or (1024, 4096), args.methods or METHODS)
     else:
-        raise SystemExit("no GPU is here: python bench/gpu.py --host measures what calls cost the host")
+        try:
+            device = this_gpu()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise SystemExit(f"{error}; python bench/gpu.py --host measures what calls cost the host") from None
+        found = measured(device, args.sides or (1024, 4096, 8192), args.methods or (*METHODS, times.FP64))
     if args.out:
         args.out.write_text(json.dumps(found, indent=1) + "\n")
 

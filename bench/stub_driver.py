@@ -10,11 +10,53 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.backends.nvidia import driver as nvidia
 
+from tensorcore_models.gpu.targets import get_target
 
-class StubDriver(DriverBase):
+
+class NoDevice(DriverBase):
+    """What Triton asks a driver, answered for a target of which there is no device.
+
+    Parameters
+    ----------
+    target : KernelTarget
+    number : int
+        Of the device.
+    """
+
+    def __init__(self, target, number: int = 0):
+        self.target, self.number = target, number
+
+    @classmethod
+    def is_active(cls):
+        return False
+
+    def map_python_to_cpp_type(self, ty):
+        raise NotImplementedError("no launcher in C is made")
+
+    def get_active_torch_device(self):
+        return torch.device("cpu")
+
+    def get_benchmarker(self):
+        raise NotImplementedError("nothing here is timed on a device")
+
+    def get_current_target(self):
+        return GPUTarget(self.target.backend, self.target.arch, self.target.warp)
+
+    def get_current_device(self):
+        return self.number
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_device_properties(self, device):
+        return {"max_shared_mem": self.target.shared}
+
+
+class StubDriver(NoDevice):
     """Stands for the driver of an H100."""
 
     def __init__(self):
+        super().__init__(get_target("sm_90"))
         self.launcher_cls, self.launched = nvidia.CudaLauncher, 0
         self.utils = SimpleNamespace(
             launch=self._launch, load_binary=self._load, unload_module=lambda module: None,
@@ -35,7 +77,6 @@ class StubDriver(DriverBase):
         import triton
 
         from mpgemm.kernels import devices, plans
-        from tensorcore_models.gpu.targets import get_target
 
         kept: dict[int, dict] = {}
 
@@ -49,32 +90,5 @@ class StubDriver(DriverBase):
 
         plans.ProductPlan.rooms = rooms
         triton.runtime.driver.set_active(self)
-        devices.device_target = lambda device: get_target("sm_90")
+        devices.device_target = lambda device: self.target
         return self
-
-    # -- what Triton asks its driver ---------------------------------------------------------------------------------------
-    @classmethod
-    def is_active(cls):
-        return False
-
-    def map_python_to_cpp_type(self, ty):
-        raise NotImplementedError("no launcher in C is made")
-
-    def get_active_torch_device(self):
-        return torch.device("cpu")
-
-    def get_benchmarker(self):
-        raise NotImplementedError("nothing here is timed on a device")
-
-    def get_current_target(self):
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device):
-        return 0
-
-    @staticmethod
-    def get_device_properties(device):
-        return {"max_shared_mem": 227 << 10}

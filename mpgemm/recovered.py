@@ -1,20 +1,25 @@
 """FP32 (or FP64) accuracy from narrow matrix engines: runs a recovery method on an engine."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpgemm.bounds.watching import JudgedProduct, hold, quick_run_bound
 from mpgemm.exact.product import exact_gemm
-from mpgemm.recovery.counts import Count
-from mpgemm.recovery.integer_run import IntegerRun
 from mpgemm.recovery.methods import RecoveryMethod
-from mpgemm.recovery.own_run import OwnRun
 from mpgemm.recovery.run import prepare
+from mpgemm.recovery.word_count import Count
 from mpgemm.recovery.word_run import RangeCounts, WordRun
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
+
+if TYPE_CHECKING:
+    from mpgemm.recovery.integer_run import IntegerRun
+    from mpgemm.recovery.own_run import OwnRun
 
 
 @dataclass(frozen=True, repr=False)

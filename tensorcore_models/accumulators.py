@@ -49,53 +49,40 @@ erratum
     Of FidelityPhases: ``"minus_one"``, Wormhole's wrong normalisation of a sum of -1 unit, or ``"none"``.
 tf32_nan
     tf32 operand whose payload is in the 13 ignored bits only: ``"truncated"`` (it becomes infinity) or ``"kept"`` (NaN).
+
+The stub beside this file says where each class is, so that a unit of one vendor reads the families of its own arithmetic alone.
+A family that it does not name is found in its file.
 """
 
-from .families import FAMILIES
-from .families.aligned import AlignedSum
-from .families.base import Accumulator
-from .families.converted import ConvertedDotAdd
-from .families.fidelity import FidelityPhases
-from .families.fma_chain import SequentialFMA
-from .families.fused import FusedDotAdd, ParametricDotAdd, as_parametric
-from .families.group_sum import GroupDotFusedSum
-from .families.integer import IntegerDotAdd
-from .families.interleaved import InterleavedDotAdd
-from .families.lanes import LanedFMA
-from .families.pairwise import GroupPairwiseSum
-from .families.round_down import FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
-from .families.round_odd import PairRoundOddSum
-from .families.scaled_dot import ScaledDotAdd
-from .families.unpublished import Unpublished
-from .families.widened import WidenedDotAdd
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-__all__ = [
-    "Accumulator",
-    "AlignedSum",
-    "ConvertedDotAdd",
-    "FidelityPhases",
-    "FusedDotAdd",
-    "FusedDotRoundDownAdd",
-    "GroupDotFusedSum",
-    "GroupFusedDotRoundDownAdd",
-    "GroupPairwiseSum",
-    "IntegerDotAdd",
-    "InterleavedDotAdd",
-    "LanedFMA",
-    "PairRoundOddSum",
-    "ParametricDotAdd",
-    "ScaledDotAdd",
-    "SequentialFMA",
-    "Unpublished",
-    "WidenedDotAdd",
-    "as_parametric",
-]
-__all__ += sorted({family.__name__ for family in FAMILIES} - {*__all__})
+from . import families
+from .lazy import public_names
+
+_PLACES = public_names(Path(__file__).with_suffix(".pyi"))
 
 
-def __getattr__(name: str) -> type[Accumulator]:
-    """A family of the package that the imports above do not name."""
-    for family in FAMILIES:
-        if family.__name__ == name:
-            return family
+def _names() -> list[str]:
+    """All public names; a family has its own without being listed."""
+    return sorted({*_PLACES, *(family.__name__ for family in families.FAMILIES)})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _names()
+    if name == "FAMILIES":
+        return families.FAMILIES
+    if name in _PLACES:
+        globals()[name] = found = getattr(import_module(_PLACES[name], __package__), name)
+        return found
+    if not name.startswith("_"):
+        for family in families.FAMILIES:
+            if family.__name__ == name:
+                return family
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_names()]

@@ -8,8 +8,8 @@ import pytest
 from answers import BLAS_OF_THE_PAGES, blas_digest
 
 from mpgemm.cli import main
-from mpgemm.cli.common.discovery import command_names, command_parser
-from mpgemm.cli.common.front import DOORS, OTHER_NAMES
+from mpgemm.cli.common.discovery import OTHER_NAMES, command_names, command_parser
+from mpgemm.cli.common.front import DOORS
 from tests.support.readme_files import write_all
 
 README = Path(__file__).resolve().parent.parent / "README.md"

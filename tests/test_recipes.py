@@ -62,6 +62,8 @@ class WholeSum(Accumulator):
 '''
 
 COMMAND = """
+from mpgemm.reporting.output import Output
+
 QUESTION = "plan a block"
 SUMMARY = "says it once or twice"
 EXAMPLES = (("--twice", "says it twice"),)
@@ -72,8 +74,8 @@ def add_arguments(parser):
 
 
 def run(args):
-    print("twice" if args.twice else "once")
-    return 0
+    said = "twice" if args.twice else "once"
+    return Output({"said": said}, [said])
 """
 
 

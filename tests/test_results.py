@@ -12,7 +12,9 @@ import ascend
 import mpgemm
 import tensorcore_models as tcm
 from ascend.emit.ascendc_check import AscendCCheck
-from ascend.emit.check import PtoCheck, PtoFault
+from ascend.emit.check import PtoCheck
+from ascend.emit.faults import PtoFault
+from ascend.reports.overlap import MeasuredCollective, plan_overlap
 from ascend.reports.overlay import Overlay, PipeTimes
 from ascend.reports.profile import ProfileRow
 from mpgemm.exact.conditioning import condition_of_product
@@ -39,6 +41,7 @@ NO_RESULTS = {
     "tensorcore_models": {"BlockScaled", "Format", "Function", "ScaleRule", "Scaling"},
     "tensorcore_models.compiled": {
         "AMDProgram",
+        "FinishedRecipe",
         "KernelLimits",
         "KernelProgram",
         "PTXProgram",
@@ -148,6 +151,9 @@ MAKERS = {
     "Plan": plan,
     "AscendCCheck": lambda: AscendCCheck("kernel", "mix", 4, 2, (PtoFault("count", None, "SetDim(2)"),)),
     "Overlay": lambda: Overlay(ProfileRow("mm", 8, 8, 8, "fp16", 1e-5), 9e-6, (PipeTimes("CUBE", 5e-6, 4e-6),)),
+    "OverlapPlan": lambda: plan_overlap(
+        64, 64, 64, "910B2", [MeasuredCollective(1e3, 1e-5), MeasuredCollective(1e6, 2e-5)], most_parts=2
+    ),
     "PtoCheck": lambda: PtoCheck("gemm.cpp", (PtoFault("race", 0, "L1: MTE2 writes, MTE1 reads"),), "one chain", 4, 0, 0.0),
     "Point": lambda: ascend.pareto(64, 64, 64, "910A")[0],
     "PromotionAdvice": lambda: mpgemm.advise_promotion(A, B, "h100"),

@@ -20,7 +20,7 @@ import tensorcore_models as tcm
 from tensorcore_models.figures import colour_of
 
 UNIT = ("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh")
-LIBRARY = ("expf", "__expf", "logf", "erff", "tanhf", "torch.sigmoid")
+LIBRARY = ("expf", "__expf", "logf", "erff", "tanhf", "torch.sigmoid", "sinf", "cosf", "tanf")
 
 
 def instruction(name: str) -> str:
@@ -28,8 +28,8 @@ def instruction(name: str) -> str:
     return f"{name}.approx.f32" if name == "tanh" else f"{name}.approx.ftz.f32"
 
 
-def draw_curve(axes: Axes, name: str, found: dict, colour: str) -> None:
-    """The least and the largest error of a function along its domain."""
+def draw_curve(axes: Axes, name: str, title: str, found: dict, colour: str) -> None:
+    """Draw the least and the largest error of a function along its domain."""
     x, low, high = np.array(sorted(found["curve"])).T
     axes.fill_between(x, low, high, color=colour, linewidth=0.4, step="post")
     if (x < 0).any():
@@ -40,22 +40,23 @@ def draw_curve(axes: Axes, name: str, found: dict, colour: str) -> None:
     absolute = name.startswith(ABSOLUTE)
     if not absolute:
         axes.axhspan(-0.5, 0.5, color="0.5", alpha=0.25, linewidth=0)
-    axes.set_title(name, fontsize=9)
+    axes.set_title(title, fontsize=9)
+    axes.set_xlabel("x", fontsize=8, labelpad=1)
     axes.set_ylabel("error / $2^{-24}$" if absolute else "error / ulp", fontsize=8)
     axes.tick_params(labelsize=7)
 
 
-def draw_errors(errors: dict, names: tuple[str, ...], columns: int, path: Path) -> None:
-    """Curves of several functions."""
+def draw_errors(errors: dict, names: dict[str, str], columns: int, path: Path) -> None:
+    """Draw the curves of several functions, with titles."""
     rows = -(-len(names) // columns)
     figure, panels = plt.subplots(rows, columns, figsize=(2.6 * columns, 1.9 * rows), layout="constrained")
-    for number, (axes, name) in enumerate(zip(panels.flat, names, strict=True)):
-        draw_curve(axes, name, errors[name], colour_of(number))
+    for number, (axes, (name, title)) in enumerate(zip(panels.flat, names.items(), strict=True)):
+        draw_curve(axes, name, title, errors[name], colour_of(number))
     figure.savefig(path, dpi=130)
 
 
 def draw_datapath(path: Path) -> None:
-    """The unit as boxes."""
+    """Draw the unit as boxes."""
     figure, axes = plt.subplots(figsize=(8.6, 3.1), layout="constrained")
     boxes = {
         "operand": (0.0, 1.2, "operand\n32 bits"),
@@ -65,19 +66,24 @@ def draw_datapath(path: Path) -> None:
         "sum": (5.6, 1.2, "F = c0 + c1 x + c2 Q(x)\nexact"),
         "cut": (7.6, 1.2, "24 leading bits,\nsign, exponent"),
     }
-    for x, y, text in boxes.values():
+    drawn = {}
+    for name, (x, y, text) in boxes.items():
         style = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.2"}
-        axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=style)
-    arrows = [
-        ((0.45, 1.2), (0.82, 1.2), ""), ((2.1, 1.5), (3.05, 2.15), "segment"), ((2.1, 0.9), (2.85, 0.3), "x, 17 bits"),
-        ((4.15, 2.15), (5.0, 1.6), ""), ((4.4, 0.3), (5.0, 0.85), ""), ((6.58, 1.2), (6.98, 1.2), "F"),
-    ]  # fmt: skip
-    for start, end, text in arrows:
-        axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": "0.2"})
-        middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + 0.22)
-        axes.text(*middle, text, fontsize=7.5, ha="center", color="#0072B2")
-    axes.plot([1.6, 1.6, 7.6], [0.88, -0.45, -0.45], color="0.2", linewidth=1)
-    axes.annotate("", (7.6, 0.85), (7.6, -0.47), arrowprops={"arrowstyle": "->", "color": "0.2"})
+        drawn[name] = axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=style, zorder=3).get_bbox_patch()
+    arrows = {
+        ("operand", "reduce"): "", ("reduce", "table"): "segment", ("reduce", "square"): "x, 17 bits", ("table", "sum"): "",
+        ("square", "sum"): "", ("sum", "cut"): "F",
+    }  # fmt: skip
+    for (start, end), text in arrows.items():
+        (x0, y0, _), (x1, y1, _) = boxes[start], boxes[end]
+        ends = {"patchA": drawn[start], "patchB": drawn[end], "shrinkA": 0, "shrinkB": 1}
+        axes.annotate("", (x1, y1), (x0, y0), arrowprops={"arrowstyle": "->", "color": "0.2", **ends})
+        side = {"x, 17 bits": -0.42, "F": 0.12}.get(text, 0.2)
+        axes.text((x0 + x1) / 2 + 0.05, (y0 + y1) / 2 + side, text, fontsize=7.5, ha="center", color="#0072B2")
+    axes.plot([1.6, 1.6, 7.6, 7.6], [1.2, -0.45, -0.45, 0.8], color="0.2", linewidth=1)
+    axes.annotate(
+        "", (7.6, 0.9), (7.6, 0.7), arrowprops={"arrowstyle": "->", "color": "0.2", "shrinkA": 0, "shrinkB": 0}
+    )
     axes.text(4.6, -0.38, "exponent and sign", fontsize=7.5, ha="center", color="#0072B2")
     axes.set(xlim=(-0.6, 8.4), ylim=(-0.8, 2.7))
     axes.axis("off")
@@ -92,7 +98,7 @@ def tanh_breaks() -> np.ndarray:
 
 
 def draw_monotonicity(path: Path) -> None:
-    """Where tanh falls: how often in each binade, and one place."""
+    """Draw where tanh falls: how often in each binade, and one place."""
     breaks = tanh_breaks()
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 2.7), layout="constrained")
     binades = np.frexp(breaks.view(np.float32))[1] - 1
@@ -121,7 +127,7 @@ def softmax_data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_softmax(path: Path) -> None:
-    """Row sums of exponentials that are truncated, as the unit gives them, and rounded to nearest."""
+    """Draw row sums of exponentials that are truncated, as the unit gives them, and rounded to nearest."""
     exponents, exact = softmax_data()
     unit = tcm.get_function("hopper", "ex2.approx.f16").values(exponents).astype(np.float64)
     nearest = exact.astype(np.float16).astype(np.float64)
@@ -129,8 +135,9 @@ def draw_softmax(path: Path) -> None:
     for values, name, colour in ((unit, "ex2.approx.f16", "#D55E00"), (nearest, "to nearest", "#0072B2")):
         ulp = np.ldexp(1.0, np.maximum(np.frexp(exact)[1] - 11, -24))
         error, sums = (values - exact) / ulp, values.sum(axis=1) / exact.sum(axis=1) - 1
-        left.hist(error.reshape(-1), bins=np.linspace(-1.2, 0.8, 81), color=colour, alpha=0.7, density=True, label=name)
-        right.hist(sums * 2**11, bins=np.linspace(-1.2, 0.3, 76), color=colour, alpha=0.7, label=name)
+        style = {"color": colour, "histtype": "step", "linewidth": 1.3}
+        left.hist(error.reshape(-1), bins=np.linspace(-1.2, 0.8, 81), **style, density=True, label=name)
+        right.hist(sums * 2**11, bins=np.linspace(-1.0, 0.3, 66), **style, label=name)
         print(f"{name}: mean error {error.mean():+.4f} ulp, row sums {sums.mean() * 2**11:+.4f} 2^-11 in the mean")
     left.set(xlabel="error of one exponential / ulp of FP16", ylabel="density")
     right.set(xlabel="error of a row's sum / $2^{-11}$", ylabel="rows")
@@ -141,9 +148,8 @@ def draw_softmax(path: Path) -> None:
 def main() -> int:
     """Draw all pictures."""
     errors, folder = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
-    found = {name: errors[instruction(name)] for name in UNIT}
-    draw_errors(found, UNIT, 4, folder / "functions_unit.png")
-    draw_errors(errors, LIBRARY, 3, folder / "functions_library.png")
+    draw_errors(errors, {instruction(name): name for name in UNIT}, 4, folder / "functions_unit.png")
+    draw_errors(errors, {name: name for name in LIBRARY}, 3, folder / "functions_library.png")
     draw_datapath(folder / "functions_datapath.png")
     draw_monotonicity(folder / "functions_tanh.png")
     draw_softmax(folder / "functions_softmax.png")

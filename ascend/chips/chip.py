@@ -150,6 +150,14 @@ PARAMETERS: dict[str, Parameter] = {
     "vector_rate": Parameter(
         "B/cycle", "FP32 bytes of result of the vector unit", False, 1e-9, 256, "2048-bit vectors, one a cycle",
     ),
+    "widened_rate": Parameter(
+        "B/cycle", "weights in the cube's format that the vector units beside one cube make of narrower ones; 0: none",
+        False, 0, 0, "weights narrower than the activations: no kernel is published for this chip, or none is timed",
+    ),
+    "widened_to_l1": Parameter(
+        "flag", "1: vector units hand widened weights to L1; 0: through memory, where L2 keeps them", True, 0, 0,
+        "CATLASS (0dfcf9df), 30_w8a16_matmul: a workspace in memory between vector cores and cubes",
+    ),
     "fixpipe": Parameter(
         "flag", "1: L0C leaves through FIXPIPE to memory; 0: through the vector unit and UB", True, 0, 0,
         "no support_fixpipe in the file", ini_key="AICoreSpec.support_fixpipe",
@@ -284,6 +292,8 @@ class Chip:
     launch_core_us: float
     cold_launch_us: float
     vector_launch_us: float
+    widened_rate: float
+    widened_to_l1: int
     l2_write_rate: float
     l1_to_l0a_rate: float
     l1_to_l0b_rate: float
@@ -364,9 +374,17 @@ class Chip:
         ValueError
             If the operand is unknown, or the cube does not take it: which ones it takes.
         """
-        depths = {name: getattr(self, row.depth) for name, row in FORMATS.items()}
+        depths = {
+            name: 0 if row.weight_bits and not self.widened_rate else getattr(self, row.depth)
+            for name, row in FORMATS.items()
+        }
         if operand not in depths:
             raise ValueError(f"operand is one of {', '.join(depths)}, got {operand!r}")
+        if FORMATS[operand].weight_bits and not self.widened_rate:
+            raise ValueError(
+                f"{operand}: vector units widen such weights on Atlas A2 and A3 and on Ascend 950; that those of {self.name} "
+                "do, and how fast, is not published: widen B before, and plan with the operands that the cube then takes"
+            )
         if not depths[operand]:
             taken = ", ".join(name for name, depth in depths.items() if depth)
             raise ValueError(f"the cube unit of {self.name} takes no {operand} operands, it takes {taken}")

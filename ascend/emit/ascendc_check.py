@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ascend.chips.files import get_chip
 from ascend.emit.ascendc import CUBE_ONLY
-from ascend.emit.check import PtoFault
+from ascend.emit.faults import EmittedCheck, PtoFault
 from ascend.tiling.rules import LARGEST_ND, Tiling, broken
 from tensorcore_models.results import Result
 
@@ -19,7 +19,7 @@ VECTOR_CORES = 2
 
 
 @dataclass(frozen=True, repr=False)
-class AscendCCheck(Result):
+class AscendCCheck(EmittedCheck, Result):
     """Faults found in an AscendC kernel's text, and the mode and counts that it has.
 
     Attributes
@@ -41,15 +41,6 @@ class AscendCCheck(Result):
     counted: int
     cubes: int
     faults: tuple[PtoFault, ...]
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.faults
-
-    def to_rows(self) -> list[dict]:
-        """One record for each fault."""
-        return [fault._asdict() for fault in self.faults]
 
     def to_dict(self) -> dict:
         """Plain data for JSON."""

@@ -1,62 +1,109 @@
-"""A plan as an instantiation of CATLASS's basic kernel: ArchTag, DispatchPolicy, tile shapes in L1 and L0, swizzle, host.
+"""A plan as an instantiation of a kernel of CATLASS with its host: one product, a batch, or groups of rows.
 
-Source of the names: CATLASS (github.com/hicann/catlass, 0dfcf9df), examples/00_basic_matmul. Not compiled here.
+Source of the names: :mod:`ascend.reports.catlass`. Not compiled by CANN here.
 """
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from ascend.dialects import check_dialect
-from ascend.emit.pto import SUMS, host_body
+from ascend.emit.pto import host_body
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
-from ascend.tiling.fields import is_said_by
+from ascend.planner.batch import BatchPlan
+from ascend.reports.catlass import ELEMENTS, LAYOUTS, arch_of, assemblies_of, instantiation
 
-#: C++ types of operands, and layouts of A and B.
-ELEMENTS = {"fp16": "half", "bf16": "bfloat16_t", "fp32": "float", "int8": "int8_t"}
-LAYOUTS = {"nd": ("RowMajor", "RowMajor"), "nt": ("RowMajor", "ColumnMajor"), "nz": ("zN", "zN")}
+#: What is copied to the device of groups: the row after each one's last.
+GROUPS = """const int64_t ends[] = {{{ends}}};
+    uint8_t *groups = allocated(sizeof(ends));
+    check(aclrtMemcpy(groups, sizeof(ends), ends, sizeof(ends), ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");"""
+#: Kernels that are printed and not written out: their hosts take more than A, B and C, or they deal one product otherwise.
+PRINTED_ONLY = ("MX", "split-k", "full load of A")
 
 
-def check_catlass(s: Kernel) -> None:
-    """Refuse what CATLASS's basic kernel cannot say: which part of a schedule, and what to take instead (ValueError)."""
+def check_catlass(s: Kernel, products: str = "one") -> None:
+    """Refuse what CATLASS's kernels cannot say: which part of a schedule, and what to take instead (ValueError)."""
     check_dialect("catlass", s.placed_on)
-    if s.placed_on.name == "950":
-        raise ValueError(
-            "CATLASS on Ascend 950 is another interface (examples/43), which is not written out here"
-            + (": --emit pto" if s.operand in ELEMENTS else "")
-        )
     if not s.on_cube or s.terms > 1 or s.operand not in ELEMENTS:
         raise ValueError(
-            f"CATLASS's basic kernel multiplies {', '.join(ELEMENTS)} once, got {s.terms} term(s) of {s.operand}"
+            f"CATLASS multiplies {', '.join(ELEMENTS)} once, got {s.terms} term(s) of {s.operand}"
             f"{'' if s.on_cube else ' on the vector units'}: --terms 1, or --emit pto"
         )
     if s.dequantize:
         raise ValueError(
             "CATLASS's basic kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them"
         )
-    if len(s.k_slices) > 1 or not is_said_by(s, "catlass") or s.balanced:
+    if s.format.scale_block:
         raise ValueError(
-            "CATLASS's basic kernel deals whole tiles one by one and does not split k: plan with --for catlass --split 1, "
-            f"this plan is {s.placement()} in {len(s.k_slices)} slice(s) of k"
+            f"the host of CATLASS's kernel of {s.operand} takes scales, too: --tiling prints its instantiation"
+        )
+    if not [row for row in assemblies_of(s, products) if row.name not in PRINTED_ONLY]:
+        raise ValueError(
+            "CATLASS's kernels deal whole tiles one by one and split k by rules of their own: plan with --for catlass --split "
+            f"1, this plan is {s.placement()} in {len(s.k_slices)} slice(s) of k"
         )
 
 
 def catlass_files(s: Kernel) -> dict[str, str | dict]:
-    """The files of the instantiation, name to text, or to data for JSON; ValueError for what it cannot say."""
-    check_catlass(s)
-    b, (layout_a, layout_b) = s.blocking, LAYOUTS[s.layout]
-    lines = [
-        f"constexpr uint32_t kM = {s.m}, kN = {s.n}, kK = {s.k}, kCores = {s.cores};",
-        f"using Element = {ELEMENTS[s.operand]};", f"using Sum = {SUMS.get(s.operand, 'float')};",
-        f"using LayoutA = layout::{layout_a};", f"using LayoutB = layout::{layout_b};",
-        "using ArchTag = Arch::AtlasA2;",
-        f"using DispatchPolicy = Gemm::MmadAtlasA2Pingpong<{str(s.unit_flag).lower()}>;",
-        f"using L1TileShape = GemmShape<{b.bm}, {b.bn}, {s.load_k}>;",
-        f"using L0TileShape = GemmShape<{b.bm}, {b.bn}, {b.bk}>;",
-        f"using BlockScheduler = typename Gemm::Block::GemmIdentityBlockSwizzle<{s.swizzle.offset}, {s.swizzle.direction}>;",
-    ]  # fmt: skip
+    """The files of one product's instantiation, name to text, or to data for JSON; ValueError for what it cannot say."""
+    return _files(s, "one", (s.m,), s.cores)
+
+
+def of_most_work(plan: BatchPlan) -> Kernel:
+    """The schedule of the products that take the most time together: its tiles are those of a kernel with one tile shape."""
+    m = max(plan.plans, key=lambda m: plan.rows.count(m) * plan.plans[m].seconds)
+    return plan.plans[m].schedule
+
+
+def catlass_batch_files(plan: BatchPlan) -> dict[str, str | dict]:
+    """The files of several products: a batch where all have one m, else groups of rows; ValueError for what it cannot say.
+
+    The predicted time is that of the plan, which deals products to groups of cores; the kernel deals the tiles of all products
+    to all cores.
+    """
+    products = "batch" if len(plan.plans) == 1 else "groups"
+    files = _files(of_most_work(plan), products, plan.rows, plan.groups * plan.cores)
+    record = files["record.json"]
+    assert isinstance(record, dict)
+    return files | {"record.json": record | {"products": list(plan.rows), "predicted_us": 1e6 * plan.seconds}}
+
+
+def _files(s: Kernel, products: str, rows: Sequence[int], cores: int) -> dict[str, str | dict]:
+    check_catlass(s, products)
+    row = next(row for row in assemblies_of(s, products) if row.name not in PRINTED_ONLY)
+    tla = arch_of(s) == "Ascend950"
+    count, all_rows = len(rows), sum(rows)
+    own_rows = all_rows if products == "groups" else s.m
+    plan = [
+        f"// examples/{row.example}",
+        f"constexpr uint32_t kM = {own_rows}, kN = {s.n}, kK = {s.k}, kProducts = {count}, kCores = {cores};",
+        f"constexpr size_t kElementsOfA = size_t{{{all_rows}}} * kK, kElementsOfB = size_t{{kProducts}} * kK * kN;",
+        f"constexpr size_t kElementsOfC = size_t{{{all_rows}}} * kN;",
+        *instantiation(s, row),
+    ]
+    shape = "GemmCoord{kM, kN, kK}"
+    before = {"one": [shape], "batch": ["kProducts", shape], "groups": [shape, "kProducts", "groups"]}[products]
+    sides = (("a", "A", "kM, kK"), ("b", "B", "kK, kN"), ("c", "C", "kM, kN"))
+    matrices = [
+        text
+        for name, side, sizes in sides
+        for text in (
+            name,
+            *([f"tla::MakeLayout<{'Sum' if side == 'C' else 'Element'}, Layout{side}>({sizes})"] if tla else []),
+        )
+    ]
+    text = host_body("catlass.cpp").replace("@header", row.header).replace("//@plan", "\n".join(plan))
+    text = text.replace("//@tla\n", '#include "tla/layout.hpp"\n' if tla else "")
+    text = text.replace("//@namespaces\n", "using namespace tla;\n" if tla else "")
+    ends = ", ".join(map(str, accumulate(rows)))
+    text = text.replace("    //@groups\n", f"    {GROUPS.format(ends=ends)}\n" if products == "groups" else "")
+    text = text.replace("@arguments", ", ".join([*before, *matrices]))
     record: dict[str, Any] = {
         "dialect": "catlass", "chip": s.placed_on.name, "m": s.m, "k": s.k, "n": s.n, "operand": s.operand,
-        "layout_a": layout_a, "layout_b": layout_b, "cores": s.used_cores, "placement": s.placement(),
+        "layout_a": LAYOUTS[s.layout][0], "layout_b": LAYOUTS[s.layout][1],
+        "cores": s.used_cores if products == "one" else cores,
+        "placement": s.placement(), "policy": row.policy, "kernel": row.kernel, "remark": row.remark,
         "predicted_us": 1e6 * simulate(s).seconds,
     }  # fmt: skip
-    return {"gemm.cpp": host_body("catlass.cpp").replace("//@plan", "\n".join(lines)), "record.json": record}
+    return {"gemm.cpp": text, "record.json": record}

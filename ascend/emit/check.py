@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ascend.chips.chip import Chip
+from ascend.emit.faults import EmittedCheck, PtoFault
 from ascend.emit.pto import WORDS, copies_of_c, in_fractals, needs_vector_passes, schedule_of, shapes_in_memory
 from ascend.kernels.base import Kernel
 from ascend.slices import MOST_ORDERED_SLICES, atomic_results, atomic_spread, merge_slices
@@ -29,14 +30,6 @@ COMPILE_SECONDS, RUN_SECONDS = 300, 900
 #: Exit status of the shim where a kernel cannot go on, after it said why.
 STOPPED = 3
 SUMS = {"int8": np.int32}
-
-
-class PtoFault(NamedTuple):
-    """Something wrong: its kind ("race", "flag left up", "bits", "tiles", ...), the core, and what."""
-
-    kind: str
-    core: int | None
-    what: str
 
 
 class Matrix(NamedTuple):
@@ -60,7 +53,7 @@ class ShimRun:
 
 
 @dataclass(frozen=True, repr=False)
-class PtoCheck(Result):
+class PtoCheck(EmittedCheck, Result):
     """The faults found in a kernel, and how its result differs from the reference.
 
     Attributes
@@ -83,15 +76,6 @@ class PtoCheck(Result):
     elements: int
     different: int
     largest: float
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.faults
-
-    def to_rows(self) -> list[dict]:
-        """One record for each fault."""
-        return [fault._asdict() for fault in self.faults]
 
     def to_dict(self) -> dict:
         """Plain data for JSON."""

@@ -38,7 +38,8 @@ class Kernel(TileSchedule):
     @property
     def launch_seconds(self) -> float:
         """Time from the start of the kernel to its first load, and from its last store to its end."""
-        return float(self.placed_on.launch_seconds(self.used_cores, self.warm))
+        started = 1e-6 * self.placed_on.vector_launch_us if self.widens else 0.0
+        return float(self.placed_on.launch_seconds(self.used_cores, self.warm)) + started
 
     def misses(self) -> Misses:
         """Share of the loads of A and B that memory serves."""

@@ -137,6 +137,8 @@ class _Builder(Phases):
             "L0A_FREE": s.l0_slots, "L0B_FREE": s.l0_slots,
             "L0C_FREE": s.l0c_turns, "OLD_FREE": s.ub_slots, "UB_FREE": s.ub_slots, "CUBE_DONE": 1, "QUEUE_FREE": QUEUED_BLOCKS,
         }  # fmt: skip
+        if s.widens:
+            flags |= dict(zip(("OLD_FREE", "UB_FREE"), s.widening_slots, strict=True))
         reads = chip.l2_read_rate if self.l2 == "shared_b" else min(chip.l2_read_rate, chip.memory_read_rate)
         return Program(s, tuple(phases), flags, (reads, chip.ub_to_ddr_rate, chip.fixpipe_rate))
 
@@ -163,12 +165,15 @@ class _Builder(Phases):
         s, b = self.schedule, self.schedule.blocking
         strip = s.strip_rows * b.bn * ACCUMULATOR_BYTES
         a_block, b_block = (width * s.format.stored(b.bk) for width in (b.bm, b.bn))
+        old, new = ((s.ub_copies - s.accumulators) * strip, s.accumulators * strip)
+        if s.widens:
+            old, new = (int(b.bk * b.bn * size) for size in (s.weight_bytes, s.operand_bytes))
         return {
             "B_L1_FREE": b_block * (s.panel_blocks * s.words if s.resident == "b" else 1),
             "A_L1_FREE": a_block * (s.panel_blocks * s.words if s.resident == "a" else 1),
             "L0A_FREE": b.bm * b.bk * s.format.bits // 8, "L0B_FREE": b.bk * b.bn * s.format.bits // 8,
             "L0C_FREE": s.accumulators * b.bm * b.bn * ACCUMULATOR_BYTES,
-            "OLD_FREE": (s.ub_copies - s.accumulators) * strip, "UB_FREE": s.accumulators * strip,
+            "OLD_FREE": old, "UB_FREE": new,
         }  # fmt: skip
 
     def _core_loops(self, stays: tuple[Stay, ...]) -> Iterator[Loop]:
@@ -246,7 +251,30 @@ class _Builder(Phases):
             yield Segment(tuple(self._load(name, width * length * s.operand_bytes * s.words, takes, raises)), repeats)
 
     def _load(self, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]) -> Iterator[PipeOperation]:
-        """A block of A or B into L1: the share that hits L2, then the share that memory serves."""
+        """A block of A or B, `size` bytes in L1: brought by MTE2, or widened by vector units before."""
+        s, chip = self.schedule, self.chip
+        if name == "A" or not s.widens:
+            yield from self._read(pipes.MTE2, name, size, takes, raises)
+            return
+        narrow, written = size * s.weight_bytes / s.operand_bytes, size / chip.widened_rate
+        if chip.widened_to_l1:
+            yield from self._read(pipes.VECTOR, name, narrow, ("OLD_FREE",), ("OLD_FULL",))
+            yield PipeOperation(
+                pipes.MTE3, "B widened", written, size, takes=("OLD_FULL", *takes), raises=("OLD_FREE", *raises)
+            )
+            return
+        *first, last = self._read(pipes.VECTOR, name, narrow, ("UB_FREE",), ("UB_FULL",))
+        yield from first
+        yield last._replace(cycles=last.cycles + written)
+        yield PipeOperation(
+            pipes.MTE2, "B load", size / chip.l2_read_rate, size, latency=chip.gm_to_l1_latency, takes=("UB_FULL", *takes),
+            raises=("UB_FREE", *raises),
+        )  # fmt: skip
+
+    def _read(
+        self, pipe: int, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]
+    ) -> Iterator[PipeOperation]:
+        """So many bytes of a block of A or B: the share that hits L2, then the share that memory serves."""
         chip, side = self.chip, "AB".index(name)
         miss, cost, memory_cost = self.misses[side], float(self.costs[side]), float(self.costs[side + 2])
         # A block is in L2 or it is not: its latency on average.
@@ -255,12 +283,12 @@ class _Builder(Phases):
         if self.schedule.template == "norm" and name == "B":  # MTE2 has nothing else to do until both blocks are there
             latency, waited = 0.0, latency
         hit = PipeOperation(
-            pipes.MTE2, f"{name} load", (1 - miss) * cost * size / chip.l2_read_rate + (waited if miss == 0 else 0.0),
+            pipe, f"{name} load", (1 - miss) * cost * size / chip.l2_read_rate + (waited if miss == 0 else 0.0),
             (1 - miss) * size, latency=latency, takes=takes, raises=raises,
         )  # fmt: skip
         slower = min(chip.l2_read_rate, chip.memory_read_rate)
         from_memory = PipeOperation(
-            pipes.MTE2, f"{name} load" if self.l2 == "shared_b" else f"{name} miss",
+            pipe, f"{name} load" if self.l2 == "shared_b" else f"{name} miss",
             miss * (memory_cost - 1) * size / slower + waited, miss * size, pipes.MEMORY_READ, latency, takes, raises,
         )  # fmt: skip
         if miss == 0:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ascend.chips.chip import Chip
 from ascend.chips.files import get_chip
+from ascend.numeric.baseline import FP32_CHAIN, MARGIN
 from ascend.planner.accuracy import UNIT_ROUNDOFF
 from ascend.planner.choice import Choice, check_matrices_fit
 from ascend.planner.kinds import HOPELESS
@@ -49,10 +50,6 @@ WAYS = (
     PlannedWay("fp16", 3, "elementwise"), PlannedWay("fp16", 3, "termwise_inplace"), PlannedWay("fp16", 4),
 )  # fmt: skip
 ON_VECTOR_UNITS = PlannedWay("fp32", 1, None, True)
-#: Products of a chain of the FP32 baseline: fused multiply-adds from zero, in order of k; the chains are added up in FP32.
-FP32_CHAIN = 256
-#: So many bits less than FP32 reach it: two FP32 products of one input differ by as much (docs/answers.md).
-MARGIN = 0.75
 
 
 @members_in_default_fp_state

@@ -26,7 +26,7 @@ from ascend.memory import (
     walk_misses,
 )
 from ascend.request import Request
-from ascend.schedule_options import Resident
+from ascend.schedule_options import DEEPEST_STREAM, Resident
 from ascend.tile_schedule import STRIP_BYTES
 
 
@@ -89,6 +89,8 @@ def estimate(r: Request, c: Candidates) -> Estimate:
     if r.dequantize == "vector":
         cycles = cycles + forms.dequantized
     seconds = cycles / r.chip.cycles_per_second + r.chip.launch_seconds(forms.active, r.warm)
+    if r.widens:
+        seconds = seconds + 1e-6 * r.chip.vector_launch_us
     core = forms.multiplication / r.chip.cycles_per_second
     return Estimate(np.where(forms.fits, seconds, np.inf), multiplied + whole, forms.active, forms.n_fused, core)
 
@@ -187,7 +189,11 @@ class _Forms(BlockForms):
         return nd_costs(self.r, self.c.bk * np.maximum(self.depth // self.count, 1), self.c.bn, self.step)
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
-        """Cycles to load bytes of A (0) or B (1)."""
+        """Cycles to load bytes of A (0) or B (1), `size` in L1."""
+        return self.widened(size) if operand and self.r.widens else self.read(size, operand)
+
+    def read(self, size: np.ndarray, operand: int) -> np.ndarray:
+        """Cycles to read bytes of A (0) or B (1)."""
         hit = self.costs[operand] * (1 - self.misses[operand]) / self.chip.l2_read_rate
         return size * hit + self.load_missed(size, operand)
 
@@ -195,6 +201,14 @@ class _Forms(BlockForms):
         """Cycles of the loads in which memory is read."""
         extra = (self.costs[operand + 2] - 1) / min(self.chip.l2_read_rate, self.chip.memory_read_rate)
         return size * self.misses[operand] * (self.read_cycles + extra)
+
+    def widened(self, size: np.ndarray) -> np.ndarray:
+        """Cycles of vector units to read weights and write `size` bytes of widened ones: side by side on the way to L1."""
+        read, write = self.read(size * self.r.weight_bytes / self.size, 1), size / self.chip.widened_rate
+        if not self.chip.widened_to_l1:
+            return read + write
+        slots = np.clip(self.chip.ub_bytes // (self.c.bk * self.c.bn * self.r.weight_bytes), 1, DEEPEST_STREAM)
+        return np.maximum.reduce([read, write, (read + self.latency + write) / slots])
 
     def _streamed(self, load: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
         """Cycles for one k block of what is streamed, on average."""
@@ -209,7 +223,13 @@ class _Forms(BlockForms):
     @cached_property
     def loads(self) -> np.ndarray:
         """Cycles to load one k block of what is streamed, on average."""
-        return self._streamed(self.load)
+        if not self.r.widens or self.c.resident == "b":
+            return self._streamed(self.load)
+        of_a, of_b = (self.filled * self.each * width for width in (self.tm, self.tn))
+        by_mte2 = self.read(of_a, 0) * (self.c.resident != "a")
+        if not self.chip.widened_to_l1:
+            by_mte2 = by_mte2 + of_b / self.chip.l2_read_rate
+        return np.maximum(by_mte2, self.widened(of_b))
 
     @cached_property
     def missed(self) -> np.ndarray:
@@ -291,8 +311,8 @@ class _Forms(BlockForms):
         r, c = self.r, self.c
         a_loads = np.minimum(self.at_n, self.columns) if c.resident == "a" else self.columns
         b_loads = np.minimum(self.at_m, self.rows) if c.resident == "b" else self.rows
-        a, b = r.m * r.k * a_loads * self.misses.a, r.k * r.n * b_loads * self.misses.b
-        return self.walks * r.words * self.size * np.stack([a + 0 * b, b + 0 * a])
+        a, b = self.size * r.m * r.k * a_loads * self.misses.a, r.weight_bytes * r.k * r.n * b_loads * self.misses.b
+        return self.walks * r.words * np.stack([a + 0 * b, b + 0 * a])
 
     @cached_property
     def written(self) -> np.ndarray:

@@ -101,7 +101,12 @@ def plan(
         plans += _refined(plans, requests, choice)
     plans = _distinct(choice.planner.ranked(plans, choice.rank))[: choice.top]
     if not published:
-        return [with_error(p, None, f"how the cube adds {asked.operand} products is not published") for p in plans]
+        why = (
+            "weights have scales of the user's own"
+            if asked.widens
+            else f"how the cube adds {asked.operand} products is not published"
+        )
+        return [with_error(p, None, why) for p in plans]
     return [with_error(p, choice.error(p.schedule), choice.measured[1]) for p in plans]
 
 

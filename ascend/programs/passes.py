@@ -47,7 +47,7 @@ def dequantized(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
     if s.dequantize == "vector":
         own = min(s.blocking.bm, s.m) * min(s.blocking.bn, s.n)
         elements = [own * (core < s.used_cores) for core in cores]
-        started = s.placed_on.vector_launch_us * s.placed_on.frequency_mhz
+        started = 0.0 if s.widens else s.placed_on.vector_launch_us * s.placed_on.frequency_mhz
         sizes = (ACCUMULATOR_BYTES, DEQUANTIZED_BYTES, DEQUANTIZE_INSTRUCTIONS)
         yield replace(_streaming(s, "dequantize", elements, *sizes, active=s.used_cores), launch=started)
 

@@ -57,6 +57,8 @@ LEAST_GAIN, GOOD_ENOUGH = 0.8, 0.002
 ALIKE = 4.0
 #: Smallest singular value of the Jacobian's unit columns, from which on its parameters are told apart.
 LEAST_SINGULAR = 0.05
+#: Standard errors of the gain on rows left out from which on a fit is recommended.
+SURE = 2.0
 #: Starts of each parameter: as it is, and moved so far to either side (in its units, or as logarithms).
 STARTS = (0.0, -0.7, 0.7)
 
@@ -87,10 +89,30 @@ class ProfileFit(NamedTuple):
         """The number of times and busy ratios that were fitted to."""
         return sum(1 + len(r.row.busy) for r in self.residuals)
 
+    at_edge: tuple[
+        str, ...
+    ] = ()  #: Parameters that were fitted to an end of their range: what they stand for is not theirs.
+
+    @property
+    def gain(self) -> float:
+        """The mean gain in squared error of rows that were left out, in its standard errors; nan below two such rows.
+
+        Scatter alone makes some gain by chance, because the parameters were chosen with all rows in sight.
+        """
+        if any(r.left_out is None for r in self.residuals) or len(self.residuals) < 2:
+            return math.nan
+        gains = [
+            math.log(r.nominal / r.row.seconds) ** 2 - math.log(r.left_out / r.row.seconds) ** 2
+            for r in self.residuals
+            if r.left_out is not None
+        ]
+        mean, error = float(np.mean(gains)), float(np.std(gains, ddof=1)) / math.sqrt(len(gains))
+        return mean / error if error else math.copysign(math.inf, mean) if mean else 0.0
+
     @property
     def recommended(self) -> bool:
-        """Whether rows that were left out are predicted better than without the fit."""
-        return bool(self.parameters) and self.spread("left_out") < self.spread("nominal")
+        """Whether rows that were left out are surely predicted better than without the fit, and no parameter is at an edge."""
+        return bool(self.parameters) and self.gain >= SURE and not self.at_edge
 
     def spread(self, which: str = "calibrated") -> float:
         """Root mean square of log(predicted / measured): 0.1 is about 10 %; of "nominal", "calibrated" or "left_out" times.
@@ -225,8 +247,18 @@ def fit_profile(
     without = [_fitted_to_others(data, number, chosen, x) for number in range(len(rows))]
     return ProfileFit(
         fitted, {name: getattr(fitted, name) for name in numbers}, _residuals(data, fitted, without), untold, alike,
-        _standard_errors(numbers, without),
+        _standard_errors(numbers, without), _at_edge(data, chosen, x),
     )  # fmt: skip
+
+
+def _at_edge(data: _Rows, chosen: Sequence[Free], x: Sequence[float]) -> tuple[str, ...]:
+    """The parameters whose value is an end of their range, within a hundredth of it."""
+    found = []
+    for free, value in zip(chosen, x, strict=True):
+        low, high = data.bounds(free)
+        if min(value - low, high - value) < 0.01 * (high - low):
+            found.append(free.name)
+    return tuple(found)
 
 
 def _chosen(
@@ -347,5 +379,8 @@ def _residuals(data: _Rows, fitted: Chip, without: Sequence[Chip | None]) -> lis
 
 
 def _schedule(row: ProfileRow, chip: Chip) -> Kernel:
-    plans = plan(row.m, row.k, row.n, chip, terms=1, operand=row.operand, simulated=4, top=4, error_of=lambda s: 0.0)
+    plans = plan(
+        row.m, row.k, row.n, chip, terms=1, operand=row.operand, layout=row.layout or "nz", dequantize=row.dequantize,
+        simulated=4, top=4, error_of=lambda s: 0.0,
+    )  # fmt: skip
     return next((p.schedule for p in plans if p.schedule.on_cube), plans[0].schedule)

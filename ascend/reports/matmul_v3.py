@@ -3,9 +3,9 @@
 The key holds one number for each template parameter, the first in the lowest bits; a parameter of whole numbers counts by its
 place among the values that it may have (AscendC, tiling template programming, GET_TPL_TILING_KEY). Sources: hicann/ops-nn
 e5c3fa93, matmul/mat_mul_v3: op_kernel/mat_mul_v3_tiling_key.h and mat_mul_v3_tiling_data.h (Atlas A2 and A3), op_kernel/arch35/
-mat_mul_tiling_key.h and mat_mul_tiling_data.h (Ascend 950), op_host/op_tiling/matmul_v3_base_tiling.cpp (digits of
-tilingEnable, which operands vector cores lay out), matmul_v3_tuning.h (the fields of a *_runtime_kb.json). Vendor's unit
-tests of keys and fields: tests/ut/op_host/test_matmul_v3_tiling.cpp.
+mat_mul_tiling_key.h and mat_mul_tiling_data.h (Ascend 950), op_host/op_tiling/matmul_v3_base_tiling.cpp (tilingEnable, and
+which operands vector cores lay out), matmul_v3_tuning.h (the fields of a *_runtime_kb.json). Vendor's unit tests of keys and
+fields: tests/ut/op_host/test_matmul_v3_tiling.cpp.
 """
 
 import json

@@ -59,7 +59,7 @@ def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] |
         If it cannot be read.
     """
     path = Path(path)
-    text = _text_of(path, path.read_bytes(), expected)
+    text = text_of(path, path.read_bytes(), expected)
     try:
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
@@ -80,7 +80,7 @@ def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] |
     return ProfileTable(path, columns, lines)
 
 
-def _text_of(path: Path, data: bytes, expected: str) -> str:
+def text_of(path: Path, data: bytes, expected: str) -> str:
     """Decode a file's bytes; ValueError with the command that turns another encoding into UTF-8."""
     if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise ValueError(f"{path} is empty: expected {expected}")

@@ -39,7 +39,7 @@ SOURCES = {
     "asc": "cannmirror/asc-devkit, 0156b0f4: matmul_high_performance/README_en.md, AscendC's Matmul, FP16, task durations",
     "asc basic": "cannmirror/asc-devkit, 0156b0f4: matmul_basic_api_high_performance/README_en.md, the basic API, FP16",
     "asc gelu": "cannmirror/asc-devkit, 0da921b91: matmul_gelu_high_performance/README_en.md, the product alone, FP32 out",
-    "bench": "hicann/cann-bench, d59d44c: torch_npu's profiler, L2 cleared before each run; matmul and quant_matmul, best plan",
+    "bench": "hicann/cann-bench, d59d44c: torch_npu's profiler, L2 cleared; products also quantised, best plan",
     "nd2nz": "cannmirror/asc-devkit, 0da921b91: guide, AIV ND2NZ (before): AscendC's Matmul where rows of B start anywhere",
     "do_bench": "triton-lang/triton-ascend, issue 293: torch.matmul in a loop; the chip is not named, by its speed a 910B1",
     "pto-dsl": "huawei-csl/pto-dsl, c26eab7: matmul_optim_guide.md, 910B2; read off its figures, to about 1 %",
@@ -189,6 +189,10 @@ def _asc(
 _LAUNCH = "a library call that computes little: what it does besides multiplying is not in the model"
 _PREFILL = "not explained: with 512 rows in place of 128 the same weights take longer than predicted"
 _EIGHT = "not explained: of the same tiles half and a quarter as many are predicted within 4 %"
+_WIDENED = (
+    "how the library cuts weights that vector units widen is not known, and pieces of rows cost as much as they bring"
+)
+_TALL = "not explained: of so many rows or fewer all others are predicted within 15 %"
 MEASUREMENTS = (
     _pto(1536, 0.0388, (0.545, 0.422, 0.722, 0.077), True),
     _pto(3072, 0.2067, (0.790, 0.620, 0.909, 0.058), False),
@@ -306,6 +310,27 @@ MEASUREMENTS = (
     _bench("950", "int8", 512, 513, 1024, 5.985, "fixpipe", True),
     _bench("950", "int8", 1024, 4096, 1025, 29.155, "fixpipe", True),
     _bench("950", "int8", 4096, 4096, 4096, 191.33, "fixpipe", True),
+    _bench("910B2", "w8a16", 4, 2048, 4096, 22.821),
+    _bench("910B2", "w8a16", 8, 4096, 2048, 29.321),
+    _bench("910B2", "w8a16", 2, 5120, 1536, 37.581, remark=_WIDENED),
+    _bench("910B2", "w8a16", 1, 4096, 4096, 33.181),
+    _bench("910B2", "w8a16", 4, 4096, 6144, 45.661),
+    _bench("910B2", "w8a16", 8, 3584, 4608, 38.44),
+    _bench("910B2", "w8a16", 16, 4096, 11008, 59.682, remark=_WIDENED),
+    _bench("910B2", "w8a16", 64, 4096, 14336, 106.282),
+    _bench("910B2", "w8a16", 128, 5120, 5120, 75.662),
+    _bench("910B2", "w8a16", 1, 8192, 8192, 73.041, remark=_WIDENED),
+    _bench("910B2", "w8a16", 32, 28672, 8192, 281.605),
+    _bench("950", "w8a16", 1, 2048, 2048, 7.61, fitted=True),
+    _bench("950", "w8a16", 4, 7168, 2048, 17.36),
+    _bench("950", "w8a16", 2, 4096, 12288, 41.735),
+    _bench("950", "w8a16", 4, 4096, 6144, 22.555, fitted=True),
+    _bench("950", "w8a16", 16, 4096, 11008, 38.46, fitted=True),
+    _bench("950", "w8a16", 32, 11008, 4096, 38.915),
+    _bench("950", "w8a16", 96, 5120, 13824, 62.15),
+    _bench("950", "w8a16", 128, 5120, 5120, 34.18, remark=_TALL),
+    _bench("950", "w8a16", 64, 14336, 4096, 57.32),
+    _bench("950", "w8a16", 8, 8192, 10240, 67.14),
 )  # fmt: skip
 #: A prediction that is further off says why.
 FAR_OFF = 0.2

@@ -7,6 +7,7 @@ EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_bas
 
 from ascend.dialects import DIALECTS
 from ascend.kernels.base import Kernel
+from ascend.reports.catlass import catlass_text
 from ascend.tiling.fields import by_columns, core_mode, cube_fields, described, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
@@ -75,6 +76,12 @@ def _mode_note(s: Kernel) -> str:
         return (
             f"the fields count cubes: #define ASCENDC_CUBE_ONLY before lib/matmul_intf.h, {cubes} blocks are launched; without "
             "it (MIX mode) they would count vector cores, and half of the cubes stay idle"
+        )
+    if mode.name == "widening":
+        through = "L1" if s.placed_on.widened_to_l1 else "memory"
+        return (
+            f"the fields count cubes and say what they multiply: {s.operand} weights have {s.format.weight_bits} bits in "
+            f"memory, and vector units hand them over through {through} with {s.format.bits}, which no plain Matmul does"
         )
     if mode.name == "coupled":
         return f"the fields count cores, which have a cube and a vector unit each: {cubes} blocks are launched"
@@ -149,10 +156,12 @@ def basic_snippet(schedule: Kernel) -> str:
 
 
 def catlass_snippet(schedule: Kernel) -> str:
-    """C++ of CATLASS's tile shapes and order; GemmShape is <M, N, K>."""
+    """C++ of the kernel of CATLASS that a plan is; of other plans the tile shapes (GemmShape is <M, N, K>) and the order."""
     s, b = schedule, schedule.blocking
     if not s.on_cube:
         return ""
+    if text := catlass_text(s):
+        return f"// {layout_words(s)}\n{text}"
     loaded = max(s.depth // s.stream_slots, 1) * b.bk
     lines = [
         f"// {layout_words(s)}",
@@ -165,8 +174,6 @@ def catlass_snippet(schedule: Kernel) -> str:
         )
     else:
         lines.append(f"// {s.placement()}, cores {s.grid}: CATLASS's identity swizzle deals tiles one by one instead")
-    if len(s.k_slices) > 1:
-        lines.append(f"// split-k in {len(s.k_slices)}: the kernel of examples/09_splitk_matmul")
     return "\n".join(lines)
 
 

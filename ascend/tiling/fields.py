@@ -72,6 +72,8 @@ def core_mode(schedule: Kernel) -> CoreMode:
     s = schedule
     if not s.placed_on.fixpipe:
         return CoreMode("coupled")
+    if s.widens:  # by a kernel of its own, which no plain Matmul is
+        return CoreMode("widening")
     if s.dequantize != "vector":
         return CoreMode("cube only")
     height, width = core_rectangle(s)

@@ -19,9 +19,7 @@ from mpgemm.bounds.operand_facts import (
     facts_of_formats,
 )
 from mpgemm.bounds.published_bounds import block_fma_bounds, multiword_bound
-from mpgemm.recovery import integer_words
 from mpgemm.recovery.arithmetic import Arithmetic, combine
-from mpgemm.recovery.integer_run import word_values_of
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.run import prepare
 from mpgemm.recovery.word_run import CubeRun, equilibrating_exponents, scaling_target
@@ -204,6 +202,8 @@ def _formed_operand(x: np.ndarray, axis: int, words, raw, side: Side) -> _Operan
 
 def _norms_of_words(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | IntegerFormat) -> _Operand:
     finite = np.isfinite(x)
+    from mpgemm.recovery.integer_run import word_values_of
+
     words = word_values_of(x if finite.all() else np.where(finite, x, 0), axis, row, fmt)
     return _formed_operand(x, axis, words, [], norms)
 
@@ -320,7 +320,9 @@ def _integer_sums(run, kept, magnitude_c, side: Side) -> np.ndarray:
 def _quantised_underflow(run, side: Side) -> tuple[list[float], np.ndarray]:
     """Bound the loss by underflow of the FP32 scales' products: they, and each product with them, are rounded to multiples
     of 2^-149."""
-    words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
+    from mpgemm.recovery.integer_words import quantise
+
+    words_a, words_b = (quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
     tiny, factors, lost = 2.0**-149, [0.0], np.zeros((run.a.shape[0], run.b.shape[1]))
     for i, j in run.row.products:
         (word_a, scale_a), (word_b, scale_b) = words_a[i], words_b[j]
@@ -397,6 +399,12 @@ class _NormArithmetic(BoundArithmetic):
 
     def _size(self, pairs) -> np.ndarray:
         return _sizes(pairs)
+
+    def in_parts(self, parts, words_a, words_b, one):
+        """What parts lose adds up as their sizes do; what does not depend on sizes each of them loses."""
+        size, error = one(words_a, words_b)
+        nothing = one([0 * x for x in words_a], [0 * x for x in words_b])[1]
+        return self._added((size, error + (parts - 1) * nothing), None, parts)
 
     def blocks(self, every, pairs, c):
         steps = len(pairs) * bounds.steps_of(self.engine, min(every, self.k), self.step.terms)

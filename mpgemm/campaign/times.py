@@ -61,16 +61,15 @@ def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int)
     return found
 
 
-def _operands(
-    device: torch.device, shape: tuple[int, int, int], kind: torch.dtype
-) -> tuple[torch.Tensor, torch.Tensor]:
+def operands(device: torch.device, shape: tuple[int, int, int], kind: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """A and B of normal numbers, the same for every product of a shape."""
     (m, n, k), draws = shape, torch.Generator(device).manual_seed(0)
     a, b = (torch.randn(size, device=device, generator=draws) for size in ((m, k), (k, n)))
     return a.to(kind), b.to(kind)
 
 
 def _torch_call(device, shape, kind: torch.dtype, precision: str | None) -> Callable[[], object]:
-    a, b = _operands(device, shape, kind)
+    a, b = operands(device, shape, kind)
     return partial(torch.matmul, a, b) if precision is None else partial(_torch_product, a, b, precision)
 
 
@@ -95,7 +94,7 @@ def _torch_product(a: torch.Tensor, b: torch.Tensor, precision: str) -> torch.Te
 
 
 def _method_call(device, shape, method: str, split_before: bool = False, **options) -> Callable[[], object]:
-    a, b = _operands(device, shape, torch.float64 if method == FP64 else torch.float32)
+    a, b = operands(device, shape, torch.float64 if method == FP64 else torch.float32)
     left = a.bfloat16() if method.startswith("bf16xfp32") else a
     return partial(matmul, left, split(b, method) if split_before else b, method, **options)
 

@@ -18,8 +18,14 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.discovery import all_commands, command_module, command_names, command_parser, overview
-from mpgemm.cli.common.front import OTHER_NAMES, first_screen
+from mpgemm.cli.common.discovery import (
+    OTHER_NAMES,
+    all_commands,
+    command_module,
+    command_names,
+    command_parser,
+    overview,
+)
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import figures_of
 from mpgemm.reporting.report import running, wrapped
@@ -67,6 +73,8 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a name of a file that is not UTF-8 is shown, not an error
             stream.reconfigure(errors="backslashreplace")
     if not argv:
+        from mpgemm.cli.common.front import first_screen
+
         print(first_screen())
         return 0
     command = OTHER_NAMES.get(argv[0], argv[0])

@@ -65,11 +65,13 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files")
     add("--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)")
+    add("--functions", metavar="ARCH", help="compute exponentials and reciprocals as this GPU does (default: rounded)")
+    add("--attention-kernel", choices=("plain", "triton"), help="order of row sums and roundings of exponents")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
     parser.at_least(1, "--verify")
     parser.goes_with(("--shape", "--precision"), ("--distribution",))
-    parser.goes_with(("--kv-tile",), ("--attention",))
+    parser.goes_with(("--kv-tile", "--functions", "--attention-kernel"), ("--attention",))
     parser.moved("--figure", "mpgemm reproduce xue8a (mpgemm reproduce --list names the others)")
 
 
@@ -145,7 +147,6 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _run_cases(args: argparse.Namespace, context: Context) -> Output:
-    from mpgemm.amx import USUAL, unit_missing
     from mpgemm.experiments import evaluate as evaluation
     from mpgemm.experiments.cases import shipped_case
     from mpgemm.experiments.methods import build_methods
@@ -154,9 +155,8 @@ def _run_cases(args: argparse.Namespace, context: Context) -> Output:
     cases = cases_of(args, [shipped_case(name) for name in matrices.SHIPPED])
     names = [*(args.methods or NAMED_METHODS), *(f"engine:{name}" for name in args.engine)]
     options = _cube_options(args)
-    if "amx" in names and (missing := unit_missing(USUAL)):
-        print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
-        names = [name for name in names if name != "amx"]
+    if "amx" in names:
+        names = _that_run(names)
     if args.c is not None and not args.methods:
         names = _that_add(names, options)
     methods = build_methods(names, options)
@@ -190,6 +190,16 @@ def _record_lines(records: list[evaluation.Record]) -> Iterator[str]:
     for record in records:
         if record.method == "amx" and record.details["path"] == "numpy":
             yield f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}"
+
+
+def _that_run(names: list[str]) -> list[str]:
+    """Without amx where this machine cannot run it, and why is said."""
+    from mpgemm.amx import USUAL, unit_missing
+
+    missing = unit_missing(USUAL)
+    if missing:
+        print(f"mpgemm evaluate: amx is left out: {missing}", file=sys.stderr)
+    return [name for name in names if name != "amx" or not missing]
 
 
 def _measured(args: argparse.Namespace, cases: list[Case], methods: list, context: Context) -> list[evaluation.Record]:
@@ -241,7 +251,6 @@ class InputFindings:
         from mpgemm.experiments.judging import judge
         from mpgemm.experiments.not_finite import not_finite
         from mpgemm.experiments.operand_ranges import matrix_range
-        from mpgemm.experiments.stacks import judge_stack
 
         case = cases[0]
         self.members = 1 if "seed" in case.identity else len(cases)
@@ -251,7 +260,12 @@ class InputFindings:
         together = zip("AB", _together(cases[: self.members]), strict=True)
         self.operands = [matrix_range(name, as_fp32(x), fixed) for name, x in together]
         self.verdict: Verdict | StackVerdict | None
-        self.verdict = judge(case, methods, records) if self.members == 1 else judge_stack(cases, methods, records)
+        if self.members == 1:
+            self.verdict = judge(case, methods, records)
+        else:
+            from mpgemm.experiments.stacks import judge_stack
+
+            self.verdict = judge_stack(cases, methods, records)
         self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1], pairs=self.members > 1)
         if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
@@ -406,10 +420,16 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
 
 
 # -- attention ---------------------------------------------------------------------------------------------------------------
-NOTE = (
-    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are by "
-    "attention_errors(functions=...)), so only the products' bits are claimed."
+ROUNDED = (
+    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are with --functions), "
+    "so only the products' bits are claimed."
 )
+COMPUTED = {
+    "plain": "2^x and 1 / x have the bits of {}'s special-function unit; row sums go from the left, which kernels do in orders "
+    "of their own (--attention-kernel).",
+    "triton": "2^x and 1 / x have the bits of {}'s special-function unit, row sums the order of Triton's kernels in which a "
+    "warp holds whole rows.",
+}
 
 
 def check_attention(args: argparse.Namespace) -> None:
@@ -433,11 +453,13 @@ def evaluate_attention(args: argparse.Namespace) -> Output:
     engines = [Multiplier(name).engine_for(fmt, fmt) for name in args.engine or ["h100", "a100"]]
     keys = k.shape[0]
     tiles = args.kv_tile or [keys, *(size for size in (64, 128) if size < keys)]
-    found = [attention_errors(q, k, v, engine, tile=tile) for engine in engines for tile in tiles]
+    options = {"functions": args.functions, "kernel": args.attention_kernel or "plain"}
+    found = [attention_errors(q, k, v, engine, tile=tile, **options) for engine in engines for tile in tiles]
+    note = COMPUTED[options["kernel"]].format(args.functions) if args.functions else ROUNDED
     shape = f"{q.shape[0]} queries, {keys} keys, d {q.shape[1]}, dv {v.shape[1]}"
     shown = table(found, shape)
-    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": NOTE}
+    data = {"environment": environment(), "shape": shape, "attention": [each.to_dict() for each in found], "note": note}
     if args.out:
         write_text(args.out / "attention.json", report.json_text(data))
         write_text(args.out / "attention.csv", shown.to_csv())
-    return Output(data, [shown, report.fitted(NOTE)], [shown])
+    return Output(data, [shown, report.fitted(note)], [shown])

@@ -95,7 +95,7 @@ def _row(args: argparse.Namespace):
     from mpgemm.kernels.residues import RESIDUES, residue_method
 
     if args.method.partition(":")[0] != RESIDUES:
-        return recipe(args.method, args.scale or "auto", not args.no_repair)
+        return recipe(args.method, args.scale or "auto", not args.no_repair, parts=1)
     if args.scale or args.no_repair:
         raise ValueError(
             f"{args.method} scales every row and column itself and repairs nothing: no --scale, no --no-repair"

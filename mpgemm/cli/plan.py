@@ -8,6 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
+from mpgemm.cli.ascend_views.advice import (
+    advice_of,
+    batch,
+    compares,
+    kernel_files,
+    sensitivity_table,
+    written_out,
+)
+from mpgemm.cli.ascend_views.tables import overview_table, plan_table, tiling_text
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
     add_shared_arguments,
@@ -22,18 +31,8 @@ from mpgemm.cli.common.ascend_options import (
     size_of,
 )
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.plan_advice import (
-    advice_of,
-    batch,
-    compares,
-    kernel_files,
-    sensitivity_table,
-    written_out,
-)
-from mpgemm.cli.common.plan_tables import overview_table, plan_table, tiling_text
-from mpgemm.cli.common.plan_views import bits_of_blocks, heat_map, pareto_front, rejected_blocks
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
-from mpgemm.cli.common.words import DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
+from mpgemm.cli.common.words import COLLECTIVES, DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 from tensorcore_models.files import write_text
@@ -70,19 +69,26 @@ def _state_what_goes_together(parser: Parser) -> None:
     apart = ("--list-parameters", "--bits", "--rejections", "--heat-map")
     parser.goes_without(
         (*ranking, *sample, *shown, "--for", "--kernel", "--split", "--merge", "--layout", "--presplit", "--warm",
-         "--dequantize", "--shapes", "--batch", "--grouped", "--pareto"),
+         "--dequantize", "--shapes", "--batch", "--grouped", "--pareto", "--overlap"),
         apart,
     )  # fmt: skip
     parser.goes_without(("--terms", "--mode", "--operand", "--buffering"), ("--list-parameters", "--bits"))
     parser.goes_without(("--block",), ("--list-parameters", "--bits", "--rejections"))
     parser.goes_without((*KERNEL_OPTIONS, *ranking, *shown, "--for", "--kernel", "--block"), ("--pareto",))
     parser.goes_without(
-        (*ranking, "--files", *shown, "--kernel", "--block", "--shapes", "--pareto"), ("--batch", "--grouped")
+        (*ranking, "--files", "--sensitivity", "--explain", "--csv", "--kernel", "--block", "--shapes", "--pareto"),
+        ("--batch", "--grouped"),
     )
+    parser.goes_without(
+        (*ranking, *sample, *shown, "--kernel", "--block", "--shapes", "--pareto", "--batch", "--grouped"),
+        ("--overlap",),
+    )
+    parser.goes_with(("--collective", "--ranks", "--parts"), ("--overlap",))
     parser.goes_without(("--tiling", "--sensitivity", "--top"), ("--shapes",))
     parser.goes_without((*ranking, *sample), ("--block",))
     parser.goes_without(("--distribution",), ("--files",))
-    parser.at_least(1, "--top")
+    parser.at_least(1, "--top", "--parts")
+    parser.at_least(2, "--ranks")
     parser.goes_with(("--out", *FIGURE_OPTIONS), ("--pareto", "--heat-map"))
     parser.goes_without(("--json",), ("--heat-map",))
 
@@ -119,6 +125,13 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
     add("--for", dest="target", choices=TARGETS, help="only schedules that this can say; its snippet is printed")
     add("--batch", type=int, metavar="COUNT", help="so many products of this size, each with its own A and B")
     add("--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)")
+    add(
+        "--overlap", metavar="ROWS",
+        help="cut into parts whose communication runs beside the next: times of hccl_test, or lines of bytes and us",
+    )  # fmt: skip
+    add("--collective", choices=COLLECTIVES, help="--overlap: of C behind the product, or of A before it (all-reduce)")
+    add("--parts", type=int, metavar="COUNT", help="--overlap: parts at most (16)")
+    add("--ranks", type=int, metavar="COUNT", help="--collective all-gather: NPUs that A is gathered from")
     add("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
 
 
@@ -151,7 +164,7 @@ Size = tuple[int, int, int]
 #: Options that take one shape and one chip.
 OF_ONE_SHAPE = (
     "block", "pareto", "bits", "rejections", "heat_map", "data", "explain", "tiling", "sensitivity", "batch", "grouped",
-    "list_parameters", "emit",
+    "list_parameters", "emit", "overlap",
 )  # fmt: skip
 
 
@@ -176,14 +189,15 @@ def run(args: argparse.Namespace) -> Output:
     chip = chip_of(args)
     if args.list_parameters:
         return parameters(chip)
-    if args.heat_map:
-        return heat_map(args, chip)
-    if args.rejections:
-        return rejected_blocks(args, chip)
-    if args.bits:
-        return bits_of_blocks(args, chip)
-    if args.pareto:
-        return pareto_front(args, chip)
+    view = next((name for name in ("heat_map", "rejections", "bits", "pareto") if getattr(args, name)), None)
+    if view is not None:
+        from mpgemm.cli.ascend_views.views import VIEWS
+
+        return VIEWS[view](args, chip)
+    if args.overlap:
+        from mpgemm.cli.common.plan_overlap import overlap
+
+        return overlap(args, chip)
     if args.batch is not None or args.grouped:
         return batch(args, chip)
     return _plans(args, chip)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mpgemm.cli.common.kernel_options import add_launch_arguments, launch_arguments
+from mpgemm.cli.common.kernel_options import add_launch_arguments, launch_arguments, read_kernel
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("kernels", nargs="+", metavar="KERNEL", help="one kernel, or two to compare")
     add_launch_arguments(parser)
+    add("--rows", nargs="+", type=int, metavar="N", help="rows of the output that are read (default: all)")
     add("--other-grid", nargs="+", type=int, metavar="N", help="of the second kernel (default: that of the first)")
     add("--out", metavar="FILE.npy", help="run the kernel and write its output")
     add("--cubin", metavar="FILE.cubin", help="count instructions of its SASS beside the PTX's: contractions by ptxas")
@@ -56,18 +57,18 @@ def run(args: argparse.Namespace) -> Output:
         raise ValueError(f"one kernel is read, or two are compared; got {len(args.kernels)}")
     if len(args.kernels) == 1 and args.other_grid:
         raise ValueError("--other-grid is that of a second kernel: name one, or leave it out")
-    programs = [compiled.read(path, entry=args.entry) for path in args.kernels]
+    programs = [read_kernel(path, args) for path in args.kernels]
     if args.cubin:
         return _beside_sass(programs, args)
     if args.arguments is None:
-        for option in ("out", "html", "picture", "output", "unit", "block", "other_grid"):
+        for option in ("out", "html", "picture", "output", "rows", "fmad", "unit", "block", "other_grid"):
             if getattr(args, option) is not None:
                 raise ValueError(f"--{option.replace('_', '-')} needs --arguments")
         return _described(programs)
     arguments = launch_arguments(args.arguments, args.seed)
     options: dict[str, Any] = {"unit": args.unit, "block": args.block}
     if len(programs) == 2:
-        for option in ("out", "html", "picture"):
+        for option in ("out", "html", "picture", "rows"):
             if getattr(args, option):
                 raise ValueError(f"--{option} is of one kernel; two are compared")
         grids = args.grid, args.other_grid or args.grid
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> Output:
         )
         verdict = {"verdict": found.verdict, "reason": found.reason, "assumptions": list(found.assumptions)}
         return Output(verdict, [fitted(str(found))], status=int(found.verdict != "equal"))
-    recipe = programs[0].recipe(arguments, args.grid, output=args.output, **options)
+    recipe = programs[0].recipe(arguments, args.grid, output=args.output, rows=args.rows, **options)
     if args.out:
         _write(programs[0], arguments, recipe.output_number, options, args)
     if args.picture:
@@ -98,6 +99,8 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
 
     if len(programs) != 1 or args.arguments is not None:
         raise ValueError("--cubin is counted beside the PTX of one kernel, without --arguments")
+    if args.fmad is not None:
+        raise ValueError("--cubin shows whether ptxas contracted: leave --fmad out")
     if not isinstance(programs[0], PTXProgram):
         raise ValueError("--cubin goes with PTX")
     found = beside_sass(programs[0], disassembled(args.cubin))

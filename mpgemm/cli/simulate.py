@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascend
-from mpgemm.cli.common import profiles
+from mpgemm.cli.ascend_views.advice import sensitivity_table
 from mpgemm.cli.common.ascend_options import (
     KERNEL_OPTIONS,
     add_kernel_options,
@@ -26,8 +26,6 @@ from mpgemm.cli.common.ascend_options import (
     write_rows,
 )
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.plan_advice import sensitivity_table
-from mpgemm.cli.common.published import published_numbers
 from mpgemm.cli.common.run_options import add_style_argument
 from mpgemm.cli.common.words import KERNELS
 from mpgemm.reporting.output import Output
@@ -153,10 +151,16 @@ def run(args: argparse.Namespace) -> Output:
     if args.list_parameters:
         return parameters(chip)
     if args.calibrate:
-        return profiles.calibrate(args, chip, _profile_schedules(args, chip))
+        from mpgemm.cli.ascend_views.profiles import calibrate
+
+        return calibrate(args, chip, _profile_schedules(args, chip))
     if args.measured:
-        return profiles.measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
+        from mpgemm.cli.ascend_views.profiles import measured
+
+        return measured(args, chip, _profile_schedules(args, chip), _batch_seconds(args, chip))
     if args.published:
+        from mpgemm.cli.ascend_views.published import published_numbers
+
         return published_numbers()
     return _simulate(args, chip)
 
@@ -199,13 +203,19 @@ def _own_kernel(chip: ascend.Chip) -> str:
     return "grid" if chip.fixpipe else "paper"
 
 
+def _block(args: argparse.Namespace) -> ascend.Blocking:
+    if args.block:
+        return ascend.Blocking(*parse_block(args.block))
+    from ascend.reports.calibration import PUBLISHED_BLOCK
+
+    return PUBLISHED_BLOCK
+
+
 def _schedule(
     args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
 ) -> Kernel:
     """The schedule that the options describe."""
-    from ascend.reports.calibration import PUBLISHED_BLOCK
-
-    block = ascend.Blocking(*parse_block(args.block)) if args.block else PUBLISHED_BLOCK
+    block = _block(args)
     grid = parse_grid(args.grid) if args.grid else None
     # Tiles one by one go to all cores: a grid along k alone says how many there are.
     cores = grid[1] if grid and kernel == "grid" and args.resident == "none" and grid[0] * grid[2] == 1 else None
@@ -219,6 +229,8 @@ def _schedule(
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
     """The files asked for, the data beside each picture; the run is recorded once for all of them."""
+    if not any((args.trace, args.gantt, args.ping_pong, args.occupancy, args.waterfall_plot)):
+        return []
     from ascend.reports import figures, plots
 
     recorded = timeline.recorded() if args.trace or args.gantt or args.occupancy else timeline

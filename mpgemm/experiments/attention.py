@@ -5,15 +5,17 @@ part of a stage is what its switch changes, so the parts add up to the whole err
 products that are correctly rounded once.
 
 Modelled, for each tile of keys (FlashAttention 2): S = Q K^T on the engine from zero; the running maximum m; P = 2^(S s - m s)
-with s = RN32(scale log2 e), the exponent formed in FP64 and rounded to FP32; P rounded to the operands' format; the accumulator
-times 2^(m_old s - m s) in FP32 seeds the engine's P V. The running row sum adds P in FP32, left to right; the end is the
-accumulator times the FP32 reciprocal of the row sum, rounded to the operands' format. 2^x and the reciprocal are those of an
-architecture's special-function unit where one is named (`functions`), else correctly rounded FP32 values.
+with s = RN32(scale log2 e) and m s rounded to FP32; P rounded to the operands' format; the accumulator times
+2^(m_old s - m s) in FP32 seeds the engine's P V. The running row sum adds P in FP32, in the order of one of :data:`KERNELS`;
+the end is the accumulator times the FP32 reciprocal of the row sum, rounded to the operands' format. 2^x and the reciprocal
+are those of an architecture's special-function unit where one is named (`functions`), else correctly rounded FP32 values. With
+the H100's unit and functions and `kernel` "triton" these are the bits of Triton's kernel there, where a warp holds whole rows.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,10 +24,43 @@ from mpgemm.bounds.watching import held_product
 from mpgemm.exact.product import exact_gemm
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaled import fused_multiply_add
 from tensorcore_models.formats import Format, get_float_format
 from tensorcore_models.formats.rounding import source_array
+from tensorcore_models.libraries.fp32_lanes import butterfly
 from tensorcore_models.machine.fp_state import default_fp_state
 
+
+def _from_the_left(p: np.ndarray) -> np.ndarray:
+    """Row sums, one value after the other."""
+    return np.cumsum(p, 1, dtype=np.float32)[:, -1:]
+
+
+def _by_quads(p: np.ndarray) -> np.ndarray:
+    """Row sums of the four threads that hold a row of a matrix instruction's result, two neighbours of each eight columns a
+    thread: each adds its values as a balanced tree, and the threads add theirs across distances 2 and 1."""  # fmt: skip
+    groups = 1 << (max(-(-p.shape[1] // 8), 1) - 1).bit_length()
+    padded = np.zeros((p.shape[0], 8 * groups), np.float32)
+    padded[:, : p.shape[1]] = p
+    own = padded.reshape(-1, groups, 4, 2).swapaxes(1, 2).reshape(p.shape[0], 4, 2 * groups)
+    while own.shape[-1] > 1:
+        own = own[..., ::2] + own[..., 1::2]
+    return butterfly(own[..., 0], (2, 1))[:, None]
+
+
+class AttentionKernel(NamedTuple):
+    """What kernels do in different ways with the same tiles."""
+
+    row_sum: Callable[[np.ndarray], np.ndarray]  #: Of a tile of P.
+    fused_sum: bool  #: Whether the running sum is rescaled and added to by one multiply-add.
+    fused_exponent: bool  #: Whether a score times s, less the maximum's, is rounded once.
+
+
+#: A plain order of operations, and that of Triton's kernel with masked scores (read in its PTX, recorded on an H100).
+KERNELS = {
+    "plain": AttentionKernel(_from_the_left, fused_sum=False, fused_exponent=True),
+    "triton": AttentionKernel(_by_quads, fused_sum=True, fused_exponent=False),
+}
 STAGES = ("inputs", "Q K^T", "exponential", "P rounded", "P V", "normalisation", "output")
 
 
@@ -72,6 +107,7 @@ def attention_errors(
     causal: bool = False,
     out_format: str | None = None,
     functions: str | None = None,
+    kernel: str = "plain",
 ) -> AttentionErrors:
     """Attention of one head on an engine, its error split over the stages.
 
@@ -79,6 +115,7 @@ def attention_errors(
     scale : 1 / sqrt(d) by default.
     causal : the last query sees all keys, each one before it one key less.
     out_format : the operands' format by default.
+    kernel : one of :data:`KERNELS`, which differ in the order of row sums and in how often exponents are rounded.
     functions : architecture or device of NVIDIA whose ex2.approx.ftz.f32 and rcp.approx.ftz.f32 are computed, bit for
     bit; by default both are rounded to nearest.
     """
@@ -89,9 +126,11 @@ def attention_errors(
     if tile < 1:
         raise ValueError(f"a tile holds {tile} keys, expected at least 1")
     scale = float(values[0].shape[1]) ** -0.5 if scale is None else scale
+    if kernel not in KERNELS:
+        raise ValueError(f"unknown attention kernel {kernel!r}; known: {', '.join(KERNELS)}")
     mask = visible(values[0].shape[0], keys, causal)
     out = get_float_format(engine.a_format if out_format is None else out_format)
-    program = AttentionProgram(engine, min(tile, keys), scale, out, functions=functions)
+    program = AttentionProgram(engine, min(tile, keys), scale, out, functions=functions, kernel=KERNELS[kernel])
     levels = [attend(values, program, level, mask) for level in range(len(STAGES) + 1)]
     parts = {stage: after - before for stage, before, after in zip(STAGES, levels, levels[1:], strict=False)}
     return AttentionErrors(engine.label, min(tile, keys), levels[-1], levels[0], parts)
@@ -134,12 +173,18 @@ class AttentionProgram:
     softcap: float | None = None  #: Scaled scores x become softcap tanh(x / softcap).
     sink: float | None = None  #: A score without a key, which counts in the row sum.
     functions: str | None = None  #: Whose special functions are computed; None: rounded to nearest.
+    kernel: AttentionKernel = KERNELS["plain"]
 
     def power(self, x: np.ndarray) -> np.ndarray:
         """2^x of FP32 numbers."""
         if self.functions is None:
             return np.exp2(x.astype(np.float64)).astype(np.float32)
         return tcm.get_function(self.functions, "ex2.approx.ftz.f32").values(x)
+
+    def row_sum(self, sums: np.ndarray, shrink: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The running row sums (queries, 1) with a tile of P, all FP32."""
+        added = self.kernel.row_sum(p)
+        return fused_multiply_add(sums, shrink, added) if self.kernel.fused_sum else sums * shrink + added
 
     def reciprocal(self, x: np.ndarray) -> np.ndarray:
         """1 / x of FP32 numbers."""
@@ -178,7 +223,8 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
         scores = np.where(np.broadcast_to(mask[:, taken], scores.shape), scores, -np.inf)
         top = np.maximum(largest, scores.max(1, keepdims=True))
         power = program.power if level > 2 else None
-        p, shrink = _power(scores, top, scale, power), _power(largest, top, scale, power)
+        fused = program.kernel.fused_exponent
+        p, shrink = _power(scores, top, scale, power, fused), _power(largest, top, scale, power, fused)
         rounded = _rounded(p * program.p_scale, fmt) / program.p_scale if level > 3 else p
         if level > 4:
             seed = (total * program.p_scale).astype(np.float32) * shrink.astype(np.float32)
@@ -186,8 +232,8 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
         else:
             total = total * shrink + _exact_product(rounded, v[taken])
         if level > 5:
-            row = np.cumsum(p.astype(np.float32), 1, dtype=np.float32)[:, -1:]
-            weight = (weight.astype(np.float32) * shrink.astype(np.float32) + row).astype(np.float64)
+            narrow = (x.astype(np.float32) for x in (weight, shrink, p))
+            weight = program.row_sum(*narrow).astype(np.float64)
         else:
             weight = weight * shrink + p.sum(1, keepdims=True)
         largest = top
@@ -199,8 +245,9 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
     return _rounded(result, program.out) if level > 6 else result
 
 
-def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | None) -> np.ndarray:
-    """e^(scale (scores - top)), 0 for -infinity; through FP32 powers of two where `power` computes them."""
+def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | None, fused: bool) -> np.ndarray:
+    """e^(scale (scores - top)), 0 for -infinity; through FP32 powers of two where `power` computes them, of exponents that are
+    rounded once (`fused`) or after their product, too."""  # fmt: skip
     seen, top = np.isfinite(scores), np.where(np.isfinite(top), top, 0.0)
     scores = np.where(seen, scores, 0.0)
     with np.errstate(under="ignore", over="ignore"):
@@ -208,8 +255,9 @@ def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | 
             return np.where(seen, np.exp(scale * (scores - top)), 0.0)
         factor = np.float64(np.float32(scale * math.log2(math.e)))
         shift = (top * factor).astype(np.float32).astype(np.float64)
-        # FP32 values times an FP32 factor are exact in FP64.
-        found = power((scores * factor - shift).astype(np.float32))
+        scaled = scores * factor  # FP32 values times an FP32 factor are exact in FP64
+        scaled = scaled if fused else scaled.astype(np.float32).astype(np.float64)
+        found = power((scaled - shift).astype(np.float32))
         return np.where(seen, found.astype(np.float64), 0.0)
 
 

@@ -65,3 +65,10 @@ class GemmMethod:
         recipe = {**self.settings, "method": self.name, **({"options": options} if options else {})}
         hold(JudgedProduct(self.label, recipe, a.values, b.values, c), computed, error, bound)
         return int(np.isfinite(bound).sum())
+
+
+def likely(*operands: np.ndarray | None, **options) -> np.ndarray:
+    """The bound of :func:`mpgemm.bounds.probabilistic.likely_bound`, whose module curves alone need."""
+    from mpgemm.bounds.probabilistic import likely_bound
+
+    return likely_bound(*operands, **options)

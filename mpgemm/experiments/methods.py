@@ -15,20 +15,17 @@ import numpy as np
 import ascend
 import tensorcore_models as tcm
 from ascend.numeric.arguments import DEFAULT_STEP_ORDER, ORDERS, STEP_ORDERS
-from ascend.planner.advice import FP32_CHAIN
+from ascend.numeric.baseline import FP32_CHAIN
 from ascend.tile_schedule import TileSchedule
-from mpgemm.amx import METHODS, USUAL, sgemm, sgemm_report
 from mpgemm.bounds.norms import Lines
-from mpgemm.bounds.probabilistic import likely_bound
-from mpgemm.bounds.watching import quick_engine_bound, quick_run_bound, with_rounded_operands
+from mpgemm.bounds.watching import quick_engine_bound, with_rounded_operands
 from mpgemm.experiments.cases import as_fp32
 from mpgemm.experiments.cube_bounds import cube_bound, sgemm_bound
-from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.experiments.gemm_method import GemmMethod, likely
 from mpgemm.experiments.recovery_methods import recovery_method
 from mpgemm.recovery.engines import ieee_engine, named_engine
 from mpgemm.recovery.methods import get_method, is_method
 from mpgemm.recovery.run import prepare
-from tensorcore_models.cpu_units.units import setting
 
 #: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
 ScaleExponent = int | str
@@ -49,7 +46,7 @@ def fp32_baseline(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _fp32() -> GemmMethod:
     row = replace(get_method("fp32"), accumulation="blocks", restart_every=FP32_CHAIN)
-    bound = partial(_of_fp32, partial(likely_bound, c=None, method=row, engine="ieee"))
+    bound = partial(_of_fp32, partial(likely, c=None, method=row, engine="ieee"))
     method = _sums_method("fp32", f"FP32, chains of {FP32_CHAIN}", fp32_baseline)
     return replace(method, likely_bound=bound)
 
@@ -203,44 +200,8 @@ NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
 }  # fmt: skip
 
 
-def _amx_options() -> dict:
-    return {key: value for key, value in METHODS[USUAL].items() if key not in ("method", "engine")}
-
-
-def _modelled_amx(options: CubeOptions) -> list[GemmMethod]:
-    row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
-    changes = ",".join(f"{key}={value}" for key, value in _amx_options().items())
-    return [recovery_method(f"{row}:{changes}@{engine}")]
-
-
-def _amx(options: CubeOptions) -> list[GemmMethod]:
-    unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
-    multiply = partial(_of_fp32, sgemm, method=USUAL)
-    name = f"{USUAL} on {unit}"
-    return [GemmMethod("amx", name, multiply, {"unit": unit}, _amx_details, True, timed=True, bound=_amx_bound)]
-
-
-def _amx_bound(a: Lines, b: Lines, c: np.ndarray | None = None) -> np.ndarray | None:
-    """Of the words on the unit, and of numpy's product, which takes their place."""
-    x, y = a.rounded_to(np.float32), b.rounded_to(np.float32)
-    z = None if c is None else as_fp32(c)
-    row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
-    model = quick_run_bound(prepare(x.values, y.values, z, row, engine, options=_amx_options()), (x, y))
-    if model is None:
-        return None
-    native = sgemm_bound("fp32", a, b, c)
-    rounded = 0.0 if c is None or z is None else np.abs(c - z.astype(np.float64))
-    return np.maximum(native, with_rounded_operands(model + rounded, x, y))
-
-
-def _amx_details(*operands: np.ndarray) -> dict:
-    """The path that ran; where that is numpy's product, why."""
-    report = sgemm_report(*map(as_fp32, operands), method=USUAL)
-    return {"path": report.path, "unit": report.unit, "reason": report.reason}
-
-
 #: Methods that are compared only when they are asked for: bf16x6 as the AMX unit's model computes it, and the unit itself.
-ON_REQUEST: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {"bf16x6": _modelled_amx, "amx": _amx}
+ON_REQUEST = ("bf16x6", "amx")
 
 
 def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOptions | None = None) -> list[GemmMethod]:
@@ -248,9 +209,12 @@ def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOpti
     options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}
     for name in names:
-        make = NAMED_METHODS.get(name) or ON_REQUEST.get(name)
-        if make is not None:
-            found = make(options)
+        if name in NAMED_METHODS:
+            found = NAMED_METHODS[name](options)
+        elif name in ON_REQUEST:
+            from mpgemm.experiments.amx_methods import AMX_METHODS
+
+            found = AMX_METHODS[name]()
         elif name.partition(":")[0] in PREFIXES:
             prefix, _, rest = name.partition(":")
             found = [PREFIXES[prefix](rest)]

@@ -1,13 +1,19 @@
 """Defines an experiment's result for the command line: tables, figure panels and data."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpgemm.experiments.journal import Journal
-from mpgemm.reporting.plots import Panel
-from mpgemm.reporting.report import Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mpgemm.reporting.plots import Panel
+    from mpgemm.reporting.report import Table
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ import numpy as np
 
 from mpgemm.bounds.method_bounds import method_bound
 from mpgemm.bounds.norms import Lines
-from mpgemm.bounds.probabilistic import likely_bound
 from mpgemm.bounds.watching import quick_run_bound
 from mpgemm.experiments.cases import as_fp32
-from mpgemm.experiments.gemm_method import GemmMethod
+from mpgemm.experiments.gemm_method import GemmMethod, likely
 from mpgemm.recovered import recovered_gemm
 from mpgemm.recovery.engines import UnsuitableEngine, resolve_engine
 from mpgemm.recovery.exact_sums import exact_sentence, padding
@@ -94,7 +93,7 @@ def pair_method(
         settings,
         details=partial(_details, pair, bounds, options) if counts else None,
         takes_addend=True,
-        likely_bound=partial(likely_bound, c=None, method=pair.row, engine=pair.engine),
+        likely_bound=partial(likely, c=None, method=pair.row, engine=pair.engine),
         certain_bound=partial(_certain, pair),
         bound=partial(_bound, pair, options),
     )

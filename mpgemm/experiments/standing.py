@@ -13,7 +13,7 @@ With several seeds the interval of the paired differences decides (:mod:`mpgemm.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from ascend.planner.advice import MARGIN
+from ascend.numeric.baseline import MARGIN
 from mpgemm.experiments.evaluate import Record
 from mpgemm.experiments.spread import MeanInterval, SeedSpread, interval_of
 

@@ -1,5 +1,6 @@
 """Calls that cost the host little: plans that users keep, and those that matmul keeps for calls it has seen."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -8,22 +9,29 @@ import torch
 from mpgemm.kernels import devices
 from mpgemm.kernels.compiling import compile_launch
 from mpgemm.kernels.configurations import Configuration
+from mpgemm.kernels.devices import TENSOR_TYPES
+from mpgemm.kernels.epilogues import FusedEpilogue
 from mpgemm.kernels.plans import PlannedProduct, ProductPlan, TensorPlan
 from mpgemm.kernels.products import OPERANDS, TYPES, TensorProduct, plan_of, strides_of
 from mpgemm.kernels.recipes import DEFAULT, recipe
 from mpgemm.kernels.residues import RESIDUES
+from mpgemm.recovery.method import parts_of
 from tensorcore_models.gpu.compiling import TargetKernel
 from tensorcore_models.gpu.targets import KernelTarget, get_target
 
 #: How A and B are stored: "n" in rows, "t" in columns.
 LAYOUTS = ("nn", "nt", "tn", "tt")
+#: What a result may be.
+RESULT_TYPES = OPERANDS
 
 
 # -- calls that matmul has seen ----------------------------------------------------------------------------------------------
-def call_key(a, b, out, c, method, alpha, beta, config, scale, repair, options) -> tuple | None:
+def call_key(a, b, out, c, bias, asked: tuple, options: dict) -> tuple | None:
     """Return the key of a call's checks and plan; None for calls that are not kept: on CPUs, with gradients, in a trace,
-    of operands that were split, and where the result shares memory with what is read."""
-    if type(a) is not torch.Tensor or type(b) is not torch.Tensor or not isinstance(config, Configuration | None):
+    of operands that were split, of tiles that are timed, and where the result shares memory with what is read."""
+    if type(a) is not torch.Tensor or type(b) is not torch.Tensor or any(type(x) not in _KEYS for x in asked):
+        return None
+    if "tune" in asked:
         return None
     device = a.device
     if device.type == "cpu" and devices.device_target(device) is None:
@@ -34,7 +42,7 @@ def call_key(a, b, out, c, method, alpha, beta, config, scale, repair, options) 
         or torch._C._functorch.peek_interpreter_stack()
     ):
         return None
-    tensors = [x for x in (a, b, c, out) if x is not None]
+    tensors = [x for x in (a, b, c, out, bias) if x is not None]
     if any(type(x) is not torch.Tensor or x.layout != torch.strided or x.device != device for x in tensors):
         return None
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
@@ -44,8 +52,11 @@ def call_key(a, b, out, c, method, alpha, beta, config, scale, repair, options) 
         if any(x is not out and x.untyped_storage().data_ptr() == place for x in tensors):
             return None
     described = [(x.shape, x.stride(), x.dtype) for x in tensors]
-    asked = (method, alpha, beta, config, scale, repair, *sorted(options.items()))
-    return (device, out is None, c is None, c is out, *described, *asked)
+    return (device, out is None, c is None, c is out, bias is None, *described, *asked, *sorted(options.items()))
+
+
+#: Types of what a call asks for, beside tensors; calls with others are checked anew.
+_KEYS = (type(None), str, float, int, bool, Configuration, torch.dtype)
 
 
 class KnownCall:
@@ -61,14 +72,19 @@ class KnownCall:
 
     def __init__(self, product: TensorProduct, shape: tuple[int, ...]):
         self._shape = shape
-        out = product.a.new_empty((product.sizes[0], product.sizes[1], product.sizes[2]), dtype=torch.float32)
+        self._dtype = TENSOR_TYPES[product.epilogue.result]
+        out = product.a.new_empty((product.sizes[0], product.sizes[1], product.sizes[2]), dtype=self._dtype)
         self._plan = plan_of(product.planned(out, product.configuration), product.a.device)
         self._repaired, self._added = product.row.repair == "fp32", product.c is not None and product.beta != 0
 
-    def __call__(self, a: Any, b: Any, out: torch.Tensor | None, c: torch.Tensor | None) -> torch.Tensor:
+    def __call__(
+        self, a: Any, b: Any, out: torch.Tensor | None, c: torch.Tensor | None, bias: torch.Tensor | None
+    ) -> torch.Tensor:
         """The product of tensors of the call's shapes, strides and types."""
-        result = torch.empty(self._shape, dtype=torch.float32, device=a.device) if out is None else out
+        result = torch.empty(self._shape, dtype=self._dtype, device=a.device) if out is None else out
         tensors = {"a": a, "b": b, "out": result}
+        if bias is not None:
+            tensors["bias"] = bias
         if self._added:
             assert c is not None
             # the repair reads C after the product has been written
@@ -81,10 +97,11 @@ class KnownCall:
 class MatmulPlan:
     """A product decided once; :func:`mpgemm.kernels.plan` makes it.
 
-    ``plan(a, b, out=None, c=None)`` gives A B + C with the bits of :func:`mpgemm.kernels.matmul`, on the current stream of the
-    device: one launch for the words of both operands, one for the product, one that reads flags of tiles and repairs. Nothing
-    is read back, so a CUDA graph can capture a call. Each stream has a workspace of its own, which the plan keeps: two graphs
-    that were captured on one stream are not to be replayed at the same time.
+    ``plan(a, b, out=None, c=None, bias=None)`` gives the end of A B + C with the bits of :func:`mpgemm.kernels.matmul`, on the
+    current stream of the device: one launch for the words of both operands, one for the product, one that adds parts of k
+    where n and k ask for them, one that reads flags of tiles and repairs. Nothing is read back, so a CUDA graph can capture a
+    call. Each stream has a workspace of its own, which the plan keeps: two graphs that were captured on one stream are not to
+    be replayed at the same time.
 
     Attributes
     ----------
@@ -117,18 +134,21 @@ class MatmulPlan:
         return f"MatmulPlan({p.row.name}, {batch} x {m} x {n} x {k}, {self.target.name}, {self.tile}: {names})"
 
     def __call__(
-        self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, c: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """A B + C.
+        self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, c: torch.Tensor | None = None,
+        bias: torch.Tensor | None = None,
+    ) -> torch.Tensor:  # fmt: skip
+        """The end of A B + C.
 
         Parameters
         ----------
         a, b : Tensor
             Of the plan's shapes, types, strides and device.
-        out : Tensor of float32, optional
+        out : Tensor of the plan's `out_dtype`, optional
             Where the result goes; it may be c, and shares no memory with a and b.
         c : Tensor of float32, optional
             What is added, broadcast to the result. The first call with C compiles its kernels.
+        bias : Tensor of float32, shape (n,) or (m,), optional
+            Given if, and only if, the plan has one.
 
         Raises
         ------
@@ -144,18 +164,19 @@ class MatmulPlan:
         for side, (x, lines, columns) in enumerate(((a, m, k), (b, k, n))):
             self._check_operand(x, side, (*shape[:-2], lines, columns))
         added = None if c is None or self._product.beta == 0 else _checked_end(c, "c", a).expand(shape)
-        result = (
-            torch.empty(shape, dtype=torch.float32, device=a.device) if out is None else _checked_end(out, "out", a)
-        )
+        kind = TENSOR_TYPES[self._product.epilogue.result]
+        result = torch.empty(shape, dtype=kind, device=a.device) if out is None else _checked_end(out, "out", a, kind)
         if result.shape != shape:
             raise ValueError(f"out is {tuple(result.shape)}, the result {tuple(shape)}")
         if out is not None:
             place = out.untyped_storage().data_ptr()
-            if any(x is not None and x is not out and x.untyped_storage().data_ptr() == place for x in (a, b, c)):
+            if any(x is not None and x is not out and x.untyped_storage().data_ptr() == place for x in (a, b, c, bias)):
                 raise ValueError(
                     "out shares memory with an operand: leave it out, or call kernels.matmul, which copies"
                 )
         tensors = {"a": a, "b": b, "out": result}
+        if bias is not None or self._product.epilogue.bias is not None:
+            tensors["bias"] = self._checked_bias(bias, a)
         if added is not None:
             same = c is out and self._product.row.repair == "fp32"
             tensors["c"] = added.clone() if same else added
@@ -181,6 +202,19 @@ class MatmulPlan:
                 f"{name} asks for a gradient, which a plan does not give: call kernels.matmul, or use torch.no_grad()"
             )
 
+    def _checked_bias(self, bias: torch.Tensor | None, a: torch.Tensor) -> torch.Tensor:
+        side = self._product.epilogue.bias
+        if side is None:
+            raise ValueError("this plan has no bias: kernels.plan(..., bias='column') or 'row' makes one that has")
+        if bias is None:
+            raise ValueError(f"this plan adds a bias for each {side}: plan(a, b, bias=...)")
+        size = self._product.sizes[1 if side == "row" else 2]
+        if _checked_end(bias, "bias", a).shape != (size,) or not bias.is_contiguous():
+            raise ValueError(
+                f"bias is {tuple(bias.shape)}, the plan's has {size} elements, one for each {side}, no gaps"
+            )
+        return bias
+
     def _for(self, out: torch.Tensor, c: torch.Tensor | None) -> TensorPlan:
         """The plan for the strides of a result and of C."""
         if c is None and out.is_contiguous():
@@ -188,7 +222,7 @@ class MatmulPlan:
         key = _matrix_strides(out), None if c is None else _matrix_strides(c)
         if key not in self._plans:
             p = self._product
-            changed = PlannedProduct(p.row, p.sizes, p.types, p.strides, key[0], key[1], p.alpha, p.beta, p.tile)
+            changed = replace(p, out=key[0], c=key[1])
             assert isinstance(self._device, torch.device)
             self._plans[key] = TensorPlan(changed, self._device)
         return self._plans[key]
@@ -198,10 +232,10 @@ def _matrix_strides(x: torch.Tensor) -> tuple[int, int, int]:
     return strides_of(x if x.dim() == 3 else x[None])
 
 
-def _checked_end(x: torch.Tensor, name: str, a: torch.Tensor) -> torch.Tensor:
-    if not isinstance(x, torch.Tensor) or x.dtype != torch.float32 or x.layout != torch.strided or x.device != a.device:
+def _checked_end(x: torch.Tensor, name: str, a: torch.Tensor, kind: torch.dtype = torch.float32) -> torch.Tensor:
+    if not isinstance(x, torch.Tensor) or x.dtype != kind or x.layout != torch.strided or x.device != a.device:
         what = f"{x.dtype} on {x.device}" if isinstance(x, torch.Tensor) else type(x).__name__
-        raise TypeError(f"{name} is {what}, expected a dense tensor of float32 on {a.device}")
+        raise TypeError(f"{name} is {what}, expected a dense tensor of {kind} on {a.device}")
     return x
 
 
@@ -221,6 +255,9 @@ def plan(
     scale: str = "auto",
     repair: bool = True,
     config: Configuration | None = None,
+    bias: str | None = None,
+    activation: str | None = None,
+    out_dtype: torch.dtype = torch.float32,
 ) -> MatmulPlan:
     """Decide a product once: form, words, tiles, compiled kernels, grid, descriptors, workspace.
 
@@ -239,6 +276,10 @@ def plan(
         A device of torch; or the name of a target, as "sm_90", for which the plan is compiled to be looked at.
     batch : int
         With more than one the plan takes (batch, m, k) and (batch, k, n).
+    bias : {None, "column", "row"}
+        Whether calls give a bias, a number of float32 for each column or each row, which all matrices of a batch share.
+    activation, out_dtype
+        As for :func:`mpgemm.kernels.matmul`.
 
     Returns
     -------
@@ -266,7 +307,10 @@ def plan(
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):
         if kind not in OPERANDS:
             raise ValueError(f"{name} is {kind}, expected float32, bfloat16 or float16")
-    row = recipe(method, scale, repair)
+    row = recipe(method, scale, repair, parts_of(n, k))
+    if out_dtype not in RESULT_TYPES:
+        raise ValueError(f"out_dtype is {out_dtype}, expected float32, bfloat16 or float16")
+    epilogue = FusedEpilogue(bias, activation, TYPES[out_dtype])
     if row.name.startswith("bf16xfp32") and a_dtype != torch.bfloat16:
         raise ValueError(f"method {method} multiplies a BF16 a, a_dtype is {a_dtype}")
     target = _planned_for(device)
@@ -275,7 +319,7 @@ def plan(
         return (0 if batch == 1 else lines * columns, *((columns, 1) if stored == "n" else (1, lines)))
 
     of_operands = strides(layout[0], m, k), strides(layout[1], k, n)
-    asked: Any = {"alpha": float(alpha), "beta": float(beta), "tile": config}
+    asked: Any = {"alpha": float(alpha), "beta": float(beta), "tile": config, "epilogue": epilogue}
     product = PlannedProduct(
         row,
         (batch, m, n, k),

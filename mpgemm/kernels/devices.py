@@ -37,7 +37,7 @@ def device_target(device: torch.device) -> KernelTarget | None:
 def execute(launch: TritonLaunch, device: torch.device) -> None:
     """Run a launch on a device."""
     function = kernel_function(launch.function)
-    arguments = {name: x.data if isinstance(x, View) else x for name, x in launch.arguments.items()}
+    arguments = {name: _passed(x, getattr(x, "data", x)) for name, x in launch.arguments.items()}
     with torch.cuda.device(device):
         function[(launch.grid,)](
             **arguments, **launch.constants, **launch.options, num_warps=launch.warps, num_stages=launch.stages

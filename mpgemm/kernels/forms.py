@@ -204,8 +204,3 @@ def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ..
     if tile is not None and (tile < 16 or tile & (tile - 1) or tile > 256):
         raise ValueError(f"method {row.name!r}: a kernel's tile of k is a power of two from 16 to 256, got {tile}")
     return tile
-
-
-def with_scaling(row: RecoveryMethod) -> RecoveryMethod:
-    """The row with rows of A and columns of B scaled by powers of two."""
-    return dataclasses.replace(row, equilibrate="rows")

@@ -7,19 +7,17 @@ configuration, and compares; it exits 1 where a bit differs.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 import mpgemm
 import tensorcore_models as tcm
 from mpgemm.kernels.compiling import kernel_function
-from mpgemm.kernels.configurations import Configuration, configurations
+from mpgemm.kernels.configurations import DESCRIBED, Configuration, configurations
 from mpgemm.kernels.forms import KERNELS, KernelForm, kernel_form, kernel_method
-from mpgemm.kernels.launches import gemm_launch, repair_launch
-from mpgemm.kernels.residues import RESIDUES, TILE, residue_products_launch, residues_launch
+from mpgemm.kernels.launches import ProductEnd, gemm_launch, repair_launch
+from mpgemm.kernels.residues import RESIDUES, TILE, ResiduePlanes, residue_launches, residue_tile
 from mpgemm.kernels.targets import MISSING
-from mpgemm.recovery.integer_words import common_exponents, residue_bits
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import equilibrating_exponents, scaling_target
@@ -233,10 +231,10 @@ class GateCase(GateRun):
             theta = scaling_target(get_float_format(self.form.format), get_float_format("fp32"), a.shape[1])
             rows, columns = equilibrating_exponents(a, 1, theta), equilibrating_exponents(b, 0, theta)
             exponents = View(rows, "s32", (0, 1, 0)), View(columns, "s32", (0, 0, 1))
-        ends: dict[str, Any] = {"alpha": self.alpha, "beta": self.beta}
-        found = [gemm_launch(self.form, self.configuration, sizes, left, right, out, added, exponents, **ends)]
+        end = ProductEnd(added, self.alpha, self.beta)
+        found = [gemm_launch(self.form, self.configuration, sizes, left, right, out, end, exponents)]
         if self.row.repair == "fp32":
-            found.append(repair_launch(sizes, left, right, out, added, **ends))
+            found.append(repair_launch(sizes, left, right, out, end))
         return found, out.data
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
@@ -251,6 +249,7 @@ class GateCase(GateRun):
         return simulated(self.row, self.target.unit, a, b, c if self.add else None, self.alpha, self.beta)
 
 
+_INTEGERS = {"s8": np.int8, "s32": np.int32}
 #: Moduli of Ozaki's scheme II in the gate: the most of each number of limbs in which its kernels join residues.
 RESIDUE_COUNTS = (4, 9, 15, 20)
 
@@ -265,11 +264,14 @@ class ResidueCase(GateRun):
         Of the kind "residues".
     target : KernelTarget
     configuration : Configuration
+    described : bool
+        Whether residues are fetched by TMA.
     """
 
     row: RecoveryMethod
     target: KernelTarget
     configuration: Configuration = TILE
+    described: bool = False
 
     @property
     def name(self) -> str:
@@ -277,22 +279,13 @@ class ResidueCase(GateRun):
         return f"{self.row.name}:moduli={len(self.row.moduli)}"
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
-        """Run the kernels; rows of A and columns of B with elements that are not finite give NaN, as matmul makes them."""
+        """Run the kernels and return their result."""
         (m, k), n = a.shape, b.shape[1]
-        bits, out = residue_bits(self.row.moduli, k), matrix_view(np.zeros((m, n)), "fp64")
-        planes, units = [], []
-        for side, x in enumerate((a, b)):
-            exponents = common_exponents(x, 1 - side) - np.int32(bits)
-            words = View(np.zeros((len(self.row.moduli), *x.shape), np.int8), "s8", (x.size, x.shape[1], 1), x.size)
-            shifts = View(-exponents, "s32", (exponents.size, 0, 1) if side else (exponents.size, 1, 0))
-            machine(residues_launch(self.row.moduli, (1, *x.shape), matrix_view(x, "fp64"), words, shifts))
-            planes.append(words)
-            units.append(View(exponents, "s32", shifts.strides))
-        left, right = planes
-        ends = units[0], units[1]
-        machine(residue_products_launch(self.row.moduli, (1, m, n, k), left, right, out, ends, self.configuration))
-        out.data[~np.isfinite(a).all(1)] = np.nan
-        out.data[:, ~np.isfinite(b).all(0)] = np.nan
+        planes, out = ResiduePlanes(self.row.moduli, (1, m, n, k)), matrix_view(np.zeros((m, n)), "fp64")
+        room = {name: np.zeros(shape, _INTEGERS[kind]) for name, (shape, kind) in planes.workspace().items()}
+        left, right = matrix_view(a, "fp64"), matrix_view(b, "fp64")
+        for launch in residue_launches(planes, left, right, out, room, self.configuration, self.described):
+            machine(launch)
         return out.data
 
 
@@ -314,7 +307,11 @@ def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[
         for method in methods or (*KERNELS, RESIDUES):
             if method == RESIDUES:
                 if (target.name, "s8") not in MISSING:
-                    yield from (ResidueCase(get_method(method, moduli=count), target) for count in RESIDUE_COUNTS)
+                    tile, described = residue_tile(target), target.unit in DESCRIBED
+                    yield from (
+                        ResidueCase(get_method(method, moduli=count), target, tile, described)
+                        for count in RESIDUE_COUNTS
+                    )
                 continue
             row = kernel_method(method)
             if (target.name, row.formats[0]) not in MISSING:

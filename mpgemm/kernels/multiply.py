@@ -5,59 +5,75 @@ import math
 import torch
 
 from mpgemm.kernels import devices
-from mpgemm.kernels.calls import KnownCall, call_key
+from mpgemm.kernels.calls import RESULT_TYPES, KnownCall, call_key
 from mpgemm.kernels.configurations import TUNED, Configuration, choose
+from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import kernel_form
-from mpgemm.kernels.products import OPERANDS, SplitTensor, TensorProduct, split_matrices
+from mpgemm.kernels.products import OPERANDS, TYPES, SplitTensor, TensorProduct, split_matrices
 from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
 from mpgemm.kernels.residue_tensors import residue_product
 from mpgemm.kernels.residues import RESIDUES, residue_method
 from mpgemm.kernels.verification import verify as verify_sample
+from mpgemm.recovery.method import PART_UNIT, parts_of
 
 
 @torch.library.custom_op("mpgemm::recovered_product", mutates_args=())
 def recovered_product(
     a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None, a_words: torch.Tensor | None, a_exponents: torch.Tensor | None,
-    b_words: torch.Tensor | None, b_exponents: torch.Tensor | None, ends: list[float], method: str, scale: str,
-    repair: bool, unit: str, tile: list[int],
+    b_words: torch.Tensor | None, b_exponents: torch.Tensor | None, bias: torch.Tensor | None, ends: list[float], method: str,
+    scale: str, repair: bool, parts: int, unit: str, tile: list[int], epilogue: str,
 ) -> torch.Tensor:  # fmt: skip
-    """alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n).
+    """The end of alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n).
 
     a_words, a_exponents, b_words, b_exponents: As :class:`SplitTensor` has them, where operands were split before. ends: alpha
-    and beta. tile: A configuration's fields, or none. torch wants numbers and tensors, one by one.
+    and beta. tile: A configuration's fields, or none. epilogue: Its fields as a text. torch wants numbers and tensors, one by
+    one.
     """
-    out = a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=torch.float32)
-    configuration = Configuration(*tile) if tile else None
+    out = _shape(a, b, epilogue)
+    configuration, end = Configuration(*tile) if tile else None, FusedEpilogue.read(epilogue)
     words = (a_words, a_exponents, b_words, b_exponents)
-    TensorProduct(recipe(method, scale, repair), a, b, c, ends[0], ends[1], unit, configuration, words).into(out)
+    row = recipe(method, scale, repair, parts)
+    TensorProduct(row, a, b, c, ends[0], ends[1], unit, configuration, words, end, bias).into(out)
     return out
 
 
+def _shape(a: torch.Tensor, b: torch.Tensor, epilogue: str) -> torch.Tensor:
+    kind = devices.TENSOR_TYPES[FusedEpilogue.read(epilogue).result]
+    return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=kind)
+
+
 @recovered_product.register_fake
-def _shape(a, b, c, *rest):
-    return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=torch.float32)
+def _fake(a, b, *rest):
+    return _shape(a, b, rest[-1])
 
 
 _NOT_SPLIT = (None, None, None, None)
 
 
 def _keep(ctx, inputs, output):
-    (a, b), (ctx.alpha, ctx.beta), (method, *options) = inputs[:2], inputs[7], inputs[8:12]
+    (a, b), (ctx.alpha, ctx.beta), (method, scale, repair, _, unit) = inputs[:2], inputs[8], inputs[9:14]
     ctx.save_for_backward(a, b)
-    ctx.options = (GRADIENTS.get(method.partition(":")[0], method), *options, [])
+    ctx.options = GRADIENTS.get(method.partition(":")[0], method), scale, repair, unit
 
 
 def _backward(ctx, grad):
     """Gradients by the same method."""
     a, b = ctx.saved_tensors
     left = right = None
-    rest = (None, *_NOT_SPLIT, [ctx.alpha, 1.0], *ctx.options)
+    method, scale, repair, unit = ctx.options
+
+    def product(x, y):
+        parts = parts_of(y.shape[2], y.shape[1])
+        return recovered_product(
+            x, y, None, *_NOT_SPLIT, None, [ctx.alpha, 1.0], method, scale, repair, parts, unit, [], str(PLAIN)
+        )
+
     if ctx.needs_input_grad[0]:
-        left = recovered_product(grad, b.mT.float(), *rest).to(a.dtype)
+        left = product(grad, b.mT.float()).to(a.dtype)
     if ctx.needs_input_grad[1]:
-        right = recovered_product(a.mT.float(), grad, *rest).to(b.dtype)
+        right = product(a.mT.float(), grad).to(b.dtype)
     added = grad * ctx.beta if ctx.needs_input_grad[2] else None
-    return (left, right, added, *(None,) * 10)
+    return (left, right, added, *(None,) * 13)
 
 
 recovered_product.register_autograd(_backward, setup_context=_keep)
@@ -113,6 +129,9 @@ def matmul(
     verify: bool = False,
     deterministic: bool = True,
     unit: str = "h100",
+    bias: torch.Tensor | None = None,
+    activation: str | None = None,
+    out_dtype: torch.dtype = torch.float32,
     **options,
 ) -> torch.Tensor:
     """alpha A B + beta C in FP32 accuracy on matrix units of lower precision, with bits that are known before it runs.
@@ -126,7 +145,7 @@ def matmul(
     method : str, optional
         A name of :data:`mpgemm.kernels.forms.KERNELS`, options behind a colon; by default ootomo_tf32, or that of an operand
         that was split.
-    out : Tensor of float32, optional
+    out : Tensor of `out_dtype`, optional
         Where the result goes; it may be c, and shares no memory with a and b.
     c : Tensor of float32, optional
         What is added, broadcast to the result.
@@ -143,16 +162,24 @@ def matmul(
     verify : bool
         Hold a sample of the result against the method's certified bound and the roundings of alpha and beta.
     deterministic : bool
-        True: one order of k for all shapes, so that a row's bits depend on that row and B alone. False lets a product with
-        few tiles be cut along k into parts that are added in order, which has other bits.
+        True: k is cut into parts whose number depends on n and k alone (:func:`mpgemm.recovery.method.parts_of`), so that a
+        row's bits depend on that row and B alone, whatever rows are beside it. False lets the device and m choose more parts
+        where a product has few tiles, which has other bits.
     unit : str
         Whose sums the simulation has where tensors are on the CPU.
+    bias : Tensor, shape (n,) or (m, 1), optional
+        Numbers of columns or of rows that are added to alpha A B + beta C in the same kernel, rounded to nearest.
+    activation : {"relu", "silu", "gelu", "gelu_tanh"}, optional
+        What becomes of the sum, in the same kernel: bit for bit the function that torch has on NVIDIA's GPUs
+        (:func:`tensorcore_models.get_function`, "torch.silu" and its kin).
+    out_dtype : torch.dtype
+        float32, bfloat16 or float16: what the kernel rounds the result to, to nearest even.
     **options
         The method's.
 
     Returns
     -------
-    Tensor of float32, shape (..., m, n)
+    Tensor of `out_dtype`, shape (..., m, n)
 
     Raises
     ------
@@ -163,49 +190,68 @@ def matmul(
     """
     if told := next((f"{name}: {_NOT_HERE[name]}" for name in options if name in _NOT_HERE), None):
         raise TypeError(f"matmul has no option {told}")
-    key = (
-        None
-        if verify or not deterministic
-        else call_key(a, b, out, c, method, alpha, beta, config, scale, repair, options)
-    )
+    asked: tuple = (method, alpha, beta, config, scale, repair, deterministic, activation, out_dtype)
+    key = None if verify else call_key(a, b, out, c, bias, asked, options)
     if key is not None and (known := _KNOWN.get(key)) is not None:
-        return known(a, b, out, c)
+        return known(a, b, out, c, bias)
     if isinstance(method, str) and method.partition(":")[0] == RESIDUES:
         if scale is not None or repair is not None:
             raise ValueError(
                 f"{method} scales every row and column itself and needs no repair: leave scale and repair out"
             )
+        if bias is not None or activation is not None or out_dtype != torch.float32:
+            raise ValueError(
+                f"{method} ends in FP64 without bias, activation and out_dtype: pass c=bias, apply the others to the result"
+            )
         return _doubles(a, b, spelled(method, options), out, c, float(alpha), float(beta), config, verify, unit)
     text, scale, repair = _asked(a, b, method, scale, repair, options)
-    row = recipe(text, scale, repair)
     left, right = (x.source.reshape(x.shape) if isinstance(x, SplitTensor) else x for x in (a, b))
     for x, side in ((left, "a"), (right, "b")):
         _check_type(x, side, text)
     shape, x, y = _batches(left, right)
     tiles = checked_configuration(config)
-    _check_ends(left, right, c, out, shape, torch.float32)
+    _check_ends(left, right, c, out, shape, torch.float32, out_dtype)
     sizes = x.shape[0], x.shape[1], y.shape[2]
     added = None if c is None or beta == 0 else c.expand(shape).reshape(sizes)
-    asked = (text, scale, repair, unit, [] if tiles is None else [*tiles.to_dict().values()])
     words = (*_words(a), *_words(b))
-    parts = 1 if deterministic else parts_of(x, y, row, tiles)
-    place = None if out is None or parts > 1 or (verify and c is out) or not _fits(out, x, y, c) else out.reshape(sizes)
-    pairs = ((x, left), (y, right), (added, c))
+    parts = parts_of(sizes[2], x.shape[2])
+    if not deterministic:
+        parts = max(parts, idle_parts(x, y, recipe(text, scale, repair), tiles))
+    row = recipe(text, scale, repair, parts)
+    epilogue, ended = _epilogue(bias, activation, out_dtype, left, right, sizes[1])
+    if epilogue:
+        _check_epilogue(verify, left, right, c, bias)
+    place = None if out is None or (verify and c is out) or not _fits(out, x, y, c, bias) else out.reshape(sizes)
+    pairs = ((x, left), (y, right), (added, c), (ended, bias))
     same = key is not None and all(
         mine is None or given is None or mine.data_ptr() == given.data_ptr() for mine, given in pairs
     )
     if key is not None and same and (place is not None or out is None) and x.numel() and y.numel():
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
-        _KNOWN[key] = KnownCall(TensorProduct(row, x, y, added, float(alpha), float(beta), unit, tiles), shape)
-        return _KNOWN[key](a, b, out, c)
-    if parts > 1:
-        result = _ended(_in_parts(x, y, parts, *asked), added, alpha, beta)
-    elif place is None:
-        result = recovered_product(x, y, added, *words, [float(alpha), float(beta)], *asked)
+        product = TensorProduct(row, x, y, added, float(alpha), float(beta), unit, tiles, epilogue=epilogue, bias=ended)
+        _KNOWN[key] = KnownCall(product, shape)
+        return _KNOWN[key](a, b, out, c, bias)
+    if place is None:
+        tile = [] if tiles is None else [*tiles.to_dict().values()]
+        result = recovered_product(
+            x,
+            y,
+            added,
+            *words,
+            ended,
+            [float(alpha), float(beta)],
+            text,
+            scale,
+            repair,
+            parts,
+            unit,
+            tile,
+            str(epilogue),
+        )
     else:
         result, added = place, place if c is out and beta != 0 else added
-        TensorProduct(row, x, y, added, float(alpha), float(beta), unit, tiles, words).into(result)
+        TensorProduct(row, x, y, added, float(alpha), float(beta), unit, tiles, words, epilogue, ended).into(result)
     if verify:
         verify_sample(row, x, y, added, float(alpha), float(beta), result, unit)
     if out is None:
@@ -215,10 +261,7 @@ def matmul(
 
 #: What other libraries' products take, and what says it here.
 _NOT_HERE = {
-    "bias": "pass c=bias, which is broadcast to the result",
-    "residual": "pass c=residual, which is added to the product",
-    "activation": "apply it to the result",
-    "out_dtype": "the result is float32; convert it by .to(out_dtype)",
+    "residual": "pass c=residual, which is added to the product, before bias and activation",
 }
 #: Calls whose checks passed and whose plans were made, by :func:`mpgemm.kernels.calls.call_key`.
 _KNOWN: dict[tuple, KnownCall] = {}
@@ -306,9 +349,9 @@ def checked_configuration(config) -> Configuration | None:
     raise TypeError(f"config is {config!r}, expected a mpgemm.kernels.Configuration or 'tune'")
 
 
-def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, dtype: torch.dtype) -> None:
+def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dtype, result: torch.dtype) -> None:
     """Refuse c and out that do not fit a product of a shape; ValueError, TypeError."""
-    for x, name in ((c, "c"), (out, "out")):
+    for x, name, dtype in ((c, "c", added), (out, "out", result)):
         if x is not None and not (isinstance(x, torch.Tensor) and x.layout == torch.strided):
             raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor")
         if x is not None and x.dtype != dtype:
@@ -326,12 +369,49 @@ def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, dtype: torch.dt
         raise ValueError(f"c is {tuple(c.shape)}, which cannot be broadcast to the result's {tuple(shape)}") from None
 
 
-def _fits(out: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None) -> bool:
+def _fits(out: torch.Tensor, *read: torch.Tensor | None) -> bool:
     """Whether a kernel can write to `out` itself: nothing else that it reads lies there, and no program is being compiled."""
     if torch.compiler.is_compiling() or not out.is_contiguous():
         return False
     place = out.untyped_storage().data_ptr()
-    return all(x is None or x is out or place != x.untyped_storage().data_ptr() for x in (a, b, c))
+    return all(x is None or x is out or place != x.untyped_storage().data_ptr() for x in read)
+
+
+# -- the end of a product ----------------------------------------------------------------------------------------------------
+def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lines: int) -> tuple:
+    """(the epilogue of a call, its bias as the kernels take it); ValueError, TypeError for what is none.
+
+    lines: Rows of the product as it runs: a batch of A with one B is one tall matrix.
+    """
+    if out_dtype not in RESULT_TYPES:
+        raise TypeError(f"out_dtype is {out_dtype}, expected float32, bfloat16 or float16")
+    if bias is None:
+        return FusedEpilogue(None, activation, TYPES[out_dtype]), None
+    if not isinstance(bias, torch.Tensor) or bias.layout != torch.strided or bias.dtype not in OPERANDS:
+        kind = bias.dtype if isinstance(bias, torch.Tensor) else type(bias).__name__
+        raise TypeError(f"bias is {kind}, expected a dense tensor of float32, bfloat16 or float16")
+    if bias.device != a.device:
+        raise ValueError(f"bias is on {bias.device}, the operands on {a.device}")
+    m, n = (a.shape[-2], b.shape[-1]) if min(a.dim(), b.dim()) > 1 else (0, 0)
+    if n and bias.shape in ((n,), (1, n)):
+        return FusedEpilogue("column", activation, TYPES[out_dtype]), bias.reshape(n).contiguous()
+    if m and bias.shape == (m, 1):
+        return FusedEpilogue("row", activation, TYPES[out_dtype]), bias.reshape(m).repeat(lines // m)
+    raise ValueError(
+        f"bias is {tuple(bias.shape)}, expected one number for each column, shape ({n or 'n'},), or each row, shape "
+        f"({m or 'm'}, 1), of matrices; c=bias is broadcast as torch does"
+    )
+
+
+def _check_epilogue(verify: bool, a, b, c, bias) -> None:
+    """Refuse what has no epilogue; ValueError."""
+    if verify:
+        raise ValueError("verify holds the product against its bound: leave bias, activation and out_dtype out")
+    if _needs_gradient(a, b, c, bias):
+        raise ValueError(
+            "a product with bias, activation or out_dtype has no gradient: call it under torch.no_grad(), or pass c=bias and "
+            "apply torch's function to the result"
+        )
 
 
 def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verify: bool, unit: str) -> torch.Tensor:
@@ -347,7 +427,7 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     tiles = checked_configuration(config)
     if tiles == TUNED:
         raise ValueError(f"method {method} has one tile, nothing is timed: leave config out, or give a Configuration")
-    _check_ends(a, b, c, out, shape, torch.float64)
+    _check_ends(a, b, c, out, shape, torch.float64, torch.float64)
     added = None if c is None or beta == 0 else c.expand(shape).reshape(x.shape[0], x.shape[1], y.shape[2])
     result = _ended(residue_product(row, x, y, unit, tiles), added, alpha, beta)
     if verify:
@@ -357,27 +437,15 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
 
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
-def parts_of(a: torch.Tensor, b: torch.Tensor, row, configuration: Configuration | None = None) -> int:
-    """Equal parts of k, whole tiles each, that occupy a device which the tiles of one result leave idle; 1 where none do."""
+def idle_parts(a: torch.Tensor, b: torch.Tensor, row, configuration: Configuration | None = None) -> int:
+    """Parts of k that occupy a device which the tiles of one result leave idle; 1 where none do."""
     target = devices.device_target(a.device)
     (batch, m, k), n = a.shape, b.shape[2]
-    if target is None or batch != 1 or 0 in (m, n, k):
+    if target is None or 0 in (batch, m, n, k):
         return 1
     tile = choose(kernel_form(row), target, m, n, k) if configuration in (None, TUNED) else configuration
-    tiles = -(-m // tile.rows) * -(-n // tile.columns)
+    tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
     parts = 1
-    while tiles * parts * 2 <= target.multiprocessors and k % (parts * 2 * tile.depth) == 0 and parts < 16:
+    while 2 * tiles * parts <= target.multiprocessors and 2 * parts * PART_UNIT <= k and parts < 16:
         parts *= 2
     return parts
-
-
-def _in_parts(a: torch.Tensor, b: torch.Tensor, parts: int, *asked) -> torch.Tensor:
-    """The products of parts of k, added one after the other."""
-    length = a.shape[2] // parts
-    left = a[0].unflatten(1, (parts, length)).transpose(0, 1)
-    right = b[0].unflatten(0, (parts, length))
-    found = recovered_product(left, right, None, *_NOT_SPLIT, [1.0, 1.0], *asked)
-    total = found[0]
-    for part in found[1:]:
-        total = total + part
-    return total[None]

@@ -17,8 +17,17 @@ from mpgemm.kernels.configurations import (
     word_configuration,
 )  # fmt: skip
 from mpgemm.kernels.devices import PlannedLaunch
+from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import KernelForm, kernel_form, narrowed
-from mpgemm.kernels.launches import check_depth, gemm_launch, repair_launch, tiles_of
+from mpgemm.kernels.launches import (
+    NO_END,
+    ProductEnd,
+    add_parts_launch,
+    check_depth,
+    gemm_launch,
+    repair_launch,
+    tiles_of,
+)  # fmt: skip
 from mpgemm.kernels.targets import check_words
 from mpgemm.kernels.word_launches import (
     WordPlanes,
@@ -27,7 +36,7 @@ from mpgemm.kernels.word_launches import (
     split_operands_launch,
     word_product_launch,
 )  # fmt: skip
-from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.method import RecoveryMethod, part_length, parts_of
 from tensorcore_models.gpu.launches import TritonLaunch, View
 from tensorcore_models.gpu.targets import KernelTarget
 
@@ -39,7 +48,7 @@ _WORDS, _EXPONENTS = ("a_words", "b_words"), ("a_exponents", "b_exponents")
 
 @dataclass(frozen=True)
 class PlannedProduct:
-    """The facts on which a product's plan depends: alpha A B + beta C for a batch of matrices.
+    """The facts on which a product's plan depends: the end of alpha A B + beta C for a batch of matrices.
 
     Attributes
     ----------
@@ -59,6 +68,9 @@ class PlannedProduct:
         None: the counted model chooses.
     ready : (int or None, int or None)
         Batches of the words of A and of B where they were split before; such words lie along k.
+    epilogue : FusedEpilogue
+    bias : str
+        The type of its elements, where the epilogue has a bias; they lie without gaps.
     """
 
     row: RecoveryMethod
@@ -71,6 +83,15 @@ class PlannedProduct:
     beta: float = 1.0
     tile: Configuration | None = None
     ready: tuple[int | None, int | None] = (None, None)
+    epilogue: FusedEpilogue = PLAIN
+    bias: str = "fp32"
+
+    @property
+    def part(self) -> int | None:
+        """Products of k of a part; None where k is whole."""
+        n, k = self.sizes[2:]
+        length = part_length(parts_of(n, k) if self.row.parts == "auto" else int(self.row.parts), k)
+        return length if length < k else None
 
 
 def words_needed(form: KernelForm, row: RecoveryMethod, side: int, kind: str) -> int:
@@ -109,12 +130,15 @@ class ProductPlan:
         self._counts = [words_needed(whole, row, side, kind) for side, kind in enumerate(product.types)]
         self.form = form = narrowed(whole, (self._counts[0], self._counts[1]))
         scaled = row.equilibrate == "rows"
+        product.epilogue.check_target(target)
         batch, m, n, k = product.sizes
-        first = scaled or split_before(form, target, m, n, k, batch)
+        part = product.part or k
+        counted = m, n, part, batch * -(-k // part)
+        first = scaled or split_before(form, target, *counted)
         self._split = tuple(first or count is not None for count in product.ready)
         self.described = target.unit in DESCRIBED and all(self._split)
         chosen = word_configuration if self.described else choose
-        self.tile = tile = product.tile or chosen(form, target, m, n, k, batch)
+        self.tile = tile = product.tile or chosen(form, target, *counted)
         self._planes = self._layout(whole, 0), self._layout(whole, 1)
         if self.described and any(p is not None and p.k % tile.depth for p in self._planes):
             self.described = False
@@ -140,16 +164,25 @@ class ProductPlan:
         asked = self.product
         batch, m, n, _ = sizes = asked.sizes
         a, b = (View("ab"[side], asked.types[side], asked.strides[side]) for side in (0, 1))
-        out = View("out", "fp32", asked.out)
+        out = View("out", asked.epilogue.result, asked.out)
         c = None if asked.c is None else View("c", "fp32", asked.c)
+        bias = None if asked.epilogue.bias is None else View("bias", asked.bias, _NO_STRIDES)
         yield from self._splitting((a, b), scaled)
         flags = None
         if asked.row.repair == "fp32":
             self.workspace["flags"] = (tiles_of(batch, m, n, self.tile),), torch.int32
             flags = View("flags", "s32", _NO_STRIDES)
-        yield self._multiplying((a, b), out, c, scaled, flags)
+        end = ProductEnd(c, asked.alpha, asked.beta, asked.epilogue, bias, flags)
+        if asked.part is None:
+            yield self._multiplying((a, b), out, end, scaled)
+        else:
+            parts = -(-asked.sizes[3] // asked.part)
+            self.workspace["sums"] = (batch * parts, m, n), torch.float32
+            sums = View("sums", "fp32", (m * n, n, 1))
+            yield self._multiplying((a, b), sums, NO_END, scaled)
+            yield add_parts_launch(self.tile, sizes[:3], parts, sums, out, end, self._shifts(scaled))
         if flags is not None:
-            yield repair_launch(sizes, a, b, out, c, asked.alpha, asked.beta, flags, self.tile)
+            yield repair_launch(sizes, a, b, out, end, self.tile)
 
     def _splitting(self, operands: tuple[View, View], scaled: bool) -> Iterator[TritonLaunch]:
         """The words of those operands that are split here, in one launch."""
@@ -174,22 +207,31 @@ class ProductPlan:
             kernel_form(asked.row), (m, n, k), those(operands), those(self._planes), those(_WORDS), ends, self._counts
         )
 
-    def _multiplying(
-        self, operands: tuple[View, View], out: View, c: View | None, scaled: bool, flags: View | None
-    ) -> TritonLaunch:
+    def _shifts(self, scaled: bool) -> tuple[View, View] | None:
+        """Exponents of rows and columns, and how far they are from one matrix of the batch to the next."""
+        if not scaled:
+            return None
+        x, y = self._planes
+        assert x is not None and y is not None
+        rows, columns = ((p.lines if p.batches > 1 or not self.described else 0, 1, 1) for p in (x, y))
+        return View(_EXPONENTS[0], "s32", rows), View(_EXPONENTS[1], "s32", columns)
+
+    def _multiplying(self, operands: tuple[View, View], out: View, end: ProductEnd, scaled: bool) -> TritonLaunch:
         """The product: by TMA, or by loads of elements or words."""
         asked, (x, y) = self.product, self._planes
-        ends = asked.alpha, asked.beta, flags
         if self.described and x is not None and y is not None:
             exponents = _EXPONENTS if scaled else None
-            return word_product_launch(self.form, self.tile, asked.sizes, (x, y), _WORDS, out, c, exponents, *ends)
+            return word_product_launch(
+                self.form, self.tile, asked.sizes, (x, y), _WORDS, out, end, exponents, asked.part
+            )
         batch, m, n, k = asked.sizes
         if x is not None and y is not None and x.k == y.k:
             k = x.k  # whole tiles
         left = operands[0] if x is None else x.view(_WORDS[0], 0)
         right = operands[1] if y is None else y.view(_WORDS[1], 1)
-        shifts = (View(_EXPONENTS[0], "s32", _NO_STRIDES), View(_EXPONENTS[1], "s32", _NO_STRIDES)) if scaled else None
-        return gemm_launch(self.form, self.tile, (batch, m, n, k), left, right, out, c, shifts, *ends)
+        return gemm_launch(
+            self.form, self.tile, (batch, m, n, k), left, right, out, end, self._shifts(scaled), asked.part
+        )
 
     # -- on a device -------------------------------------------------------------------------------------------------------
     def prepared(self) -> list[PlannedLaunch]:
@@ -228,7 +270,7 @@ class TensorPlan:
         Parameters
         ----------
         tensors : dict
-            a, b, out, and where there are any c and words and exponents of operands that were split before.
+            a, b, out, and where there are any c, bias, and words and exponents of operands that were split before.
         keep : bool
             Whether the workspace is kept for the next call on this stream, or comes from torch's allocator at each call.
         """

@@ -10,6 +10,7 @@ import torch
 from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
 from mpgemm.kernels.configurations import TUNED, Configuration, configurations, word_configurations
+from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.gate import simulated
 from mpgemm.kernels.launches import check_depth
@@ -87,7 +88,7 @@ def split_matrices(x: torch.Tensor, side: int, row: RecoveryMethod) -> tuple[tor
 
 @dataclass(frozen=True, eq=False)
 class TensorProduct:
-    """alpha A B + beta C for a batch of matrices.
+    """The end of alpha A B + beta C for a batch of matrices.
 
     Attributes
     ----------
@@ -101,6 +102,9 @@ class TensorProduct:
         None: the counted model chooses; TUNED: time does.
     ready : tuple of (Tensor or None)
         Words and exponents of A, then of B, as :class:`SplitTensor` has them, where they were split before.
+    epilogue : FusedEpilogue
+    bias : Tensor, or None
+        Numbers of rows or columns without gaps, as the epilogue says.
     """
 
     row: RecoveryMethod
@@ -112,6 +116,8 @@ class TensorProduct:
     unit: str = "h100"
     configuration: Configuration | None = None
     ready: tuple[torch.Tensor | None, ...] = (None,) * 4
+    epilogue: FusedEpilogue = PLAIN
+    bias: torch.Tensor | None = None
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
@@ -130,7 +136,7 @@ class TensorProduct:
         if out.numel() == 0:
             return
         if self.a.shape[2] == 0:
-            out.copy_(self._nothing())
+            self._store(out, self._nothing().expand(out.shape))
         elif target is None:
             self._simulate(out)
         else:
@@ -150,19 +156,33 @@ class TensorProduct:
             found = simulated(
                 self.row, self.unit, to_array(a, "a"), to_array(b, "b"), c, float(self.alpha), float(self.beta)
             )
-            out[index] = torch.from_numpy(np.ascontiguousarray(found, np.float32))
+            self._store(out[index], torch.from_numpy(np.ascontiguousarray(found, np.float32)))
+
+    def _store(self, out: torch.Tensor, value: torch.Tensor) -> None:
+        """Store values of alpha A B + beta C with the epilogue, as NumPy computes it."""
+        if self.epilogue:
+            bias = None if self.bias is None else to_array(self.bias.float(), "bias")
+            found = [
+                self.epilogue.of(x, bias, self.unit)
+                for x in to_array(value, "the product").reshape(-1, *out.shape[-2:])
+            ]
+            value = torch.from_numpy(np.stack(found).reshape(out.shape))
+        out.copy_(value)
 
     def planned(self, out: torch.Tensor, tile: Configuration | None = None) -> PlannedProduct:
         """Return the facts on which the plan of this product depends."""
         c = None if self.c is None or self.beta == 0 else strides_of(self.c)
         return PlannedProduct(
             self.row, self.sizes, (TYPES[self.a.dtype], TYPES[self.b.dtype]), (strides_of(self.a), strides_of(self.b)),
-            strides_of(out), c, float(self.alpha), float(self.beta), tile, (self._batches(0), self._batches(1)),
+            strides_of(out), c, float(self.alpha), float(self.beta), tile, (self._batches(0), self._batches(1)), self.epilogue,
+            "fp32" if self.bias is None else TYPES[self.bias.dtype],
         )  # fmt: skip
 
     def tensors(self, out: torch.Tensor) -> dict[str, torch.Tensor]:
         """The tensors of a plan by their names."""
         found = {"a": self.a, "b": self.b, "out": out}
+        if self.bias is not None:
+            found["bias"] = self.bias
         if self.c is not None and self.beta != 0:
             # the repair reads C after the product has been written
             found["c"] = self.c.clone() if self.row.repair == "fp32" and self.c is out else self.c

@@ -14,7 +14,9 @@ GRADIENTS = {"bf16xfp32x2": "bf16x3", "bf16xfp32x3": "bf16x6"}
 
 
 @lru_cache(maxsize=256)
-def recipe(method: str = DEFAULT, scale: str = "auto", repair: bool = True) -> RecoveryMethod:
+def recipe(
+    method: str = DEFAULT, scale: str = "auto", repair: bool = True, parts: int | str = "auto"
+) -> RecoveryMethod:
     """The row of :func:`mpgemm.recovered_gemm` whose bits :func:`mpgemm.kernels.matmul` gives.
 
     Parameters
@@ -26,6 +28,8 @@ def recipe(method: str = DEFAULT, scale: str = "auto", repair: bool = True) -> R
         words of bf16 and tf32 have FP32's.
     repair : bool
         Whether results that are not finite are computed again in FP32.
+    parts : int or "auto"
+        Parts of k that are added outside; auto: as many as n and k ask for (:func:`mpgemm.recovery.method.parts_of`).
 
     Returns
     -------
@@ -42,7 +46,7 @@ def recipe(method: str = DEFAULT, scale: str = "auto", repair: bool = True) -> R
     row = kernel_method(method)
     scaled = scale == "rows" or (scale == "auto" and row.formats[0] == "fp16")
     row = dataclasses.replace(
-        row, repair="fp32" if repair else row.repair, equilibrate="rows" if scaled else row.equilibrate
+        row, parts=parts, repair="fp32" if repair else row.repair, equilibrate="rows" if scaled else row.equilibrate
     )
     kernel_form(row)
     return row

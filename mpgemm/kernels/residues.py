@@ -1,19 +1,33 @@
 """Launches of Ozaki's scheme II on int8: a row's moduli as the kernels' constants."""
 
-import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from mpgemm.kernels.configurations import Configuration
+from mpgemm.kernels.launches import places_of, tiles_of
 from mpgemm.recovery.integer_joins import remainders
+from mpgemm.recovery.integer_words import residue_bits
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.methods import get_method
-from tensorcore_models.gpu.launches import TritonLaunch, View
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
+from tensorcore_models.gpu.targets import KernelTarget
 
 RESIDUES = "ozaki2_int8"
 #: Bits of a limb; products of k that an int32 sum of residues holds (2^14 each).
 LIMB, CHUNK = 40, 1 << 16
-BLOCK = 128
-TILE = Configuration(64, 64, 64, 4, 2)
+#: Lines and places of k that a program makes residues of at a time; places to a multiple of which k is padded.
+LINES, BLOCK, PADDED = 8, 128, 128
+#: Tiles of the products by unit, and elsewhere; of the join.
+TILES = {
+    "ampere": Configuration(128, 128, 64, 8, 3),
+    "ada": Configuration(128, 128, 64, 8, 3),
+    "hopper": Configuration(128, 128, 128, 8, 4),
+    "blackwell": Configuration(128, 128, 128, 8, 3),
+    "rtx_blackwell": Configuration(128, 128, 64, 8, 3),
+}
+TILE, JOIN = Configuration(64, 64, 64, 4, 2), Configuration(8, 64, 1, 4, 1)
 
 
 def residue_method(method: str) -> RecoveryMethod:
@@ -42,53 +56,115 @@ def residue_constants(moduli: tuple[int, ...]) -> dict:
     }  # fmt: skip
 
 
-def residues_launch(
-    moduli: tuple[int, ...], sizes: tuple[int, int, int], x: View, out: View, exponents: View
-) -> TritonLaunch:
-    """An operand as planes of residues of RZ(x 2^exponent).
+@dataclass(frozen=True)
+class ResiduePlanes:
+    """How the residues of a product's operands lie in memory, and of what they are.
 
-    Parameters
-    ----------
-    moduli : tuple of int
-    sizes : (int, int, int)
-        batch, rows, columns.
-    x, out, exponents : View
-        `out` has int8 planes, rows without gaps.
-    """
-    batch, rows, columns = sizes
-    names = ("batch", "row", "column")
-    arguments = {
-        "x": x, "out": out, "exponents": exponents, "rows": rows, "columns": columns, "out_batch": out.strides[0],
-        "plane": out.plane, **{f"x_{d}": s for d, s in zip(names, x.strides, strict=True)},
-        **{f"e_{d}": s for d, s in zip(names, exponents.strides, strict=True)},
-    }  # fmt: skip
-    constants = {"MODULI": tuple(moduli), "BLOCK": BLOCK}
-    return TritonLaunch("residues", arguments, constants, batch * rows * -(-columns // BLOCK))
-
-
-def residue_products_launch(
-    moduli: tuple[int, ...], sizes: tuple[int, int, int, int], a: View, b: View, out: View, exponents: tuple[View, View],
-    tile: Configuration = TILE,
-) -> TritonLaunch:  # fmt: skip
-    """A B from planes of residues.
-
-    Parameters
+    Attributes
     ----------
     moduli : tuple of int
     sizes : (int, int, int, int)
         batch, m, n, k.
-    a, b, out : View
-        Planes of residues, rows without gaps; the result in FP64.
-    exponents : (View, View)
-        Powers of two of the units of rows and columns, int32, without gaps.
-    tile : Configuration
     """
-    batch, m, n, k = sizes
-    arguments = {
-        "a": a, "b": b, "out": out, "row_exponents": exponents[0], "column_exponents": exponents[1], "m": m, "n": n, "k": k,
-        "a_batch": a.strides[0], "a_plane": a.plane, "b_batch": b.strides[0], "b_plane": b.plane,
-        "out_batch": out.strides[0], "out_row": out.strides[1], "out_column": out.strides[2],
+
+    moduli: tuple[int, ...]
+    sizes: tuple[int, int, int, int]
+
+    @property
+    def pitch(self) -> int:
+        """Elements of a line: k padded by zeros to whole tiles."""
+        return -(-self.sizes[3] // PADDED) * PADDED
+
+    @property
+    def bits(self) -> int:
+        """Bits that the integers of both operands have."""
+        return residue_bits(self.moduli, self.sizes[3])
+
+    def lines(self, side: int) -> int:
+        """Lines of a plane: rows of A (side 0) or columns of B (1), of all matrices."""
+        return self.sizes[0] * self.sizes[1 + side]
+
+    def shape(self, side: int) -> tuple[int, int]:
+        """Of an operand's planes."""
+        return len(self.moduli) * self.lines(side), self.pitch
+
+    def remainders(self) -> tuple[int, int, int]:
+        """Shape of the remainders of the product."""
+        batch, m, n, _ = self.sizes
+        return len(self.moduli) * batch, m, n
+
+    def workspace(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shapes and types of what the launches write for one another, by the names of their arguments."""
+        return {
+            "a_residues": (self.shape(0), "s8"), "b_residues": (self.shape(1), "s8"),
+            "row_exponents": ((self.lines(0),), "s32"), "column_exponents": ((self.lines(1),), "s32"),
+            "remainders": (self.remainders(), "s8"),
+        }  # fmt: skip
+
+
+def residue_launches(
+    planes: ResiduePlanes,
+    a: View,
+    b: View,
+    out: View,
+    room: Mapping[str, Any],
+    tile: Configuration,
+    described: bool = False,
+) -> list[TritonLaunch]:
+    """A B in FP64: the residues of both operands, their products, and the join.
+
+    Parameters
+    ----------
+    planes : ResiduePlanes
+    a, b, out : View
+        Matrices of FP64 of any strides.
+    room : mapping
+        Arrays of :meth:`ResiduePlanes.workspace`.
+    tile : Configuration
+        Of the products.
+    described : bool
+        Whether the residues are fetched by TMA.
+    """
+    batch, m, n, _ = planes.sizes
+    whole = {name: View(room[name], kind, (0, 0, 0)) for name, (_, kind) in planes.workspace().items()}
+    exponents = {name: whole[name] for name in ("row_exponents", "column_exponents")}
+    programs = [batch * -(-extent // LINES) for extent in (m, n)]
+    split = {
+        **places_of("a", a, ("row", "k")), **places_of("b", b, ("k", "column")), "m": m, "n": n, "k": planes.sizes[3],
+        **{name: whole[name] for name in ("a_residues", "b_residues")}, **exponents, "a_programs": programs[0],
+        "pitch": planes.pitch, "a_plane": planes.lines(0) * planes.pitch, "b_plane": planes.lines(1) * planes.pitch,
+        "bits": planes.bits,
     }  # fmt: skip
-    grid = batch * math.ceil(m / tile.rows) * math.ceil(n / tile.columns)
-    constants = {**residue_constants(moduli), **tile.constants(), "CHUNK": CHUNK}
-    return TritonLaunch("residue_products", arguments, constants, grid, tile.warps, tile.stages)
+    found = residue_constants(planes.moduli)
+    own = {"MODULI": planes.moduli}
+    operands: list[Any] = [whole["a_residues"], whole["b_residues"]]
+    if described:
+        boxes = (tile.rows, tile.depth), (tile.columns, tile.depth)
+        operands = [DescribedArray(x.data, "s8", planes.shape(side), boxes[side]) for side, x in enumerate(operands)]
+    multiply = {
+        "a": operands[0], "b": operands[1], "out": whole["remainders"], "m": m, "n": n, "pitch": planes.pitch,
+        "batches": batch,
+    }  # fmt: skip
+    factors = {
+        "MODULI": planes.moduli, "FACTORS": found["FACTORS"], "CHUNK": CHUNK, "LONG": planes.pitch > CHUNK,
+        "DESCRIBED": described,
+    }  # fmt: skip
+    join = {
+        "remainders": whole["remainders"], **exponents, "m": m, "n": n, "plane": batch * m * n, "bits": planes.bits,
+        **places_of("out", out, ("row", "column")),
+    }  # fmt: skip
+    limbs = {name: found[name] for name in ("WEIGHTS", "PRODUCT", "LIMBS")}
+    small = {x: y for x, y in JOIN.constants().items() if x != "BK"}
+    return [
+        TritonLaunch("residues", split, {**own, "BL": LINES, "BK": BLOCK}, sum(programs)),
+        TritonLaunch(
+            "residue_products", multiply, {**factors, **tile.constants()},
+            tiles_of(batch * len(planes.moduli), m, n, tile), tile.warps, tile.stages,
+        ),
+        TritonLaunch("join_residues", join, {**own, **limbs, **small}, tiles_of(batch, m, n, JOIN), JOIN.warps),
+    ]  # fmt: skip
+
+
+def residue_tile(target: KernelTarget) -> Configuration:
+    """The tile of products of residues on a target."""
+    return TILES.get(target.unit or "", TILE)

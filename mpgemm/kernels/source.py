@@ -84,6 +84,24 @@ def _tile_words(
 
 
 @triton.jit
+def begun(
+    c, m, n, batch, first_row, first_column, c_batch, c_row, c_column, COUNT: tl.constexpr, START: tl.constexpr,
+    SEED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """The chains before the first tile of k: C, or a number."""
+    sums = ()
+    for _ in tl.static_range(COUNT):
+        if SEED:
+            rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
+            places = batch * c_batch + rows[:, None].to(tl.int64) * c_row + columns[None, :].to(tl.int64) * c_column
+            inside = (rows[:, None] < m) & (columns[None, :] < n)
+            sums = sums + (tl.load(c + places, mask=inside, other=0.0),)
+        else:
+            sums = sums + (tl.full((BM, BN), START, tl.float32),)
+    return sums
+
+
+@triton.jit
 def chained_products(
     sums, x, y, PRODUCTS: tl.constexpr, CHAINS: tl.constexpr, RESTARTS: tl.constexpr, PRECISION: tl.constexpr
 ):
@@ -140,43 +158,86 @@ def tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
 
 
 @triton.jit
-def flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM: tl.constexpr, BN: tl.constexpr):
-    """Note whether a tile of the result has elements that are not finite: 1 or 0 for each tile, in rows of tiles."""
+def part_of(place, k, part_k, PARTS: tl.constexpr):
+    """(batch, begin and end of k) of a program's sum: the parts of a matrix come one after the other."""
+    if PARTS == 1:
+        return place, 0, k
+    else:
+        begin = (place % PARTS).to(tl.int32) * part_k
+        return place // PARTS, begin, tl.minimum(begin + part_k, k)
+
+
+@triton.jit
+def ended(value, bias, rows, columns, m, n, BIAS: tl.constexpr, ACTIVATION: tl.constexpr):
+    """activation(value + bias): the sum rounded, the activation as its PTX computes it, relu by a comparison."""
+    if BIAS == "row":
+        value = value + tl.load(bias + rows, mask=rows < m, other=0.0).to(tl.float32)[:, None]
+    elif BIAS == "column":
+        value = value + tl.load(bias + columns, mask=columns < n, other=0.0).to(tl.float32)[None, :]
+    if ACTIVATION == "relu":
+        value = tl.where(value <= 0.0, 0.0, value)
+    elif ACTIVATION is not None:
+        value = tl.inline_asm_elementwise(ACTIVATION, "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1)
+    return value
+
+
+@triton.jit
+def store_tile(
+    value, c, out, bias, flags, m, n, batch, first_row, first_column, c_batch, c_row, c_column, out_batch, out_row, out_column,
+    alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr, ACTIVATION: tl.constexpr, MARK: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """Finish a tile of the product and store it; `flags` notes tiles with elements that are not finite before the epilogue.
+
+    MARK: Such elements are stored as NaN, so that the repair finds them behind an epilogue; what a bias or an activation makes
+    NaN of a finite number is NaN again when it is computed again.
+    """
+    rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
+    wide_rows, wide_columns = rows.to(tl.int64), columns.to(tl.int64)
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
+    value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+    end = ended(value, bias, rows, columns, m, n, BIAS, ACTIVATION)
     if flags is not None:
-        lost = inside & ((tl.abs(value) < float("inf")) == 0)
+        lost = (tl.abs(value) < float("inf")) == 0
         place = (batch * tl.cdiv(m, BM) + first_row // BM) * tl.cdiv(n, BN) + first_column // BN
-        tl.store(flags + place, tl.max(tl.max(lost.to(tl.int32), 1), 0))
+        tl.store(flags + place, tl.max(tl.max((inside & lost).to(tl.int32), 1), 0))
+        if MARK:
+            end = tl.where(lost, float("nan"), end)
+    out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
+    tl.store(out + out_places, end, mask=inside)
 
 
 @triton.jit
 def gemm(
-    a, b, c, out, flags, row_exponents, column_exponents, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
-    c_column, out_batch, out_row, out_column, a_plane, b_plane, alpha, beta,
+    a, b, c, out, bias, flags, row_exponents, column_exponents, m, n, k, part_k, a_batch, a_row, a_k, b_batch, b_k, b_column,
+    c_batch, c_row, c_column, out_batch, out_row, out_column, a_plane, b_plane, alpha, beta,
     FORMAT: tl.constexpr, ROUNDING: tl.constexpr, WORDS: tl.constexpr, SCALE: tl.constexpr, PRODUCTS: tl.constexpr,
     CHAINS: tl.constexpr, RESTARTS: tl.constexpr, LEVELS: tl.constexpr, SHIFTS: tl.constexpr, START: tl.constexpr,
     SPLIT: tl.constexpr, SCALED: tl.constexpr, ADD: tl.constexpr, SEED: tl.constexpr, FACTORS: tl.constexpr,
-    EVEN_K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+    BIAS: tl.constexpr, ACTIVATION: tl.constexpr, MARK: tl.constexpr, PARTS: tl.constexpr, EVEN_K: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """out = alpha A B + beta C, one tile a program. SPLIT: whether A, whether B are planes of words."""
-    batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+    """out = the end of alpha A B + beta C, one tile a program; with PARTS of k, the sum of a part.
+
+    SPLIT: Whether A, whether B are planes of words.
+    """
+    place, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+    batch, begin, end = part_of(place, k, part_k, PARTS)
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
     wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
     PRECISION: tl.constexpr = "tf32" if FORMAT == "tf32" else "ieee"
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
     of_rows, of_columns = 0, 0
     if SCALED:
         of_rows = tl.load(row_exponents + batch * m + rows, mask=rows < m, other=0)[:, None]
         of_columns = tl.load(column_exponents + batch * n + columns, mask=columns < n, other=0)[None, :]
-    sums = ()
-    for _ in tl.static_range(len(RESTARTS)):
-        if SEED:
-            sums = sums + (tl.load(c + c_places, mask=inside, other=0.0),)
-        else:
-            sums = sums + (tl.full((BM, BN), START, tl.float32),)
+    sums = begun(c, m, n, batch, first_row, first_column, c_batch, c_row, c_column, len(RESTARTS), START, SEED, BM, BN)
     a_places = batch * a_batch + wide_rows[:, None] * a_row + wide_inner[None, :] * a_k
     b_places = batch * b_batch + wide_inner[:, None] * b_k + wide_columns[None, :] * b_column
-    for start in range(0, k, BK):
+    if PARTS > 1:
+        a_places += begin.to(tl.int64) * a_k
+        b_places += begin.to(tl.int64) * b_k
+    for start in range(begin, end, BK):
         a_inside, b_inside = rows[:, None] < m, columns[None, :] < n
         if not EVEN_K:
             a_inside, b_inside = a_inside & (inner[None, :] < k - start), b_inside & (inner[:, None] < k - start)
@@ -186,19 +247,46 @@ def gemm(
         a_places += tl.full((), BK, tl.int64) * a_k
         b_places += tl.full((), BK, tl.int64) * b_k
     value = joined(sums, LEVELS, SHIFTS)
-    if SCALED:
+    if SCALED and PARTS == 1:
         value = times_power(value, -(of_rows + of_columns))
-    value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
-    flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM, BN)
-    out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
-    tl.store(out + out_places, value, mask=inside)
+    store_tile(
+        value, c, out, bias, flags, m, n, place, first_row, first_column, c_batch, c_row, c_column, out_batch, out_row,
+        out_column, alpha, beta, ADD, FACTORS, BIAS, ACTIVATION, MARK, BM, BN,
+    )  # fmt: skip
+
+
+@triton.jit
+def add_parts(
+    sums, c, out, bias, flags, row_exponents, column_exponents, row_batch, column_batch, m, n, c_batch, c_row, c_column,
+    out_batch, out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr,
+    ACTIVATION: tl.constexpr, MARK: tl.constexpr, SCALED: tl.constexpr, PARTS: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """out = the end of the sums of PARTS of k, added in order; one tile a program."""
+    batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+    rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    size = tl.full((), 1, tl.int64) * m * n
+    places = sums + batch * PARTS * size + rows[:, None].to(tl.int64) * n + columns[None, :]
+    value = tl.load(places, mask=inside, other=0.0)
+    for _ in tl.static_range(1, PARTS):
+        places += size
+        value = value + tl.load(places, mask=inside, other=0.0)
+    if SCALED:
+        of_rows = tl.load(row_exponents + batch * row_batch + rows, mask=rows < m, other=0)
+        of_columns = tl.load(column_exponents + batch * column_batch + columns, mask=columns < n, other=0)
+        value = times_power(value, -(of_rows[:, None] + of_columns[None, :]))
+    store_tile(
+        value, c, out, bias, flags, m, n, batch, first_row, first_column, c_batch, c_row, c_column, out_batch, out_row,
+        out_column, alpha, beta, ADD, FACTORS, BIAS, ACTIVATION, MARK, BM, BN,
+    )  # fmt: skip
 
 
 @triton.jit
 def _repaired(
-    batch, first_row, first_column, a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
-    c_column, out_batch, out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BM: tl.constexpr,
-    BN: tl.constexpr, BK: tl.constexpr,
+    batch, first_row, first_column, a, b, c, out, bias, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
+    c_column, out_batch, out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr,
+    ACTIVATION: tl.constexpr, MARK: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """The results of one tile that are not finite, computed again."""
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
@@ -206,7 +294,7 @@ def _repaired(
     inside = (rows[:, None] < m) & (columns[None, :] < n)
     out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
     found = tl.load(out + out_places, mask=inside, other=0.0)
-    lost = (tl.abs(found) < float("inf")) == 0
+    lost = found != found if MARK else (tl.abs(found) < float("inf")) == 0
     if tl.max(tl.max(lost.to(tl.int32), 1), 0) > 0:
         value = tl.zeros((BM, BN), tl.float32)
         a_places = batch * a_batch + wide_rows[:, None] * a_row + wide_inner[None, :] * a_k
@@ -221,14 +309,15 @@ def _repaired(
             b_places += tl.full((), BK, tl.int64) * b_k
         c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
         value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
+        value = ended(value, bias, rows, columns, m, n, BIAS, ACTIVATION)
         tl.store(out + out_places, value, mask=inside & lost)
 
 
 @triton.jit
 def repair(
-    a, b, c, out, flags, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
-    out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, FLAGGED: tl.constexpr, BM: tl.constexpr,
-    BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+    a, b, c, out, bias, flags, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch,
+    out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr, ACTIVATION: tl.constexpr,
+    MARK: tl.constexpr, FLAGGED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Results that are not finite, computed again as chains of FP32 fused multiply-adds in k order; finite ones stay.
 
@@ -241,12 +330,12 @@ def repair(
             for part in range(0, (FLAGGED[0] // BM) * (FLAGGED[1] // BN)):
                 _repaired(
                     batch, first_row + part // (FLAGGED[1] // BN) * BM, first_column + part % (FLAGGED[1] // BN) * BN, a, b, c,
-                    out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch, out_row,
-                    out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,
+                    out, bias, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row, c_column, out_batch,
+                    out_row, out_column, alpha, beta, ADD, FACTORS, BIAS, ACTIVATION, MARK, BM, BN, BK,
                 )  # fmt: skip
     else:
         batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
         _repaired(
-            batch, first_row, first_column, a, b, c, out, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch, c_row,
-            c_column, out_batch, out_row, out_column, alpha, beta, ADD, FACTORS, BM, BN, BK,
+            batch, first_row, first_column, a, b, c, out, bias, m, n, k, a_batch, a_row, a_k, b_batch, b_k, b_column, c_batch,
+            c_row, c_column, out_batch, out_row, out_column, alpha, beta, ADD, FACTORS, BIAS, ACTIVATION, MARK, BM, BN, BK,
         )  # fmt: skip

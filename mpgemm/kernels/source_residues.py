@@ -1,13 +1,19 @@
-"""The Triton kernels of Ozaki's scheme II on int8: residues of scaled integers, and products joined by remainders.
+"""The Triton kernels of Ozaki's scheme II on int8: residues of scaled integers, their products, and the join of remainders.
 
-All integer arithmetic is exact. The join adds y_i (M / p_i) in limbs of 40 bits, takes q M off, and rounds once to FP64.
+Residues are planes in one array, k inside of rows and padded by zeros: all matrices for one modulus, then those for the next. A
+line is a row of A or a column of B. All integer arithmetic is exact. The join adds y_i (M / p_i) in limbs of 40 bits, takes
+q M off, and rounds once to FP64.
 """
 
 # mypy: ignore-errors
 import triton
 import triton.language as tl
 
+from mpgemm.kernels.source import tile_of
+
 LIMB = tl.constexpr(40)
+#: The exponent of a line with elements that are not finite.
+LOST = tl.constexpr(1 << 20)
 
 
 @triton.jit
@@ -27,34 +33,90 @@ def _times_power(x, exponent):
 
 
 @triton.jit
-def residues(
-    x, out, exponents, rows, columns, x_batch, x_row, x_column, out_batch, plane, e_batch, e_row, e_column,
-    MODULI: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Balanced residues of RZ(x 2^exponent) as planes of int8; elements that are not finite are 0."""
-    blocks = tl.cdiv(columns, BLOCK)
-    batch = (tl.program_id(0) // (rows * blocks)).to(tl.int64)
-    row = (tl.program_id(0) // blocks % rows).to(tl.int64)
-    at = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
-    inside, wide = at < columns, at.to(tl.int64)
-    values = tl.load(x + batch * x_batch + row * x_row + wide * x_column, mask=inside, other=0.0).to(tl.float64)
-    exponent = tl.load(exponents + batch * e_batch + row * e_row + wide * e_column, mask=inside, other=0)
-    values = tl.where(tl.abs(values) < float("inf"), values, 0.0)
-    whole = _times_power(values, exponent).to(tl.int64)
-    for i in tl.static_range(len(MODULI)):
-        tl.store(
-            out + tl.full((), i, tl.int64) * plane + batch * out_batch + row * columns + at,
-            _balanced(whole, MODULI[i]).to(tl.int8),
-            mask=inside,
-        )
-
-
-@triton.jit
 def _balanced(n, P: tl.constexpr):
     """The residue of n in [-p/2, p/2)."""
     rest = n % P
     rest = tl.where(rest < 0, rest + P, rest)
     return tl.where(rest >= (P + 1) // 2, rest - P, rest)
+
+
+@triton.jit
+def _residue(top, middle, low, P: tl.constexpr):
+    """The residue of top 2^40 + middle 2^20 + low in [-p/2, p/2): with these factors the sum stays below 2^31."""
+    of_top: tl.constexpr = ((1 << 40) + P // 2) % P - P // 2
+    of_middle: tl.constexpr = ((1 << 20) + P // 2) % P - P // 2
+    return _balanced(top * of_top + middle * of_middle + low, P)
+
+
+@triton.jit
+def _line_exponents(x, first, lines, k, x_line, x_k, BL: tl.constexpr, BK: tl.constexpr):
+    """The least e of each line with abs(x) < 2^e for its elements, 0 for zeros; LOST where any is not finite."""
+    line, inner = first + tl.arange(0, BL), tl.arange(0, BK)
+    places = x + line[:, None].to(tl.int64) * x_line + inner[None, :].to(tl.int64) * x_k
+    most = tl.zeros((BL, BK), tl.float64)
+    lost = tl.zeros((BL, BK), tl.int32)
+    for start in range(0, k, BK):
+        inside = (line[:, None] < lines) & (inner[None, :] < k - start)
+        size = tl.abs(tl.load(places, mask=inside, other=0.0).to(tl.float64))
+        lost = lost | ((size < float("inf")) == 0).to(tl.int32)
+        most = tl.maximum(most, size)
+        places += tl.full((), BK, tl.int64) * x_k
+    largest = tl.max(most, 1)
+    small = largest < 2.0**-900
+    bits = tl.where(small, largest * 2.0**200, largest).to(tl.int64, bitcast=True)
+    exponent = (bits >> 52).to(tl.int32) - 1022 - tl.where(small, 200, 0)
+    return tl.where(tl.max(lost, 1) > 0, LOST, tl.where(largest > 0, exponent, 0))
+
+
+@triton.jit
+def _operand_residues(
+    x, planes, exponents, program, lines, k, pitch, plane, x_batch, x_line, x_k, bits, MODULI: tl.constexpr,
+    BL: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Balanced residues of RZ(x 2^(bits - e)) for one program's lines of an operand; 0 for lines that are not finite."""
+    across = tl.cdiv(lines, BL)
+    batch, first = (program // across).to(tl.int64), program % across * BL
+    x += batch * x_batch
+    exponent = _line_exponents(x, first, lines, k, x_line, x_k, BL, BK)
+    line, inner = first + tl.arange(0, BL), tl.arange(0, BK)
+    tl.store(exponents + batch * lines + line, exponent, mask=line < lines)
+    kept = (exponent < LOST)[:, None]
+    shift = tl.where(kept, bits - exponent[:, None], 0)
+    wide_line = line[:, None].to(tl.int64)
+    for start in range(0, pitch, BK):
+        at = start + inner[None, :]
+        held = (line[:, None] < lines) & (at < pitch)
+        places = x + wide_line * x_line + at.to(tl.int64) * x_k
+        values = tl.load(places, mask=held & (at < k), other=0.0).to(tl.float64)
+        whole = _times_power(tl.where(kept, values, 0.0), shift).to(tl.int64)
+        top, middle, low = (
+            (whole >> 40).to(tl.int32),
+            (whole >> 20 & 0xFFFFF).to(tl.int32),
+            (whole & 0xFFFFF).to(tl.int32),
+        )
+        out = planes + (batch * lines + wide_line) * pitch + at
+        for i in tl.static_range(len(MODULI)):
+            tl.store(
+                out + tl.full((), i, tl.int64) * plane, _residue(top, middle, low, MODULI[i]).to(tl.int8), mask=held
+            )
+
+
+@triton.jit
+def residues(
+    a, b, a_residues, b_residues, row_exponents, column_exponents, a_programs, m, n, k, pitch, a_plane, b_plane, a_batch, a_row,
+    a_k, b_batch, b_k, b_column, bits, MODULI: tl.constexpr, BL: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Residues of A and B as planes of int8, and the exponents of rows and columns; the first a_programs programs have A."""
+    program = tl.program_id(0)
+    if program < a_programs:
+        _operand_residues(
+            a, a_residues, row_exponents, program, m, k, pitch, a_plane, a_batch, a_row, a_k, bits, MODULI, BL, BK
+        )
+    else:
+        _operand_residues(
+            b, b_residues, column_exponents, program - a_programs, n, k, pitch, b_plane, b_batch, b_column, b_k, bits, MODULI,
+            BL, BK,
+        )  # fmt: skip
 
 
 @triton.jit
@@ -109,39 +171,73 @@ def _rounded(limbs, COUNT: tl.constexpr):
 
 
 @triton.jit
+def _residue_tile(
+    planes, first, line, lines, start, pitch, DESCRIBED: tl.constexpr, BL: tl.constexpr, BK: tl.constexpr
+):
+    """A tile of residues: a box by TMA, or loads; `first`: the row of the plane where the matrix begins."""
+    if DESCRIBED:
+        return planes.load([(first + line).to(tl.int32), start])
+    else:
+        of_lines, inner = line + tl.arange(0, BL), start + tl.arange(0, BK)
+        places = planes + (first + of_lines[:, None]).to(tl.int64) * pitch + inner[None, :]
+        return tl.load(places, mask=of_lines[:, None] < lines, other=0)
+
+
+@triton.jit
 def residue_products(
-    a, b, out, row_exponents, column_exponents, m, n, k, a_batch, a_plane, b_batch, b_plane, out_batch, out_row, out_column,
-    MODULI: tl.constexpr, FACTORS: tl.constexpr, WEIGHTS: tl.constexpr, PRODUCT: tl.constexpr, LIMBS: tl.constexpr,
-    CHUNK: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+    a, b, out, m, n, pitch, batches, MODULI: tl.constexpr, FACTORS: tl.constexpr, CHUNK: tl.constexpr, LONG: tl.constexpr,
+    DESCRIBED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """out = A B from planes of residues, one tile a program: an exact product modulo each p, joined."""
-    down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
-    batch = (tl.program_id(0) // (down * across)).to(tl.int64)
-    tile = tl.program_id(0) % (down * across)
-    height = tl.minimum(down - tile // (GROUP * across) * GROUP, GROUP)
-    rows = (tile // (GROUP * across) * GROUP + tile % (GROUP * across) % height) * BM + tl.arange(0, BM)
-    columns = tile % (GROUP * across) // height * BN + tl.arange(0, BN)
-    inner = tl.arange(0, BK)
-    wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
+    """Remainders of products modulo each p, times the factor of its join, as planes of int8; a tile of one modulus a program.
+
+    LONG: Whether k exceeds CHUNK products, of which an int32 holds the sum.
+    """
+    place, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+    modulus = (place // batches).to(tl.int32)
+    p, factor = MODULI[0], FACTORS[0]
+    for i in tl.static_range(1, len(MODULI)):
+        p = tl.where(modulus == i, MODULI[i], p)
+        factor = tl.where(modulus == i, FACTORS[i], factor)
+    if LONG:
+        rest = tl.zeros((BM, BN), tl.int32)
+        for chunk in range(0, pitch, CHUNK):
+            total = tl.zeros((BM, BN), tl.int32)
+            for start in range(chunk, tl.minimum(chunk + CHUNK, pitch), BK):
+                x = _residue_tile(a, place * m, first_row, m, start, pitch, DESCRIBED, BM, BK)
+                y = _residue_tile(b, place * n, first_column, n, start, pitch, DESCRIBED, BN, BK)
+                total = tl.dot(x, y.T, total)
+            rest = _balanced(rest + _balanced(total, p), p)
+    else:
+        total = tl.zeros((BM, BN), tl.int32)
+        for start in range(0, pitch, BK):
+            x = _residue_tile(a, place * m, first_row, m, start, pitch, DESCRIBED, BM, BK)
+            y = _residue_tile(b, place * n, first_column, n, start, pitch, DESCRIBED, BN, BK)
+            total = tl.dot(x, y.T, total)
+        rest = _balanced(total, p)
+    rest = _balanced(rest * factor, p)
+    rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
+    places = out + (place * m + rows[:, None].to(tl.int64)) * n + columns[None, :]
+    tl.store(places, rest.to(tl.int8), mask=(rows[:, None] < m) & (columns[None, :] < n))
+
+
+@triton.jit
+def join_residues(
+    remainders, out, row_exponents, column_exponents, m, n, plane, out_batch, out_row, out_column, bits,
+    MODULI: tl.constexpr, WEIGHTS: tl.constexpr, PRODUCT: tl.constexpr, LIMBS: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """out = the numbers of which these are the remainders, in FP64; NaN in rows and columns that are not finite."""
+    batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+    rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
+    wide_rows, wide_columns = rows.to(tl.int64), columns.to(tl.int64)
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    places = remainders + (batch * m + wide_rows[:, None]) * n + wide_columns[None, :]
     limbs = ()
     for _ in tl.static_range(LIMBS):
         limbs = limbs + (tl.zeros((BM, BN), tl.int64),)
     share = tl.zeros((BM, BN), tl.float64)
     for i in tl.static_range(len(MODULI)):
-        rest = tl.zeros((BM, BN), tl.int32)
-        for chunk in range(0, k, CHUNK):
-            total = tl.zeros((BM, BN), tl.int32)
-            for start in range(chunk, tl.minimum(chunk + CHUNK, k), BK):
-                at = start + wide_inner
-                left = a + tl.full((), i, tl.int64) * a_plane + batch * a_batch + wide_rows[:, None] * k + at[None, :]
-                right = (
-                    b + tl.full((), i, tl.int64) * b_plane + batch * b_batch + at[:, None] * n + wide_columns[None, :]
-                )
-                x = tl.load(left, mask=(rows[:, None] < m) & (inner[None, :] < k - start), other=0)
-                y = tl.load(right, mask=(columns[None, :] < n) & (inner[:, None] < k - start), other=0)
-                total = tl.dot(x, y, total)
-            rest = _balanced(rest + _balanced(total, MODULI[i]), MODULI[i])
-        rest = _balanced(rest * FACTORS[i], MODULI[i])
+        rest = tl.load(places + tl.full((), i, tl.int64) * plane, mask=inside, other=0)
         share += rest.to(tl.float64) * (1.0 / MODULI[i])
         after = ()
         for j in tl.static_range(LIMBS):
@@ -160,6 +256,7 @@ def residue_products(
     value = tl.where(negative, -value, value)
     of_rows = tl.load(row_exponents + batch * m + rows, mask=rows < m, other=0)[:, None]
     of_columns = tl.load(column_exponents + batch * n + columns, mask=columns < n, other=0)[None, :]
-    value = _times_power(value, of_rows + of_columns)
+    value = _times_power(value, of_rows + of_columns - 2 * bits)
+    value = tl.where((of_rows < LOST) & (of_columns < LOST), value, float("nan"))
     places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
-    tl.store(out + places, value, mask=(rows[:, None] < m) & (columns[None, :] < n))
+    tl.store(out + places, value, mask=inside)

@@ -10,11 +10,12 @@ import triton
 import triton.language as tl
 
 from mpgemm.kernels.source import (
+    begun,
     chained_products,
-    finished,
-    flag_tile,
     joined,
+    part_of,
     plane_offset,
+    store_tile,
     tile_of,
     times_power,
     words_of,
@@ -119,41 +120,36 @@ def _boxes(words, first, line, start, plane, COUNT: tl.constexpr, INNER: tl.cons
 
 @triton.jit
 def word_product(
-    a, b, c, out, flags, row_exponents, column_exponents, m, n, k, a_first, a_plane, b_first, b_plane, c_batch, c_row, c_column,
-    out_batch, out_row, out_column, alpha, beta,
+    a, b, c, out, bias, flags, row_exponents, column_exponents, m, n, k, part_k, a_first, a_plane, b_first, b_plane, c_batch,
+    c_row, c_column, out_batch, out_row, out_column, alpha, beta,
     FORMAT: tl.constexpr, ROUNDING: tl.constexpr, WORDS: tl.constexpr, SCALE: tl.constexpr, PRODUCTS: tl.constexpr,
     CHAINS: tl.constexpr, RESTARTS: tl.constexpr, LEVELS: tl.constexpr, SHIFTS: tl.constexpr, START: tl.constexpr,
     INNER: tl.constexpr, SCALED: tl.constexpr, ADD: tl.constexpr, SEED: tl.constexpr, FACTORS: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+    BIAS: tl.constexpr, ACTIVATION: tl.constexpr, MARK: tl.constexpr, PARTS: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """out = alpha A B + beta C from planes of words that TMA descriptors a and b describe; one tile a program.
+    """out = the end of alpha A B + beta C from planes of words that TMA descriptors a and b describe; one tile a program, with
+    PARTS of k the sum of a part.
 
     a_first, b_first: Rows of the planes from one batch to the next, 0 where all batches have one operand; a_plane, b_plane:
     from one word to the next. k is a multiple of BK: planes are padded by zeros.
     """
-    batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+    place, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
+    batch, begin, end = part_of(place, k, part_k, PARTS)
     rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
-    wide_rows, wide_columns = rows.to(tl.int64), columns.to(tl.int64)
     PRECISION: tl.constexpr = "tf32" if FORMAT == "tf32" else "ieee"
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    c_places = batch * c_batch + wide_rows[:, None] * c_row + wide_columns[None, :] * c_column
-    sums = ()
-    for _ in tl.static_range(len(RESTARTS)):
-        if SEED:
-            sums = sums + (tl.load(c + c_places, mask=inside, other=0.0),)
-        else:
-            sums = sums + (tl.full((BM, BN), START, tl.float32),)
+    sums = begun(c, m, n, batch, first_row, first_column, c_batch, c_row, c_column, len(RESTARTS), START, SEED, BM, BN)
     of_a, of_b = batch.to(tl.int32) * a_first, batch.to(tl.int32) * b_first
-    for start in range(0, k, BK):
+    for start in range(begin, end, BK):
         x = _boxes(a, of_a, first_row, start, a_plane, WORDS[0], INNER[0], INNER[0] != "k")
         y = _boxes(b, of_b, first_column, start, b_plane, WORDS[1], INNER[1], INNER[1] == "k")
         sums = chained_products(sums, x, y, PRODUCTS, CHAINS, RESTARTS, PRECISION)
     value = joined(sums, LEVELS, SHIFTS)
-    if SCALED:
+    if SCALED and PARTS == 1:
         of_rows = tl.load(row_exponents + batch * tl.minimum(a_first, 1) * m + rows, mask=rows < m, other=0)
         of_columns = tl.load(column_exponents + batch * tl.minimum(b_first, 1) * n + columns, mask=columns < n, other=0)
         value = times_power(value, -(of_rows[:, None] + of_columns[None, :]))
-    value = finished(value, c, c_places, inside, alpha, beta, ADD, FACTORS)
-    flag_tile(flags, value, inside, m, n, batch, first_row, first_column, BM, BN)
-    out_places = batch * out_batch + wide_rows[:, None] * out_row + wide_columns[None, :] * out_column
-    tl.store(out + out_places, value, mask=inside)
+    store_tile(
+        value, c, out, bias, flags, m, n, place, first_row, first_column, c_batch, c_row, c_column, out_batch, out_row,
+        out_column, alpha, beta, ADD, FACTORS, BIAS, ACTIVATION, MARK, BM, BN,
+    )  # fmt: skip

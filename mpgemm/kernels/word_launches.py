@@ -8,7 +8,7 @@ import numpy as np
 
 from mpgemm.kernels.configurations import BYTES, Configuration
 from mpgemm.kernels.forms import KernelForm
-from mpgemm.kernels.launches import check_depth, places_of, tiles_of
+from mpgemm.kernels.launches import NO_END, ProductEnd, check_depth, places_of, seeds_sums, tiles_of
 from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
@@ -151,28 +151,26 @@ def split_operands_launch(
 
 def word_product_launch(
     form: KernelForm, configuration: Configuration, sizes: tuple[int, int, int, int], planes: tuple[WordPlanes, WordPlanes],
-    words: tuple[Any, Any], out: View, c: View | None = None, exponents: tuple[Any, Any] | None = None, alpha: float = 1.0,
-    beta: float = 1.0, flags: View | None = None,
+    words: tuple[Any, Any], out: View, end: ProductEnd = NO_END, exponents: tuple[Any, Any] | None = None,
+    part: int | None = None,
 ) -> TritonLaunch:  # fmt: skip
     """The product of planes of words by TMA; parameters as for :func:`mpgemm.kernels.launches.gemm_launch` and above."""
     check_depth(form, configuration)
     batch, m, n, k = sizes
-    factors = (alpha, beta) != (1.0, 1.0)
-    seed = c is not None and form.seeds and not factors and exponents is None
+    seed, parts = seeds_sums(form, end, exponents), 1 if part is None else -(-k // part)
     rows, columns = exponents or (None, None)
     arguments: dict[str, Any] = {
         "a": planes[0].described(words[0], configuration.rows, configuration.depth),
         "b": planes[1].described(words[1], configuration.columns, configuration.depth),
-        **places_of("c", c, ("row", "column")), **places_of("out", out, ("row", "column")), "flags": flags,
+        **end.arguments(), **places_of("out", out, ("row", "column")),
         "row_exponents": None if rows is None else View(rows, "s32", (0, 0, 0)),
         "column_exponents": None if columns is None else View(columns, "s32", (0, 0, 0)),
-        "m": m, "n": n, "k": planes[0].k, "a_first": planes[0].first, "b_first": planes[1].first,
+        "m": m, "n": n, "k": planes[0].k, "part_k": part, "a_first": planes[0].first, "b_first": planes[1].first,
         "a_plane": planes[0].batches * planes[0].rows, "b_plane": planes[1].batches * planes[1].rows,
-        "alpha": float(alpha), "beta": float(beta),
     }  # fmt: skip
     constants = {
         **form.constants(), **configuration.constants(), "INNER": (planes[0].inner, planes[1].inner),
-        "SCALED": exponents is not None, "ADD": c is not None and not seed, "SEED": seed, "FACTORS": factors,
+        "SCALED": exponents is not None, "SEED": seed, **end.constants(seed), "PARTS": parts,
     }  # fmt: skip
-    grid = tiles_of(batch, m, n, configuration)
+    grid = tiles_of(batch * parts, m, n, configuration)
     return TritonLaunch("word_product", arguments, constants, grid, configuration.warps, configuration.stages)

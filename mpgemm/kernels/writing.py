@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from mpgemm.kernels.configurations import Configuration, check_stages, choose, e
 from mpgemm.kernels.counts import instruction_counts
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.launches import gemm_launch, repair_launch
-from mpgemm.kernels.residues import TILE, residue_products_launch, residues_launch
+from mpgemm.kernels.residues import CHUNK, ResiduePlanes, residue_launches, residue_tile
 from mpgemm.kernels.targets import check_words
 from mpgemm.recovery.integer_words import residue_bits
 from mpgemm.recovery.method import RecoveryMethod
@@ -69,31 +67,13 @@ def _word_launches(row: RecoveryMethod, target: KernelTarget, shape, configurati
 
 
 def _residue_launches(row: RecoveryMethod, target: KernelTarget, shape, configuration, types) -> list[TritonLaunch]:
-    """The product of residues, and what makes them of A and of B."""
+    """The product of residues, what makes them, and the join."""
     m, n, k = shape
-    planes: list[View] = []
-    units: list[View] = []
-    splits: list[TritonLaunch] = []
-    for side, (rows, columns) in enumerate(((m, k), (k, n))):
-        x, words = (View(None, kind, (rows * columns, columns, 1), rows * columns) for kind in ("fp64", "s8"))
-        shifts = View(None, "s32", (columns, 0, 1) if side else (rows, 1, 0))
-        splits.append(residues_launch(row.moduli, (1, rows, columns), x, words, shifts))
-        planes.append(words)
-        units.append(shifts)
-    out, (left, right), ends = View(None, "fp64", (m * n, n, 1)), planes, (units[0], units[1])
-    product = residue_products_launch(row.moduli, (1, m, n, k), left, right, out, ends, configuration or TILE)
-    return [product, *splits]
-
-
-def file_names(kernels: Sequence[TargetKernel]) -> list[str]:
-    """A name for each kernel: its function's, with a and b where a function is compiled for each operand."""
-    functions = [kernel.launch.function for kernel in kernels]
-    seen: Counter[str] = Counter()
-    names = []
-    for function in functions:
-        names.append(f"{function}_{'ab'[seen[function]]}" if functions.count(function) > 1 else function)
-        seen[function] += 1
-    return names
+    planes = ResiduePlanes(row.moduli, (1, m, n, k))
+    a, b, out = (View(None, "fp64", (rows * columns, columns, 1)) for rows, columns in ((m, k), (k, n), (m, n)))
+    room, tile = dict.fromkeys(planes.workspace()), configuration or residue_tile(target)
+    made, product, join = residue_launches(planes, a, b, out, room, tile)
+    return [product, made, join]
 
 
 def write_kernel(
@@ -138,7 +118,7 @@ def write_kernel(
     source = Path(kernel_function(made[0].launch.function).fn.__code__.co_filename).read_text()
     files: dict[str, str | bytes] = {"source.py": source}
     entries = []
-    for name, kernel in zip(file_names(made), made, strict=True):
+    for name, kernel in ((kernel.launch.function, kernel) for kernel in made):
         text, binary = ("ptx", "cubin") if target.backend == "cuda" else ("amdgcn", "hsaco")
         files[f"{name}.{text}"] = kernel.assembly
         if kernel.binary is not None:
@@ -184,14 +164,13 @@ def _word_recipe(row: RecoveryMethod) -> dict:
     return {
         "words": list(form.words), "format": form.format, "rounding": form.rounding, "scale_exponent": form.scale,
         "products": [list(p) for p in form.products], "accumulation": row.accumulation, "order": row.order,
-        "restart_every": row.restart_every, "equilibrate": row.equilibrate, "repair": row.repair,
+        "restart_every": row.restart_every, "equilibrate": row.equilibrate, "repair": row.repair, "parts": row.parts,
     }  # fmt: skip
 
 
 def _residue_recipe(row: RecoveryMethod, k: int) -> dict:
-    """The caller makes the exponents: e of a row of A or column of B is the least with max |x| < 2^e, 0 for zeros."""
-    bits = residue_bits(row.moduli, k)
+    """The argument `bits` is that of the product's k; an int32 holds sums of so many products, of more the text is another."""
     return {
-        "moduli": list(row.moduli), "format": "s8", "bits": bits, "split_exponents": f"{bits} - e",
-        "product_exponents": f"e - {bits}",
+        "moduli": list(row.moduli), "format": "s8", "bits": residue_bits(row.moduli, k),
+        "most_k": CHUNK if k <= CHUNK else None,
     }  # fmt: skip

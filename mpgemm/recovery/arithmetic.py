@@ -5,14 +5,15 @@ the core and one outside are. :class:`EngineArithmetic` is the hardware's; exact
 (:mod:`mpgemm.bounds.attribution`, :mod:`mpgemm.bounds.method_bounds`).
 """
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 
 from mpgemm.recovery.bands import Bands, band_steps, unscaled_words
-from mpgemm.recovery.methods import RecoveryMethod
+from mpgemm.recovery.method import RecoveryMethod, part_length
 from tensorcore_models import kernels
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
@@ -90,6 +91,16 @@ class Arithmetic(Protocol):
             total = part if total is None else self.add(total, part)
         return total
 
+    def in_parts(self, parts: int, words_a: Sequence, words_b: Sequence, one: Callable[[Sequence, Sequence], Any]):
+        """Sum, outside, over parts of k of what `one` makes of the words of each."""
+        k, total = words_a[0].shape[1], None
+        length = part_length(parts, k)
+        for start in range(0, k, length):
+            ks = slice(start, start + length)
+            part = one([w[:, ks] for w in words_a], [w[ks] for w in words_b])
+            total = part if total is None else self.add(total, part)
+        return total
+
     def scaled_input(self, value, scale: int):
         """value 2^-scale, inside of the unit."""
         return self.scale(value, -scale)
@@ -103,6 +114,12 @@ class Arithmetic(Protocol):
 
 def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
     """The products of words, s from one to the next, put together as the method's accumulation says, and c added."""
+    if row.parts != 1:
+        one = dataclasses.replace(row, parts=1)
+        total = arithmetic.in_parts(
+            int(row.parts), words_a, words_b, lambda a, b: combine(one, scale, a, b, None, arithmetic)
+        )
+        return _plus(total, c, arithmetic)
     pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
     if row.accumulation == "core":
         return arithmetic.chain([pairs[p] for p in row.products], c)

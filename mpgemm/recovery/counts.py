@@ -19,7 +19,7 @@ too many words would be needed, or Inf and NaN are met, the native product is ta
 import bisect
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from mpgemm.recovery.integer_words import (
     top_exponent,
 )
 from mpgemm.recovery.method import RecoveryMethod
-from tensorcore_models.results import Result
+from mpgemm.recovery.word_count import Count
 
 #: Significand bits of the results.
 RESULT_BITS = {"fp32": 24, "fp64": 53}
@@ -39,26 +39,6 @@ RESULT_BITS = {"fp32": 24, "fp64": 53}
 _MARGIN = 1 + 2.0**-10
 #: Below this, numbers scaled by their row's largest are no longer exact; what that can lose of one product.
 _LOST = 2.0**-1021
-
-
-@dataclass(frozen=True, repr=False)
-class Count(Result):
-    """How many words were chosen for a product, and why."""
-
-    method: str
-    count: int | None  #: Slices or moduli; None: the native product.
-    bits: float  #: Bits of |A||B| that they keep in every element, proved; infinite where the words hold everything.
-    wanted: int  #: Bits that were asked for.
-    span: int  #: Of the exponents, in bits.
-    element: tuple[int, int]  #: The result that keeps the fewest bits.
-    reason: str  #: In words.
-
-    def to_rows(self) -> list[dict]:
-        """One row."""
-        return [{**asdict(self), "element": list(self.element)}]
-
-    def __str__(self) -> str:
-        return self.reason
 
 
 @dataclass(frozen=True, eq=False)

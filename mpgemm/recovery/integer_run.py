@@ -18,7 +18,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.recovery.arithmetic import checked_addend
-from mpgemm.recovery.counts import Count, result_format, scaled_words
+from mpgemm.recovery.counts import result_format, scaled_words
 from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.integer_joins import add_quantised, joined_slices, remainders
 from mpgemm.recovery.integer_words import (
@@ -34,6 +34,7 @@ from mpgemm.recovery.integer_words import (
 )
 from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.recovery.split_residues import split_remainders, word_table
+from mpgemm.recovery.word_count import Count
 from mpgemm.recovery.word_run import RangeCounts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat
@@ -309,27 +310,3 @@ def _summed(parts: Iterator[np.ndarray]) -> np.ndarray:
     for part in parts:
         total = np.add(total, part, dtype=np.int64, casting="unsafe")
     return total
-
-
-def exact_product(engine: Engine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of two int8 (int4) matrices on an engine with int32 sums, cut so that none can overflow.
-
-    Parameters
-    ----------
-    engine : Engine
-        With int32 results.
-    a, b : ndarray of int, shapes (m, k) and (k, n)
-        The operands.
-
-    Returns
-    -------
-    ndarray, shape (m, n)
-        int32 where one cut does, else int64.
-    """
-    largest = _largest_magnitude(a) * _largest_magnitude(b)
-    codes = [operand_bits(x, fmt, None, name) for x, fmt, name in zip((a, b), engine.formats[:2], "ab", strict=True)]
-    return _summed(exact_parts(engine, codes[0], codes[1], largest))
-
-
-def _largest_magnitude(x: np.ndarray) -> int:
-    return max(int(x.max(initial=0)), -int(x.min(initial=0)))

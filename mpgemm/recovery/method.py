@@ -27,6 +27,10 @@ order
 repair
     ``fp32``: results that are not finite are computed again, as chains of FP32 fused multiply-adds in k order from zero; c is
     added last. So infinities, NaN and words that overflow end as FP32 would have them.
+parts
+    k is cut into so many parts of equal length, multiples of 256 (the last may be shorter); the sums above, C apart, are
+    formed for each part from zero and added outside in order; c is added last. ``auto``: a number that depends on n and k
+    alone (:func:`parts_of`), so that a row of the result has the same bits whatever rows are beside it.
 equilibrate
     ``rows``: rows of A and columns of B are multiplied by powers of two that bring their largest element just below
     ``theta = min(f_max, sqrt(F_max / k))`` (f_max and F_max: largest finite numbers of the word and of the result format);
@@ -123,7 +127,7 @@ class RecoveryMethod:
         s; None: the precision of the word format.
     products : tuple of (int, int)
         Products kept, in order (indices from 0).
-    accumulation, order, equilibrate, repair
+    accumulation, order, equilibrate, repair, parts
         See the module.
     restart_every : int or None
         Products of k in one chain of the accumulation "blocks", or of level 0 of "k_step" (None: a k step).
@@ -164,6 +168,7 @@ class RecoveryMethod:
     accumulation: str = "core"
     restart_every: int | None = None
     order: str | int = "step"
+    parts: int | str = 1
     equilibrate: str = "none"
     repair: str = "none"
     target: str = "fp32"
@@ -234,6 +239,10 @@ class RecoveryMethod:
                 self._fail(f"order is {self.order!r}, expected 'step', 'term' or a number of products of k")
         elif checked_integer(self.order, "order") < 1:
             self._fail(f"order is {self.order}, expected a positive number of products of k")
+        if self.parts != "auto" and (isinstance(self.parts, str) or checked_integer(self.parts, "parts") < 1):
+            self._fail(f"parts is {self.parts!r}, expected a positive number of parts of k, or 'auto'")
+        if self.parts != 1 and self.kind != "words":
+            self._fail(f"parts are of the kind 'words', this row is of the kind {self.kind!r}")
         restarts = self.restart_every is not None
         if restarts != (self.accumulation in ("blocks", "staged")) and not (restarts and self.accumulation == "k_step"):
             self._fail(f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}")
@@ -347,6 +356,34 @@ class RecoveryMethod:
             lines.append(f"  range: {self.range_limits}")
         lines += [f"  option {name}: {text}" for name, text in self.options.items()]
         return "\n".join(lines)
+
+
+#: Parts of k have multiples of so many products, whole tiles of every kernel.
+PART_UNIT = 256
+#: A part has so many of k at least; column tiles of a kernel for few rows, and blocks that keep a GPU busy.
+LEAST_PART, PART_COLUMNS, PART_BLOCKS = 2048, 64, 128
+
+
+def parts_of(n: int, k: int) -> int:
+    """Return the number of parts of k for a product with n columns, whatever its rows are.
+
+    A product of few rows occupies a GPU with its columns alone; k is halved while there are blocks to spare and a part is as
+    long as B is wide. So adding the parts moves at most a small share of what a product of many rows moves.
+
+    Examples
+    --------
+    >>> parts_of(4096, 4096), parts_of(1024, 4096), parts_of(128, 16384)
+    (1, 2, 8)
+    """
+    parts, columns = 1, -(-n // PART_COLUMNS)
+    while 2 * parts * columns <= PART_BLOCKS and 2 * parts * max(LEAST_PART, n) <= k:
+        parts *= 2
+    return parts
+
+
+def part_length(parts: int, k: int) -> int:
+    """Return the products of k in a part."""
+    return PART_UNIT * -(-k // (PART_UNIT * parts))
 
 
 def check_moduli(moduli) -> tuple[int, ...]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpgemm.recovery.arithmetic import EngineArithmetic, checked_addend
-from mpgemm.recovery.counts import Count, result_format
+from mpgemm.recovery.counts import result_format
 from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.word_count import Count
 from mpgemm.recovery.word_run import RangeCounts
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats.operands import operand_bits

@@ -1,17 +1,21 @@
 """A recovery method bound to an engine and operands: what :func:`mpgemm.recovered_gemm` runs."""
 
+import dataclasses
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpgemm.inputs.sizes import check_shapes
-from mpgemm.recovery.counts import choose, result_format
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
-from mpgemm.recovery.integer_run import IntegerRun
+from mpgemm.recovery.method import parts_of
 from mpgemm.recovery.methods import get_method
-from mpgemm.recovery.own_run import OwnRun
 from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
 from tensorcore_models.formats.rounding import source_array
+
+if TYPE_CHECKING:
+    from mpgemm.recovery.integer_run import IntegerRun
+    from mpgemm.recovery.own_run import OwnRun
 
 
 def prepare(
@@ -23,7 +27,7 @@ def prepare(
     overflow: str | None = None,
     options: Mapping | None = None,
     store: WordStore | None = None,
-) -> WordRun | IntegerRun | OwnRun:
+) -> "WordRun | IntegerRun | OwnRun":
     """A method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs; words are kept in `store`."""
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
@@ -33,15 +37,24 @@ def prepare(
     if overflow not in ("inf", "saturate"):
         raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
     a, b, c = check_operands(a, b, c)
-    count = None if row.count is None else choose(row, a, b)
-    if count is not None and count.count is None:
-        native = result_format(row, a, b)
-        return WordRun(get_method(native), ieee_engine(native), a, b, c, overflow, None, count)
-    if count is not None and count.count is not None:
+    if row.parts == "auto":
+        row = dataclasses.replace(row, parts=parts_of(b.shape[1], b.shape[0]))
+    count = None
+    if row.count is not None:
+        from mpgemm.recovery.counts import choose, result_format
+
+        count = choose(row, a, b)
+        if count.count is None:
+            native = result_format(row, a, b)
+            return WordRun(get_method(native), ieee_engine(native), a, b, c, overflow, None, count)
         row = row.with_count(count.count)
     if row.kind == "own":
+        from mpgemm.recovery.own_run import OwnRun
+
         return OwnRun(row, engine, a, b, c)
     if row.kind != "words":
+        from mpgemm.recovery.integer_run import IntegerRun
+
         return IntegerRun(row, engine, a, b, c, count)
     if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube":
         return CubeRun(row, engine, a, b, c, overflow)

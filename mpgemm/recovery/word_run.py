@@ -8,8 +8,8 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.recovery.arithmetic import EngineArithmetic, checked_addend, combine
-from mpgemm.recovery.counts import Count
 from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.word_count import Count
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 

@@ -12,9 +12,10 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.experiments.attention import AttentionProgram, visible
-from mpgemm.testing.attention_case import EXPONENTIAL, QUANTILE, AttentionCase, held_weight, limit_of
+from mpgemm.testing.attention_case import EXPONENTIAL, QUANTILE, AttentionCase, draw_results, limit_of
 from mpgemm.testing.attention_faults import explain, explain_weight
 from mpgemm.testing.attention_layouts import AttentionHead, heads_of
+from mpgemm.testing.attention_weights import held_weight
 from mpgemm.testing.case import format_of_result, kernel_engine, sampled_rows
 from mpgemm.testing.check import KernelCheck, failed, looked_at, right_elements_in_words, with_narrower_format
 from mpgemm.testing.diagnosis.places import place_of
@@ -199,7 +200,8 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
     cases = call.looked_at
     got = [out[head.at][rows] for head, rows in zip(call.heads, call.lines, strict=True)]
     size = sum(x.size for x in got)
-    times = limit_of(cases, size)
+    drawn = draw_results(cases)
+    times = limit_of(drawn, size)
     lines = [case.line(times) for case in cases]
     allowed = [np.minimum(case.bound, line) for case, line in zip(cases, lines, strict=True)]
     zeros = sum(np.count_nonzero(np.abs(case.exact) <= most) for case, most in zip(cases, allowed, strict=True)) / size
@@ -210,9 +212,9 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
     wrong = [~(x <= most) for x, most in zip(error, allowed, strict=True)]
     seen = looked_at(size, out.size)
     if not any(x.any() for x in wrong):
-        held = held_weight(got, cases)
+        held = held_weight(got, cases, drawn)
         if held is not None and not held.right:
-            text = f"each of the elements{seen} is within the tolerance of {call.what}, but all together are {held}; right is 1"
+            text = f"each of the elements{seen} is within the tolerance of {call.what}, but all together are {held}"
             said = explain_weight(held.share, held.error, cases) or ("weights that do not sum to their row sum",)
             return KernelCheck(False, text, 0, size, suspects=said)
         largest = max(float(x.max()) for x in allowed)

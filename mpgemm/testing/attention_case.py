@@ -43,9 +43,6 @@ TANH = 2.0**-11
 QUANTILE, CONFIDENCE, ROWS, DRAWN, HEADS = 0.9999, 0.95, 48, (32, 64, 128, 256, 1 << 30), 4
 #: Tiles of a call that is drawn at most.
 TILES = 32
-#: Queries from which results are taken together, standard errors that their share may be off, and a share of the exact ones
-#: that no kernel is held to (chosen, not derived).
-TOGETHER, SURE, SHARE = 16, 6.0, 2.0**-7
 
 
 def weights_of(scores: np.ndarray, sink: float | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -198,15 +195,9 @@ class AttentionCase:
         """The statistical line: so many times :attr:`typical`."""
         return self.with_output(times * self.typical + self.cap_error)
 
-    def ratios(self, rows: np.ndarray) -> list[np.ndarray]:
-        """Errors of right kernels with tiles of several sizes over :attr:`typical`, of some queries."""
-        found, part = [], self.rows(rows)
-        least = max(self.program.tile, self.k.shape[0] // TILES)
-        for tile in dict.fromkeys(min(t, self.k.shape[0]) for t in DRAWN if t >= least):
-            program = replace(self.program, tile=tile)
-            out = attend((part.q, self.k, self.v), program, 6, part.mask)
-            found.append(ratio(np.abs(out - part.exact), part.typical))
-        return found
+    def of_model(self, tile: int) -> np.ndarray:
+        """The output of the exact model with tiles of so many keys, not rounded to the output's format."""
+        return attend((self.q, self.k, self.v), replace(self.program, tile=tile), 6, self.mask)
 
 
 def chain_bound(engine: Engine, x: np.ndarray, y: np.ndarray, fmt: Format, any_order: bool = False) -> np.ndarray:
@@ -224,46 +215,29 @@ def chain_bound(engine: Engine, x: np.ndarray, y: np.ndarray, fmt: Format, any_o
     return error * bounds.MARGIN
 
 
-def limit_of(cases: Sequence[AttentionCase], elements: int) -> float:
-    """How many times as large as :attr:`AttentionCase.typical` errors of right kernels are, of so many elements."""
-    draws: list[np.ndarray] = []
+class DrawnResults(NamedTuple):
+    """Some queries of a head, and what the exact model gives of them with tiles of several sizes."""
+
+    case: AttentionCase
+    results: dict[int, np.ndarray]  #: By the number of keys of a tile.
+
+
+def draw_results(cases: Sequence[AttentionCase]) -> list[DrawnResults]:
+    """Right results of some queries of some heads."""
     heads = evenly(len(cases), HEADS)
+    found = []
     for at in heads:
-        case = cases[at]
-        for ratios in case.ratios(evenly(len(case.q), max(ROWS // len(heads), 8))):
-            draws += [part for part in np.array_split(ratios, 6) if part.size]
-    return max(upper_limit(draws, -math.expm1(math.log(QUANTILE)) / elements, CONFIDENCE), 1.0)
+        part, keys = cases[at].rows(evenly(len(cases[at].q), max(ROWS // len(heads), 8))), len(cases[at].k)
+        least = max(part.program.tile, keys // TILES)
+        tiles = dict.fromkeys(min(tile, keys) for tile in DRAWN if tile >= least)
+        found.append(DrawnResults(part, {tile: part.of_model(tile) for tile in tiles}))
+    return found
 
 
-class HeldWeight(NamedTuple):
-    """Results of many queries beside the exact ones: how much of the weights they hold."""
-
-    share: float  #: sum of out times exact over that of exact squared.
-    error: float  #: Standard error of it, from query to query.
-
-    @property
-    def right(self) -> bool:
-        """Whether a right kernel can have it."""
-        return abs(self.share - 1) <= SHARE + SURE * self.error
-
-    def __str__(self) -> str:
-        return f"{self.share:.4g} times the exact ones (standard error {self.error:.2g} over queries)"
-
-
-def held_weight(out: Sequence[np.ndarray], cases: Sequence[AttentionCase]) -> HeldWeight | None:
-    """Of some queries of several heads, None of too few.
-
-    What is lost of every row alone stays below the bounds of its elements, where values of V have both signs. Errors of queries
-    are independent, so that their sum tells.
-    """
-    parts = [
-        (((x - case.exact) * case.exact).sum(1), np.square(case.exact).sum(1))
-        for x, case in zip(out, cases, strict=True)
+def limit_of(drawn: Sequence[DrawnResults], elements: int) -> float:
+    """How many times as large as :attr:`AttentionCase.typical` errors of right kernels are, of so many elements."""
+    ratios = [
+        ratio(np.abs(out - each.case.exact), each.case.typical) for each in drawn for out in each.results.values()
     ]
-    moved, squares = (np.concatenate(each) for each in zip(*parts, strict=True))
-    total = float(squares.sum())
-    if squares.size < TOGETHER or not np.isfinite(moved).all() or total <= 0:
-        return None
-    off = float(moved.sum()) / total
-    error = math.sqrt(float(np.square(moved - off * squares).sum())) / total
-    return HeldWeight(1 + off, error)
+    draws = [part for each in ratios for part in np.array_split(each, 6) if part.size]
+    return max(upper_limit(draws, -math.expm1(math.log(QUANTILE)) / elements, CONFIDENCE), 1.0)

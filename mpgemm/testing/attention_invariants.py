@@ -3,6 +3,7 @@
 A kernel is called with other operands than a test's own, on which its result is known better than for any V.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Unpack
@@ -10,9 +11,13 @@ from typing import Any, Unpack
 import numpy as np
 
 import tensorcore_models as tcm
-from mpgemm.testing.attention import AttentionOptions, check_attention
+from mpgemm.testing.attention import FACTOR_OF_8_BITS, AttentionOptions, call_of, check_attention
 from mpgemm.testing.check import KernelCheck
 from tensorcore_models.engines.engine import Engine
+from tensorcore_models.formats import get_float_format
+
+#: The standard deviation of scores that is aimed at, by a power of two: a third of normal ones have small weights then.
+SPREAD = 3.0
 
 
 def assert_attention_invariants(
@@ -30,8 +35,10 @@ def assert_attention_invariants(
     Raises
     ------
     AssertionError
-        If with V = 1 an element is not 1 (less a sink's share) within its certified or its statistical line, as where P loses
-        small weights; if, of a causal kernel, keys that no query of the first half sees change a bit of their rows.
+        If with V = 1 an element is not 1 (less a sink's share) within its certified or its statistical line; if, of operands
+        of 8 bits, keys of small weights are lost, as where P is cast without a factor (V = 1 does not show it on units that
+        cut their sums, which lose as much); if, of a causal kernel, keys that no query of the first half sees change a bit of
+        their rows.
     ValueError, TypeError
         As :func:`assert_attention_close`; for a causal kernel also for packed or paged operands.
     """
@@ -55,9 +62,58 @@ def check_attention_invariants(
     found = check_attention(attention(q, k, ones), q, k, ones, engine=engine, **options)
     if not found.passes:
         return replace(found, summary=f"with V = 1, which gives 1: {found.summary}")
+    if q.dtype.itemsize == 1 and not packed:
+        lost = _lost_small_weights(attention, q, k, v, engine, options)
+        if lost is not None:
+            return lost
     if not options.get("causal") or q.shape[-2] < 2:
         return replace(found, summary="with V = 1 the result is 1, within its line")
     return _later_keys(attention, q, k, v)
+
+
+def _lost_small_weights(attention, q, k, v, engine, options: AttentionOptions) -> KernelCheck | None:
+    """A kernel whose results hold too little of small weights, alone in V; None of one that keeps them."""
+    factor = options.get("p_scale") or FACTOR_OF_8_BITS
+    rows, ones = _small_weights(q, k, v, options.get("scale"), factor)
+    out = tcm.as_array(attention(rows, k, ones), "out").astype(np.float64)
+    call = call_of(out, rows, k, ones, engine, "fp32", options)
+    exact = np.zeros(out.shape)
+    for head, case in zip(call.heads, call.cases, strict=True):
+        exact[head.at] = case.exact
+    size = float(np.sum(np.square(exact)))
+    share = float(np.sum(out * exact)) / size if size > 0 else 1.0
+    fmt = call.cases[0].format
+    kept = (
+        2 * fmt.unit_roundoff
+    )  # casts of normal numbers lose half of it of each at most, the unit less than as much again
+    if abs(share - 1) <= kept:
+        return None
+    few = fmt.min_subnormal / 2
+    text = (
+        f"with V = 1 at keys of weights below {few:g} of the largest, and 0 at others, results are {share:.3g} times the exact "
+        f"ones, right within {kept:g} of 1"
+    )
+    said = f"P is cast to {fmt.name} without a factor: weights below {few:g} of the largest are lost"
+    return KernelCheck(False, text, 0, out.size, suspects=(said,) if share < 1 else ("weights that are too large",))
+
+
+def _small_weights(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float | None, factor: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Q and V that show small weights alone: Q of one row in the heads that share K, and V 1 at keys whose weights are
+    below what a cast of P keeps without a factor and normal numbers with it, 0 at others."""
+    group = (q.shape[-3] // k.shape[-3]) if q.ndim > 2 else 1
+    first = (q[..., ::group, :1, :] if q.ndim > 2 else q[:1]).astype(np.float64)
+    fmt = get_float_format(tcm.format_of_dtype(q.dtype) or "e4m3fn")
+    scores = first @ np.swapaxes(k.astype(np.float64), -1, -2) * (q.shape[-1] ** -0.5 if scale is None else abs(scale))
+    size, room = float(scores.std()), fmt.max_finite / max(float(np.abs(first).max()), fmt.min_subnormal)
+    power = math.floor(min(math.log2(SPREAD / size) + 0.5, math.log2(room))) if size > 0 else 0
+    first, scores = first * 2.0**power, scores * 2.0**power
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    small = (weights < fmt.min_subnormal / 2) & (weights * factor >= fmt.min_normal)
+    rows = np.repeat(first, group, -3) if q.ndim > 2 else first
+    ones = np.broadcast_to(np.swapaxes(small, -1, -2), v.shape)
+    return np.broadcast_to(rows, q.shape).astype(q.dtype), ones.astype(np.float32).astype(v.dtype)
 
 
 def _later_keys(attention: Callable[[Any, Any, Any], Any], q: np.ndarray, k: np.ndarray, v: np.ndarray) -> KernelCheck:

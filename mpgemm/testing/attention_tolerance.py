@@ -7,7 +7,7 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.testing.attention import AttentionOptions, call_of
-from mpgemm.testing.attention_case import CONFIDENCE, QUANTILE, limit_of
+from mpgemm.testing.attention_case import CONFIDENCE, QUANTILE, draw_results, limit_of
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.results import Result
 
@@ -103,7 +103,7 @@ def attention_tolerance(
         call = call_of(nothing, q, k, v, engine, out_format, options)
         cases = call.looked_at
         elements = sum(case.exact.size for case in cases)
-        times = limit_of(cases, elements)
+        times = limit_of(draw_results(cases), elements)
         bound, line, exact = (
             np.concatenate([np.ravel(x) for x in each])
             for each in zip(*((case.bound, case.line(times), case.exact) for case in cases), strict=True)

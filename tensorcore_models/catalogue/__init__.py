@@ -2,29 +2,44 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 
 from ..engines.instruction import Instruction
 from ..formats import Format, IntegerFormat, format_family, operand_format
 from ..formats.names import FORMAT_ALIASES
-from . import amd, apple, arm, ascend, gaudi, names, nvidia, other, riscv, tenstorrent
 from .devices import DEVICES
 from .measured import load_tables, with_table
+from .vendors import UNITS
 
 __all__ = ["architectures", "default_instruction", "get_instruction", "list_instructions"]
 
 
 @cache
-def _catalogue() -> dict[tuple[str, str], Instruction]:
-    vendors = (nvidia, amd, arm, other, ascend, gaudi, riscv, apple, tenstorrent)
-    rows = [row for vendor in vendors for row in vendor.rows()]
+def _rows(file: str) -> tuple[Instruction, ...]:
+    """The rows of one vendor's file; no other's is read."""
+    rows = import_module(f"{__name__}.{file}").rows()
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
+    return tuple(rows)
+
+
+@cache
+def _catalogue() -> dict[tuple[str, str], Instruction]:
+    rows = [row for file in dict.fromkeys(unit.file for unit in UNITS.values()) for row in _rows(file)]
     known = {(row.arch, row.name): row for row in rows}
     if len(known) != len(rows):
         names = [(row.arch, row.name) for row in rows]
         raise ValueError(f"rows given twice: {sorted({name for name in names if names.count(name) > 1})}")
     return known
+
+
+@cache
+def _of(arch: str) -> dict[str, Instruction]:
+    """The rows of one architecture by their names."""
+    rows = _rows(UNITS[arch].file) if arch in UNITS else _catalogue().values()
+    return {row.name: row for row in rows if row.arch == arch}
 
 
 def architectures() -> list[str]:
@@ -36,9 +51,13 @@ def canonical_device(name: str) -> str:
     """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too."""
     if not isinstance(name, str):
         raise TypeError(f"an architecture is a name, got {type(name).__name__}")
-    known = architectures()
-    if name in DEVICES or name in known:
+    if name in DEVICES or name in UNITS:
         return name
+    known = architectures()
+    if name in known:
+        return name
+    from . import names
+
     found = names.device_or_architecture(name, known)
     if found is None:
         unknown = names.not_modelled(name)
@@ -72,7 +91,7 @@ def list_instructions(arch: str | None = None) -> list[Instruction]:
     if arch is None:
         return list(_catalogue().values())
     arch, lacking = _resolve(arch)
-    return [row for row in _catalogue().values() if row.arch == arch and row.a_format not in lacking]
+    return [row for row in _of(arch).values() if row.a_format not in lacking]
 
 
 def usual_path(device: str) -> str | None:
@@ -111,13 +130,13 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
 
 def _find(arch: str, name: str) -> Instruction | None:
     """The row of that name, or of another legal shape of it."""
-    row = _catalogue().get((arch, name))
+    row = _of(arch).get(name)
     shape = re.search(r"\.m(\d+)n(\d+)k", name)
     if row is not None or shape is None:
         return row
     m, n = int(shape[1]), int(shape[2])
-    for base in _catalogue().values():
-        if base.arch == arch and base.legal_shapes:
+    for base in _of(arch).values():
+        if base.legal_shapes:
             renamed = re.sub(r"\.m\d+n\d+k", f".m{m}n{n}k", base.name, count=1)
             if renamed == name:
                 return base.with_shape(m, n)
@@ -126,7 +145,7 @@ def _find(arch: str, name: str) -> Instruction | None:
 
 def _spelled(arch: str, name: str) -> Instruction | None:
     """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one."""
-    rows = [row for row in _answers(name) if row.arch == arch]
+    rows = _answers(name, _of(arch).values())
     plain = [row for row in rows if all(other.name.startswith(row.name) for other in rows)]
     if plain:  # the others are modes of it, named by a suffix
         return plain[0]
@@ -136,12 +155,14 @@ def _spelled(arch: str, name: str) -> Instruction | None:
     return rows[0] if rows else None
 
 
-def _answers(text: str) -> list[Instruction]:
-    """Rows of all architectures that a spelling of an instruction means."""
+def _answers(text: str, among: Iterable[Instruction]) -> list[Instruction]:
+    """Rows that a spelling of an instruction means."""
+    from . import names
+
     query = names.instruction_query(text)
     if query is None or query.empty:
         return []
-    rows = [row for row in _catalogue().values() if query.answers(row)]
+    rows = [row for row in among if query.answers(row)]
     if query.shape is None:
         return rows
     m, n, _ = query.shape
@@ -181,6 +202,8 @@ def _both(rows: list[Instruction], found: list[Instruction]) -> list[Instruction
 
 def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
     """How many of the words make the first name, and its rows."""
+    from . import names
+
     for count in range(len(words), 0, -1):
         device = names.device_or_architecture(" ".join(words[:count]), architectures())
         if device is not None:
@@ -189,7 +212,7 @@ def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
     if formats:
         return 1, [row for row in _catalogue().values() if row.a_format in formats]
     named = [row for row in _catalogue().values() if row.name == words[0].lower()]
-    rows = list(dict.fromkeys([*named, *_answers(words[0])]))
+    rows = list(dict.fromkeys([*named, *_answers(words[0], _catalogue().values())]))
     if rows:
         return 1, rows
     known = [
@@ -214,7 +237,7 @@ def _not_found(arch: str, resolved: str, name: str) -> str:
     elsewhere = [a for a in architectures() if _find(a, name) is not None]
     if elsewhere:
         return f"{name} is not on {arch}; it is on {', '.join(elsewhere)}"
-    rows = {n: row for (a, n), row in _catalogue().items() if a == resolved}
+    rows = _of(resolved)
     operands = dict.fromkeys(fmt.name for row in rows.values() for fmt in row.formats[:2])
     near = difflib.get_close_matches(name, rows, 3, cutoff=0.3) or [*rows][:3]
     return f"unknown instruction {name!r} on {arch} (operands: {', '.join(operands)}); nearest: {', '.join(near)}"

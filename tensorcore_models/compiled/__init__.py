@@ -8,14 +8,16 @@ from .amdgcn.program import AMDProgram
 from .arguments import PointerTable, Structure, TensorMap
 from .compare import KernelComparison, compare
 from .errors import KernelFault, KernelLimits, Refused
+from .kernel_recipe import KernelRecipe
+from .library_recipes import FinishedRecipe
 from .program import KernelProgram
 from .ptx.program import PTXProgram
 from .reading import read
-from .recipe import KernelRecipe
 from .results import KernelRun
 
 __all__ = [
     "AMDProgram",
+    "FinishedRecipe",
     "KernelComparison",
     "KernelFault",
     "KernelLimits",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .template import Applied, Constant, Element, Node, Step, derived_text
+from .common_forms import Applied, Constant, Element, Node, Step, all_within, derived_text, operands_of
 
 #: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
 LARGEST = 24
@@ -122,20 +122,13 @@ class _Unified:
 
 def _head(node: Any) -> tuple:
     if isinstance(node, Applied):
-        return node.name, len(node.operands)
+        return node.key, len(node.operands)
     return str(node.row), node.signs, len(node.left)
-
-
-def operands_of(node: Node) -> tuple:
-    """Return the operands from which a node is computed."""
-    if isinstance(node, Applied):
-        return node.operands
-    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
 
 
 def _made(like: Any, operands: list) -> Node:
     if isinstance(like, Applied):
-        return Applied(like.name, like.line, tuple(operands))
+        return Applied(like.name, like.line, tuple(operands), like.meaning)
     count = len(like.left)
     return Step(like.row, like.line, tuple(operands[:count]), tuple(operands[count:-1]), operands[-1], like.signs)
 
@@ -219,11 +212,9 @@ class Texts:
 
 def letter_beside(node: Node) -> str:
     """The letter of an index of sums in an expression: k, or l where k stands for an index of the expression's own."""
-    stack, taken = [node], False
-    while stack and not taken:
-        inside = stack.pop()
-        taken = isinstance(inside, Element) and any(value == "k" for value, _ in inside.index)
-        stack += inside.operands if isinstance(inside, Applied) else ()
+    taken = any(
+        isinstance(inside, Element) and any(value == "k" for value, _ in inside.index) for inside in all_within(node)
+    )
     return "l" if taken else "k"
 
 
@@ -252,7 +243,7 @@ def leaves_in_order(node: Applied) -> tuple[tuple[Node, ...], str]:
     leaves: list[Node] = []
 
     def shape(part: Node) -> str:
-        if isinstance(part, Applied) and part.name == node.name and len(part.operands) == 2:
+        if isinstance(part, Applied) and part.key == node.key and len(part.operands) == 2:
             return f"({shape(part.operands[0])} {shape(part.operands[1])})"
         leaves.append(part)
         return "#"

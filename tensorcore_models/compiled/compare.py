@@ -1,5 +1,7 @@
 """Do two compiled kernels give the same bits? Equal by their expressions, different by an input that shows it, else unknown.
 
+Of two kernels that are equal but for which operations flush subnormal numbers, and of which no input shows it, this is said.
+
 Two expressions are the same where their normal forms are (:mod:`.normal_form`, `RULES`), or where a solver finds no values that
 tell apart the parts in which they differ (:mod:`.solving`). What is equal is equal for these sizes
 and this launch, and for all inputs for which data decide as they did (the assumptions).
@@ -11,7 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..results import Result
+from .common_forms import Applied, all_within
 from .differences import difference
+from .expressions import some
+from .kernel_recipe import KernelRecipe
 from .normal_form import normal_forms
 from .solving import Questions, completed
 from .trial_inputs import DRAWN, operand_formats, trial
@@ -26,8 +31,9 @@ class KernelComparison(Result):
 
     Attributes
     ----------
-    verdict : {"equal", "different", "unknown"}
-        What is known.
+    verdict : {"equal", "different", "flushing", "unknown"}
+        The answer. Flushing: the expressions are the same but for operations that flush subnormal numbers (.ftz, AMD's MODE
+        register) in one of them, and no input that was tried shows a difference.
     reason : str
         Why.
     witness : tuple or None
@@ -82,7 +88,7 @@ def compare(
     Returns
     -------
     KernelComparison
-        Equal, different or unknown.
+        Equal, different, flushing or unknown.
 
     Raises
     ------
@@ -103,9 +109,8 @@ def compare(
     formats = operand_formats(recipes[0])
     witness = _witness(programs, (trial(arguments, place, formats, rng, i) for i in range(TRIES)), place, options)
     if witness is None:
-        reason = f"their expressions have different normal forms, and the bits are the same on {TRIES} inputs"
         if seconds <= 0:
-            return KernelComparison("unknown", reason, None, assumed)
+            return _undecided(recipes, "", assumed)
 
         def shows(model):
             return _witness(programs, completed(model, recipes[0], arguments, place, rng), place, options)
@@ -115,8 +120,7 @@ def compare(
             return KernelComparison("equal", answer.reason, None, assumed)
         witness = answer.witness
         if witness is None:
-            why = difference(recipes[0].forms, recipes[1].forms)
-            return KernelComparison("unknown", f"{reason}; {answer.reason}; {why}", None, assumed)
+            return _undecided(recipes, f"; {answer.reason}", assumed)
     given, bits = witness
     apart = np.argwhere(bits[0] != bits[1])
     index = tuple(int(x) for x in apart[0])
@@ -124,6 +128,31 @@ def compare(
     why = difference(recipes[0].forms, recipes[1].forms)
     reason = f"{len(apart)} of {bits[0].size} elements differ, the first at {index}: {first:#x} and {other:#x}; {why}"
     return KernelComparison("different", reason, (given, index, first, other), assumed)
+
+
+def _undecided(recipes: Sequence, answered: str, assumed: tuple[str, ...]) -> KernelComparison:
+    """No input shows a difference: what the expressions differ in."""
+    why = difference(recipes[0].forms, recipes[1].forms)
+    alike = [normal_forms(recipe, flushing=False) for recipe in recipes]
+    verdict, reason = "unknown", "their expressions have different normal forms"
+    if alike[0] == alike[1]:
+        verdict, reason = "flushing", "their expressions differ only in which operations flush subnormal numbers"
+        why = " and ".join(
+            f"the {which} flushes in {_flushing(x)}" for which, x in zip(("first", "second"), recipes, strict=True)
+        )
+    return KernelComparison(
+        verdict, f"{reason}, and the bits are the same on {TRIES} inputs{answered}; {why}", None, assumed
+    )
+
+
+def _flushing(recipe: KernelRecipe) -> str:
+    """The operations of a recipe that flush, with their lines."""
+    lines: dict[str, set[int]] = {}
+    for node in (x for form in recipe.forms for x in all_within(form.root)):
+        if isinstance(node, Applied) and node.meaning is not None and any(node.meaning.flush):
+            lines.setdefault(node.name, set()).add(node.line)
+    told = (f"{name} (line{'s' * (len(at) > 1)} {some(sorted(at))})" for name, at in sorted(lines.items()))
+    return ", ".join(told) or "none"
 
 
 def _widths(arguments: Sequence) -> dict[int, int]:

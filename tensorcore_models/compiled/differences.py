@@ -1,10 +1,10 @@
 """Where two kernels part: the first operation in which their expressions differ, in one sentence."""
 
+from .chains import accumulation, pieces_text
+from .common_forms import Applied, CommonForm, Node, Step
 from .common_texts import FEWEST, Texts, leaves_in_order
 from .normal_form import Forms
-from .recipe import accumulation, pieces_text
 from .solving import side_by_side
-from .template import Applied, CommonForm, Node, Step
 
 #: Characters of what one kernel has.
 _WIDEST = 150
@@ -43,7 +43,9 @@ def _first_apart(
 
 def _sums(first: Node, second: Node, forms: Forms) -> str | None:
     """How two sums of several terms differ; None of other nodes, and of sums whose terms pair off."""
-    if not (isinstance(first, Applied) and isinstance(second, Applied) and first.name.startswith("add.")):
+    if not (isinstance(first, Applied) and isinstance(second, Applied)):
+        return None
+    if first.meaning is None or first.meaning.operation != "add" or not first.meaning.floating:
         return None
     (left, shape), (right, other) = leaves_in_order(first), leaves_in_order(second)
     if min(len(left), len(right)) < FEWEST:

@@ -5,12 +5,19 @@ rests on no input. Moving bytes (loads, shuffles, packing) moves their numbers; 
 the same for the same operands. A product of a matrix instruction is kept as one block: the numbers of A, B and C.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from . import moves
+from .isa.meaning import Meaning
+from .isa.types import array_type, size_of
+
+#: The mark of a packed type in a name: f16x2, not ex2.
+_PAIR = re.compile(r"(?<=\d)x2\b")
 #: Values of at most 8 bytes: what a byte's number is a multiple of.
 PLACES = 8
 
@@ -29,14 +36,15 @@ class InputElements:
 class Operations:
     """Expressions of one operation: `operands` has a row of numbers each, `constants` the values where the number is 0.
 
-    The first two operands of one that `commutes` are in the order of their numbers.
+    `name` is as the text spells it; `meaning` is None of what is no row: bytes of several values, flags, operands' signs.
+    The first two operands of one that commutes are in the order of their numbers.
     """
 
     name: str
     line: int
     operands: np.ndarray
     constants: np.ndarray
-    commutes: bool = False
+    meaning: Meaning | None = None
 
 
 @dataclass
@@ -105,12 +113,73 @@ class ExpressionTrace:
         return bytes_of(np.arange(first, first + size), itemsize).reshape(-1)
 
     # -- operations --------------------------------------------------------------------------------------------------------
+    def elementwise(self, name: str, line: int, m: Meaning, values: list, owners: list) -> np.ndarray | None:
+        """Whose bytes the results of an elementwise operation are, shape (lanes, bytes); None: nobody's."""
+        if all(owner is None for owner in owners):
+            return None
+        if m.operation in ("min", "max") and m.nan == "quiet" and _same(owners) and not any(m.flush):
+            return owners[0]  # the larger or smaller of a number and itself (compilers quiet NaN so)
+        count = next(len(owner) for owner in owners if owner is not None)
+        size = size_of(m.result)
+        if m.operation == "select":
+            self.decided(owners[2], np.broadcast_to(values[2], (count,)), False)
+        if m.operation in moves.RULES:
+            sizes = [size_of(kind) for kind in m.sources]
+            whole = [np.zeros((count, s), np.int64) if o is None else o for o, s in zip(owners, sizes, strict=True)]
+            raw = [moves.as_bytes(value, count, s) for value, s in zip(values, sizes, strict=True)]
+            moved = moves.moved(m, whole, raw, size)
+            if moved is not None:
+                return moved if moved.any() else None
+        if m.packed:
+            return self._in_halves(name, line, m, values, owners, count)
+        return self.operation(name, line, values, owners, count, size, m)
+
+    def _in_halves(self, name: str, line: int, m: Meaning, values: list, owners: list, count: int) -> np.ndarray:
+        """An operation on packed pairs: one on each half; of two numbers that become a pair the first is the upper half."""
+        half, parts = m.half(), []
+        size = size_of(half.result)
+        for i in (0, 1):
+            words, mine = values[1 - i : 2 - i], owners[1 - i : 2 - i]
+            if m.sources[0] != half.sources[0]:
+                words, mine = [], []
+                for value, owner, kind in zip(values, owners, half.sources, strict=True):
+                    part = slice(i * size_of(kind), (i + 1) * size_of(kind))
+                    raw = moves.as_bytes(value, count, 2 * size_of(kind))[:, part]
+                    words.append(np.ascontiguousarray(raw).view(array_type(kind))[:, 0])
+                    mine.append(None if owner is None else owner[:, part])
+            nothing = all(owner is None or not owner.any() for owner in mine)
+            parts.append(
+                np.zeros((count, size), np.int64)
+                if nothing
+                else self.operation(_PAIR.sub("", name), line, words, mine, count, size, half)
+            )
+        return np.concatenate(parts, 1)
+
+    def atomic(
+        self, name: str, m: Meaning | None, old: np.ndarray, old_owners: np.ndarray, added: np.ndarray, owners
+    ) -> np.ndarray:
+        """Whose bytes memory holds after an atomic operation on words of shape (lanes, words)."""
+        count, words = old.shape
+        width, parts = old.dtype.itemsize, []
+        if added.shape[1] > words:  # compare and swap: the new word, or what was there
+            new = np.zeros_like(old_owners) if owners is None else owners[:, : old_owners.shape[1]]
+            return np.where((old == added[:, words:]).all(1)[:, None], new, old_owners)
+        for i in range(words):
+            part = slice(i * width, (i + 1) * width)
+            both = [None if each is None else each[:, part] for each in (old_owners, owners)]
+            both = [each if each is not None and each.any() else None for each in both]
+            if all(each is None for each in both):
+                parts.append(np.zeros((count, width), np.int64))
+            else:
+                parts.append(self.operation(name, 0, [old[:, i], added[:, i]], both, count, width, m))
+        return np.concatenate(parts, 1)
+
     def operation(
-        self, name: str, line: int, values: list, owners: list, count: int, size: int, *, commutes: bool = False
+        self, name: str, line: int, values: list, owners: list, count: int, size: int, meaning: Meaning | None = None
     ) -> np.ndarray:
         """Bytes of new expressions, one for each lane: an operation on values of which some rest on inputs.
 
-        The same operation on the same operands is the same expression; of one that `commutes` the first two are put in order.
+        The same operation on the same operands is the same expression; of one that commutes the first two are put in order.
         """
         constants = np.stack([_as_integers(v, count) for v in values], 1)
         operands = np.stack(
@@ -121,7 +190,7 @@ class ExpressionTrace:
             1,
         )
         constants = np.where(operands == 0, constants, np.uint64(0))
-        if commutes:
+        if meaning is not None and meaning.commutes:
             turned = operands[:, 0] > operands[:, 1]
             for table in (operands, constants):
                 table[:, :2] = np.where(turned[:, None], table[:, 1::-1], table[:, :2])
@@ -137,7 +206,7 @@ class ExpressionTrace:
                 numbers[i] = known
         if new:
             width = len(owners)
-            block = Operations(name, line, distinct[new, :width], distinct[new, width:].view(np.uint64), commutes)
+            block = Operations(name, line, distinct[new, :width], distinct[new, width:].view(np.uint64), meaning)
             first = self.add(block, len(new))
             for turn, i in enumerate(new):
                 numbers[i] = self._known[(name, size, *distinct[i].tolist())] = first + turn
@@ -171,14 +240,17 @@ class ExpressionTrace:
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
         """The expression of a value whose bytes are those of several, or moved; its name says which bytes."""
-        return self.single("bytes." + "".join(str(n % PLACES) if n else "_" for n in row), line, row, held)
+        places = "".join(str(n % PLACES) if n else "_" for n in row)
+        return self.single(
+            f"bytes.{places}", line, row, held, Meaning("bytes", f"b{8 * len(row)}", (), options=(places,))
+        )
 
-    def single(self, name: str, line: int, row: list[int], held: list[int]) -> int:
+    def single(self, name: str, line: int, row: list[int], held: list[int], meaning: Meaning | None = None) -> int:
         """One expression of an operation on the expressions that bytes belong to; `held` are values of nobody's."""
         key = (name, *row, *held)
         if key not in self._known:
             operands = np.array([row], np.int64) // PLACES
-            self._known[key] = self.add(Operations(name, line, operands, np.array([held], np.uint64)), 1)
+            self._known[key] = self.add(Operations(name, line, operands, np.array([held], np.uint64), meaning), 1)
         return self._known[key]
 
     def product(self, row, owners: list, values: list, line: int, signs: tuple[int, int] = (1, 1)) -> np.ndarray:
@@ -214,6 +286,11 @@ class ExpressionTrace:
             f"{name} is {str(outcome).lower()} wherever it decides (line{'s' * (len(at) > 1)} {some(sorted(at))})"
             for (name, outcome), at in lines.items()
         )
+
+
+def _same(owners: list) -> bool:
+    """Whether both operands are one number."""
+    return len(owners) == 2 and all(owner is not None for owner in owners) and np.array_equal(*owners)
 
 
 def some(lines: Sequence[int]) -> str:

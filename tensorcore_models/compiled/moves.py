@@ -4,7 +4,12 @@ Owners are numbers of :mod:`.expressions`, shape (lanes, bytes), 0 for nobody's;
 the owners of the result, or None where the operation is more than a move.
 """
 
+from collections.abc import Callable
+
 import numpy as np
+
+from .isa.meaning import Meaning
+from .isa.types import bits_of
 
 
 def as_bytes(values, count: int, size: int) -> np.ndarray:
@@ -16,8 +21,10 @@ def as_bytes(values, count: int, size: int) -> np.ndarray:
 
 
 def numbers(values: np.ndarray) -> np.ndarray:
-    """Bytes of 32-bit numbers as these."""
-    return np.ascontiguousarray(values).view(np.uint32).reshape(-1)
+    """Bytes of numbers of up to 32 bits as these."""
+    whole = np.zeros((len(values), 4), np.uint8)
+    whole[:, : values.shape[1]] = values[:, :4]
+    return whole.view(np.uint32).reshape(-1)
 
 
 def resized(owners: np.ndarray, size: int) -> np.ndarray:
@@ -63,3 +70,117 @@ def extracted(owners: np.ndarray, start: np.ndarray, length: np.ndarray, size: i
         return None
     first, count = int(start[0]) // 8, int(length[0]) // 8
     return resized(owners[:, first : first + count], size)
+
+
+# -- rules by operation: (meaning, owners, values as bytes, bytes of the result) -----------------------------------------
+def _copied(m: Meaning, owners: list, values: list, size: int):
+    return resized(owners[0], size)
+
+
+def _resized(m: Meaning, owners: list, values: list, size: int):
+    extends = bits_of(m.result) > bits_of(m.sources[0])
+    return None if m.saturate or extends and m.sources[0][0] == "s" else resized(owners[0], size)
+
+
+def _selected(m: Meaning, owners: list, values: list, size: int):
+    first, second = owners[1::-1] if "second" in m.options else owners[:2]
+    return np.where(values[2] != 0, first, second)
+
+
+def _masked(m: Meaning, owners: list, values: list, size: int):
+    return masked(owners[:2], values[:2])
+
+
+def _merged(m: Meaning, owners: list, values: list, size: int):
+    return merged(owners[:2], values[:2])
+
+
+def _shifted(m: Meaning, owners: list, values: list, size: int):
+    if owners[1].any() or m.result[0] == "s":
+        return None
+    return shifted(owners[0], numbers(values[1]), size, left=m.operation == "shl")
+
+
+def _shifted_or(m: Meaning, owners: list, values: list, size: int):
+    """(x << y) | z."""
+    by = numbers(values[1])
+    placed = None if owners[1].any() else shifted(owners[0], by, size, left=True)
+    if placed is None:
+        return None
+    word = numbers(values[0]) << by
+    return merged([placed, owners[2]], [word.view(np.uint8).reshape(-1, 4), values[2]])
+
+
+def _masked_or(m: Meaning, owners: list, values: list, size: int):
+    """(x & y) | z."""
+    kept = masked(owners[:2], values[:2])
+    return None if kept is None else merged([kept, owners[2]], [values[0] & values[1], values[2]])
+
+
+def _merged_three(m: Meaning, owners: list, values: list, size: int):
+    first = merged(owners[:2], values[:2])
+    return None if first is None else merged([first, owners[2]], [values[0] | values[1], values[2]])
+
+
+def _permuted(m: Meaning, owners: list, values: list, size: int):
+    """prmt: bytes by constant selectors without signs."""
+    nibbles = numbers(values[2])[:, None] >> np.arange(0, 16, 4, dtype=np.uint32) & np.uint32(15)
+    if owners[2].any() or (nibbles & 8).any():
+        return None
+    return np.take_along_axis(np.concatenate(owners[:2], 1), nibbles.astype(np.int64), 1)
+
+
+def _permuted_by_bytes(m: Meaning, owners: list, values: list, size: int):
+    """v_perm_b32: bytes of {x, y} by selectors; 12 gives 0."""
+    selector = values[2]
+    if owners[2].any() or ((selector > 7) & (selector != 12)).any():
+        return None
+    found = np.take_along_axis(np.concatenate(owners[1::-1], 1), np.minimum(selector, 7).astype(np.int64), 1)
+    return np.where(selector == 12, 0, found)
+
+
+def _field(m: Meaning, owners: list, values: list, size: int):
+    if m.result[0] == "s" or "packed" in m.options or owners[1].any() or owners[2].any():
+        return None
+    return extracted(owners[0], numbers(values[1]), numbers(values[2]), size)
+
+
+def _funnel(m: Meaning, owners: list, values: list, size: int):
+    """Whole bytes of two words from a place on."""
+    by = numbers(values[2]) * np.uint32(8 if "bytes" in m.options else 1) & np.uint32(31)
+    if {"left", "clamp"} & {*m.options} or owners[2].any() or (by % 8).any() or (by != by[0]).any():
+        return None
+    first, pair = int(by[0]) // 8, owners[1::-1] if "high_first" in m.options else owners[:2]
+    return np.concatenate(pair, 1)[:, first : first + 4]
+
+
+def _merged_bits(m: Meaning, owners: list, values: list, size: int):
+    """Bits of y where the mask x has ones, of z elsewhere."""
+    if owners[0].any() or not np.isin(values[0], (0, 255)).all():
+        return None
+    return np.where(values[0] == 255, owners[1], owners[2])
+
+
+def _packed(m: Meaning, owners: list, values: list, size: int):
+    return np.concatenate(owners, 1)
+
+
+def _halves(m: Meaning, owners: list, values: list, size: int):
+    return np.concatenate([own[:, 2 * half : 2 * half + 2] for own, half in zip(owners, m.options, strict=True)], 1)
+
+
+#: Rules of the operations that may move whole bytes.
+RULES: dict[str, Callable] = {
+    "move": _copied, "resize": _resized, "select": _selected, "and": _masked, "or": _merged, "xor": _merged, "shl": _shifted,
+    "shr": _shifted, "shl_or": _shifted_or, "and_or": _masked_or, "or3": _merged_three, "permute": _permuted,
+    "permute_bytes": _permuted_by_bytes, "field": _field, "funnel": _funnel, "merge_bits": _merged_bits, "pack": _packed,
+    "halves": _halves,
+}  # fmt: skip
+
+
+def moved(m: Meaning, owners: list, values: list, size: int) -> np.ndarray | None:
+    """The owners of the result of an operation that moves whole bytes; None where it is more than a move."""
+    rule = RULES.get(m.operation)
+    if rule is None:
+        return None
+    return rule(m, owners[::-1], values[::-1], size) if m.turned else rule(m, owners, values, size)

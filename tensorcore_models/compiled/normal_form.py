@@ -4,13 +4,15 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from hashlib import blake2b
 
 from ..families.aligned import AlignedSum
 from ..formats import IntegerFormat
-from .node_terms import special_functions
-from .recipe import KernelRecipe
-from .template import Applied, Constant, Element, Node, Step
+from .common_forms import Applied, Constant, Element, Node, Step
+from .isa.meaning import Meaning
+from .kernel_recipe import KernelRecipe
+from .solver_terms import special_functions
 
 RULES = (
     "where an instruction stands in the code and what its registers are called do not matter",
@@ -27,9 +29,7 @@ RULES = (
     "ex2 is never -0, and NaN results of special functions have the encoding of additions'",
     "a pass over zeros leaves a result of the accumulator as it is, where its family says so",
 )
-_SUMS = ("add", "mul", "fma")
-_COMMUTE = (*_SUMS, "min", "max")
-_ADDITIONS = ("add.f32", "add.rz.f32", "add.rm.f32", "add.rp.f32")
+_SUMS = ("add", "sub", "mul", "fma")
 _ONE, _ZEROS = 0x3F800000, ("constant", 0)
 #: Divisors that an approximate division does not scale, 2^-126 to 2^126, and whose reciprocals are normal.
 _SMALLEST_DIVISOR, _LARGEST_DIVISOR = 0x00800000, 0x7E800000
@@ -39,10 +39,10 @@ _SMALLEST, _NORMAL = -149, -126
 _LARGEST = 1 << 20
 
 
-def normal_forms(recipe: KernelRecipe) -> dict[int, tuple]:
-    """Each element's normal form, by its flat place."""
+def normal_forms(recipe: KernelRecipe, *, flushing: bool = True) -> dict[int, tuple]:
+    """Each element's normal form, by its flat place; without `flushing`, as if no number were subnormal."""
     found: dict[int, tuple] = {}
-    forms = Forms()
+    forms = Forms(flushing=flushing)
     for form in recipe.forms:
         found |= dict.fromkeys(form.outputs.tolist(), forms.of(form.root))
     return found
@@ -72,9 +72,10 @@ class NormalForm(tuple):
 
 
 class Forms:
-    """Normal forms of the nodes of one expression."""
+    """Normal forms of the nodes of one expression; without `flushing`, as if no number were subnormal."""
 
-    def __init__(self):
+    def __init__(self, *, flushing: bool = True):
+        self.flushing = flushing
         self._known: dict[int, tuple] = {}
         self._units: dict[tuple, int] = {}
 
@@ -92,32 +93,28 @@ class Forms:
         return self._applied(node) if isinstance(node, Applied) else self._chain(node)
 
     def _applied(self, node: Applied) -> tuple:
-        name, operands = node.name, [self.of(operand) for operand in node.operands]
-        stem = name.removeprefix("v_").replace("_", ".").partition(".")[0]
-        if stem == "div":
-            name, operands = _without_division(name, operands)
-            stem = name.partition(".")[0]
-        if stem in ("add", "mul"):
-            name = name.replace(".rn.", ".")
-        if ".ftz.f32" in name and stem in (*_SUMS, "sub"):
-            plain = name.replace(".ftz.", ".")
+        m, operands = node.meaning, [self.of(operand) for operand in node.operands]
+        if m is None:
+            return ("applied", node.name, tuple(operands))
+        m, operands = _without_division(m, operands)
+        m = m if self.flushing else _without_flushing(m)
+        if m.operation in _SUMS and m.result == "f32" and any(m.flush) and "atomic" not in m.options:
             units = [self.unit(operand) for operand in operands]
-            if min([*units, self._unit_of(stem, units)]) >= _NORMAL:
-                name = plain
-        if name == "fma.rn.f32" and ("constant", _ONE) in operands[:2]:
+            if min([*units, self._unit_of(m.operation, units)]) >= _NORMAL:
+                m = replace(m, flush=(False, False))
+        if m.plain("fma") and ("constant", _ONE) in operands[:2]:
             other = 1 - operands.index(("constant", _ONE))
-            name, stem, operands = "add.f32", "add", [operands[other], operands[2]]
-        if name == "mul.f32" and (inside := self._scaled_back(operands)) is not None:
+            m, operands = replace(m, operation="add", sources=("f32", "f32")), [operands[other], operands[2]]
+        if m.plain("mul") and (inside := self._scaled_back(m, operands)) is not None:
             return inside
-        for neutral, names, keeps in (
-            (_ZEROS, _ADDITIONS, _never_minus_zero),
-            (("constant", _ONE), ("mul.f32",), _computed),
-        ):
-            if name in names and neutral in operands and keeps(left := operands[1 - operands.index(neutral)]):
+        for neutral, applies, keeps in (
+            (_ZEROS, _is_sum(m), _never_minus_zero), (("constant", _ONE), m.plain("mul"), _computed)
+        ):  # fmt: skip
+            if applies and neutral in operands and keeps(left := operands[1 - operands.index(neutral)], m.nan):
                 return left
-        if stem in (_SUMS if name.startswith("v_") else _COMMUTE) and len(operands) > 1:
+        if m.commutes:
             operands[:2] = sorted(operands[:2], key=repr)
-        return ("applied", name, tuple(operands))
+        return ("applied", m, tuple(operands))
 
     def unit(self, form: tuple) -> int:
         """The exponent of a power of two that an FP32 value is a multiple of, if it is finite."""
@@ -127,28 +124,33 @@ class Forms:
             return _LARGEST if not bits else max(bits >> 23, 1) - 150 + (significand & -significand).bit_length() - 1
         if form not in self._units:
             found = _SMALLEST
-            if form[0] == "applied" and form[1].endswith(".f32") and ".sat." not in form[1]:
-                found = self._unit_of(form[1].partition(".")[0], [self.unit(operand) for operand in form[2]])
+            if (
+                form[0] == "applied"
+                and isinstance(form[1], Meaning)
+                and form[1].result == "f32"
+                and not form[1].saturate
+            ):
+                found = self._unit_of(form[1].operation, [self.unit(operand) for operand in form[2]])
             self._units[form] = max(found, _SMALLEST)
         return self._units[form]
 
     @staticmethod
-    def _unit_of(stem: str, units: list[int]) -> int:
+    def _unit_of(operation: str, units: list[int]) -> int:
         """The unit of a result; rounding a multiple of a power of two gives one."""
-        if stem in ("add", "sub"):
+        if operation in ("add", "sub"):
             return min(units)
-        if stem == "mul":
+        if operation == "mul":
             return sum(units)
-        return min(units[0] + units[1], units[2]) if stem == "fma" else _SMALLEST
+        return min(units[0] + units[1], units[2]) if operation == "fma" else _SMALLEST
 
-    def _scaled_back(self, operands: list[tuple]) -> tuple | None:
+    def _scaled_back(self, m: Meaning, operands: list[tuple]) -> tuple | None:
         """x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p loses nothing; None for other products."""
         up = [(power, other) for power, other in _power_and_other(operands) if power > 0]
         for power, other in up:
-            if other[:2] != ("applied", "mul.f32"):
+            if other[:2] != ("applied", m):
                 continue
             for down, inside in _power_and_other(list(other[2])):
-                if down == -power and _computed(inside) and self.unit(inside) - power >= _SMALLEST:
+                if down == -power and _computed(inside, m.nan) and self.unit(inside) - power >= _SMALLEST:
                     return inside
         return None
 
@@ -189,37 +191,52 @@ def _power_and_other(operands: list[tuple]) -> list[tuple[int, tuple]]:
     return found
 
 
-def _without_division(name: str, operands: list[tuple]) -> tuple[str, list[tuple]]:
+def _without_flushing(m: Meaning) -> Meaning:
+    """The operation that does the same to numbers of which none is subnormal."""
+    options = (m.options[0].replace(".ftz", ""),) if m.operation == "function" else m.options
+    return replace(m, flush=(False, False), options=options)
+
+
+def _without_division(m: Meaning, operands: list[tuple]) -> tuple[Meaning, list[tuple]]:
     """An approximate division as the product or reciprocal that it is; others as they are."""
-    function = special_functions().get(name)
-    if function is None:
-        return name, operands
+    if m.operation != "function" or len(operands) != 2 or m.options[0] not in special_functions():
+        return m, operands
     numerator, divisor = operands
     if divisor[0] == "constant" and _SMALLEST_DIVISOR <= divisor[1] & 0x7FFFFFFF <= _LARGEST_DIVISOR:
         (reciprocal,) = special_functions()["rcp.approx.f32"].bits([divisor[1]])
-        return "mul.ftz.f32" if ".ftz." in name else "mul.f32", [numerator, NormalForm(("constant", int(reciprocal)))]
-    if name == "div.full.f32" and numerator == ("constant", _ONE):
-        return "rcp.approx.f32", [divisor]
-    return name, operands
+        made = Meaning("mul", "f32", ("f32", "f32"), flush=m.flush)
+        return made, [numerator, NormalForm(("constant", int(reciprocal)))]
+    if m.options[0] == "div.full.f32" and numerator == ("constant", _ONE):
+        return Meaning("function", "f32", ("f32",), options=("rcp.approx.f32",)), [divisor]
+    return m, operands
 
 
-def _computed(form: tuple) -> bool:
-    """Whether a form is an FP32 result, whose NaN has the one encoding that FP32 operations give."""
+def _is_sum(m: Meaning) -> bool:
+    """Whether it is an FP32 addition, in any rounding, that neither flushes nor clamps."""
+    return replace(m, rounding="rne").plain("add")
+
+
+def _computed(form: tuple, nan: str) -> bool:
+    """Whether a form is an FP32 result, whose NaN has the one encoding that FP32 operations of a unit give."""
     if form[0] == "chain":
-        return form[1][-1]
-    if form[0] != "applied":
+        return form[1][-1] and nan == "all_ones"
+    if form[0] != "applied" or not isinstance(form[1], Meaning) or form[1].nan != nan:
         return False
-    function = special_functions().get(form[1])
-    return form[1] in (*_ADDITIONS, "mul.f32", "fma.rn.f32") or function is not None and function.row.result == "fp32"
+    m = form[1]
+    function = special_functions().get(m.options[0]) if m.operation == "function" else None
+    return _is_sum(m) or m.plain("mul") or m.plain("fma") or function is not None and function.row.result == "fp32"
 
 
-def _never_minus_zero(form: tuple) -> bool:
+def _never_minus_zero(form: tuple, nan: str) -> bool:
     """Whether a computed sum is never -0: then one addend is not, and what cancels is +0 but where rounding is down."""
     if form[0] != "applied":
-        return form == _ZEROS or _computed(form)
-    if form[1] in ("ex2.approx.f32", "ex2.approx.ftz.f32"):
+        return form == _ZEROS or _computed(form, nan)
+    m = form[1]
+    if not isinstance(m, Meaning) or m.nan != nan:
+        return False
+    if m.operation == "function" and m.options[0] in ("ex2.approx.f32", "ex2.approx.ftz.f32"):
         return True
-    return form[1] in _ADDITIONS and form[1] != "add.rm.f32" and any(map(_never_minus_zero, form[2]))
+    return _is_sum(m) and m.rounding != "rd" and any(_never_minus_zero(operand, nan) for operand in form[2])
 
 
 def _ordered(pairs: list[tuple], spec, alike: bool) -> tuple:

@@ -1,8 +1,9 @@
 """The expression of a compiled kernel as boxes that hang from each other."""
 
 from ..explanations.drawing import DrawnBox, svg
-from .recipe import KernelRecipe, accumulation, pieces_text, run_text
-from .template import Applied, Node, Step
+from .chains import accumulation, pieces_text, run_text
+from .common_forms import Applied, Node, Step, all_within
+from .kernel_recipe import KernelRecipe
 
 #: Characters of a box at most; the note has all.
 _WIDEST = 34
@@ -42,17 +43,4 @@ def expression_boxes(root: Node) -> list[DrawnBox]:
 
 def lines_of(root: Node) -> set[int]:
     """Lines of the text that an expression names."""
-    found: set[int] = set()
-    stack, seen = [root], set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Applied | Step):
-            found.add(node.line)
-        if isinstance(node, Applied):
-            stack += node.operands
-        elif isinstance(node, Step):
-            stack += [*node.left, *node.right, node.addend]
-    return found - {0}
+    return {node.line for node in all_within(root) if isinstance(node, Applied | Step)} - {0}

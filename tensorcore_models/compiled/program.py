@@ -9,12 +9,12 @@ import numpy as np
 from ..integers import checked_integer
 from ..machine.fp_state import default_fp_state
 from .arguments import argument_arrays, copied_argument
+from .common_forms import forms
 from .errors import KernelLimits
 from .expressions import ExpressionTrace
-from .recipe import KernelRecipe, owners_of
+from .kernel_recipe import KernelRecipe, owners_of
 from .results import KernelRun
 from .scheduler import Scheduler
-from .template import forms
 
 #: Lanes that run at a time, at most: blocks beyond them follow.
 LANES = 1 << 15

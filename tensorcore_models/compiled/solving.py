@@ -15,10 +15,10 @@ import numpy as np
 
 from ..bitvectors import terms as t
 from ..bitvectors.passes import Unencodable
-from .node_terms import NodeTerms
+from .common_forms import Applied, Constant, DerivedIndex, Element, Node, Step, all_within, operands_of, width_of
+from .kernel_recipe import KernelRecipe
 from .normal_form import Forms
-from .recipe import KernelRecipe
-from .template import Applied, Constant, DerivedIndex, Element, Node, Step
+from .solver_terms import NodeTerms
 from .trial_inputs import drawn, operand_formats, scaled
 
 #: Products of matrix instructions in one question, at most; beyond them no solver comes to an end.
@@ -126,7 +126,7 @@ class Questions:
                 self.open = f"parts of them have more than {MOST_PRODUCTS} products"
                 return False
             terms = NodeTerms(self.widths, partial(self._form_in, free))
-            width = _result_width(pair[0])
+            width = width_of(pair[0]) or 32
             question = t.negation(t.equal(terms.of(pair[0], width), terms.of(pair[1], width)))
             if terms.conditions:
                 raise Unencodable("the terms of a unit hold under conditions")
@@ -160,11 +160,11 @@ class Questions:
 def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
     """The operands of two nodes that are the same operation; None if they are not."""
     if isinstance(first, Applied) and isinstance(second, Applied):
-        if (first.name, len(first.operands)) != (second.name, len(second.operands)):
+        if (first.key, len(first.operands)) != (second.key, len(second.operands)):
             return None
         operands = list(second.operands)
         alike = [forms.of(x) == forms.of(y) for x, y in zip(first.operands, operands[1::-1], strict=False)]
-        if first.name.startswith(("add.", "mul.", "fma.")) and any(alike):
+        if first.meaning is not None and first.meaning.commutes and any(alike):
             operands[:2] = operands[1::-1]
         return list(zip(first.operands, operands, strict=True))
     if isinstance(first, Step) and isinstance(second, Step):
@@ -177,41 +177,19 @@ def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, No
 
 def _inside(root: Node, forms: Forms) -> set[tuple]:
     """The forms of what stands below a node and is computed."""
-    found, stack = set(), list(_operands(root))
+    found, stack = set(), list(operands_of(root))
     while stack:
         node = stack.pop()
         if isinstance(node, Element | Constant) or (form := forms.of(node)) in found:
             continue
         found.add(form)
-        stack += _operands(node)
+        stack += operands_of(node)
     return found
-
-
-def _operands(node: Node) -> tuple:
-    if isinstance(node, Applied):
-        return node.operands
-    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
 
 
 def _products(root: Node) -> int:
     """Products of the matrix instructions in an expression, each node once."""
-    count, stack, seen = 0, [root], set()
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            count += len(node.left) if isinstance(node, Step) else 0
-            stack += _operands(node)
-    return count
-
-
-def _result_width(node: Node) -> int:
-    if isinstance(node, Step):
-        return node.row.formats[3].bits
-    if not isinstance(node, Applied):
-        return 32
-    kind = node.name.split(".")[-2 if node.name.startswith("cvt.") else -1]
-    return 16 if kind in ("f16", "bf16") else 32
+    return sum(len(node.left) for node in all_within(root) if isinstance(node, Step))
 
 
 def completed(

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..formats import IntegerFormat, get_format
 from ..formats.operands import operand_bits
-from .recipe import KernelRecipe
-from .template import Applied, Element, Node, Step
-
-_PTX = {"e4m3": "e4m3fn", "e5m2": "e5m2", "bf16": "bf16", "f16": "fp16", "tf32": "tf32"}
+from .common_forms import Applied, Element, Node, Step
+from .isa.types import FORMATS
+from .kernel_recipe import KernelRecipe
 
 
 def _normal(rng, shape):
@@ -123,9 +122,9 @@ def operand_formats(recipe: KernelRecipe) -> dict[int, str]:
                 if fmt:
                     found.setdefault(node.array, fmt)
             elif isinstance(node, Applied):
-                source = node.name.rpartition(".")[2]
-                converted = _PTX.get(source, "") if node.name.startswith("cvt") else ""
-                stack += [(operand, converted) for operand in node.operands]
+                m = node.meaning
+                source = m.sources[0] if m is not None and m.operation == "convert" else ""
+                stack += [(operand, FORMATS.get(source, "")) for operand in node.operands]
             elif isinstance(node, Step):
                 names = [str(f.name) for f in node.row.formats]
                 stack += [(x, names[0]) for x in node.left] + [(x, names[1]) for x in node.right] + [(node.addend, "")]

@@ -15,6 +15,7 @@ import abc
 import functools
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,9 +29,9 @@ from ..kernels.small import SmallProduct
 from ..machine.fp_state import default_fp_state
 from ..orders.order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
 from .homes import home_of
-from .prepared import PreparedProduct
-from .scaled import scaled_sums
-from .scaling import read_scales
+
+if TYPE_CHECKING:
+    from .prepared import PreparedProduct
 
 FormatLike = str | Format | IntegerFormat
 
@@ -229,8 +230,14 @@ class Engine(abc.ABC):
         b = operand_bits(b, formats[1], input_rounding, "b", input_saturate)
         c_bits = operand_bits(c, formats[2], input_rounding, "c", input_saturate) if use_c else None
         a, b, start = self._check_matrices(a, b, c_bits)
-        scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], self)
+        scaling = None
+        if scale_a is not None or scale_b is not None:
+            from .scaling import read_scales
+
+            scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], self)
         if scaling is not None and (scaling.applied != "product" or scaling.roundings):
+            from .scaled import scaled_sums
+
             if alpha != 1 or beta != 1:
                 raise ValueError(
                     "alpha and beta do not go with scales that are applied outside of the unit: leave them out"
@@ -278,6 +285,8 @@ class Engine(abc.ABC):
         >>> float(c[0, 0])
         48.0
         """
+        from .prepared import PreparedProduct
+
         return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:

@@ -1,8 +1,10 @@
 """The order of a sum, put together operation by operation."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from .tree import Operation
+if TYPE_CHECKING:
+    from .tree import Operation
 
 #: A position among the leaves and operations of a tree.
 Position = int
@@ -17,6 +19,8 @@ class SumBuilder:
 
     def add(self, addends: Sequence[Position], label: str = "", note: str = "", *, exact: bool = False) -> Position:
         """The position of a new operation; that of its addend where there is only one."""
+        from .tree import Operation
+
         if len(addends) == 1:
             return addends[0]
         self.operations.append(Operation(tuple(addends), "exact" if exact else "aligned", label, note))

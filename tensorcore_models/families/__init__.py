@@ -7,12 +7,19 @@ them. docs/families.md shows which family has which aspect.
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
-from .base import Accumulator
+if TYPE_CHECKING:
+    from .base import Accumulator
+
+    #: Every family of the package, by the names of their files; all files are imported when it is asked for.
+    FAMILIES: tuple[type[Accumulator], ...]
 
 
-def _found() -> tuple[type[Accumulator], ...]:
+def _found() -> "tuple[type[Accumulator], ...]":
     """The classes in the modules and folders beside this file that compute something."""
+    from .base import Accumulator
+
     found = []
     for module in sorted(entry.name for entry in iter_modules(__path__)):
         place = import_module(f"{__name__}.{module}")
@@ -23,5 +30,8 @@ def _found() -> tuple[type[Accumulator], ...]:
     return tuple(found)
 
 
-#: Every family of the package, by the names of their files.
-FAMILIES = _found()
+def __getattr__(name: str) -> Any:
+    if name != "FAMILIES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = _found()
+    return found

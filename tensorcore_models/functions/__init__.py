@@ -98,6 +98,8 @@ def get_function(arch: str, name: str | None = None) -> Function:
     ------
     ValueError
         If the architecture or the name is unknown, or the architecture lacks the function; the message says what it has.
+    TypeError
+        If one of them is no string.
 
     Examples
     --------
@@ -106,6 +108,9 @@ def get_function(arch: str, name: str | None = None) -> Function:
     >>> f.values([2.0, 4.0]).tolist()
     [0.7071067094802856, 0.5]
     """
+    if not isinstance(arch, str) or not isinstance(name, str | None):
+        given = arch if not isinstance(arch, str) else name
+        raise TypeError(f"an architecture and a function are named by strings, got {type(given).__name__}")
     if name is None:
         arch, separator, name = arch.partition(":")
         if not separator:

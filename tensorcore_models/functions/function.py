@@ -143,19 +143,39 @@ class Function:
             raise ValueError(f"{self.name} takes {len(self.row.operands)} operands, got {len(operands)}")
 
     def _words(self, operands: tuple) -> list[np.ndarray]:
+        """Operands as words of one shape."""
         self._check_count(operands)
-        dtype, words = self.operand_dtype, []
-        for given, name in zip(operands, self.row.operands, strict=True):
-            x = as_array(given, name)
+        words = [
+            self._checked(x, name, self.operand_dtype) for x, name in zip(operands, self.row.operands, strict=True)
+        ]
+        try:
+            together = np.broadcast_arrays(*words)
+        except ValueError:
+            shapes = " and ".join(str(x.shape) for x in words)
+            raise ValueError(f"operands of {self.name} have the shapes {shapes}, which do not broadcast") from None
+        return [np.ascontiguousarray(x).reshape(x.shape) for x in together]
+
+    def _checked(self, given: Any, name: str, dtype: np.dtype) -> np.ndarray:
+        """One operand's words; an empty sequence has none, whatever its type."""
+        x = as_array(given, name)
+        if x.size:
             if x.dtype.kind not in "iu":
                 raise TypeError(f"{name} must hold encodings, integers, got dtype {x.dtype}; values go to .values")
             most = (1 << 8 * dtype.itemsize) - 1
-            if x.size and x.dtype != dtype and not (int(x.min()) >= 0 and int(x.max()) <= most):
+            if x.dtype != dtype and not (int(x.min()) >= 0 and int(x.max()) <= most):
                 raise ValueError(
                     f"{name} of {self.name} must lie in [0, {most:#x}], got values from {x.min()} to {x.max()}"
                 )
-            words.append(x.astype(dtype, copy=False))
-        return [np.ascontiguousarray(x).reshape(x.shape) for x in np.broadcast_arrays(*words)]
+        return x.astype(dtype, copy=False)
+
+    def _single(self, given: Any, name: str, dtype: np.dtype) -> int:
+        """One operand's word as a number."""
+        x = self._checked(given, name, dtype)
+        if x.ndim:
+            raise TypeError(
+                f"{name} of {self.name} has the shape {x.shape}, one number is computed here; bits takes arrays"
+            )
+        return int(x)
 
     def _codes_of(self, given: Any, name: str) -> np.ndarray:
         """Encodings of values, or the upper words of doubles."""
@@ -217,8 +237,15 @@ class Function:
         ----------
         *operands : int
             As those of :meth:`bits`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :meth:`bits`; TypeError also for an array.
         """
-        return self._on(on_integers, [int(x) for x in self._words(operands)])
+        self._check_count(operands)
+        named = zip(operands, self.row.operands, strict=True)
+        return self._on(on_integers, [self._single(x, name, self.operand_dtype) for x, name in named])
 
     def terms(self, *operands: Any) -> Any:
         """Return the result as a term for solvers, of terms of operands' words (:mod:`tensorcore_models.bitvectors.terms`).
@@ -257,11 +284,19 @@ class Function:
         ----------
         *operands : int
             Encodings, as those of :meth:`bits`; of packed instructions one number.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :meth:`exact_bits`.
         """
-        words: tuple[int, ...] = operands
-        if self._widened is not None:
-            words = (on_integers.converted(operands[0], self._widened, get_float_format("fp32")),)
         program = self.sequence
+        if len(operands) != len(program.operands):
+            raise ValueError(f"{self.name} is computed of {len(program.operands)} operands, got {len(operands)}")
+        dtype = np.dtype(np.uint32 if self._widened is None else np.uint16)
+        words = [self._single(x, name, dtype) for x, name in zip(operands, program.operands, strict=True)]
+        if self._widened is not None:
+            words = [on_integers.converted(words[0], self._widened, get_float_format("fp32"))]
         known = sequences.values(on_integers, program, words)
         found = []
         for number, step in enumerate(program.steps):

@@ -115,7 +115,7 @@ def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tupl
         if value is None or (isinstance(value, int) and value == 1 and name not in whatever):
             types[name], constants[name] = "constexpr", value
         elif isinstance(value, DescribedArray):
-            types[name] = f"tensordesc<{value.type}[{value.box[0]}, {value.box[1]}]>"
+            types[name] = f"tensordesc<{_POINTERS[value.type][1:]}[{value.box[0]}, {value.box[1]}]>"
         elif isinstance(value, View):
             types[name] = _POINTERS[value.type]
             multiples += [name] if aligned else []

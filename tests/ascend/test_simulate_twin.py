@@ -79,6 +79,13 @@ CASES = {
     ),
     "unaligned rows": (A5, (64, 48, 64), (70, 500, 263), {"terms": 1, "kernel": "grid", "layout": "nt"}),
     "MX": (A5, (64, 64, 64), (70, 500, 263), {"terms": 1, "kernel": "grid", "operand": "mxfp8"}),
+    "widened through memory": (
+        B3,
+        (64, 48, 64),
+        (70, 500, 263),
+        {"terms": 1, "kernel": "grid", "operand": "w8a16", "layout": "nd"},
+    ),
+    "widened into L1": (A5, (64, 64, 64), (70, 500, 263), {"terms": 1, "kernel": "grid", "operand": "a8w4mx"}),
     "own rates bind": (ODD, (32, 32, 48), (200, 100, 150), {}),
 }
 

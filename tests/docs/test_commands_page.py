@@ -1,6 +1,7 @@
 """The page of the commands: written from their parsers, and current."""
 
 import argparse
+import re
 from pathlib import Path
 
 import commands_page
@@ -52,3 +53,10 @@ def test_every_command_stands_under_one_question():
     names = [name for commands in by_question().values() for name in commands]
     assert sorted(names) == sorted(set(names)) == command_names()
     assert set(commands_page.PAGES) <= set(all_commands())
+
+
+def test_make_pages_writes_every_generated_page():
+    root = Path(commands_page.__file__).parents[2]
+    told = {path.name for path in (root / "docs").glob("*.md") if "<!-- Generated" in path.read_text(encoding="utf-8")}
+    (recipe,) = re.findall(r"^pages:\n((?:\t.*\n)+)", (root / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert {Path(name).name for name in re.findall(r"> (docs/\S+)", recipe)} == told and len(told) > 5

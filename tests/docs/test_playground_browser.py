@@ -154,15 +154,15 @@ def test_special_functions_are_those_of_explain_and_bad_input_is_refused(site):
     bad = [["function-name", "ex3"], ["function-name", "tanh"], ["function-x", "two"], ["function-x", "0x123456789"]]
     code = f"""const panel = get('playground-functions'), texts = (parts) => all(parts).map((x) => x.textContent);
     const shown = () => [texts('#playground-functions .results code')[0], texts('#playground-functions pre')];
-    const message = () => panel.querySelector('.message').textContent;
+    const told = () => panel.querySelector('.message').textContent;
     const found = [shown(), location.hash], said = [];
     for (const [id, value] of {json.dumps(bad)}) {{
       const before = get(id).value;
-      set(id, value); said.push(message()); set(id, before);
+      set(id, value); said.push(told()); set(id, before);
     }}
     set('function-name', 'div.full.f32'); set('function-x', '1'); set('function-y', '3');
     get('function-arch').value = 'volta'; get('function-arch').dispatchEvent(new Event('change'));
-    set('function-name', 'tanh.approx.f32'); said.push(message());
+    set('function-name', 'tanh.approx.f32'); said.push(told());
     set('function-name', 'div.full.f32');
     return [...found, said, shown()[0], location.hash];"""
     state = {"function": "hopper:expf", "x": "1"}

@@ -104,6 +104,57 @@ def test_instruction_sets_and_threads_change_no_bit(isa):
         tcm.set_num_threads(None)
 
 
+def segment_ends(name: str) -> np.ndarray:
+    """Codes at the first operand of each segment of an instruction that is the unit alone, the one before and the one after."""
+    binades, _ = check_functions.BINADES[name]
+    if name.startswith(("sin", "cos")):
+        first = (np.arange(1, 512) * (np.pi / 128)).astype(np.float32).view(np.uint32)
+    elif name.startswith("ex2"):  # segments are those of the fraction of x: in [1, 2) and [-2, -1)
+        first = np.concatenate(
+            [np.uint32(b) + (np.arange(64, dtype=np.uint32) << 17) for b in (0x3F800000, 0xBF800000)]
+        )
+    else:
+        first = np.concatenate([np.uint32(b << 23) + (np.arange(128, dtype=np.uint32) << 16) for b in binades])
+    return np.concatenate([first - np.uint32(1), first, first + np.uint32(1)])
+
+
+@pytest.mark.parametrize("name", check_functions.BINADES)
+def test_every_instruction_set_at_the_ends_of_segments(name):
+    """Kernels for each set beside plain integers, where another row of the table begins."""
+    function, codes = tcm.get_function("hopper", name), segment_ends(name)
+    exact = np.array([function.exact_bits(int(x)) for x in codes], np.uint32)
+    try:
+        for isa in tcm.available_isas():
+            tcm.set_isa(isa)
+            wrong = codes[function.bits(codes) != exact]
+            assert not wrong.size, (isa, [hex(x) for x in wrong[:5]])
+    finally:
+        tcm.set_isa(None)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=NAMES)
+def test_operands_of_every_kind_of_array(function):
+    """Views, other byte orders and integer types, read-only and single ones, empty ones; operands stay as they are."""
+    given = operands(function, 8)
+    wanted, kept = function.bits(*given), [x.copy() for x in given]
+    swapped = [x.astype(x.dtype.newbyteorder()) for x in given]
+    strided = [np.repeat(x, 2)[::2] for x in given]
+    locked = [x.copy() for x in given]
+    for x in locked:
+        x.flags.writeable = False
+    for variant in (swapped, strided, locked, [x.astype(np.int64) for x in given], [x.tolist() for x in given]):
+        assert (function.bits(*variant) == wanted).all()
+    assert (function.bits(*(x[::-1] for x in given)) == wanted[::-1]).all()
+    square = [np.asfortranarray(x[:6].reshape(2, 3)) for x in given]
+    assert (function.bits(*square) == wanted[:6].reshape(2, 3)).all()
+    single = function.bits(*(x[0] for x in given))
+    assert single.shape == () and single == wanted[0]
+    for empty in (np.zeros((0, 3), given[0].dtype), np.zeros((2, 0), np.int64)):
+        assert function.bits(*[empty] * len(given)).shape == empty.shape
+    assert function.bits(*[[]] * len(given)).shape == (0,)
+    assert all((x == y).all() for x, y in zip(given, kept, strict=True)) and wanted.dtype == function.result_dtype
+
+
 # -- what an H100 returned -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SAMPLE["binades"])
 def test_whole_binades_as_an_h100_returned_them(name):
@@ -246,6 +297,16 @@ def test_evidence_says_what_was_recorded():
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1 << 70]), TypeError, "must hold real numbers"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1.0]), TypeError, "must hold encodings"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1], [2]), ValueError, "takes 1 operands, got 2"),
+        (lambda: tcm.get_function("h100", "div.full.f32").bits([1, 2, 3], [1, 2]), ValueError, "which do not broadcast"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits([1, 2]), TypeError, r"has the shape \(2,\), one number"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits(1.0), TypeError, "must hold encodings"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(-1), ValueError, "must lie in"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(1 << 32), ValueError, "must lie in"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f16x2").steps(1 << 16), ValueError, "must lie in"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(1.5), TypeError, "must hold encodings"),
+        (lambda: tcm.get_function("h100", "div.full.f32").steps(1), ValueError, "computed of 2 operands, got 1"),
+        (lambda: tcm.get_function(None), TypeError, "named by strings, got NoneType"),
+        (lambda: tcm.get_function("h100", 5), TypeError, "named by strings, got int"),
         (lambda: tcm.get_function("h100", "div.full.f32").bits([1]), ValueError, "takes 2 operands, got 1"),
         (lambda: tcm.get_function("h100", "tanh.approx.f16").values([0.1]), ValueError, "holds values that fp16 lacks"),
         (lambda: sequences.parse("ex3(x)"), ValueError, "no operation ex3"),

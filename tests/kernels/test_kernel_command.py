@@ -76,9 +76,9 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
     assert "3 moduli, 8 bits of each operand" in shown and shown.count(": 0 of") == 4
     record = json.loads((tmp_path / "record.json").read_text())
     names = [kernel["function"] for kernel in record["kernels"]]
-    assert names == ["residue_products", "residues_a", "residues_b"]
+    assert names == ["residue_products", "residues", "join_residues"]
     assert {path.stem for path in tmp_path.glob("*.ptx")} == set(names)
-    assert record["recipe"]["moduli"] == [256, 255, 253] and record["recipe"]["split_exponents"] == "8 - e"
+    assert record["recipe"]["moduli"] == [256, 255, 253] and record["recipe"]["most_k"] == 1 << 16
 
 
 @pytest.mark.parametrize(

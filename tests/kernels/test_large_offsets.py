@@ -1,5 +1,7 @@
 """Elements 2^31 and more places apart: launches on storages that are reserved and hardly touched."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from mpgemm.kernels.forms import kernel_form  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
 from mpgemm.kernels.plans import ProductPlan  # noqa: E402
 from mpgemm.kernels.products import TensorProduct, view  # noqa: E402
-from mpgemm.kernels.residues import residue_products_launch, residues_launch  # noqa: E402
+from mpgemm.kernels.residues import ResiduePlanes, residue_constants, residue_launches  # noqa: E402
 from mpgemm.kernels.word_launches import WordPlanes, split_operands_launch  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.compiled import memory  # noqa: E402
@@ -142,29 +144,37 @@ def test_planes_of_words_are_far_apart(reserved, device):
 
 
 def test_planes_of_residues_are_far_apart(reserved, device):
-    """Five planes of 2^29 elements."""
-    moduli, k, n, plane = get_method("ozaki2_int8:moduli=5").moduli, 40, 6, FAR // 4
+    """Five planes of 2^29 elements: what makes residues, and what joins remainders."""
+    planes, plane = ResiduePlanes(get_method("ozaki2_int8:moduli=5").moduli, (1, 3, 6, 40)), FAR // 4
     rng = np.random.default_rng(0)
-    whole = rng.integers(-(10**4), 10**4, (1, k, n))
-    x = reserved.empty(torch.float64, (1, k, n), (k * n, n, 1)).copy_(torch.from_numpy(whole))
-    planes = reserved.empty(torch.int8, (5, 1, k, n), (plane, k * n, n, 1))
-    zeros = reserved.empty(torch.int32, (8,), (1,)).zero_()
-    out = View(planes, "s8", (k * n, n, 1), plane)
-    launch = residues_launch(moduli, (1, k, n), view(x), out, View(zeros, "s32", (0, 0, 0)))
-    kernels.products.devices.execute(launch, x.device)
-    for p, found in zip(moduli, planes[:, 0].numpy(), strict=True):
-        assert not ((found - whole[0]) % p).any()
+    wholes = rng.integers(-(2**15), 2**15, (3, 40)), rng.integers(-(2**15), 2**15, (40, 6))
+    wholes[0][:, 0] = wholes[1][0] = 2**15 - 1
+    a, b = (reserved.empty(torch.float64, (1, *x.shape), (x.size, x.shape[1], 1)) for x in wholes)
+    a[0], b[0] = (torch.from_numpy(x.astype(np.float64)) for x in wholes)
+    room = {name: torch.zeros(0, dtype=torch.int8) for name in planes.workspace()}
+    for side, name in enumerate(("a_residues", "b_residues")):
+        room[name] = reserved.empty(torch.int8, (5, planes.lines(side), planes.pitch), (plane, planes.pitch, 1))
+    for side, name in enumerate(("row_exponents", "column_exponents")):
+        room[name] = reserved.empty(torch.int32, (planes.lines(side),), (1,))
+    made = residue_launches(planes, view(a), view(b), view(a), room, SMALL)[0]
+    far = {**made.arguments, "a_plane": plane, "b_plane": plane}
+    kernels.products.devices.execute(dataclasses.replace(made, arguments=far), a.device)
+    scale = 2 ** (planes.bits - 15)
+    for name, x in (("a_residues", wholes[0]), ("b_residues", wholes[1].T)):
+        for p, found in zip(planes.moduli, room[name].numpy(), strict=True):
+            assert not ((found[:, :40].astype(np.int64) - x * scale) % p).any() and not found[:, 40:].any()
+    assert room["row_exponents"].tolist() == [15] * 3
+
     reserved.used = 0
-    rows = rng.integers(-(10**4), 10**4, (3, k))
-    left = reserved.empty(torch.int8, (5, 1, 3, k), (plane, 3 * k, k, 1))
-    right = reserved.empty(torch.int8, (5, 1, k, n), (plane, k * n, n, 1))
-    for operand, values in ((left, rows), (right, whole[0])):
-        for p, each in zip(moduli, operand[:, 0], strict=True):
-            each.copy_(torch.from_numpy((values + p // 2) % p - p // 2))
-    result = reserved.empty(torch.float64, (1, 3, n), (3 * n, n, 1))
-    exponents = reserved.empty(torch.int32, (8,), (1,)).zero_()
-    ends = View(exponents, "s32", (0, 1, 1)), View(exponents, "s32", (0, 1, 1))
-    views = (View(y, "s8", (0, 0, 1), plane) for y in (left, right))
-    product = residue_products_launch(moduli, (1, 3, n, k), *views, view(result), ends, SMALL)
-    kernels.products.devices.execute(product, x.device)
-    assert np.array_equal(result[0].numpy(), rows @ whole[0])
+    exact = wholes[0] @ wholes[1]
+    room["remainders"] = reserved.empty(torch.int8, (5, 3, 6), (plane, 6, 1))
+    for p, factor, each in zip(
+        planes.moduli, residue_constants(planes.moduli)["FACTORS"], room["remainders"], strict=True
+    ):
+        each.copy_(torch.from_numpy((exact * scale % p * scale * factor + p // 2) % p - p // 2))
+    out = reserved.empty(torch.float64, (1, 3, 6), (18, 6, 1))
+    for side, name in enumerate(("row_exponents", "column_exponents")):
+        room[name] = reserved.empty(torch.int32, (planes.lines(side),), (1,)).fill_(15)
+    join = residue_launches(planes, view(out), view(out), view(out), room, SMALL)[2]
+    kernels.products.devices.execute(dataclasses.replace(join, arguments={**join.arguments, "plane": plane}), a.device)
+    assert np.array_equal(out[0].numpy(), exact)

@@ -46,7 +46,7 @@ def test_a_product_is_the_method(device, count):
         a[3], b[:, 2] = a[3] * 2.0**-500, b[:, 2] * 2.0**300
         found = kernels.matmul(a, b, f"ozaki2_int8:moduli={count}", c=c, config=SMALL)
         assert same_bits(found.numpy(), expected(a, b, count, c)).all()
-    assert [x.function for x in device.launches] == ["residues", "residues", "residue_products"] * 2
+    assert [x.function for x in device.launches] == ["residues", "residue_products", "join_residues"] * 2
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(20, marks=pytest.mark.full)])
@@ -88,11 +88,16 @@ def test_alpha_beta_out_and_verify(device):
 
 @pytest.mark.parametrize(
     ("target", "count"),
-    [("sm_80", 5), *(pytest.param(t, 15, marks=pytest.mark.full) for t in ("sm_100", "sm_120", "gfx942"))],  # 6 s each
+    [
+        ("sm_80", 5),
+        ("sm_90", 5),
+        *(pytest.param(t, 15, marks=pytest.mark.full) for t in ("sm_100", "sm_120", "gfx942")),
+    ],  # 6 s each
 )
 def test_the_gate_runs_it(target, count):
     """Results of wide data are subnormal or 0, too; text for sm_120 packs halves that nobody writes."""
-    case = ResidueCase(get_method("ozaki2_int8", moduli=count), get_target(target), SMALL)
+    tile = kernels.Configuration(64, 32, 128, 4, 2) if target == "sm_90" else SMALL
+    case = ResidueCase(get_method("ozaki2_int8", moduli=count), get_target(target), tile, target == "sm_90")
     for result in case.check(shapes=[(19, 37, 75)]):
         assert result.differ == 0, result
         assert result.finite == 19 * 37 or result.data == "special", result

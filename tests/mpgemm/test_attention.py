@@ -7,7 +7,7 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.cli import main
-from mpgemm.experiments.attention import STAGES, attention_errors
+from mpgemm.experiments.attention import KERNELS, STAGES, AttentionProgram, attend, attention_errors, visible
 from mpgemm.recovery.engines import ieee_engine
 
 
@@ -95,7 +95,18 @@ def test_the_command(head, tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert [row["kv_tile"] for row in data["attention"]] == [80, 64, 80, 64]
     assert (tmp_path / "out" / "attention.csv").exists()
-    for extra in (["--kv-tile", "8"], ["--attention", *files, "--shipped", "digits"], ["--attention", *files[::-1]]):
+    computed = ["--functions", "h100", "--attention-kernel", "triton"]
+    assert main(["evaluate", "--attention", *files, "--engine", "h100", "--kv-tile", "16", *computed]) == 0
+    assert "have the bits of h100's special-function unit, row sums the order of Triton" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    for extra in (
+        ["--kv-tile", "8"],
+        ["--functions", "h100"],
+        ["--attention-kernel", "triton"],
+        ["--attention", *files, "--shipped", "digits"],
+        ["--attention", *files[::-1]],
+    ):
         assert main(["evaluate", *extra]) == 2
         assert capsys.readouterr().err.count("\n") == 1
 
@@ -116,3 +127,31 @@ def test_the_unit_s_functions_are_computed_where_they_are_named():
     assert np.array_equal(found.output, (total * rcp(sums)).astype(np.float64))
     nearest = attention_errors(q, k, v, unit, out_format="fp32")
     assert (found.output != nearest.output).any() and np.array_equal(found.exact, nearest.exact)
+
+
+#: Recorded kernels of Triton in which a warp holds whole rows.
+TRITON = ("2x128x64/False/64x64", "2x200x64/True/64x64", "1x256x128/False/128x64")
+
+
+@pytest.mark.parametrize("name", TRITON)
+def test_a_recorded_kernel_of_triton_to_the_bit(shared, name):
+    """The whole program on the H100's unit, functions and row sums; the plain order differs from the recording somewhere."""
+    shape, causal, blocks = name.split("/")
+    heads, size, d = map(int, shape.split("x"))
+    drawn = [np.random.default_rng([size, d, i]).standard_normal((heads, size, d)) for i in range(3)]
+    drawn = [x.astype(np.float32).astype(np.float16).astype(np.float64) for x in drawn]
+    with np.load(shared / "hardware_vectors" / "h100" / "kernels" / "triton.npz") as outputs:
+        recorded = outputs[f"flash/float16/{name}"].view(np.uint16).reshape(heads, size, d)
+    unit, tile = tcm.get_instruction("hopper", "wgmma.m64n8k16.f32.f16.f16"), int(blocks.split("x")[1])
+    mask, found = visible(size, size, causal == "True"), dict.fromkeys(KERNELS, 0)
+    for name, kernel in KERNELS.items():
+        program = AttentionProgram(unit, tile, d**-0.5, tcm.get_format("fp16"), functions="h100", kernel=kernel)
+        for head, wanted in enumerate(recorded):
+            out = attend([x[head] for x in drawn], program, len(STAGES), mask)
+            found[name] += int((out.astype(np.float16).view(np.uint16) != wanted).sum())
+    assert found["triton"] == 0 and found["plain"] > 0, found
+
+
+def test_an_unknown_kernel_is_refused(head):
+    with pytest.raises(ValueError, match="unknown attention kernel 'flash'; known: plain, triton"):
+        attention_errors(*head, engine(), kernel="flash")

@@ -10,6 +10,7 @@ from ascend.planner.accuracy import DISTRIBUTIONS
 from ascend.planner.choice import RANKS
 from ascend.planner.kinds import PLAN_KERNELS, SIMULATED
 from ascend.reports.calibration import ASSUMED_SIZE
+from ascend.reports.overlap import COLLECTIVES
 from ascend.schedule import KERNELS
 from mpgemm.campaign.parts import PARTS
 from mpgemm.cli.common import words
@@ -33,6 +34,7 @@ STATED = {
     "SIMULATED": SIMULATED,
     "DISTRIBUTIONS": tuple(DISTRIBUTIONS),
     "TARGETS": tuple(DIALECTS),
+    "COLLECTIVES": COLLECTIVES,
     "ASSUMED_SIZE": ASSUMED_SIZE,
     "NAMED_METHODS": tuple(NAMED_METHODS),
     "ON_REQUEST": tuple(ON_REQUEST),

@@ -12,6 +12,7 @@ from mpgemm.cli import main
 from tensorcore_models import compiled
 
 ARGUMENTS = ["--arguments", "bf16:32x64", "bf16:64x32", "fp32:32x32", "32", "32", "64"]
+AMD = str(FOLDER.parent / "amdgcn" / "bf16-kept.s")
 KEPT, FOLDED = (str(FOLDER / f"sm_80-bf16-{name}.ptx") for name in ("kept", "folded"))
 
 
@@ -58,6 +59,50 @@ def test_the_output_is_written(tmp_path):
     assert np.array_equal(np.load(tmp_path / "c.npy"), c)
 
 
+CONTRACTED = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry square(.param .u64 x, .param .u64 y) .reqntid 32
+{ .reg .b32 %r<3>; .reg .b64 %rd<6>; .reg .f32 %f<4>;
+  ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3; ld.global.f32 %f1, [%rd4]; mul.f32 %f2, %f1, %f1; add.f32 %f3, %f2, %f1; st.global.f32 [%rd5], %f3;
+  ret; }
+"""
+
+
+def test_contraction_and_rows_are_obeyed(tmp_path, capsys):
+    """x x + x by one multiply-add, as ptxas does it, and by two roundings; one of four rows."""
+    kernel, x = tmp_path / "square.ptx", np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
+    kernel.write_text(CONTRACTED)
+    np.save(tmp_path / "x.npy", x)
+    found = {}
+    for word in ("true", "false"):
+        out = tmp_path / f"{word}.npy"
+        words = [
+            str(kernel),
+            "--arguments",
+            str(tmp_path / "x.npy"),
+            "fp32:4x8",
+            "--fmad",
+            word,
+            "--json",
+            "--out",
+            str(out),
+        ]
+        assert main(["read", *words, "--rows", "2"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        found[word] = np.load(out)
+        assert facts["rows"][0]["elements"] == 8 and "param_0[2, j]" in facts["rows"][0]["expression"].replace(
+            "x[", "param_0["
+        )
+    wide = x.astype(np.float64)
+    assert (found["true"] == (wide * wide + wide).astype(np.float32)).all()
+    assert (found["false"] == x * x + x).all() and (found["true"] != found["false"]).any()
+    words = [str(kernel), str(kernel), "--arguments", "fp32:4x8", "fp32:4x8", "--fmad", "false"]
+    assert main(["read", *words]) == 0
+
+
 def test_a_kernel_without_arguments(capsys):
     assert main(["read", KEPT]) == 0
     told = capsys.readouterr().out
@@ -72,6 +117,11 @@ def test_a_kernel_without_arguments(capsys):
     ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments; gemm_param_1, gemm_param_2, gemm_param_6"),
     ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "two are compared"),
     ([KEPT, *ARGUMENTS, "--output", "7"], "output is argument 7, expected 0 to 5"),
+    ([KEPT, KEPT, *ARGUMENTS, "--rows", "0"], "two are compared"),
+    ([KEPT, *ARGUMENTS, "--rows", "32"], "rows are from 0 to 31, got [32]"),
+    ([KEPT, "--rows", "1"], "--rows needs --arguments"),
+    ([KEPT, "--fmad", "false"], "--fmad needs --arguments"),
+    ([AMD, *ARGUMENTS, "--fmad", "false"], "fmad"),
     (["none.ptx"], "none.ptx"),
     ([KEPT, "--entry", "other"], "there is no entry 'other'"),
 ])  # fmt: skip

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import triton
-from triton.backends.compiler import GPUTarget
-from triton.backends.driver import DriverBase
+from stub_driver import NoDevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from mpgemm.kernels import devices, multiply, products
@@ -23,7 +22,7 @@ from tensorcore_models.gpu.targets import TARGETS, get_target
 _BITS = {1: (torch.int8, np.int8), 2: (torch.int16, np.int16), 4: (torch.int32, np.int32), 8: (torch.int64, np.int64)}
 
 
-class PTXDevice(DriverBase):
+class PTXDevice(NoDevice):
     """A driver of Triton for a target.
 
     Attributes
@@ -35,8 +34,8 @@ class PTXDevice(DriverBase):
     """
 
     def __init__(self, target: str):
-        self.target, self.launches, self.runs = get_target(target), [], []
-        self.number = 1000 + list(TARGETS).index(self.target.name)
+        super().__init__(get_target(target), 1000 + list(TARGETS).index(target))
+        self.launches, self.runs = [], []
         self.utils, self._key, self._programs = self, None, {}
 
     def use(self, monkeypatch) -> "PTXDevice":
@@ -64,31 +63,6 @@ class PTXDevice(DriverBase):
         return self
 
     # -- what Triton asks its driver ---------------------------------------------------------------------------------------
-    @classmethod
-    def is_active(cls):
-        return False
-
-    def map_python_to_cpp_type(self, ty):
-        raise NotImplementedError("no launcher in C is made")
-
-    def get_active_torch_device(self):
-        return torch.device("cpu")
-
-    def get_benchmarker(self):
-        raise NotImplementedError("nothing here is timed")
-
-    def get_current_target(self):
-        return GPUTarget(self.target.backend, self.target.arch, self.target.warp)
-
-    def get_current_device(self):
-        return self.number
-
-    def get_current_stream(self, device):
-        return 0
-
-    def get_device_properties(self, device):
-        return {"max_shared_mem": self.target.shared}
-
     def _loading(self, module, function, name, files, key):
         suffix, self._key = ".ptx" if self.target.backend == "cuda" else ".amdgcn", key
         if key not in self._programs:

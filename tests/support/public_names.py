@@ -27,7 +27,7 @@ MODULES = (
 def offered(root: Path, module: str) -> list[str]:
     """Return the public names of a module: what its stub imports, else its `__all__`, else what it imports by name."""
     folder = root.joinpath(*module.split("."))
-    files = [folder / "__init__.pyi", folder / "__init__.py", folder.with_suffix(".py")]
+    files = [folder / "__init__.pyi", folder / "__init__.py", folder.with_suffix(".pyi"), folder.with_suffix(".py")]
     file = next((path for path in files if path.exists()), None)
     if file is None:
         return []

@@ -7,8 +7,8 @@ import pytest
 from ptx_cases import text
 
 from tensorcore_models import compiled
+from tensorcore_models.compiled.common_forms import Applied, Constant, Element
 from tensorcore_models.compiled.common_texts import Texts
-from tensorcore_models.compiled.template import Applied, Constant, Element
 
 
 def attention(**options):
@@ -51,11 +51,13 @@ def test_orders_of_maxima_do_not_count(recipe):
     assert swapped != source
     found = compiled.compare(program, compiled.read(swapped), arguments=given, grids=[(2, 2)] * 2, seconds=0)
     assert found.verdict == "equal"
-    other = source.replace("ex2.approx.ftz.f32", "ex2.approx.f32", 1)
-    assert (
-        compiled.compare(program, compiled.read(other), arguments=given, grids=[(2, 2)] * 2, seconds=0).verdict
-        != "equal"
-    )
+    other = compiled.read(source.replace("ex2.approx.ftz.f32", "ex2.approx.f32", 1))
+    found = compiled.compare(program, other, arguments=given, grids=[(2, 2)] * 2, seconds=0)
+    assert found.verdict == "flushing" and "ex2.approx.ftz.f32" in found.reason
+    for changed in ("ex2.approx.ftz.f32", "div.full.f32"):  # another function or operation is no matter of flushing
+        other = compiled.read(source.replace(changed, changed.replace("ex2", "lg2").replace("div.full", "mul"), 1))
+        found = compiled.compare(program, other, arguments=given, grids=[(2, 2)] * 2, seconds=0)
+        assert found.verdict == "different", changed
 
 
 TABLE = """.version 8.0

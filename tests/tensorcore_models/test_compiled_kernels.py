@@ -134,5 +134,14 @@ def test_the_scalar_reader_agrees_on_tensor_maps():
 
 def test_every_file_is_tested_and_knows_its_opcodes():
     names = {path.stem for path in FOLDER.glob("*.ptx")}
-    assert names == {*GEMM, "sm_80-split-k", "sm_80-normalised", "sm_90-described", "sm_90-attention"}
+    scaled = {f"sm_{arch}-{kind}" for arch in (100, 120) for kind in ("mxfp8", "mxfp4", "nvfp4")}
+    assert names == {
+        *GEMM,
+        *scaled,
+        "sm_80-split-k",
+        "sm_80-normalised",
+        "sm_90-described",
+        "sm_90-attention",
+        "sm_80-finished",
+    }
     assert {name: compiled.read(text(name)).unknown for name in names} == dict.fromkeys(names, {})

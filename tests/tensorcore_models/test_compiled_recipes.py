@@ -8,8 +8,9 @@ from ptx_cases import GEMM, rows_to_normalise, text
 
 import tensorcore_models as tcm
 from tensorcore_models import compiled, libraries
+from tensorcore_models.compiled.common_forms import forms
 from tensorcore_models.compiled.expressions import ExpressionTrace, Products, bytes_of
-from tensorcore_models.compiled.template import forms
+from tensorcore_models.compiled.isa.meaning import Meaning
 
 
 def recipe_of(name, m=None, n=None, k=None, changed=lambda x: x):
@@ -128,7 +129,7 @@ STRUCTURE = """.version 8.6
 
 
 def test_addresses_in_a_structure():
-    """CUTLASS in C++ passes one structure; the kernel's alpha = 1 is part of the expression, and of no recipe."""
+    """CUTLASS in C++ passes one structure; the kernel's alpha = 3 is part of the expression, and finishes the sum."""
     x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
     data = bytearray(32)
     data[16:20] = np.float32(3).tobytes()
@@ -138,7 +139,7 @@ def test_addresses_in_a_structure():
     assert y.tolist() == (3 * x * x).tolist()
     recipe = program.recipe([given])
     assert "argument 0 at byte 24" in recipe.output and y.tolist() == (3 * x * x).tolist()
-    assert "all at byte 8[i]" in str(recipe)
+    assert "all at byte 8[i + k]" in str(recipe) and "finished with constants" in str(recipe)
     with pytest.raises(ValueError, match="all has 32 bytes, the structure 24"):
         program.run([compiled.Structure(bytes(24), {8: x})])
     with pytest.raises(ValueError, match="at byte 28 lies outside of a structure of 32 bytes"):
@@ -163,6 +164,43 @@ def test_a_sum_times_one_is_a_recipe():
     assert str(scaled.library().order) == str(plain.library().order)
 
 
+def finished_recipe():
+    """(the recipe of a kernel that adds to C, scales rows and columns, adds a bias, clips; its arguments by name, output)."""
+    rng = np.random.default_rng(7)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((32, 64), (64, 16)))
+    c, left, right, bias = (rng.standard_normal(shape).astype(np.float32) for shape in ((32, 16), 32, 16, 16))
+    out = np.zeros((32, 16), np.float16)
+    program = compiled.read(text("sm_80-finished"))
+    recipe = program.recipe([a, b, c, left, right, bias, out])
+    program.run([a, b, c, left, right, bias, out])
+    return (
+        recipe,
+        (a.view(np.uint16), b.view(np.uint16)),
+        {"param_2": c, "param_3": left, "param_4": right, "param_5": bias},
+        out,
+    )
+
+
+def test_a_recipe_takes_c_scales_and_a_bias():
+    recipe, operands, arrays, out = finished_recipe()
+    library = recipe.library()
+    assert library.arrays == tuple(arrays) and library.order == libraries.Chain((range(64),))
+    assert (out > 0).any() and (out == 0).any()
+    assert np.array_equal(library.gemm_bits(*operands, arrays=arrays), out.view(np.uint16))
+    assert "finished with param_2, param_3, param_4, param_5" in str(recipe)
+    for name, array in arrays.items():  # each of them counts
+        other = library.gemm_bits(*operands, arrays=arrays | {name: array * np.float32(1.5)})
+        assert (other != out.view(np.uint16)).any(), name
+    with pytest.raises(ValueError, match="takes param_2, param_3, param_4, param_5 beside A and B, got param_2"):
+        library.gemm_bits(*operands, arrays={"param_2": arrays["param_2"]})
+    with pytest.raises(libraries.Unknown, match="output format fp32 is not known; known: fp16"):
+        library.gemm_bits(*operands, arrays=arrays, out_format="fp32")
+    with pytest.raises(libraries.Unknown, match="its own factors"):
+        library.gemm_bits(*operands, arrays=arrays, scale=2.0)
+    with pytest.raises(ValueError, match=r"expected \(m, 64\) and \(64, n\)"):
+        library.gemm_bits(operands[1], operands[0], arrays=arrays)
+
+
 def test_sums_whose_operands_were_computed_in_another_order_are_one_expression():
     """-x + x y of two outputs; of one the product comes first, of the other the negation (as tcgen05.ld has it by warps)."""
     trace, row = ExpressionTrace(), tcm.get_instruction("ampere:mma.m16n8k16.f32.f16.f16.f32")
@@ -185,6 +223,6 @@ def test_sums_whose_operands_were_computed_in_another_order_are_one_expression()
     product = bytes_of(trace.add(block, 2) + np.arange(2), 4)
     zeros = np.zeros(2, np.float32)
     both = [np.concatenate([first, negated(1)]), product]
-    out[:] = trace.operation("add.f32", 3, [zeros, zeros], both, 2, 4, commutes=True)
+    out[:] = trace.operation("add.f32", 3, [zeros, zeros], both, 2, 4, Meaning("add", "f32", ("f32", "f32")))
     (form,) = forms(trace, out.reshape(-1), 1, (2,), 4)
     assert [type(x).__name__ for x in form.root.operands] == ["Applied", "Step"]

@@ -10,9 +10,9 @@ from solvers import needs_solver
 from tensorcore_models import compiled
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.bitvectors.passes import Unencodable
-from tensorcore_models.compiled.node_terms import NodeTerms
+from tensorcore_models.compiled.kernel_recipe import KernelRecipe
 from tensorcore_models.compiled.normal_form import Forms
-from tensorcore_models.compiled.recipe import KernelRecipe
+from tensorcore_models.compiled.solver_terms import NodeTerms
 
 HEAD = """.version 8.6
 .target sm_90a

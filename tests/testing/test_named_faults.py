@@ -6,7 +6,7 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.testing import check_gemm
-from mpgemm.testing.diagnosis.failure import CONFIRMED, failure_of
+from mpgemm.testing.diagnosis.failure import CONFIRMED, SCREENED, failure_of
 
 E4M3, BF16 = ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16
 UNIT, FP8 = (tcm.default_instruction("h100", fmt, path="wgmma") for fmt in ("bf16", "e4m3fn"))
@@ -102,7 +102,9 @@ def test_long_k_is_looked_at_with_fewer_elements():
     assert found.suspects == ("a stale block: at k 2048:2112 A still holds k 1984:2048",)
     failure = failure_of(out.astype(np.float64), found.case, found.outside)
     few, more = failure.few(), failure.few(CONFIRMED)
-    assert failure.rows.size > more.rows.size == CONFIRMED * few.rows.size  # all elements of these rows are wrong
+    assert (
+        failure.rows.size > more.rows.size == CONFIRMED * few.rows.size == CONFIRMED * SCREENED // k
+    )  # all elements of these rows are wrong
     assert set(zip(few.rows, few.columns, strict=True)) <= set(zip(failure.rows, failure.columns, strict=True))
 
 

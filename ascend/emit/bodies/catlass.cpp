@@ -1,9 +1,9 @@
-// A GEMM on CATLASS's basic kernel, instantiated for one plan of mpgemm, with its host.
+// A GEMM on a kernel of CATLASS, instantiated for one plan of mpgemm, with its host.
 //
 //     ./gemm a.bin b.bin c.bin [device]      A and B as record.json says
 //
 // Compiled beside CATLASS (github.com/hicann/catlass) as its examples are: add this folder to its examples/CMakeLists.txt.
-#include "catlass/gemm/kernel/basic_matmul.hpp"
+#include "catlass/gemm/kernel/@header"
 
 #include "catlass/arch/arch.hpp"
 #include "catlass/catlass.hpp"
@@ -13,6 +13,7 @@
 #include "catlass/gemm/dispatch_policy.hpp"
 #include "catlass/gemm/gemm_type.hpp"
 #include "catlass/layout/layout.hpp"
+//@tla
 
 #include <acl/acl.h>
 
@@ -23,13 +24,11 @@
 #include <vector>
 
 using namespace Catlass;
+//@namespaces
 
 namespace
 {
 //@plan
-using BlockMmad = Gemm::Block::BlockMmad<DispatchPolicy, L1TileShape, L0TileShape, Gemm::GemmType<Element, LayoutA>,
-                                         Gemm::GemmType<Element, LayoutB>, Gemm::GemmType<Sum, layout::RowMajor>>;
-using Multiply = Gemm::Device::DeviceGemm<Gemm::Kernel::BasicMatmul<BlockMmad, void, BlockScheduler>>;
 
 //@acl
 } // namespace
@@ -37,11 +36,12 @@ using Multiply = Gemm::Device::DeviceGemm<Gemm::Kernel::BasicMatmul<BlockMmad, v
 int main(int count, char **arguments)
 {
     const Device device = opened(count, arguments);
-    const size_t bytes = static_cast<size_t>(kM) * kN * sizeof(Sum);
+    uint8_t *a = read(arguments[1], kElementsOfA * sizeof(Element)), *b = read(arguments[2], kElementsOfB * sizeof(Element));
+    const size_t bytes = kElementsOfC * sizeof(Sum);
     uint8_t *c = allocated(bytes);
-    Multiply multiply;
-    Multiply::Arguments given{GemmCoord{kM, kN, kK}, read(arguments[1], static_cast<size_t>(kM) * kK * sizeof(Element)),
-                              read(arguments[2], static_cast<size_t>(kK) * kN * sizeof(Element)), c};
+    //@groups
+    MatmulAdapter multiply;
+    MatmulKernel::Arguments given{@arguments};
     if (multiply.CanImplement(given) != Status::kSuccess) {
         std::fprintf(stderr, "CATLASS does not implement this instantiation\n");
         return 1;

@@ -95,9 +95,11 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 
 def data_of(args: argparse.Namespace) -> tuple | None:
     """A and B of --files."""
+    if not args.data:
+        return None
     from mpgemm.inputs.files import check_matrix, read_matrix
 
-    return tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data) if args.data else None
+    return tuple(check_matrix(read_matrix(Path(path)), path) for path in args.data)
 
 
 def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:

@@ -27,6 +27,9 @@ QUESTIONS = (
     "keep results, check the installation",
 )
 
+#: Other words for a command, which stand for it.
+OTHER_NAMES = {"verdict": "evaluate", "eval": "evaluate"}
+
 #: The package of the commands.
 PACKAGE = __package__.rpartition(".")[0]
 

@@ -80,9 +80,6 @@ DOORS: dict[str, tuple[First, ...]] = {
     ),
 }
 
-#: Other words for a command, which stand for it.
-OTHER_NAMES = {"verdict": "evaluate", "eval": "evaluate"}
-
 
 def first_screen() -> str:
     """The doors with their commands: a question and a line to type for each."""

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tensorcore_models import libraries
+    from tensorcore_models.compiled.program import KernelProgram
 
 #: The options of :func:`add_launch_arguments`.
-LAUNCH = ("--arguments", "--grid", "--block", "--entry", "--unit", "--output")
+LAUNCH = ("--arguments", "--grid", "--block", "--entry", "--fmad", "--unit", "--output")
 
 
 def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +22,26 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     add("--grid", nargs="+", type=int, default=[1], metavar="N", help="blocks along x, y, z (default 1)")
     add("--block", nargs="+", type=int, metavar="N", help="threads of a block, where the kernel does not say them")
     add("--entry", metavar="NAME", help="which kernel, where the file has several")
+    add(
+        "--fmad",
+        choices=("true", "false"),
+        help="whether ptxas contracts products and additions, as its option (default true)",
+    )
     add("--unit", metavar="ARCH", help="architecture of the matrix instructions (default: the target's)")
     add("--output", type=int, metavar="N", help="which argument is the output (default: the last array written)")
+
+
+def read_kernel(path: str, args: argparse.Namespace) -> KernelProgram:
+    """The kernel of a file as the options say: its entry, and ptxas's contraction.
+
+    Raises
+    ------
+    ValueError, OSError
+        If it cannot be read, or --fmad is given for another language than PTX.
+    """
+    from tensorcore_models import compiled
+
+    return compiled.read(path, entry=args.entry, fmad=None if args.fmad is None else args.fmad == "true")
 
 
 def launch_arguments(words: list[str], seed: int = 0) -> list:
@@ -74,11 +93,17 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
         raise ValueError(
             "--kernel needs --arguments: how it is launched decides what it computes; see mpgemm read --help"
         )
-    program = compiled.read(args.kernel, entry=args.entry)
+    program = read_kernel(args.kernel, args)
     found = program.recipe(
         launch_arguments(args.arguments), args.grid, block=args.block, unit=args.unit, output=args.output
     )
     recipe = found.library()
+    if isinstance(recipe, compiled.FinishedRecipe):
+        beside = ", ".join(recipe.arrays) or "constants"
+        raise ValueError(
+            f"{recipe.name} starts from or finishes its sum with {beside}: its bits are "
+            "compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
+        )
     taken = [get_format(each).name for each in recipe.engine.formats[:2]]
     if taken != [fmt, fmt]:
         raise ValueError(

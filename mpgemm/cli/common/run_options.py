@@ -95,11 +95,11 @@ def metric_of(args: argparse.Namespace) -> str:
 
 def check_run(args: argparse.Namespace) -> None:
     """Refuse an output folder that cannot be, and figures without matplotlib."""
-    from tensorcore_models.figures import require_matplotlib
-
     if args.out and args.out.exists() and not args.out.is_dir():
         raise ValueError(f"--out {args.out} is not a folder")
     if args.out and not args.no_figures:
+        from tensorcore_models.figures import require_matplotlib
+
         require_matplotlib()
 
 

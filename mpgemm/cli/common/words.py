@@ -10,6 +10,7 @@ RANKS = ("time", "traffic", "analytic")
 SIMULATED = {"grid": 12, "paper": 200}
 DISTRIBUTIONS = ("normal", "uniform", "positive")
 TARGETS = ("ascendc", "catlass", "pto", "triton")
+COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather")
 ASSUMED_SIZE = (5632, 2816, 5632)
 
 # Methods of `evaluate`: mpgemm.experiments.methods; metrics: mpgemm.exact.errors.

@@ -1,11 +1,15 @@
 """Parts that loads and stores share: forms of their data, registers that they fill, faults, checks, expressions."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from .decode import unknown
+from .. import floats
+from ..errors import Refused
+from ..isa.meaning import Meaning
+from ..isa.operations import function_of
+from ..isa.types import FORMATS, array_type
+from .scalar_operands import unknown
 from .syntax import AMDInstruction, RegisterRange
 
 
@@ -119,10 +123,9 @@ def taken(machine, sources: range, form: Access, waves, lanes) -> tuple[np.ndarr
 
 
 # -- atomic operations -----------------------------------------------------------------------------------------------------
-def one_by_one(
-    machine, memory, places: np.ndarray, words: np.ndarray, owners, form: Access, change: Callable, name: str, lanes
-):
+def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, m: Meaning, name: str, lanes):
     """Read, change and write words, lanes at one address after the other; (words before, whose bytes they were)."""
+    form = Access(words.dtype.itemsize, words.shape[1] // (len(m.sources) - 1))
     before = np.zeros((len(words), form.count), words.dtype)
     if memory is machine.memory.space:
         machine.checks.exchanged(lanes)
@@ -135,12 +138,22 @@ def one_by_one(
         now = order[first[counts > turn] + turn]
         old = memory.load_anywhere(places[now], form.width, form.count)
         before[now] = old
-        new = change(old, words[now])
+        new = _changed(m, old, words[now])
         ids = None
         if before_owners is not None:
             own = memory.load_ids(places[now], form.size)
             before_owners[now] = own
-            ids = machine.trace.atomic(name, old, own, words[now], None if owners is None else owners[now])
+            ids = machine.trace.atomic(name, m, old, own, words[now], None if owners is None else owners[now])
         memory.store_anywhere(places[now], np.ascontiguousarray(new))
         memory.store_ids(places[now], ids, form.size)
     return before, before_owners
+
+
+def _changed(m: Meaning, old: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """What memory holds after; of a swap on a condition, the new word comes before the expected one."""
+    parts = np.split(given, len(m.sources) - 1, axis=1)[::-1]
+    kind = array_type(m.result)
+    found = function_of(m)(*(np.ascontiguousarray(x).view(kind) for x in (old, *parts)))
+    if m.floating and floats.is_nan(found, FORMATS[m.result]).any():
+        raise Refused("an atomic addition gives NaN, whose payload is not published")
+    return found.view(old.dtype)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import KernelFault, Refused
+from ..isa.types import size_of
 from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import VECTOR_MEMORY
-from .decode import Operation, ScalarSource, unknown
 from .global_memory import ATOMICS
+from .scalar_operands import Operation, ScalarSource, unknown
 from .syntax import M0, AMDInstruction, Literal, RegisterRange, Word
 from .vector_operands import active
 
@@ -174,11 +175,11 @@ def build_store(ins: AMDInstruction) -> Operation:
 
 def build_atomic(ins: AMDInstruction) -> Operation:
     """An atomic operation, all or nothing in range; with sc0 it gives what was there before."""
-    width, count, change = ATOMICS[ins.name.removeprefix("buffer_atomic_")]
-    form, returns = Access(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
+    m, count = ATOMICS[ins.name.removeprefix("buffer_atomic_")]
+    form, returns = Access(size_of(m.result), count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     if len(ins.operands) != 4:
         raise unknown(ins, f"has {len(ins.operands)} operands")
-    given = form.registers * (1 + ("cmpswap" in ins.name))
+    given = form.registers * (len(m.sources) - 1)
     sources, where = vectors_of(ins.operands[0], given, ins), BufferAddress(ins, *ins.operands[1:])
     registers = sources[: form.registers]
 
@@ -187,9 +188,9 @@ def build_atomic(ins: AMDInstruction) -> Operation:
         words, owners = taken(machine, sources, Access(4, given), waves, lanes)
         chosen = np.flatnonzero(inside == form.size)
         places = _places(machine, addresses, form.size, lanes, chosen, write=True)
-        shaped = np.ascontiguousarray(words[chosen]).view(f"u{width}")
+        shaped = np.ascontiguousarray(words[chosen]).view(f"u{form.width}")
         own = None if owners is None else owners[chosen]
-        before, old = one_by_one(machine, machine.memory.space, places, shaped, own, form, change, ins.name, lanes)
+        before, old = one_by_one(machine, machine.memory.space, places, shaped, own, m, ins.name, lanes)
         if returns:
             back = np.zeros((len(addresses), form.registers), np.uint32)
             back[chosen] = np.ascontiguousarray(before).view(np.uint32)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import KernelFault, Refused
 from ..scheduler import Jump, Split, Wait
-from .decode import Operation, ScalarSource, ScalarTarget, unknown
+from .scalar_operands import Operation, ScalarSource, ScalarTarget, unknown
 from .syntax import EXEC, SCC, VCC, AMDInstruction, Call, Literal
 
 

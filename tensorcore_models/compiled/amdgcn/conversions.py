@@ -1,6 +1,7 @@
 """Vector conversions between numbers and integers (CDNA3 ISA, "V_CVT")."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,65 +9,29 @@ from ...formats import get_float_format
 from ...formats.rounding import decode, encode
 from .. import floats
 from ..errors import Refused
-from .decode import FORMATS, AluRow, Operation, unknown
+from ..isa.meaning import Meaning
+from ..isa.operations import function_of
+from ..isa.types import FORMATS
+from .scalar_operands import Operation, type_of, unknown
 from .syntax import AMDInstruction, Modified
-from .vector_operands import VectorSource, VectorTarget, active, settled, vector_operation
+from .vector_operands import VectorSource, VectorTarget, active, named, settled, side_by_side, vector_operation
 
 
-def _values(bits, fmt: str, mode) -> np.ndarray:
-    """Values of encodings in float64, subnormal ones as the MODE register says."""
-    bits = np.asarray(bits)
-    if mode.flushes(fmt)[0]:
-        bits = floats.flushed(bits, fmt)
-    return floats.values(bits, fmt).astype(np.float64)
+def _of(result: str, source: str, rounding: str = "rne", operation: str = "convert", options: tuple = ()) -> Meaning:
+    return Meaning(operation, type_of(result), (type_of(source),), rounding, options=options, nan="quiet")
 
 
-def _narrowed(source: str, target: str) -> Callable:
-    """From one format to a narrower one, rounded by its mode; to a wider one."""
-
-    def run(mode, bits):
-        if mode.bits >> 23 & 1 and target == "fp16":
-            raise Refused("conversions to f16 with FP16_OVFL are not known here")
-        found = floats.rounded(_values(bits, source, mode), target, mode.rounding(target))
-        return floats.flushed(found, target) if mode.flushes(target)[1] else found
-
-    return run
-
-
-def _from_integer(target: str) -> Callable:
-    return lambda mode, x: floats.rounded(np.asarray(x).astype(np.float64), target, mode.rounding(target))
-
-
-def _to_integer(source: str, dtype, whole: Callable = np.trunc) -> Callable:
-    """Cut to a whole number and clamped; NaN gives 0."""
-    low, high = (float(x) for x in (np.iinfo(dtype).min, np.iinfo(dtype).max))
-
-    def run(mode, bits):
-        value = whole(_values(bits, source, mode))
-        return np.clip(np.where(np.isnan(value), 0.0, value), low, high).astype(dtype)
-
-    return run
-
-
-def _byte(place: int) -> Callable:
-    return lambda mode, x: (np.asarray(x) >> np.uint32(8 * place) & np.uint32(255)).astype(np.float32).view(np.uint32)
-
-
+_WIDE, _HALF = ("i32", "u32"), ("i16", "u16")
 #: Elementwise conversions.
-ROWS: dict[str, AluRow] = {
-    "v_cvt_f16_f32": AluRow("f16", ("f32",), _narrowed("fp32", "fp16"), moded=True),
-    "v_cvt_f32_f16": AluRow("f32", ("f16",), _narrowed("fp16", "fp32"), moded=True),
-    "v_cvt_f32_f64": AluRow("f32", ("f64",), _narrowed("fp64", "fp32"), moded=True),
-    "v_cvt_f64_f32": AluRow("f64", ("f32",), _narrowed("fp32", "fp64"), moded=True),
-    **{f"v_cvt_{kind}_{integer}": AluRow(kind, (integer,), _from_integer(FORMATS[kind]), moded=True)
-       for kind, integer in (("f32", "i32"), ("f32", "u32"), ("f64", "i32"), ("f64", "u32"), ("f16", "i16"), ("f16", "u16"))},
-    **{f"v_cvt_{integer}_{kind}": AluRow(integer, (kind,), _to_integer(FORMATS[kind], dtype), moded=True)
-       for integer, dtype in (("i32", np.int32), ("u32", np.uint32)) for kind in ("f32", "f64")},
-    **{f"v_cvt_{integer}_f16": AluRow(integer, ("f16",), _to_integer("fp16", dtype), moded=True)
-       for integer, dtype in (("i16", np.int16), ("u16", np.uint16))},
-    "v_cvt_flr_i32_f32": AluRow("i32", ("f32",), _to_integer("fp32", np.int32, np.floor), moded=True),
-    "v_cvt_rpi_i32_f32": AluRow("i32", ("f32",), _to_integer("fp32", np.int32, lambda x: np.floor(x + 0.5)), moded=True),
-    **{f"v_cvt_f32_ubyte{i}": AluRow("f32", ("u32",), _byte(i), moded=True) for i in range(4)},
+ROWS: dict[str, Meaning] = {
+    **{f"v_cvt_{result}_{source}": _of(result, source)
+       for result, source in (("f16", "f32"), ("f32", "f16"), ("f32", "f64"), ("f64", "f32"))},
+    **{f"v_cvt_{kind}_{integer}": _of(kind, integer) for kinds, integers in ((("f32", "f64"), _WIDE), (("f16",), _HALF))
+       for kind in kinds for integer in integers},
+    **{f"v_cvt_{integer}_{kind}": _of(integer, kind, "rz") for kinds, integers in ((("f32", "f64"), _WIDE), (("f16",), _HALF))
+       for kind in kinds for integer in integers},
+    "v_cvt_flr_i32_f32": _of("i32", "f32", "rd"), "v_cvt_rpi_i32_f32": _of("i32", "f32", "rna"),
+    **{f"v_cvt_f32_ubyte{i}": _of("f32", "u32", operation="byte", options=(i,)) for i in range(4)},
 }  # fmt: skip
 
 
@@ -76,14 +41,6 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 # -- two numbers at once ---------------------------------------------------------------------------------------------------
-def _packed(fmt: str, kind: str, rounding: str | None) -> Callable:
-    def one(mode, bits):
-        found = floats.rounded(_values(bits, "fp32", mode), fmt, rounding or mode.rounding("fp16"))
-        return floats.flushed(found, fmt) if mode.flushes("fp16")[1] and fmt == "fp16" else found
-
-    return one
-
-
 #: Two f32 to two numbers of 16 bits: name -> (format, rounding or None for that of the MODE register).
 _PAIRS = {
     "v_cvt_pkrtz_f16_f32": ("fp16", "rz"), "v_cvt_pk_f16_f32": ("fp16", None), "v_cvt_pk_bf16_f32": ("bf16", "rne"),
@@ -92,30 +49,25 @@ _PAIRS = {
 
 def build_pair(ins: AMDInstruction) -> Operation:
     """Two f32 to two numbers of 16 bits in one register."""
-    fmt, rounding = _PAIRS[ins.name]
+    (fmt, rounding), kind = _PAIRS[ins.name], "bf16" if "bf16" in ins.name else "f16"
     if len(ins.operands) != 3 or ins.modifiers or ins.encoding in ("sdwa", "dpp"):
         raise unknown(ins, "has operands or modifiers that are not known here")
     target = VectorTarget(ins.operands[0], "b32", ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
-    convert, row = _packed(fmt, "f16", rounding), AluRow("f16", ("f32",), np.asarray)
+    m = _of(kind, "f32", rounding or "rne")
 
     def run(machine, waves, lanes):
-        mode, words, owners = machine.mode_of(waves), [], []
+        settings, words, owners = machine.mode_of(waves).under(m), [], []
+        if rounding:
+            settings = replace(settings, rounding=rounding)
         for source in sources:
             value, own = source.read(machine, waves, lanes)
-            words.append(settled(machine, ins, convert(mode, value), fmt).astype(np.uint32))
-            owners.append(None if own is None else machine.trace.elementwise(ins, row, [value], [own], mode))
-        target.write(machine, words[0] | words[1] << np.uint32(16), waves, lanes, _joined(owners, 2))
+            words.append(settled(machine, ins, function_of(settings)(value), fmt).astype(np.uint32))
+            told = named(ins, m, settings)
+            owners.append(None if own is None else machine.trace.elementwise(told, ins.line, settings, [value], [own]))
+        target.write(machine, words[0] | words[1] << np.uint32(16), waves, lanes, side_by_side(owners, 2))
 
     return active(run)
-
-
-def _joined(owners: list, size: int) -> np.ndarray | None:
-    """Owners of neighbouring numbers of `size` bytes."""
-    if all(own is None for own in owners):
-        return None
-    count = next(len(own) for own in owners if own is not None)
-    return np.concatenate([np.zeros((count, size), np.int64) if own is None else own[:, :size] for own in owners], 1)
 
 
 # -- FP8 -------------------------------------------------------------------------------------------------------------------
@@ -143,7 +95,7 @@ def build_from_fp8(ins: AMDInstruction) -> Operation:
         raise unknown(ins, "with op_sel is not known here")
     target = VectorTarget(ins.operands[0], "b64" if pairs else "b32", ins)
     sources = [VectorSource(ins.operands[1], "b32", ins, (start + i, 1)) for i in range(1 + pairs)]
-    row = AluRow("f32", ("b8",), np.asarray)
+    m = _of("f32", "b8", operation=f"from_{name}")
 
     def run(machine, waves, lanes):
         fmt, found, owners = _format(machine, ins, name), [], []
@@ -152,9 +104,9 @@ def build_from_fp8(ins: AMDInstruction) -> Operation:
             bits = decode(np.asarray(value).astype(np.uint8), fmt, np.float32).view(np.uint32)
             found.append(settled(machine, ins, bits, "fp32"))
             narrow = None if own is None else own[:, :1]
-            owners.append(None if own is None else machine.trace.elementwise(ins, row, [value], [narrow]))
+            owners.append(None if own is None else machine.trace.elementwise(ins.name, ins.line, m, [value], [narrow]))
         bits = found[0] if not pairs else found[0].astype(np.uint64) | found[1].astype(np.uint64) << np.uint64(32)
-        target.write(machine, bits, waves, lanes, _joined(owners, 4))
+        target.write(machine, bits, waves, lanes, side_by_side(owners, 4))
 
     return active(run)
 
@@ -173,7 +125,7 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
     high = bool(select[-1])
     target = VectorTarget(ins.operands[0], "b16", ins, (2 if high else 0, 2), "PRESERVE")
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
-    row = AluRow("b8", ("f32",), np.asarray)
+    m = _of("b8", "f32", operation=f"to_{name}")
 
     def run(machine, waves, lanes):
         fmt, words, owners = _format(machine, ins, name), [], []
@@ -187,13 +139,19 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
                     f"{ins.opcode} of a number beyond {float(largest)}: what it gives is not published", ins.line
                 )
             words.append(bits.astype(np.uint16))
-            owners.append(None if own is None else machine.trace.elementwise(ins, row, [value], [own]))
-        target.write(machine, words[0] | words[1] << np.uint16(8), waves, lanes, _joined(owners, 1))
+            owners.append(None if own is None else machine.trace.elementwise(ins.name, ins.line, m, [value], [own]))
+        target.write(machine, words[0] | words[1] << np.uint16(8), waves, lanes, side_by_side(owners, 1))
 
     return active(run)
 
 
 # -- multiply-adds of mixed formats ----------------------------------------------------------------------------------------
+def _value(bits, fmt: str, mode) -> np.ndarray:
+    """Values of encodings in float64, subnormal ones as the MODE register says."""
+    bits = floats.flushed(np.asarray(bits), fmt) if mode.flushes(fmt)[0] else np.asarray(bits)
+    return floats.values(bits, fmt).astype(np.float64)
+
+
 def build_mixed(ins: AMDInstruction) -> Operation:
     """v_fma_mix_f32, mixlo and mixhi: each operand is f32, or a half of a register (op_sel_hi: f16; op_sel: which)."""
     high, which = (ins.modifiers.get(name, [0, 0, 0]) for name in ("op_sel_hi", "op_sel"))
@@ -212,18 +170,20 @@ def build_mixed(ins: AMDInstruction) -> Operation:
     else:
         part = (2 if ins.name == "v_fma_mixhi_f16" else 0, 2)
         fmt, target = "fp16", VectorTarget(ins.operands[0], "f16", ins, part, "PRESERVE")
-    row = AluRow("f32" if fmt == "fp32" else "f16", tuple(kind for kind, _ in sources), np.asarray)
+    m = Meaning("mixed_fma", "f32" if fmt == "fp32" else "f16", tuple(kind for kind, _ in sources), nan="quiet")
 
     def run(machine, waves, lanes):
         mode = machine.mode_of(waves)
         read = [source.read(machine, waves, lanes) for _, source in sources]
-        exact = [_values(value, FORMATS[kind], mode) for (kind, _), (value, _) in zip(sources, read, strict=True)]
+        exact = [_value(value, FORMATS[kind], mode) for (kind, _), (value, _) in zip(sources, read, strict=True)]
         total = floats.sum_to_odd(exact[0] * exact[1], exact[2])
         found = floats.rounded(total, fmt, mode.rounding(fmt))
         found = settled(machine, ins, floats.flushed(found, fmt) if mode.flushes(fmt)[1] else found, fmt)
         ids = None
-        if machine.trace is not None and any(own is not None for _, own in read):
-            ids = machine.trace.elementwise(ins, row, [value for value, _ in read], [own for _, own in read], mode)
+        if machine.trace is not None:
+            name, values = ".".join([ins.name, f"mode{mode.bits & 0xFF:#x}"]), [value for value, _ in read]
+            told = replace(m, options=(name,))
+            ids = machine.trace.elementwise(name, ins.line, told, values, [own for _, own in read])
         target.write(machine, found, waves, lanes, ids)
 
     return active(run)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import floats
-from ..errors import Refused
+from ..isa.meaning import Meaning
+from ..isa.types import size_of
 from .access import HINTS, LOADS, STORES, Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL, VECTOR_MEMORY
-from .decode import Operation, ScalarSource, unknown
+from .scalar_operands import Operation, ScalarSource, unknown
 from .syntax import M0, AMDInstruction, RegisterRange, Word
 from .vector_operands import active
 
@@ -150,40 +150,26 @@ def build_to_local(ins: AMDInstruction) -> Operation:
 
 
 # -- atomic operations -----------------------------------------------------------------------------------------------------
-def _float_add(fmt: str) -> Callable:
-    def change(old, new):
-        found = floats.add(old, new, fmt)
-        if floats.is_nan(found, fmt).any():
-            raise Refused("an atomic addition gives NaN, whose payload is not published")
-        return found
-
-    return change
+def _of(operation: str, kind: str, operands: int = 2) -> Meaning:
+    return Meaning(operation, kind, (kind,) * operands, options=("atomic",), nan="quiet")
 
 
-def _swapped_if_equal(old, given):
-    """The first half of the data where the second is what is there."""
-    new, expected = np.split(given, 2, axis=1)
-    return np.where(old == expected, new, old)
-
-
-#: Atomic operations: name -> (bytes of a word, words, function of old and new).
-ATOMICS: dict[str, tuple[int, int, Callable]] = {
-    "add": (4, 1, np.add), "sub": (4, 1, np.subtract), "and": (4, 1, np.bitwise_and), "or": (4, 1, np.bitwise_or),
-    "xor": (4, 1, np.bitwise_xor), "umin": (4, 1, np.minimum), "umax": (4, 1, np.maximum), "swap": (4, 1, lambda x, y: y),
-    "smin": (4, 1, lambda x, y: np.minimum(x.view(np.int32), y.view(np.int32)).view(np.uint32)),
-    "smax": (4, 1, lambda x, y: np.maximum(x.view(np.int32), y.view(np.int32)).view(np.uint32)),
-    "add_x2": (8, 1, np.add), "swap_x2": (8, 1, lambda x, y: y),
-    "add_f32": (4, 1, _float_add("fp32")), "add_f64": (8, 1, _float_add("fp64")),
-    "cmpswap": (4, 1, _swapped_if_equal), "cmpswap_x2": (8, 1, _swapped_if_equal),
-    "pk_add_f16": (2, 2, _float_add("fp16")), "pk_add_bf16": (2, 2, _float_add("bf16")),
+#: Atomic operations: name -> (what memory holds after, from old and new, words of an access).
+ATOMICS: dict[str, tuple[Meaning, int]] = {
+    **{name: (_of(name, "u32"), 1) for name in ("add", "sub", "and", "or", "xor")},
+    **{f"{kind[0]}{name}": (_of(name, kind), 1) for name in ("min", "max") for kind in ("u32", "s32")},
+    "swap": (_of("exchange", "u32"), 1), "swap_x2": (_of("exchange", "u64"), 1), "add_x2": (_of("add", "u64"), 1),
+    "cmpswap": (_of("compare_swap", "u32", 3), 1), "cmpswap_x2": (_of("compare_swap", "u64", 3), 1),
+    "add_f32": (_of("add", "f32"), 1), "add_f64": (_of("add", "f64"), 1),
+    "pk_add_f16": (_of("add", "f16"), 2), "pk_add_bf16": (_of("add", "bf16"), 2),
 }  # fmt: skip
 
 
 def build_atomic(ins: AMDInstruction) -> Operation:
     """An atomic operation; with sc0 it gives what was there before."""
-    width, count, change = ATOMICS[ins.name.split("_atomic_")[1]]
-    given = 1 + ("cmpswap" in ins.name)
-    form, returns = Access(width, count), "sc0" in ins.modifiers or "glc" in ins.modifiers
+    m, count = ATOMICS[ins.name.split("_atomic_")[1]]
+    given = len(m.sources) - 1
+    form, returns = Access(size_of(m.result), count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
     vector, data, *rest = ins.operands[returns:]
     sources = vectors_of(data, given * form.registers, ins)
@@ -192,8 +178,8 @@ def build_atomic(ins: AMDInstruction) -> Operation:
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
         words, owners = taken(machine, sources, Access(4, len(sources)), waves, lanes)
-        shaped = np.ascontiguousarray(words).view(f"u{width}")
-        before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name, lanes)
+        shaped = np.ascontiguousarray(words).view(f"u{form.width}")
+        before, old = one_by_one(machine, memory, places, shaped, owners, m, ins.name, lanes)
         if returns:
             back = np.ascontiguousarray(before).view(np.uint32)
             fill(machine, targets, Access(4, form.registers), back, old, waves, lanes)

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..isa.types import size_of
 from .access import Access, fill, one_by_one, read_places, taken, vectors_of, write_places
 from .counters import LOCAL
-from .decode import Operation, unknown
 from .global_memory import ATOMICS
+from .scalar_operands import Operation, unknown
 from .syntax import AMDInstruction
 from .vector_operands import active
 
@@ -111,8 +112,8 @@ def build_atomic(ins: AMDInstruction) -> Operation:
     """ds_add and its kin; with rtn they give what was there before."""
     name = ins.name.removeprefix("ds_")
     returns = "rtn_" in name
-    width, count, change = ATOMICS[_ATOMICS[name.replace("rtn_", "")]]
-    form, (step,) = Access(width, count), _offsets(ins, Access(width))
+    m, count = ATOMICS[_ATOMICS[name.replace("rtn_", "")]]
+    form, (step,) = Access(size_of(m.result), count), _offsets(ins, Access(4))
     if len(ins.operands) != 2 + returns:
         raise unknown(ins, f"has {len(ins.operands)} operands")
     targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
@@ -124,8 +125,8 @@ def build_atomic(ins: AMDInstruction) -> Operation:
         words, owners = taken(machine, sources, Access(4, form.registers), waves, lanes)
         if machine.launch.checks:
             machine.checks.watch_write(memory, places, form.size, lanes, "generic")
-        shaped = np.ascontiguousarray(words).view(f"u{width}")
-        before, old = one_by_one(machine, memory, places, shaped, owners, form, change, ins.name, lanes)
+        shaped = np.ascontiguousarray(words).view(f"u{form.width}")
+        before, old = one_by_one(machine, memory, places, shaped, owners, m, ins.name, lanes)
         if returns:
             back = np.ascontiguousarray(before).view(np.uint32)
             fill(machine, targets, Access(4, form.registers), back, old, waves, lanes)

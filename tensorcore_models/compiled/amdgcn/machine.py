@@ -5,7 +5,7 @@ the scheduler runs waves. All waves that stand at one instruction run it togethe
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -14,6 +14,8 @@ from ...catalogue import get_instruction
 from ...engines.instruction import Instruction as MatrixInstruction
 from ..checks import NoChecks
 from ..errors import KernelFault, KernelLimits, Refused
+from ..isa.meaning import ROUNDED, Meaning
+from ..isa.types import FORMATS
 from ..memory import BlockMemory, GlobalMemory
 from ..registers import Registers
 from ..threads import Threads
@@ -71,6 +73,27 @@ class FloatMode:
     def quiets(self) -> bool:
         """Whether minimum and maximum quiet a signalling NaN (IEEE mode)."""
         return bool(self.bits >> 9 & 1)
+
+    @cache  # noqa: B019  # modes are few, and kept anyway
+    def under(self, m: Meaning) -> Meaning:
+        """What an operation on numbers means in this mode.
+
+        Raises
+        ------
+        Refused
+            Of conversions to f16 that saturate (FP16_OVFL).
+        """
+        source, target = FORMATS.get(m.sources[0]), FORMATS.get(m.result)
+        if self.bits >> 23 & 1 and target == "fp16" and m.operation == "convert":
+            raise Refused("conversions to f16 with FP16_OVFL are not known here")
+        extreme = m.operation in ("min", "max", "med3")
+        options = (*m.options, "quiets") if extreme and self.quiets else m.options
+        before = source is not None and self.flushes(source)[0]
+        if extreme or "whole" in m.options or target is None:
+            return replace(m, flush=(before, False), options=options)
+        rounds = m.operation in (*ROUNDED, "scaled_by_power")
+        rounding = self.rounding(target) if rounds else m.rounding
+        return replace(m, rounding=rounding, flush=(before, self.flushes(target)[1]), options=options)
 
 
 float_mode = cache(FloatMode)

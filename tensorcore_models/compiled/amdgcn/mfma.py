@@ -11,8 +11,8 @@ from ...catalogue import amd
 from ...formats import get_format
 from .. import fragments
 from ..errors import KernelFault
-from .decode import Operation, constant, unknown
 from .layouts import matrix_layout
+from .scalar_operands import Operation, constant, unknown
 from .syntax import AMDInstruction, Literal, RegisterRange
 
 

@@ -13,7 +13,7 @@ from ..scheduler import Scheduler
 from . import (
     arithmetic,
     buffers,
-    compare,
+    comparisons,
     control,
     conversions,
     division,
@@ -25,13 +25,13 @@ from . import (
     vector,
     waves,
 )
-from .decode import Operation, unknown
 from .machine import WAVE, AMDLaunch, AMDMachine, target_of
+from .scalar_operands import Operation, unknown
 from .syntax import AMDInstruction, AMDKernel, CodeObject, KernelArgument
 from .trace import AMDTrace
 
 BUILDERS = {
-    **scalar.BUILDERS, **control.BUILDERS, **vector.BUILDERS, **compare.BUILDERS, **arithmetic.BUILDERS,
+    **scalar.BUILDERS, **control.BUILDERS, **vector.BUILDERS, **comparisons.BUILDERS, **arithmetic.BUILDERS,
     **conversions.BUILDERS, **division.BUILDERS, **waves.BUILDERS, **scalar_memory.BUILDERS, **global_memory.BUILDERS,
     **buffers.BUILDERS, **local_memory.BUILDERS, **mfma.BUILDERS,
 }  # fmt: skip

@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..isa.meaning import Meaning
+from ..isa.operations import function_of
 from .access import HINTS, Access
 from .counters import SCALAR_MEMORY
-from .decode import Operation, ScalarSource, joined, unknown
+from .scalar_operands import Operation, ScalarSource, joined, unknown
 from .syntax import AMDInstruction, Literal, RegisterRange
 
 _FORMS = {"dword": 1, "dwordx2": 2, "dwordx4": 4, "dwordx8": 8, "dwordx16": 16}
@@ -66,19 +68,14 @@ def build_store(ins: AMDInstruction) -> Operation:
     return run
 
 
-#: Scalar atomic operations: what memory holds after (before, data), one wave after the other.
-_COUNTERS: dict[str, Callable[[int, int], int]] = {
-    "s_atomic_inc": lambda old, data: 0 if old >= data else old + 1,
-    "s_atomic_dec": lambda old, data: data if old == 0 or old > data else old - 1,
-    "s_atomic_add": lambda old, data: (old + data) % (1 << 32),
-    "s_atomic_sub": lambda old, data: (old - data) % (1 << 32),
-}
+#: Scalar atomic operations, one wave after the other.
+_COUNTERS = {"s_atomic_inc": "increment", "s_atomic_dec": "decrement", "s_atomic_add": "add", "s_atomic_sub": "sub"}
 
 
 def build_counter(ins: AMDInstruction) -> Operation:
     """A scalar atomic operation on one word; with glc it gives what was there before."""
     targets, where = _operands(ins, 1)
-    change, returns = _COUNTERS[ins.name], "glc" in ins.modifiers
+    change, returns = function_of(Meaning(_COUNTERS[ins.name], "u32", ("u32", "u32"))), "glc" in ins.modifiers
 
     def run(machine, waves):
         memory, places = machine.scalar_places(where(machine, waves), 4, waves, write=True)
@@ -88,7 +85,7 @@ def build_counter(ins: AMDInstruction) -> Operation:
         for i, place in enumerate(places.tolist()):
             word = memory.data[place : place + 4].view(np.uint32)
             before[i] = word[0]
-            word[0] = change(int(word[0]), int(data[i]))
+            word[:] = change(word, data[i : i + 1])
             memory.store_ids(places[i : i + 1], None, 4)
         machine.events += 1
         if returns:

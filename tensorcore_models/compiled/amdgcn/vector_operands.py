@@ -1,14 +1,18 @@
 """Operands and results of vector instructions: a value for each active lane, with modifiers, SDWA, DPP and expressions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import floats
 from ..errors import KernelFault, Refused
-from .decode import FORMATS, KINDS, AluRow, Operation, ScalarSource, joined, size_of, unknown
+from ..isa.meaning import Meaning
+from ..isa.operations import function_of, saturated
+from ..isa.types import FORMATS, array_type, size_of
 from .lanes import moved_lanes
+from .scalar_operands import NUMBERS, Operation, ScalarSource, joined, unknown
 from .syntax import AMDInstruction, Modified, Operand, RegisterRange
 
 QUIET = {"fp16": 0x7E00, "fp32": 0x7FC00000, "fp64": 0x7FF8 << 48}
@@ -36,16 +40,16 @@ class VectorSource:
         if isinstance(operand, Modified):
             self.negated, self.absolute, self.extended = operand.negated, operand.absolute, operand.extended
             operand = operand.operand
-        if (self.negated or self.absolute) and kind not in FORMATS or self.extended and part is None:
+        if (self.negated or self.absolute) and kind not in NUMBERS or self.extended and part is None:
             raise unknown(ins, f"changes the sign of an operand of type {kind}")
-        self.dtype = np.dtype(KINDS[kind])
+        self.dtype = array_type(kind)
         self.scalar: ScalarSource | None = None
         self.first, self.count = 0, max(1, self.size // 4)
         if isinstance(operand, RegisterRange) and operand.vector:
-            if operand.count != self.count or kind == "mask":
+            if operand.count != self.count or kind == "pred":
                 raise unknown(ins, f"takes {self.count} vector register{'s' * (self.count > 1)} here")
             self.first = operand.first
-        elif kind == "mask":
+        elif kind == "pred":
             self.scalar = ScalarSource(operand, "b64", ins)
         elif self.size < 4 and isinstance(operand, RegisterRange) or part is not None:
             self.scalar = ScalarSource(operand, "b32", ins)
@@ -63,7 +67,7 @@ class VectorSource:
             value, owners = self._registers(machine, waves, lanes)
         else:
             value, owners = self._scalars(machine, waves, lanes)
-        if self.kind == "mask":
+        if self.kind == "pred":
             return value, None
         if self.part is not None or self.size < 4 and np.asarray(value).dtype.itemsize == 4:
             value, owners = self._taken(value, owners)
@@ -97,7 +101,7 @@ class VectorSource:
 
     def _scalars(self, machine, waves, lanes):
         value = self.scalar.read(machine, waves)
-        if self.kind == "mask":
+        if self.kind == "pred":
             words = np.ascontiguousarray(
                 np.broadcast_to(value, (len(machine.waves.all_lanes if waves is None else waves),))
             )
@@ -131,7 +135,8 @@ class VectorSource:
         if self.negated:
             changed = changed ^ sign
         if owners is not None:
-            owners = machine.trace.operation(name, self.ins.line, [value], [owners], len(owners), self.size)
+            m = Meaning("abs" if self.absolute else "neg", self.kind, (self.kind,), options=(name,), nan="quiet")
+            owners = machine.trace.operation(name, self.ins.line, [value], [owners], len(owners), self.size, m)
         return changed, owners
 
 
@@ -218,7 +223,7 @@ def vector_sources(ins: AMDInstruction, operands, kinds) -> list[VectorSource]:
         raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not known here")
     for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
         part = None
-        if ins.encoding == "sdwa" and kind != "mask":
+        if ins.encoding == "sdwa" and kind != "pred":
             word = ins.modifiers.get(f"src{place}_sel", "DWORD")
             part = PARTS.get(word)
             if part is None or size_of(kind) > 4:
@@ -283,30 +288,18 @@ def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndar
     return bits
 
 
-def _saturated(row: AluRow) -> Callable:
-    """A row's function whose exact result is limited to the range of its type (CDNA3 ISA, "VOP3", CLAMP of integers)."""
-    kind = np.dtype(KINDS[row.result])
-    limits = np.iinfo(kind.name)
-
-    def run(*operands):
-        exact = row.function(*(np.asarray(x).astype(np.int64) for x in operands))
-        return np.clip(exact, limits.min, limits.max).astype(kind)
-
-    return run
-
-
-def vector_operation(ins: AMDInstruction, row: AluRow) -> Operation:
+def vector_operation(ins: AMDInstruction, m: Meaning) -> Operation:
     """The operation of an elementwise vector instruction whose first operand is the result."""
-    if len(ins.operands) != 1 + len(row.sources):
-        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(row.sources)}")
-    sources = vector_sources(ins, ins.operands[1:], row.sources)
-    target = vector_target(ins, ins.operands[0], row.result, len(row.sources))
-    function, moded = row.function, row.moded
-    fmt = FORMATS.get(row.result)
-    if ins.modifiers.get("clamp") and not (moded and fmt):
-        if not row.saturates:
+    if len(ins.operands) != 1 + len(m.sources):
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(m.sources)}")
+    sources = vector_sources(ins, ins.operands[1:], m.sources)
+    target = vector_target(ins, ins.operands[0], m.result, len(m.sources))
+    fmt = FORMATS[m.result] if m.floating and m.result in NUMBERS else None
+    function = None if m.floating else function_of(m)
+    if ins.modifiers.get("clamp") and fmt is None:
+        if m.operation not in ("add", "sub"):
             raise unknown(ins, "with clamp is not known here")
-        function = _saturated(row)
+        function = saturated(function_of(m), array_type(m.result))
     move = moved_lanes(ins) if ins.encoding == "dpp" else None
     if move is not None and sources[0].scalar is not None:
         raise unknown(ins, "moves lanes of an operand that has none")
@@ -316,19 +309,38 @@ def vector_operation(ins: AMDInstruction, row: AluRow) -> Operation:
         if move is not None:
             lanes, *moved = move.plan(machine, lanes)
         read = [source.read(machine, waves, lanes, moved if i == 0 else None) for i, source in enumerate(sources)]
-        values = [value for value, _ in read]
-        mode = machine.mode_of(waves) if moded else None
-        if moded:
-            found = function(mode, *values)
-            if fmt is not None:
-                found = settled(machine, ins, found, fmt)
-        else:
-            found = function(*values)
+        values, settings = [value for value, _ in read], m
+        if m.floating:
+            settings = machine.mode_of(waves).under(m)
+        found = (function or function_of(settings))(*values)
+        if fmt is not None:
+            found = settled(machine, ins, found, fmt)
         ids = None
         if machine.trace is not None:
+            told = replace(settings, saturate=bool(ins.modifiers.get("clamp")))
             owners = [owner for _, owner in read]
-            if any(owner is not None for owner in owners):
-                ids = machine.trace.elementwise(ins, row, values, owners, mode)
+            ids = machine.trace.elementwise(named(ins, m, settings), ins.line, told, values, owners)
         target.write(machine, found, waves, lanes, ids)
 
     return active(run)
+
+
+def side_by_side(owners: list, size: int) -> np.ndarray | None:
+    """Owners of neighbouring numbers of `size` bytes; None if all are nobody's."""
+    if all(own is None for own in owners):
+        return None
+    count = next(len(own) for own in owners if own is not None)
+    return np.concatenate([np.zeros((count, size), np.int64) if own is None else own[:, :size] for own in owners], 1)
+
+
+def named(ins: AMDInstruction, m: Meaning, settings: Meaning) -> str:
+    """An instruction's name with what the MODE register changes, and its clamp."""
+    words = ["clamp"] * bool(ins.modifiers.get("clamp"))
+    words += [settings.rounding] * (settings.rounding != m.rounding)
+    kinds = {"in": m.sources[0], "out": m.result}
+    words += [
+        f"flush_{side}_{FORMATS[kind]}"
+        for (side, kind), flushes in zip(kinds.items(), settings.flush, strict=True)
+        if flushes
+    ]
+    return ".".join([ins.name, *words])

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import KernelFault
 from .access import vectors_of
-from .decode import Operation, ScalarSource, ScalarTarget, unknown
 from .machine import WAVE
+from .scalar_operands import Operation, ScalarSource, ScalarTarget, unknown
 from .syntax import AMDInstruction
 
 

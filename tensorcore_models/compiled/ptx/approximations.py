@@ -10,16 +10,11 @@ import numpy as np
 
 from ...functions import Function, get_function
 from .. import floats
+from ..isa.meaning import Meaning
+from ..isa.types import one
 from .assembled import SCALE
-from .decode import Operation, Pure, pure_operation, unknown, unpublished
-from .syntax import TYPE_BITS, PTXInstruction
-
-_NAN = 0x7FFFFFFF
-#: Functions of one FP32 operand in float64, for the stand-ins.
-_REAL: dict[str, Callable] = {
-    "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sqrt": np.sqrt, "rcp": lambda x: 1 / x,
-}  # fmt: skip
+from .decode import Operation, pure_operation, unknown, unpublished
+from .syntax import PTXInstruction
 
 
 def _known(unit: str, name: str) -> Function | None:
@@ -42,42 +37,22 @@ def _on_words(function: Function) -> Callable:
     return upper
 
 
-def _nearest(ins: PTXInstruction) -> Pure | None:
-    """RN of the real function, by float64; None where there is no such stand-in."""
-    if ins.modifiers[-1] != "f32":
-        return None
-    flush = "ftz" in ins.modifiers
-
-    def run(*operands):
-        operands = [floats.flushed(np.asarray(x), "fp32") if flush else np.asarray(x) for x in operands]
-        if ins.name == "div":
-            out = floats.divide(*operands, "fp32")
-        else:
-            with np.errstate(all="ignore"):
-                exact = _REAL[ins.name](floats.values(operands[0], "fp32").astype(np.float64))
-            out = floats.rounded(np.asarray(exact, np.float64), "fp32", "rne")
-        out = floats.flushed(out, "fp32") if flush else out
-        return floats.canonical(out, "fp32", _NAN)
-
-    return Pure("b32", ("b32",) * (2 if ins.name == "div" else 1), run)
-
-
 def build_approximate(ins: PTXInstruction) -> Operation:
     """ex2, lg2, sin, cos, tanh, rsqrt and approximate div, rcp, sqrt."""
     if not {"approx", "full"} & set(ins.modifiers):
         raise unknown(ins)
-    kind = f"b{TYPE_BITS[ins.modifiers[-1]]}"
+    kind, flush = ins.modifiers[-1], "ftz" in ins.modifiers
     sources = (kind,) * (2 if ins.name == "div" else 1)
-    nearest = _nearest(ins)
-    stand_in = None if nearest is None else pure_operation(ins, nearest)
+    nearest = Meaning("nearest", kind, sources, flush=(flush, flush), options=(ins.name,))
+    stand_in = pure_operation(ins, nearest) if kind == "f32" else None
+    name = ".".join((ins.name, *map(one, ins.modifiers)))
+    m = Meaning("function", kind, sources, flush=(flush, flush), options=(name,))
     known: dict[str, tuple[Function, Operation] | None] = {}
 
     def of_unit(unit: str) -> tuple[Function, Operation] | None:
         if unit not in known:
             function = _known(unit, ins.opcode)
-            made = (
-                None if function is None else (function, pure_operation(ins, Pure(kind, sources, _on_words(function))))
-            )
+            made = None if function is None else (function, pure_operation(ins, m, _on_words(function)))
             known[unit] = made
         return known[unit]
 
@@ -116,7 +91,7 @@ def _scale(which: str) -> Callable:
 
 def build_scale(ins: PTXInstruction) -> Operation:
     """The scale of a divisor, a step of an approximate division (:mod:`.assembled`)."""
-    return pure_operation(ins, Pure("b32", ("b32",), _scale(ins.modifiers[0])))
+    return pure_operation(ins, Meaning(SCALE, "b32", ("b32",), options=ins.modifiers[:1]), _scale(ins.modifiers[0]))
 
 
 BUILDERS = {**dict.fromkeys(("ex2", "lg2", "sin", "cos", "tanh", "rsqrt"), build_approximate), SCALE: build_scale}

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..isa.types import TYPE_BITS
 from .decode import immediate
 from .syntax import (
-    TYPE_BITS,
     Address,
     Decimal,
     Entry,

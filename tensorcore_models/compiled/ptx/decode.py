@@ -1,32 +1,25 @@
 """From an instruction's text to an operation: a function of the machine and the lanes.
 
 A group of instructions is a module with a table ``BUILDERS``: the instruction's name -> a function of the instruction that
-gives its operation. What is elementwise is a :class:`Pure` row: its types and a function of arrays. Guards, widths of
-registers, immediates and expressions are seen to here, once.
+gives its operation. What is elementwise is a :class:`~..isa.meaning.Meaning` (:mod:`.meanings`). Guards, widths of registers,
+immediates and expressions are seen to here, once.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import KernelFault, Refused
+from ..isa.meaning import Meaning
+from ..isa.operations import function_of
+from ..isa.types import array_type, bits_of, one, size_of
+from .meanings import meaning_of
 from .parse import decimal_bits
-from .syntax import TYPE_BITS, Decimal, Immediate, Negated, PTXInstruction, Register, Sink, Special, Symbol
+from .syntax import Decimal, Immediate, Negated, PTXInstruction, Register, Sink, Special, Symbol
 from .unwritten import unwritten_bits
 
 Operation = Callable[[Any, np.ndarray | None], Any]
-_SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
-_UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-
-
-def array_type(kind: str) -> np.dtype:
-    """The numpy type in which operands of a PTX type are handed over: signed integers as such, all others as bits."""
-    if kind == "pred":
-        return np.dtype(bool)
-    bits = TYPE_BITS[kind]
-    return np.dtype((_SIGNED if kind[0] == "s" and "x" not in kind else _UNSIGNED)[bits])
 
 
 def unknown(ins: PTXInstruction, why: str = "is not known here") -> Refused:
@@ -69,12 +62,12 @@ def reader(operand, kind: str, ins: PTXInstruction) -> Operation:
 
 
 def _register_reader(register: Register, dtype: np.dtype, kind: str) -> Operation:
-    number, same = register.number, register.bits == (1 if kind == "pred" else TYPE_BITS[kind])
+    number, same = register.number, register.bits == bits_of(kind)
     if same and dtype.kind != "i":
         return lambda machine, lanes: machine.registers.read(number, lanes)
     if same:
         return lambda machine, lanes: machine.registers.read(number, lanes).view(dtype)
-    used = -1 if kind == "pred" else (1 << TYPE_BITS[kind]) - 1
+    used = -1 if kind == "pred" else (1 << bits_of(kind)) - 1
     return lambda machine, lanes: machine.registers.read(number, lanes, used).astype(dtype)
 
 
@@ -90,7 +83,7 @@ def immediate(operand: Immediate | Decimal, kind: str):
         value = decimal_bits(float(np.uint64(operand.value).view(np.float64)), 32)
     else:
         value = operand.value
-    return np.array(value % (1 << bits), _UNSIGNED[bits]).view(dtype)[()]
+    return np.array(value % (1 << bits), f"u{dtype.itemsize}").view(dtype)[()]
 
 
 def groups_left(ins: PTXInstruction) -> int:
@@ -107,7 +100,7 @@ def id_reader(operand, kind: str) -> Operation:
         operand = operand.register
     if not isinstance(operand, Register):
         return lambda machine, lanes: None
-    number, size = operand.number, max(1, TYPE_BITS[kind] // 8)
+    number, size = operand.number, size_of(kind)
 
     def read(machine, lanes):
         ids = machine.registers.read_ids(number, lanes)
@@ -120,37 +113,28 @@ def id_reader(operand, kind: str) -> Operation:
     return read
 
 
-@dataclass(frozen=True)
-class Pure:
-    """An elementwise instruction.
-
-    Parameters
-    ----------
-    result : str
-        PTX type of the result.
-    sources : tuple of str
-        PTX types of the operands.
-    function : callable
-        The result from arrays of the operands.
-    """
-
-    result: str
-    sources: tuple[str, ...]
-    function: Callable[..., np.ndarray]
+def build_elementwise(ins: PTXInstruction) -> Operation:
+    """The operation of an instruction that has a meaning."""
+    m = meaning_of(ins)
+    if m is None:
+        unpacked = ins.name == "cvt" and not any(kind != one(kind) for kind in ins.modifiers[-2:])
+        raise unknown(ins, "lacks a rounding, or has one that is not known here" if unpacked else "is not known here")
+    return pure_operation(ins, m)
 
 
-def pure_operation(ins: PTXInstruction, row: Pure) -> Operation:
-    """The operation of an elementwise instruction whose first operand is the result."""
-    if len(ins.operands) != 1 + len(row.sources):
-        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(row.sources)}")
-    target, function, result = ins.operands[0], row.function, array_type(row.result)
-    reads = [reader(operand, kind, ins) for operand, kind in zip(ins.operands[1:], row.sources, strict=True)]
+def pure_operation(ins: PTXInstruction, m: Meaning, function: Callable | None = None) -> Operation:
+    """The operation of an elementwise instruction whose first operand is the result; `function` in place of the meaning's."""
+    if len(ins.operands) != 1 + len(m.sources):
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(m.sources)}")
+    target, result = ins.operands[0], array_type(m.result)
+    function = function or function_of(m)
+    reads = [reader(operand, kind, ins) for operand, kind in zip(ins.operands[1:], m.sources, strict=True)]
     if isinstance(target, Sink):
         return lambda machine, lanes: None
     if not isinstance(target, Register):
         raise unknown(ins, "needs a register for its result")
-    number = target.number
-    ids = [id_reader(operand, kind) for operand, kind in zip(ins.operands[1:], row.sources, strict=True)]
+    number, name = target.number, ins.opcode
+    ids = [id_reader(operand, kind) for operand, kind in zip(ins.operands[1:], m.sources, strict=True)]
 
     def compute(machine, lanes):
         values = [read(machine, lanes) for read in reads]
@@ -159,21 +143,25 @@ def pure_operation(ins: PTXInstruction, row: Pure) -> Operation:
             found = found.view(result) if found.dtype.itemsize == result.itemsize else found.astype(result)
         owners = None
         if machine.trace is not None:
-            owners = machine.trace.elementwise(ins, row, values, [read(machine, lanes) for read in ids], found)
+            owners = machine.trace.elementwise(name, ins.line, m, values, [read(machine, lanes) for read in ids])
         machine.registers.write(number, found, lanes, owners)
 
-    return unwritten_from(ins, row, ins.operands[1:], reads, (number,), compute)
+    return unwritten_from(m, function, ins.operands[1:], reads, (number,), compute)
 
 
 def unwritten_from(
-    ins: PTXInstruction, row: Pure, operands: Sequence, reads: Sequence[Operation], targets: Sequence[int],
+    m: Meaning,
+    function: Callable,
+    operands: Sequence,
+    reads: Sequence[Operation],
+    targets: Sequence[int],
     compute: Operation,
-) -> Operation:  # fmt: skip
+) -> Operation:
     """`compute`, whose results are as unwritten as its operands: compilers compute in all lanes what a few of them need."""
     sources = [register_of(operand) for operand in operands]
     registers = [number for number in sources if number is not None]
-    kinds = [array_type(kind if kind == "pred" else f"b{TYPE_BITS[kind]}") for kind in row.sources]
-    result = array_type(row.result)
+    kinds = [array_type(kind if kind == "pred" else f"b{bits_of(kind)}") for kind in m.sources]
+    result = array_type(m.result)
 
     def run(machine, lanes):
         file = machine.registers
@@ -186,7 +174,7 @@ def unwritten_from(
             compute(machine, lanes)
             return
         with file.unchecked():
-            unwritten = unwritten_bits(ins, row, [read(machine, lanes) for read in reads], holes)
+            unwritten = unwritten_bits(m, function, [read(machine, lanes) for read in reads], holes)
             compute(machine, lanes)
         for number in targets:
             file.forget(number, lanes, unwritten.view(result))

@@ -10,12 +10,13 @@ from ...catalogue import get_instruction
 from ...engines.instruction import Instruction as MatrixInstruction
 from ..checks import Checks, NoChecks
 from ..errors import KernelFault, KernelLimits, Refused
+from ..isa.types import TYPE_BITS
 from ..memory import BlockMemory, GlobalMemory
 from ..races import RaceChecks
 from ..registers import Registers
 from ..threads import Threads
 from .pending import NoPending, WatchedRegisters, asynchronous_registers
-from .syntax import TYPE_BITS, Entry, Module, PTXInstruction, Variable
+from .syntax import Entry, Module, PTXInstruction, Variable
 
 WARP = 32
 #: Where shared memory begins (the first KiB is the system's), and the generic windows of shared, local and parameter memory.

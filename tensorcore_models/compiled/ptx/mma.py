@@ -1,22 +1,28 @@
 """mma.sync on the package's bit-exact instructions, all warps at once (PTX ISA 9.1, 9.7.15)."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...hardware.cuda.layouts import FP4_BYTE_SHIFT, MmaLayout, mma_layout
 from .. import fragments
+from ..errors import Refused
+from ..isa.types import MATRIX_FORMATS
 from .decode import Operation, id_reader, reader, unknown
 from .movement import items
 from .syntax import PTXInstruction, Sink
 from .warps import warp_lanes, whole_warps
 
-#: PTX's names of formats.
-FORMATS = {
-    "f64": "fp64", "f32": "fp32", "tf32": "tf32", "f16": "fp16", "bf16": "bf16", "e4m3": "e4m3fn", "e5m2": "e5m2",
-    "e3m2": "e3m2", "e2m3": "e2m3", "e2m1": "e2m1", "s32": "s32", "s8": "s8", "u8": "u8", "s4": "s4", "u4": "u4",
-}  # fmt: skip
+
+@dataclass(frozen=True)
+class ScaleVector:
+    """The scales of a block-scaled instruction: their type, how many there are along k, products of each."""
+
+    kind: str
+    count: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -27,44 +33,103 @@ class _Shape:
     formats: tuple[str, str, str, str]
     name: str
     layout: MmaLayout
+    scales: ScaleVector | None
+
+
+_FLAGS = {"sync", "aligned", "row", "col", "satfinite", "kind::f8f6f4", "block_scale"}
+#: Block-scaled kinds: scales along k where the instruction does not say how many (PTX ISA 9.1, 9.7.15.3).
+SCALED_KINDS = {"kind::mxf8f6f4": 1, "kind::mxf4": 2, "kind::mxf4nvf4": 0}
+
+
+def block_scales(words: tuple[str, ...], kind: str, k: int) -> ScaleVector | None:
+    """The scales that modifiers ask for; None where they ask for none, or for what is not known here."""
+    own = next((word for word in words if word in SCALED_KINDS), "")
+    if not own or "block_scale" not in words:
+        return None
+    blocks = {f"scale_vec::{n}X": n for n in (1, 2, 4)} | {f"block{size}": k // size for size in (16, 32)}
+    count = next((blocks[word] for word in words if word in blocks), SCALED_KINDS[own])
+    return ScaleVector(kind, count, k // count) if count else None
 
 
 def _shape(ins: PTXInstruction) -> _Shape:
     words = ins.modifiers
-    sizes = next((re.fullmatch(r"m(\d+)n(\d+)k(\d+)", w) for w in words if re.fullmatch(r"m\d+n\d+k\d+", w)), None)
-    rest = set(words[: words.index(sizes.group())] + words[words.index(sizes.group()) + 1 : -4]) if sizes else {""}
-    if words[0] != "sync" or sizes is None or rest - {"sync", "aligned", "row", "col", "satfinite", "kind::f8f6f4"}:
+    sizes = next((found for word in words if (found := re.fullmatch(r"m(\d+)n(\d+)k(\d+)", word))), None)
+    types = [word for word in words if word in MATRIX_FORMATS or word == "ue4m3"]
+    scaled = "block_scale" in words
+    if words[0] != "sync" or sizes is None or tuple(types) != words[-len(types) :] or len(types) != 4 + scaled:
         raise unknown(ins)
-    if [w for w in words if w in ("row", "col")] != ["row", "col"] or any(w not in FORMATS for w in words[-4:]):
-        raise unknown(ins)
-    d, a, b, c = words[-4:]
+    d, a, b, c, *stype = types
     shape = int(sizes[1]), int(sizes[2]), int(sizes[3])
-    name = f"mma.{sizes.group()}.{d}.{a}.{b}.{c}" + (".satfinite" if "satfinite" in words else "")
-    formats = FORMATS[a], FORMATS[b], FORMATS[c], FORMATS[d]
+    scales = block_scales(words, stype[0], shape[2]) if scaled else None
+    known = {
+        *_FLAGS,
+        sizes.group(),
+        *(SCALED_KINDS if scaled else ()),
+        *(f"scale_vec::{n}X" for n in (1, 2, 4) if scaled),
+    }
+    if (
+        [w for w in words if w in ("row", "col")] != ["row", "col"]
+        or set(words) - known - set(types)
+        or scaled != bool(scales)
+    ):
+        raise unknown(ins)
+    block = f".block{scales.size}" if scales else ""
+    name = ".".join((f"mma.{sizes.group()}{block}", *types)) + (".satfinite" if "satfinite" in words else "")
+    formats = MATRIX_FORMATS[a], MATRIX_FORMATS[b], MATRIX_FORMATS[c], MATRIX_FORMATS[d]
     try:
-        return _Shape(shape, formats, name, mma_layout(shape, *formats))
+        return _Shape(shape, formats, name, mma_layout(shape, *formats, scaled), scales)
     except (ValueError, KeyError):
         raise unknown(ins) from None
 
 
 def _narrow(values: np.ndarray, fmt: str, spread: bool) -> np.ndarray:
-    """Encodings of e2m1 from the bytes of the f8f6f4 kind."""
+    """Encodings of e2m1 from the bytes of the f8f6f4 kinds."""
     return values >> FP4_BYTE_SHIFT & 15 if spread and fmt == "e2m1" else values
+
+
+def _scale_reader(ins: PTXInstruction, data, selector, scales: ScaleVector, side: str) -> Callable:
+    """A function that reads the scales of A, shape (warps, 16, blocks), or of B, (warps, blocks, 8).
+
+    Of each four threads two hold those of rows g and g + 8 of A, one those of column g of B; the selector says which, and from
+    which byte of their register on (PTX ISA 9.1, 9.7.15.3).
+    """
+    word = reader(items(data)[0], "b32", ins)
+    byte, thread = (operand.value for operand in items(selector))
+    step, most = {1: (1, 4), 2: (2, 4), 4: (4, 4)}[scales.count]
+    if byte % step or byte >= most or thread >= (2 if side == "a" else 4):
+        raise unknown(ins, f"selects byte {byte} of thread {thread} for its scales, which it does not have")
+    group = np.arange(8)
+    lanes_of = (
+        np.concatenate([4 * group + 2 * thread, 4 * group + 2 * thread + 1]) if side == "a" else 4 * group + thread
+    )
+
+    def read(machine, lanes, warps: int) -> np.ndarray:
+        words = np.broadcast_to(word(machine, lanes), (32 * warps,)).reshape(warps, 32)[:, lanes_of]
+        found = np.ascontiguousarray(words).view(np.uint8).reshape(warps, -1, 4)[:, :, byte : byte + scales.count]
+        return found if side == "a" else found.swapaxes(1, 2)
+
+    return read
 
 
 def build(ins: PTXInstruction) -> Operation:
     """The operation of mma.sync."""
     shape = _shape(ins)
     layout, parts = shape.layout, [items(operand) for operand in ins.operands]
-    if len(parts) != 4:
+    if len(parts) != (8 if shape.scales else 4):
         raise unknown(ins)
     counts = [f.registers for f in (layout.d, layout.a, layout.b, layout.c)]
-    if [len(part) for part in parts] != counts:
-        raise unknown(ins, f"has {[len(p) for p in parts]} registers, expected {counts}")
+    if [len(part) for part in parts[:4]] != counts:
+        raise unknown(ins, f"has {[len(p) for p in parts[:4]]} registers, expected {counts}")
     kinds = [f"b{f.register_bits}" for f in (layout.a, layout.b, layout.c)]
-    reads = [[reader(x, kind, ins) for x in part] for part, kind in zip(parts[1:], kinds, strict=True)]
-    owners = [[id_reader(x, kind) for x in part] for part, kind in zip(parts[1:], kinds, strict=True)]
-    frags, spread = (layout.a, layout.b, layout.c), "kind::f8f6f4" in ins.modifiers
+    reads = [[reader(x, kind, ins) for x in part] for part, kind in zip(parts[1:4], kinds, strict=True)]
+    owners = [[id_reader(x, kind) for x in part] for part, kind in zip(parts[1:4], kinds, strict=True)]
+    frags, spread = (layout.a, layout.b, layout.c), bool({"kind::f8f6f4", "kind::mxf8f6f4"} & {*ins.modifiers})
+    scales = {}
+    if shape.scales is not None:
+        data = ins.operands[4:]
+        scales["scale_a"], scales["scale_b"] = (
+            _scale_reader(ins, data[at], data[at + 1], shape.scales, side) for side, at in (("a", 0), ("b", 2))
+        )
 
     def run(machine, lanes):
         row = machine.matrix_row(shape.name, ins)
@@ -75,9 +140,10 @@ def build(ins: PTXInstruction) -> Operation:
             words = [np.broadcast_to(read(machine, lanes), (size,)) for read in each]
             found.append(_narrow(fragments.matrices(words, fragment), fmt, spread))
         tiles = [np.ascontiguousarray(x.reshape(-1, *x.shape[2:])) for x in found]
-        result = row.mma_bits(*tiles)
+        result = row.mma_bits(*tiles, **{name: read(machine, lanes, warps) for name, read in scales.items()})
         ids = None
         if machine.trace is not None:
+            refuse_scales_in_recipes(ins, bool(scales))
             held = [
                 fragments.element_ids([read(machine, lanes) for read in each], fragment, warps)
                 for each, fragment in zip(owners, frags, strict=True)
@@ -87,6 +153,12 @@ def build(ins: PTXInstruction) -> Operation:
         write_tiles(machine, parts[0], layout.d, result.reshape(warps, *layout.d.shape), ids, lanes)
 
     return whole_warps(run)
+
+
+def refuse_scales_in_recipes(ins: PTXInstruction, scaled: bool) -> None:
+    """Refused if an instruction has block scales, which expressions have no place for."""
+    if scaled:
+        raise Refused(f"{ins.opcode} runs, but a recipe has no place for its block scales", ins.line)
 
 
 def write_tiles(machine, targets: tuple, fragment, result: np.ndarray, ids: np.ndarray | None, lanes) -> None:

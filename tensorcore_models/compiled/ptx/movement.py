@@ -1,12 +1,12 @@
-"""mov, cvta, loads and stores, and matrix loads (PTX ISA 9.1, 9.7.9 and 9.7.15.5). Cache hints and prefetches do nothing."""
-
-from contextlib import nullcontext
+"""cvta, loads and stores, and matrix loads (PTX ISA 9.1, 9.7.9 and 9.7.15.5). Cache hints and prefetches do nothing."""
 
 import numpy as np
 
-from .decode import Operation, Pure, array_type, id_reader, pure_operation, reader, register_of, unknown
+from ..isa.meaning import Meaning
+from ..isa.types import TYPE_BITS, array_type
+from .decode import Operation, id_reader, pure_operation, reader, unknown
 from .machine import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW, WARP
-from .syntax import TYPE_BITS, Address, Immediate, Negated, PTXInstruction, Register, Sink, Symbol, Vector
+from .syntax import Address, Immediate, PTXInstruction, Register, Sink, Symbol, Vector
 from .warps import warp_lanes
 
 _SPACES = ("global", "shared", "local", "param", "const", "shared::cta", "shared::cluster", "param::entry")
@@ -17,67 +17,6 @@ def items(operand) -> tuple:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
-def build_move(ins: PTXInstruction) -> Operation:
-    """mov: a copy, the address of a variable, or packing and unpacking of vectors."""
-    if len(ins.operands) != 2:
-        raise unknown(ins)
-    target, source = ins.operands
-    if isinstance(target, Vector):
-        return _unpack(ins, target, source)
-    if isinstance(source, Vector):
-        return _pack(ins, target, source)
-    kind = ins.modifiers[-1]
-    if TYPE_BITS.get(kind, 128) > 64 or isinstance(source, Negated):
-        raise unknown(ins)
-    plain = kind if kind == "pred" else f"b{TYPE_BITS[kind]}"
-    return pure_operation(ins, Pure(plain, (plain,), np.asarray))
-
-
-def _pack(ins: PTXInstruction, target: Register, source: Vector) -> Operation:
-    """{a, b, ...} to one register, the first in the low bits."""
-    whole = TYPE_BITS[ins.modifiers[-1]]
-    part = whole // len(source.items)
-    if whole > 64:
-        raise unknown(ins)
-    kind = f"b{part}"
-    wide = array_type(f"b{whole}").type
-    row = Pure(f"b{whole}", (kind,) * len(source.items), lambda *parts: _joined(parts, wide, part))
-    flat = PTXInstruction(ins.name, (*ins.modifiers, "pack"), (target, *source.items), ins.guard, ins.line)
-    return pure_operation(flat, row)
-
-
-def _joined(parts, wide, width: int) -> np.ndarray:
-    out = wide(0)
-    for place, value in enumerate(parts):
-        out = out | np.asarray(value).astype(wide) << wide(place * width)
-    return out
-
-
-def _unpack(ins: PTXInstruction, target: Vector, source) -> Operation:
-    whole = TYPE_BITS[ins.modifiers[-1]]
-    if whole > 64:
-        raise unknown(ins)
-    part, size = whole // len(target.items), whole // 8 // len(target.items)
-    read, ids = reader(source, f"b{whole}", ins), id_reader(source, f"b{whole}")
-    narrow, wide = array_type(f"b{part}"), array_type(f"b{whole}").type
-
-    number = register_of(source)
-
-    def run(machine, lanes):
-        holes = None if number is None else machine.registers.unwritten(number, lanes)
-        with nullcontext() if holes is None else machine.registers.unchecked():
-            value, owners = np.asarray(read(machine, lanes)), ids(machine, lanes)
-        for place, register in enumerate(target.items):
-            if not isinstance(register, Sink):
-                own = None if owners is None else owners[:, place * size : (place + 1) * size]
-                machine.registers.write(register.number, (value >> wide(place * part)).astype(narrow), lanes, own)
-                if holes is not None:
-                    gone = (holes >> holes.dtype.type(place * part)).astype(narrow)
-                    machine.registers.forget(register.number, lanes, gone)
-
-    return run
-
-
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW, "global": 0, "const": 0}
 
 
@@ -86,15 +25,15 @@ def build_address(ins: PTXInstruction) -> Operation:
     words, kind = ins.modifiers, ins.modifiers[-1]
     if ins.name == "mapa":
         generic = "shared::cluster" not in words
-        return pure_operation(ins, Pure(kind, (kind, "u32"), lambda x, r: _mapped(x, r, generic=generic)))
+        return pure_operation(
+            ins, Meaning("map", kind, (kind, "u32"), options=(generic,)), lambda x, r: _mapped(x, r, generic=generic)
+        )
     space = next((w for w in words if w in _SPACES), "")
     base = _WINDOWS.get(space.partition("::")[0])
     if base is None or kind != "u64":
         raise unknown(ins)
-    step = np.uint64(base)
-    if "to" in words:
-        return pure_operation(ins, Pure(kind, (kind,), lambda x: np.asarray(x - step)))
-    return pure_operation(ins, Pure(kind, (kind,), lambda x: np.asarray(x + step)))
+    step = np.uint64(-base % (1 << 64)) if "to" in words else np.uint64(base)
+    return pure_operation(ins, Meaning("window", kind, (kind,), options=(int(step),)), lambda x: np.asarray(x + step))
 
 
 def _mapped(addresses, rank, *, generic: bool) -> np.ndarray:
@@ -320,7 +259,7 @@ def nothing(ins: PTXInstruction) -> Operation:
 
 
 BUILDERS = {
-    "mov": build_move, "cvta": build_address, "mapa": build_address, "ld": build_load, "ldu": build_load, "st": build_store,
+    "cvta": build_address, "mapa": build_address, "ld": build_load, "ldu": build_load, "st": build_store,
     "ldmatrix": build_matrix_load, "stmatrix": build_matrix_store,
     **dict.fromkeys(
         ("prefetch", "prefetchu", "applypriority", "discard", "createpolicy", "griddepcontrol",

@@ -9,8 +9,8 @@ import struct
 from bisect import bisect_right
 from typing import NoReturn
 
+from ..isa.types import TYPE_BITS
 from .syntax import (
-    TYPE_BITS,
     Address,
     Decimal,
     Entry,

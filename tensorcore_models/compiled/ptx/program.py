@@ -7,18 +7,16 @@ import numpy as np
 from ...integers import checked_integer
 from ..arguments import argument_arrays, argument_bytes, write_tables
 from ..errors import KernelLimits, Refused
-from ..expressions import some
+from ..expressions import ExpressionTrace, some
 from ..memory import BlockMemory, GlobalMemory
 from ..program import KernelProgram, checked_launch, checked_size, extents
 from ..scheduler import Scheduler
 from . import (
     approximations,
-    arithmetic,
     atomics,
     barriers,
-    conversions,
     copies,
-    integers,
+    elementwise,
     mma,
     movement,
     tcgen05,
@@ -32,11 +30,9 @@ from .machine import WARP, KernelLaunch, PTXMachine, target_of
 from .movement import items
 from .parse import parse
 from .syntax import Address, Entry, Immediate, Module, Pair, PTXInstruction, Register, Sink, Variable
-from .trace import PTXTrace
 
 BUILDERS = {
-    **integers.BUILDERS, **arithmetic.BUILDERS, **approximations.BUILDERS, **conversions.BUILDERS, **movement.BUILDERS,
-    **copies.BUILDERS,
+    **elementwise.BUILDERS, **approximations.BUILDERS, **movement.BUILDERS, **copies.BUILDERS,
     **warps.BUILDERS, **barriers.BUILDERS, **atomics.BUILDERS, **mma.BUILDERS, **wgmma.BUILDERS,
     **tcgen05.BUILDERS, **tensor_maps.BUILDERS,
 }  # fmt: skip
@@ -63,7 +59,7 @@ class PTXProgram(KernelProgram):
         Lines of the additions that became multiply-adds.
     """
 
-    trace = PTXTrace
+    trace = ExpressionTrace
     warp = WARP
 
     def __init__(self, text: str, module: Module, entry: Entry, limits: KernelLimits, fmad: bool = True):

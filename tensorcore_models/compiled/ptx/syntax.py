@@ -5,14 +5,6 @@ Source: PTX ISA 9.1, chapters 4 (syntax) and 6 (operands).
 
 from dataclasses import dataclass, field
 
-#: Bits of the fundamental types (PTX ISA, 5.2).
-TYPE_BITS = {
-    "pred": 1,
-    **{f"{kind}{bits}": bits for kind in "bsu" for bits in (8, 16, 32, 64)},
-    **{"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32, "f32": 32, "tf32": 32, "f64": 64, "f32x2": 64},
-    **{"b128": 128, "s16x2": 32, "u16x2": 32},
-}
-
 
 @dataclass(frozen=True)
 class Register:

@@ -9,23 +9,25 @@ from itertools import product
 
 import numpy as np
 
-from .syntax import TYPE_BITS, PTXInstruction
+from ..isa.meaning import Meaning
+from ..isa.types import bits_of, one
 
-#: Instructions of whose results each bit comes from at most one bit of each operand: the operands that say from which.
+#: Operations of whose results each bit comes from at most one bit of each operand: the operands that say from which.
 _MOVES: dict[str, tuple[int, ...]] = {
-    "mov": (), "and": (), "or": (), "xor": (), "not": (), "lop3": (), "brev": (), "copysign": (), "shl": (1,), "shr": (1,),
-    "bfe": (1, 2), "bfi": (2, 3), "prmt": (2,), "shf": (2,), "selp": (2,), "slct": (2,),
+    **dict.fromkeys(("move", "pack", "and", "or", "xor", "not", "table", "reverse", "copysign", "resize"), ()),
+    "shl": (1,), "shr": (1,), "field": (1, 2), "insert_field": (2, 3), "permute": (2,), "funnel": (2,), "select": (2,),
+    "select_by_sign": (2,),
 }  # fmt: skip
 
 
-def unwritten_bits(ins: PTXInstruction, row, values: list, holes: list) -> np.ndarray:
+def unwritten_bits(m: Meaning, function, values: list, holes: list) -> np.ndarray:
     """Bits of the results of an elementwise instruction that nobody determined.
 
     Parameters
     ----------
-    ins : PTXInstruction
-    row : Pure
-        Its types and function.
+    m : Meaning
+    function : callable
+        What it computes.
     values : list
         Operands, as the function takes them.
     holes : list of ndarray or None
@@ -37,27 +39,22 @@ def unwritten_bits(ins: PTXInstruction, row, values: list, holes: list) -> np.nd
         Shape (lanes,), of the result's bits.
     """
     count = max(len(hole) for hole in holes if hole is not None)
-    bits = TYPE_BITS.get(row.result, 1)
+    bits = bits_of(m.result)
     every = np.bool_(True) if bits == 1 else np.dtype(f"u{bits // 8}").type((1 << bits) - 1)
-    selectors = () if _resizes(ins) else _MOVES.get(ins.name)
+    selectors = None if m.saturate else _MOVES.get(m.operation)
     if selectors is not None:
         decided = [holes[place] for place in selectors if holes[place] is not None]
         moved = [None if place in selectors else hole for place, hole in enumerate(holes)]
-        found = _moved(row.function, values, moved, every)
+        found = _moved(function, values, moved, every)
         lost = np.logical_or.reduce([hole != 0 for hole in decided]) if decided else np.bool_(False)
         return np.where(lost, every, np.broadcast_to(found, (count,)))
-    parts = _parts(ins, row, holes)
+    parts = _parts(m, holes)
     if parts is None:
         lost = np.logical_or.reduce([hole != 0 for hole in holes if hole is not None])
         return np.where(lost, every, every.dtype.type(0))
     half = bits // 2
     low, high = (np.where(part, every >> every.dtype.type(half), every.dtype.type(0)) for part in parts)
     return low | high << every.dtype.type(half)
-
-
-def _resizes(ins: PTXInstruction) -> bool:
-    """Whether it is a cvt between integers that cuts or extends."""
-    return ins.name == "cvt" and len(ins.modifiers) == 2 and {kind[0] for kind in ins.modifiers} <= {"u", "s"}
 
 
 def _moved(function, values: list, holes: list, every) -> np.ndarray:
@@ -78,21 +75,20 @@ def _filled(value, hole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return value & ~hole, value | hole
 
 
-def _parts(ins: PTXInstruction, row, holes: list) -> tuple[np.ndarray, np.ndarray] | None:
+def _parts(m: Meaning, holes: list) -> tuple[np.ndarray, np.ndarray] | None:
     """(lanes whose lower half of the result rests on nothing, those of the upper half) of packed pairs; None for others."""
-    target, source = ins.modifiers[-2:] if ins.name == "cvt" else ins.modifiers[-1:] * 2
-    if not target.endswith("x2"):
+    if m.result == one(m.result):
         return None
     none = np.zeros(max(len(hole) for hole in holes if hole is not None), bool)
-    if not source.endswith("x2"):  # two numbers become a pair, the first its upper half
+    if m.sources[0] == one(m.sources[0]):  # two numbers become a pair, the first its upper half
         high, low = (none if hole is None else hole != 0 for hole in holes)
         return low, high
     found = []
     for upper in (0, 1):
         part = none
-        for hole, kind in zip(holes, row.sources, strict=True):
+        for hole, kind in zip(holes, m.sources, strict=True):
             if hole is not None:
-                half = TYPE_BITS[kind] // 2
+                half = bits_of(kind) // 2
                 part = part | ((hole >> hole.dtype.type(half * upper) & hole.dtype.type((1 << half) - 1)) != 0)
         found.append(part)
     return found[0], found[1]

@@ -10,8 +10,9 @@ from ...formats import get_format
 from ...hardware.cuda.layouts import WARPGROUP, mma_layout, warpgroup_accumulator
 from .. import fragments
 from ..errors import KernelFault
+from ..isa.types import MATRIX_FORMATS
 from .decode import Operation, groups_left, id_reader, reader, registers_of, unknown
-from .mma import FORMATS, write_tiles
+from .mma import write_tiles
 from .movement import items
 from .shared_tiles import load_tiles, signed, wgmma_descriptor
 from .syntax import Immediate, PTXInstruction, Vector
@@ -78,7 +79,7 @@ class _Shape:
 def _shape(ins: PTXInstruction) -> _Shape:
     words = ins.modifiers
     shape = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", words[3]) if len(words) > 5 else None
-    types = [w for w in words[4:] if w in FORMATS]
+    types = [w for w in words[4:] if w in MATRIX_FORMATS]
     factors = [_constant(operand, ins) for operand in ins.operands[4:]]
     if shape is None or len(types) != 3 or set(words[4:]) - {*types, "satfinite"} or len(factors) not in _FACTORS:
         raise unknown(ins)
@@ -87,7 +88,7 @@ def _shape(ins: PTXInstruction) -> _Shape:
     if not {scale_a, scale_b} <= {1, -1}:
         raise unknown(ins)
     name = f"wgmma.m64n8k{k}.{'.'.join(types)}" + (".satfinite" if "satfinite" in words else "")
-    d, a, b = (FORMATS[w] for w in types)
+    d, a, b = (MATRIX_FORMATS[w] for w in types)
     return _Shape((m, n, k), (d, a, b), name, (scale_a, scale_b), (bool(turn_a), bool(turn_b)))
 
 

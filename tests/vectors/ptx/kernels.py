@@ -97,3 +97,28 @@ def attention(q, k, v, out, size, scale, COLUMNS: tl.constexpr, QUERIES: tl.cons
         largest = highest
     total = total / weight[:, None]
     tl.store(out + start + rows[:, None] * COLUMNS + columns[None, :], total.to(out.dtype.element_ty))
+
+
+@triton.jit
+def scaled(a, b, sa, sb, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PACKED: tl.constexpr, KIND: tl.constexpr,
+           BLOCK: tl.constexpr):  # fmt: skip
+    """One tile of a product with block scales; scales of B lie by its columns."""
+    i, j, k, s = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // PACKED), tl.arange(0, K // BLOCK)
+    x = tl.load(a + i[:, None] * (K // PACKED) + k[None, :])
+    y = tl.load(b + k[:, None] + j[None, :] * (K // PACKED))
+    left = tl.load(sa + i[:, None] * (K // BLOCK) + s[None, :])
+    right = tl.load(sb + j[:, None] * (K // BLOCK) + s[None, :])
+    tl.store(c + i[:, None] * N + j[None, :], tl.dot_scaled(x, left, KIND, y, right, KIND))
+
+
+@triton.jit
+def finished(a, b, c, sa, sb, bias, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, STEP: tl.constexpr):
+    """One tile of A B added to C, rows and columns scaled, a bias added, negative results made zero."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, STEP)
+    total = tl.load(c + i[:, None] * N + j[None, :])
+    for first in range(0, K, STEP):
+        x = tl.load(a + i[:, None] * K + (first + k)[None, :])
+        y = tl.load(b + (first + k)[:, None] * N + j[None, :])
+        total = tl.dot(x, y, total)
+    total = total * tl.load(sa + i)[:, None] * tl.load(sb + j)[None, :] + tl.load(bias + j)[None, :]
+    tl.store(out + i[:, None] * N + j[None, :], tl.maximum(total, 0.0).to(tl.float16))

@@ -1,6 +1,7 @@
-"""Write the PTX files beside this one: ``python tests/vectors/ptx/make.py`` with Triton 3.9.0. No GPU is needed."""
+"""Write the PTX files beside this one: ``python tests/vectors/ptx/make.py [NAMES]`` with Triton 3.9.0. No GPU is needed."""
 
 import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -23,6 +24,7 @@ FILES = {
     "sm_80-fp32": ("gemm", 80, "fp32", {"MASK": True}, (16, 16, 16)),
     "sm_80-split-k": ("split_k", 80, "fp16", {"PARTS": 3}, (32, 32, 32)),
     "sm_80-normalised": ("normalised", 80, "bf16", {"BLOCK": 256}, ()),
+    "sm_80-finished": ("finished", 80, "fp16", {"M": 32, "N": 16, "K": 64, "STEP": 32}, ()),
     "sm_90-fp16-masked": ("gemm", 90, "fp16", {"MASK": True}, (64, 32, 32)),
     "sm_90-tf32": ("gemm", 90, "fp32", {"PRECISION": "tf32"}, (64, 16, 32)),
     "sm_90-fp8": ("gemm", 90, "fp8e4nv", {"MASK": True}, (64, 32, 64)),
@@ -33,6 +35,10 @@ FILES = {
     "sm_100-fp16-128": ("gemm", 100, "fp16", {}, (128, 32, 32)),
     "sm_100-tf32": ("gemm", 100, "fp32", {"PRECISION": "tf32"}, (64, 32, 32)),
     "sm_100-fp8": ("gemm", 100, "fp8e4nv", {"MASK": True}, (64, 32, 64)),
+    **{f"sm_{arch}-{name}": ("scaled", arch, kind, constants, ()) for arch in (100, 120) for name, kind, constants in (
+        ("mxfp8", "fp8e4nv", {"PACKED": 1, "KIND": "e4m3", "BLOCK": 32, "M": 128, "N": 16, "K": 128}),
+        ("mxfp4", "u8", {"PACKED": 2, "KIND": "e2m1", "BLOCK": 32, "M": 128, "N": 16, "K": 128}),
+        ("nvfp4", "u8", {"PACKED": 2, "KIND": "e2m1", "BLOCK": 16, "M": 128, "N": 16, "K": 128}))},
 }  # fmt: skip
 
 
@@ -49,8 +55,22 @@ def compiled(kernel: str, capability: int, kind: str, constants: dict, tile: tup
         pointers, sizes = {"x": f"*{kind}", "out": "*bf16"}, {"n": "i32", "eps": "fp32"}
     elif kernel == "attention":
         pointers, sizes = dict.fromkeys(("q", "k", "v", "out"), f"*{kind}"), {"size": "i32", "scale": "fp32"}
+    elif kernel == "finished":
+        pointers = {
+            **dict.fromkeys("ab", f"*{kind}"),
+            **dict.fromkeys(("c", "sa", "sb", "bias"), "*fp32"),
+            "out": "*fp16",
+        }
+        sizes = {}
+    elif kernel == "scaled":
+        scale = "fp8e4nv" if constants["BLOCK"] == 16 else "u8"
+        pointers, sizes = {"a": f"*{kind}", "b": f"*{kind}", "sa": f"*{scale}", "sb": f"*{scale}", "c": "*fp32"}, {}
     signature = {**pointers, **sizes, **dict.fromkeys(constants, "constexpr")}
-    aligned = 0 if kernel == "described" else len(pointers) + (3 if kernel not in ("normalised", "attention") else 0)
+    aligned = (
+        0
+        if kernel == "described"
+        else len(pointers) + (3 if kernel not in ("normalised", "attention", "scaled", "finished") else 0)
+    )
     hints = {(i,): [["tt.divisibility", 16]] for i in range(aligned)}
     source = ASTSource(getattr(kernels, kernel), signature, constants, hints)
     return triton.compile(
@@ -68,6 +88,8 @@ def stripped(ptx: str) -> str:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for name, row in FILES.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         made = compiled(*row)
         (HERE / f"{name}.ptx").write_text(
             f"// Triton {triton.__version__}, make.py: {row}\n" + stripped(made.asm["ptx"])

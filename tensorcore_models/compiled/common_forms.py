@@ -3,13 +3,15 @@
 All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .expressions import ExpressionTrace, InputElements, Operations, Products
+from .isa.meaning import Meaning
+from .isa.types import bits_of
 
 #: Names of an output's indices; k is the index of sums.
 AXES = "ijuvw"
@@ -92,6 +94,12 @@ class Applied:
     name: str
     line: int
     operands: tuple
+    meaning: Meaning | None = None
+
+    @property
+    def key(self) -> Meaning | str:
+        """What it computes: its meaning, or the name of what has none."""
+        return self.meaning or self.name
 
     def text(self) -> str:
         """As a call."""
@@ -115,6 +123,31 @@ class Step:
 
 
 Node = Element | Constant | Applied | Step
+
+
+def operands_of(node: Node) -> tuple:
+    """Return the operands from which a node is computed."""
+    if isinstance(node, Applied):
+        return node.operands
+    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
+
+
+def all_within(root: Node) -> Iterator[Node]:
+    """A node and all below it, each once."""
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack += operands_of(node)
+            yield node
+
+
+def width_of(node: Node) -> int | None:
+    """Bits of a value by what computed it; None of inputs and constants."""
+    if isinstance(node, Step):
+        return node.row.formats[3].bits
+    return bits_of(node.meaning.result) if isinstance(node, Applied) and node.meaning is not None else None
 
 
 class Walker:
@@ -232,10 +265,10 @@ class Walker:
             assert isinstance(each, Operations)
             places = numbers[here] - self.trace.starts[i]
             operands[here], constants[here] = each.operands[places], each.constants[places]
-        if block.commutes:
+        if block.meaning is not None and block.meaning.commutes:
             self._order(operands, constants)
         children = tuple(self.node(operands[:, i].copy(), constants[:, i]) for i in range(width))
-        return Applied(block.name, block.line, children)
+        return Applied(block.name, block.line, children, block.meaning)
 
     def _order(self, operands: np.ndarray, constants: np.ndarray) -> None:
         """The first two operands of outputs by what they are: numbers say only which was computed first."""

@@ -26,7 +26,7 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     from ascend.chips.files import chip_text
     from ascend.reports.fit import fit_profile
     from ascend.reports.pipe_utilization import is_pipe_utilization
-    from ascend.reports.profile import read_profile
+    from ascend.reports.profile import read_profile, together
     from tensorcore_models.files import write_text
 
     if is_pipe_utilization(args.calibrate):
@@ -36,11 +36,20 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     _says_sizes(args, args.calibrate)
     progress = Progress()
     read, skipped = read_profile(args.calibrate)
-    rows = [row for row in read if not row.products]
-    skipped += [f"{r.name}: {len(r.products)} products, a fit takes single ones" for r in read if r.products]
+    schedules: dict[tuple, Kernel] = {}
+    for row in together(read):
+        try:
+            if row.products:
+                raise ValueError(f"{len(row.products)} products, a fit takes single ones")
+            schedules[row.product] = schedule_of(row)
+        except ValueError as error:
+            skipped.append(f"{row.name}: {error}")
+    rows = [row for row in read if row.product in schedules]
     if not rows:
         raise ValueError(f"{args.calibrate}: no single product to fit to: {skipped[0]}")
-    fit = fit_profile(chip, rows, lambda done, total: progress(done, total, "parameters"), schedule_of)
+    fit = fit_profile(
+        chip, rows, lambda done, total: progress(done, total, "parameters"), lambda row: schedules[row.product]
+    )
     if args.write_chip:
         write_text(
             args.write_chip, chip_text(fit.chip, f"{chip.name} fitted to {len(rows)} products of {args.calibrate}")
@@ -48,6 +57,7 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     result = {
         "chip": chip.name, "skipped": skipped, "parameters": fit.parameters, "untold": fit.untold,
         "standard_errors": fit.standard_errors, "alike": fit.alike, "recommended": fit.recommended,
+        "gain": fit.gain, "at_edge": fit.at_edge,
         "spread_nominal": fit.spread("nominal"), "spread": fit.spread(), "spread_left_out": fit.spread("left_out"),
         "residuals": [
             row.row._asdict() | {"nominal": row.nominal, "calibrated": row.calibrated, "left_out": row.left_out}
@@ -103,6 +113,16 @@ def _fit_sentences(fit: ProfileFit) -> Iterator[str]:
     settings = " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items())
     if fit.recommended:
         yield f"use it: {settings}"
+    elif fit.at_edge:
+        yield (
+            f"do not use it: {' and '.join(fit.at_edge)} is fitted to an end of its range, so that another kernel than the one "
+            f"assumed, or another number, is likelier ({settings})"
+        )
+    elif left_out < fit.spread("nominal"):
+        yield (
+            f"not recommended: rows that were left out get better, {fit.spread('nominal'):.1%} to {left_out:.1%}, by "
+            f"{fit.gain:.1f} standard errors of the gain alone, as scatter may do ({settings})"
+        )
     elif left_out == left_out:
         yield (
             f"do not use it for other shapes: rows that were left out are {left_out:.1%} off, {fit.spread('nominal'):.1%} "

@@ -3,7 +3,6 @@
 Operations that have no term here raise :class:`Unencodable`, so that a question about them is left open.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -14,18 +13,16 @@ from ..bitvectors import terms as t
 from ..bitvectors.passes import Unencodable
 from ..bitvectors.terms import Term
 from ..families.fma_chain import SequentialFMA
-from ..formats import get_float_format
+from ..formats import Format, get_float_format
 from ..functions import Function, list_functions
-from .template import Applied, Constant, Element, Node, Step
+from .common_forms import Applied, Constant, Element, Node, Step, width_of
+from .isa.meaning import Meaning
+from .isa.types import FORMATS
 
-_FP32 = get_float_format("fp32")
 #: Whose edge rules the vector units have: a NaN result has all bits below the sign set.
 _RULES = SequentialFMA(nan="all_ones")
-_ROUNDINGS = {"rn": "rne", "rz": "rz", "rm": "rd", "rp": "ru"}
-_FORMATS = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
-_OPERATION = re.compile(r"(add|sub|mul|fma)(?:\.(rn|rz|rm|rp))?(\.ftz)?\.f32")
-_EXTREME = re.compile(r"(min|max)(\.ftz)?(\.NaN)?\.f32")
-_CONVERSION = re.compile(r"cvt(?:\.(rn|rz|rm|rp))?\.(f32|f16|bf16)\.(f32|f16|bf16)")
+#: Types whose operations have terms.
+_TYPES = ("f32", "f16", "bf16")
 
 
 @cache
@@ -84,59 +81,70 @@ class NodeTerms:
         return self._step(node) if isinstance(node, Step) else self._applied(node, width)
 
     def _applied(self, node: Applied, width: int) -> Term:
-        if found := _OPERATION.fullmatch(node.name):
-            return self._operation(node, *found.groups())
-        if found := _EXTREME.fullmatch(node.name):
-            return self._extreme(node, *found.groups())
-        if found := _CONVERSION.fullmatch(node.name):
-            return _fitted(self._conversion(node, *found.groups()), width)
-        if node.name.startswith("bytes."):
-            return _fitted(self._bytes(node), width)
-        if function := special_functions().get(node.name):
-            bits = get_float_format(function.row.operand).bits
-            return _fitted(function.terms(*(self.of(operand, bits) for operand in node.operands)), width)
-        raise Unencodable(f"{node.name} has no term")
+        m = node.meaning
+        makers = {"bytes": self._bytes, "function": self._function, "convert": self._conversion, "min": self._extreme,
+                  "max": self._extreme, **dict.fromkeys(("add", "sub", "mul", "fma"), self._operation)}  # fmt: skip
+        made = makers[m.operation](node, m) if m is not None and m.operation in makers else None
+        if made is None:
+            raise Unencodable(f"{node.name} has no term")
+        return _fitted(made, width)
 
-    def _operation(self, node: Applied, stem: str, rounding: str | None, flush: str | None) -> Term:
-        codes = [self.of(operand) for operand in node.operands]
-        if flush:
-            codes = [n.without_subnormals(code, _FP32) for code in codes]
-        numbers = [n.decode(_FP32, code, _RULES) for code in codes]
-        if stem == "sub":
+    def _codes(self, node: Applied, m: Meaning) -> list[Term]:
+        """The operands' encodings, flushed where the operation flushes."""
+        fmt = _format(m.sources[0])
+        codes = [self.of(operand, fmt.bits) for operand in node.operands]
+        return [n.without_subnormals(code, fmt) for code in codes] if m.flush[0] else codes
+
+    def _operation(self, node: Applied, m: Meaning) -> Term | None:
+        if m.result not in _TYPES or m.saturate or m.options or m.nan != "all_ones":
+            return None
+        fmt = _format(m.result)
+        numbers = [n.decode(fmt, code, _RULES) for code in self._codes(node, m)]
+        if m.operation == "sub":
             numbers[1] = numbers[1]._replace(negative=t.negation(numbers[1].negative))
-        if stem in ("mul", "fma"):
+        if m.operation in ("mul", "fma"):
             product = n.multiply(*numbers[:2])
-            numbers = [product, numbers[2] if stem == "fma" else _nothing(product.negative)]
-        found = ieee_sum(numbers, _FP32, _RULES, _ROUNDINGS[rounding or "rn"])
-        return n.without_subnormals(found, _FP32) if flush else found
+            numbers = [product, numbers[2] if m.operation == "fma" else _nothing(product.negative)]
+        found = ieee_sum(numbers, fmt, _RULES, m.rounding)
+        return n.without_subnormals(found, fmt) if m.flush[1] else found
 
-    def _extreme(self, node: Applied, stem: str, flush: str | None, nan_wins: str | None) -> Term:
+    def _extreme(self, node: Applied, m: Meaning) -> Term | None:
         """The first operand or the other: by encodings in the order of numbers, in which -0 is below +0."""
-        found = None
-        for operand in node.operands:
-            code = self.of(operand)
-            code = n.without_subnormals(code, _FP32) if flush else code
-            found = code if found is None else _larger(found, code, stem == "max", nan_wins is not None)
-        assert found is not None
-        return found
+        if m.result not in _TYPES or {*m.options} - {"NaN"} or m.saturate or m.nan != "all_ones":
+            return None
+        first, *others = self._codes(node, m)
+        for code in others:
+            first = _larger(first, code, _format(m.result), m.operation == "max", "NaN" in m.options)
+        return first
 
-    def _conversion(self, node: Applied, rounding: str | None, target: str, source: str) -> Term:
-        fmt, own = get_float_format(_FORMATS[target]), get_float_format(_FORMATS[source])
+    def _conversion(self, node: Applied, m: Meaning) -> Term | None:
+        kinds = m.result, m.sources[0]
+        if any(kind not in _TYPES for kind in kinds) or m.saturate or m.options or any(m.flush) or m.nan != "all_ones":
+            return None
+        fmt, own = map(_format, kinds)
         x = n.decode(own, self.of(node.operands[0], own.bits), _RULES)
-        return ieee_sum([x, _nothing(x.negative)], fmt, _RULES, _ROUNDINGS[rounding or "rn"])
+        return ieee_sum([x, _nothing(x.negative)], fmt, _RULES, m.rounding)
 
-    def _bytes(self, node: Applied) -> Term:
-        """A value made of bytes of others: the name says which byte of each, "_" a constant one."""
+    def _function(self, node: Applied, m: Meaning) -> Term | None:
+        function = special_functions().get(m.options[0])
+        if function is None:
+            return None
+        bits = get_float_format(function.row.operand).bits
+        return function.terms(*(self.of(operand, bits) for operand in node.operands))
+
+    def _bytes(self, node: Applied, m: Meaning) -> Term:
+        """A value made of bytes of others: the option says which byte of each, "_" a constant one."""
         found = None
-        for place, operand in zip(node.name.removeprefix("bytes."), node.operands, strict=True):
+        for place, operand in zip(m.options[0], node.operands, strict=True):
             if place == "_":
                 byte = self.of(operand, 8)
             else:
-                whole = self.of(operand, _width(operand, self.widths))
-                byte = t.extract(whole, 8 * int(place) + 7, 8 * int(place))
+                width = self.widths[operand.array] if isinstance(operand, Element) else width_of(operand)
+                if width is None:
+                    raise Unencodable("a value whose width is not known")
+                byte = t.extract(self.of(operand, width), 8 * int(place) + 7, 8 * int(place))
             found = byte if found is None else t.joined(byte, found)
-        if found is None:
-            raise Unencodable("a value without bytes")
+        assert found is not None
         return found
 
     def _step(self, node: Step) -> Term:
@@ -157,15 +165,21 @@ def _nothing(negative: Term) -> n.Number:
     return n.plain(negative, z.number(0), z.number(0), 0)
 
 
-def _larger(x: Term, y: Term, largest: bool, nan_wins: bool) -> Term:
-    """The larger of two FP32 codes, or the smaller; a NaN loses unless it wins."""
-    top, ones = t.constant(1 << 31, 32), t.constant((1 << 32) - 1, 32)
-    ordered = [z.natural(t.bits_xor(code, t.choose(t.bit(code, 31), ones, top))) for code in (x, y)]
-    nan = [z.less(z.number(0x7F800000), z.natural(t.extract(code, 30, 0))) for code in (x, y)]
+def _format(kind: str) -> Format:
+    return get_float_format(FORMATS[kind])
+
+
+def _larger(x: Term, y: Term, fmt: Format, largest: bool, nan_wins: bool) -> Term:
+    """The larger of two codes, or the smaller; a NaN loses unless it wins."""
+    bits = fmt.bits
+    top, ones = t.constant(1 << (bits - 1), bits), t.constant((1 << bits) - 1, bits)
+    infinity = z.number(fmt.magnitude_mask - (1 << fmt.fraction_bits) + 1)
+    ordered = [z.natural(t.bits_xor(code, t.choose(t.bit(code, bits - 1), ones, top))) for code in (x, y)]
+    nan = [z.less(infinity, z.natural(t.extract(code, bits - 2, 0))) for code in (x, y)]
     pair = ordered if largest else ordered[::-1]
     found = t.choose(nan[0], y, t.choose(nan[1], x, t.choose(z.less(*pair), y, x)))
     either = t.either(*nan) if nan_wins else t.both(*nan)
-    return t.choose(either, t.constant(0x7FFFFFFF, 32), found)
+    return t.choose(either, t.constant(fmt.magnitude_mask, bits), found)
 
 
 def _fitted(code: Term, width: int) -> Term:
@@ -173,18 +187,3 @@ def _fitted(code: Term, width: int) -> Term:
     if code.width == width:
         return code
     return t.extract(code, width - 1, 0) if code.width > width else t.zero_extended(code, width)
-
-
-def _width(node: Node, widths: Mapping[int, int]) -> int:
-    """Bits of a value by what made it."""
-    if isinstance(node, Element):
-        return widths[node.array]
-    if isinstance(node, Step):
-        return node.row.formats[3].bits
-    if isinstance(node, Applied):
-        kinds = [part for part in node.name.split(".") if part in _FORMATS]
-        if kinds:
-            return get_float_format(_FORMATS[kinds[0]]).bits
-        if node.name.startswith("bytes."):
-            return 8 * len(node.operands)
-    raise Unencodable("a value whose width is not known")

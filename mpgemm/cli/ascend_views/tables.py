@@ -80,7 +80,7 @@ def _matmul_v3(plan: Plan) -> Iterator[str]:
 
 def _emission(dialect: str, plan: Plan) -> str:
     """Whether a dialect writes the plan's kernel, or why not."""
-    from mpgemm.cli.common.plan_advice import kernel_files
+    from mpgemm.cli.ascend_views.advice import kernel_files
 
     try:
         kernel_files(dialect, plan.schedule)

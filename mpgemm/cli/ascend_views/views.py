@@ -100,3 +100,7 @@ def heat_map(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     title = f"{chip.name}, bk = {bk}, m, k, n = {m}, {k}, {n}, {args.buffering} buffers, the paper's kernel"
     paths = [*write_rows(folder, name, rows), *plots.heat_map_plot(rows, folder / f"{name}.png", title)]
     return Output(text=[f"written: {', '.join(map(str, paths))}"])
+
+
+#: By the names of their options.
+VIEWS = {"heat_map": heat_map, "rejections": rejected_blocks, "bits": bits_of_blocks, "pareto": pareto_front}

@@ -1,33 +1,26 @@
 """From an instruction to an operation: a function of the machine and the waves that run it.
 
 A group of instructions is a module with a table ``BUILDERS``: name -> a function of the instruction that gives its operation.
-What is elementwise is an :class:`AluRow`: types and a function of arrays. Operands of scalar instructions and their expressions
-are seen to here, those of vector instructions in :mod:`.vector_operands`.
+What is elementwise is a :class:`~..isa.meaning.Meaning`. Operands of scalar instructions and their expressions are seen to
+here, those of vector instructions in :mod:`.vector_operands`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...formats.rounding import encode
 from ..errors import Refused
+from ..isa.meaning import Meaning
+from ..isa.operations import exact, function_of
+from ..isa.types import array_type, size_of
 from .syntax import SCC, WINDOWS, AMDInstruction, Literal, Operand, RegisterRange, Word
 
 Operation = Callable[[Any, np.ndarray | None], Any]
-KINDS = {
-    "b8": np.uint8, "b16": np.uint16, "u16": np.uint16, "i16": np.int16, "f16": np.uint16,
-    "b32": np.uint32, "u32": np.uint32, "i32": np.int32, "f32": np.uint32,
-    "b64": np.uint64, "u64": np.uint64, "i64": np.int64, "f64": np.uint64, "mask": np.bool_,
-}  # fmt: skip
-FORMATS = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}
+#: Types of numbers that vector instructions compute with.
+NUMBERS = ("f16", "f32", "f64")
 _INLINE = (0.0, 0.5, 1.0, 2.0, 4.0, 0.15915494, 0.15915494309189532)
-
-
-def size_of(kind: str) -> int:
-    """Bytes of a type."""
-    return 1 if kind == "mask" else int(kind[1:]) // 8
 
 
 def unknown(ins: AMDInstruction, why: str = "is not known here") -> Refused:
@@ -43,37 +36,16 @@ def unpublished(ins: AMDInstruction) -> Refused:
     )
 
 
-@dataclass(frozen=True)
-class AluRow:
-    """An elementwise instruction.
-
-    Parameters
-    ----------
-    result : str
-        Type of the result.
-    sources : tuple of str
-        Types of the operands.
-    function : callable
-        The result from arrays of the operands; of a scalar instruction, (result, SCC) where it writes SCC.
-    moded : bool
-        Whether `function` takes the :class:`~.machine.FloatMode` first.
-    saturates : bool
-        Whether the modifier `clamp` limits an integer result to its type; `function` is then one that NumPy's integers of 64
-        bits compute exactly.
-    """
-
-    result: str
-    sources: tuple[str, ...]
-    function: Callable[..., Any]
-    moded: bool = False
-    saturates: bool = False
+def type_of(name: str) -> str:
+    """A type as it is spelled here: AMD's i32 is s32."""
+    return name.replace("i", "s")
 
 
 # -- constants -------------------------------------------------------------------------------------------------------------
 def constant(literal: Literal, kind: str, ins: AMDInstruction):
     """A constant as a number of a type (CDNA3 ISA, "Inline Constants" and "Literal Constant")."""
     value, bits = literal.value, 8 * size_of(kind)
-    dtype = np.dtype(KINDS[kind])
+    dtype = array_type(kind)
     if isinstance(value, float):
         if bits != 32 and abs(value) not in _INLINE:
             raise unknown(ins, f"has the constant {value}, whose encoding in {bits} bits is not known here")
@@ -84,7 +56,7 @@ def constant(literal: Literal, kind: str, ins: AMDInstruction):
     elif bits == 64 and not -16 <= value <= 64:
         if kind == "f64":
             raw = value << 32
-        elif 0 <= value < 1 << (31 if kind[0] == "i" else 32):  # LLVM: zeros above but for signed operands
+        elif 0 <= value < 1 << (31 if kind[0] == "s" else 32):  # LLVM: zeros above but for signed operands
             raw = value
         else:
             raise unknown(ins, f"has the constant {value:#x}, whose other 32 bits are not known here")
@@ -100,7 +72,7 @@ class ScalarSource:
     """An operand of a scalar instruction, or a scalar operand of another one: a value for each wave."""
 
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction):
-        self.kind, self.size, self.dtype = kind, size_of(kind), np.dtype(KINDS[kind])
+        self.kind, self.size, self.dtype = kind, size_of(kind), array_type(kind)
         self.fixed = constant(operand, kind, ins) if isinstance(operand, Literal) else None
         self.registers: RegisterRange | None = None
         if isinstance(operand, Word) and operand.name in WINDOWS and self.size == 8:
@@ -163,33 +135,37 @@ class ScalarTarget:
             machine.write_scalar(self.first + place, part, waves, own)
 
 
-def scalar_operation(ins: AMDInstruction, row: AluRow, *, writes_scc: bool) -> Operation:
-    """The operation of an elementwise scalar instruction."""
-    given = ins.operands
-    compares = row.result == "mask"
-    if len(given) != len(row.sources) + (not compares):
-        raise unknown(ins, f"has {len(given)} operands, expected {len(row.sources) + (not compares)}")
-    target = None if compares else ScalarTarget(given[0], row.result, ins)
+#: What SCC becomes, from (meaning, operands, result).
+_FLAGS: dict[str, Callable] = {
+    "nonzero": lambda m, values, found: found != 0,
+    "carry": lambda m, values, found: exact(m)(*values) >> 32 != 0,
+    "overflow": lambda m, values, found: exact(m)(*values) != found,
+    "first": lambda m, values, found: (values[0] != values[1]) & (found == values[0]),
+}
+
+
+def scalar_operation(ins: AMDInstruction, m: Meaning, flag: str = "") -> Operation:
+    """The operation of an elementwise scalar instruction; `flag` names what it makes of SCC, a comparison writes only that."""
+    given, compares = ins.operands, m.result == "pred"
+    if len(given) != len(m.sources) + (not compares):
+        raise unknown(ins, f"has {len(given)} operands, expected {len(m.sources) + (not compares)}")
+    target = None if compares else ScalarTarget(given[0], m.result, ins)
     operands = given if compares else given[1:]
-    sources = [ScalarSource(operand, kind, ins) for operand, kind in zip(operands, row.sources, strict=True)]
+    sources = [ScalarSource(operand, kind, ins) for operand, kind in zip(operands, m.sources, strict=True)]
+    function = function_of(m)
 
     def run(machine, waves):
         values = [source.read(machine, waves) for source in sources]
-        found, flag = row.function(*values), None
-        if compares:
-            found, flag = None, found
-        elif writes_scc:
-            found, flag = found
-        ids = flag_ids = None
+        found, ids, flag_ids = function(*values), None, None
         if machine.trace is not None:
             owners = [source.owners(machine, waves) for source in sources]
             if any(owner is not None for owner in owners):
-                if found is not None:
-                    ids = machine.trace.elementwise(ins, row, values, owners)
+                ids = None if compares else machine.trace.elementwise(ins.name, ins.line, m, values, owners)
                 flag_ids = machine.trace.flag(ins, values, owners)
         if target is not None:
             target.write(machine, found, waves, ids)
-        if flag is not None:
-            machine.write_scalar(SCC, np.asarray(flag, bool), waves, flag_ids)
+        if flag or compares:
+            held = found if compares else _FLAGS[flag](m, values, found)
+            machine.write_scalar(SCC, np.asarray(held, bool), waves, flag_ids)
 
     return run

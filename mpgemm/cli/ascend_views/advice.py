@@ -13,7 +13,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ascend.kernels.base import Kernel
     from ascend.reports.waterfall import Sensitivity
@@ -99,9 +99,14 @@ def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     options["target"] = args.target or ""
     found = ascend.plan_batch(rows, k, n, chip, **options)
     best = found[0]
+    written = _batch_emitted(args, best) if args.emit else []
     result = {
         "chip": chip.name, "k": k, "n": n, "products": len(rows), "seconds": best.seconds, "groups": best.groups,
-        "cores": best.cores, "plans": best.to_rows(),
+        "cores": best.cores, "written": written,
+        "plans": [
+            row | {"tiling": ascend.tiling_fields(plan.schedule)}
+            for row, plan in zip(best.to_rows(), best.plans.values(), strict=True)
+        ],
         "others": [{"groups": b.groups, "cores": b.cores, "seconds": b.seconds} for b in found[1:]],
     }  # fmt: skip
     lines = [
@@ -113,12 +118,51 @@ def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     ]  # fmt: skip
     headings = ("products", "m x k x n", "block", "placed", "cores of a group", "seconds alone", "bound", "bits")
     others = [(b.groups, b.cores, f"{1e6 * b.seconds:.4g}") for b in found]
-    text: tuple[str | Table, ...] = (
+    text: list[str | Table] = [
         fitted(evidence(args, chip)), *map(fitted, best.sentences()),
         Table(f"{chip.name}, {options['terms']} term(s) of {options['operand']}", headings, lines),
         Table("Groups of cores", ("groups", "cores each", "us"), others),
-    )  # fmt: skip
+    ]  # fmt: skip
+    if args.tiling or (args.target and not args.emit):
+        text += _batch_tiling(args, chip, best)
+    if written:
+        text.append(f"\nwritten: {', '.join(written)}")
     return Output(result, text)
+
+
+def _batch_tiling(args: argparse.Namespace, chip: ascend.Chip, best: ascend.BatchPlan) -> Iterator[str]:
+    """Yield AscendC's fields of each product on its group of cores, and the kernel of CATLASS that multiplies all of them."""
+    from ascend.dialects import DIALECTS
+    from ascend.emit.catlass import of_most_work
+    from ascend.reports.catlass import catlass_text
+    from ascend.reports.tiling import ascendc_snippet
+    from ascend.tiling.fields import described
+
+    if args.target not in (None, "ascendc", "catlass"):
+        yield fitted(f"{args.target} has no kernel of several products here: --tiling prints AscendC's and CATLASS's")
+    if args.target in (None, "ascendc") and DIALECTS["ascendc"].has(chip):
+        for m, plan in best.plans.items():
+            yield f"\n{DIALECTS['ascendc'].title}, m = {m}, on a group of {best.cores} cores:\n"
+            yield ascendc_snippet(plan.schedule)
+            if described(plan.schedule) is not None:
+                yield fitted("these fields deal rectangles, this plan does not: --for ascendc plans what they can say")
+    if args.target in (None, "catlass") and DIALECTS["catlass"].has(chip):
+        text = catlass_text(of_most_work(best), "batch" if len(best.plans) == 1 else "groups")
+        yield f"\n{DIALECTS['catlass'].title}, all products on all cores:\n"
+        yield text or fitted("CATLASS deals whole tiles one by one, this plan does not: --for catlass --split 1")
+
+
+def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str]:
+    """The files of the kernel of CATLASS that multiplies all products; ValueError for other dialects."""
+    from ascend.emit.catlass import catlass_batch_files
+    from ascend.emit.write import write_files
+
+    dialect, folder = args.emit
+    if dialect != "catlass":
+        raise ValueError(
+            f"--emit {dialect} writes one product: with --batch or --grouped --emit catlass writes all of them"
+        )
+    return list(map(str, write_files(folder, catlass_batch_files(best))))
 
 
 def _products(args: argparse.Namespace) -> tuple[list[int], int, int]:

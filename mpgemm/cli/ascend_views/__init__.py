@@ -1,0 +1,1 @@
+"""The views that `plan` and `simulate` give of Ascend: plans, advice, profiles, published numbers."""
