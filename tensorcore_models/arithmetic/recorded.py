@@ -1,4 +1,4 @@
-"""The operations that numbers are computed by (:mod:`tensorcore_models.arithmetic.operations`), on integers that record them."""
+"""The operations that numbers are computed by (:mod:`tensorcore_models.arithmetic.operations`) on recorded integers."""
 
 import sys
 from collections.abc import Sequence
