@@ -43,7 +43,12 @@ ASPECTS = (
     Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
     Aspect("words", "words", "the name of the class, and no formula", ("scales_products", "inside")),
     Aspect("tree", "add_step", "no tree is drawn", ("shows_order",)),
-    Aspect("kernels", "plan_fields", "Programs or the integers run", ("arrangement", "operand_tables", "form", "conversion")),
+    Aspect(
+        "kernels",
+        "plan_fields",
+        "Programs or the integers run",
+        ("arrangement", "operand_tables", "form", "conversion"),
+    ),
     Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
     Aspect("search", "searches", "identify does not look for it", ("simplest",)),
     Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),

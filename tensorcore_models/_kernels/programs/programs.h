@@ -22,6 +22,7 @@
 enum { MPG_REGISTERS, MPG_CONSTANTS, MPG_OF_A, MPG_OF_B, MPG_CODES, MPG_SCALES, MPG_BASES };
 #define MPG_PLACE(bases, x) ((bases)[(x) & 7] + ((x) >> 3))
 
+/* clang-format off */
 #define MPG_OPERATIONS(UNARY, BINARY, SHIFT, SIGNED_SHIFT, CUT)                                                                \
     UNARY(copy, V_(copy))                                                                                                      \
     UNARY(magnitude, V_(magnitude))                                                                                            \
@@ -38,13 +39,13 @@ enum { MPG_REGISTERS, MPG_CONSTANTS, MPG_OF_A, MPG_OF_B, MPG_CODES, MPG_SCALES, 
     BINARY(less, V_(less_signed))                                                                                              \
     BINARY(same, V_(equal))                                                                                                    \
     BINARY(sign, V_(with_sign))                                                                                                \
-    SHIFT(RZ)                                                                                                                  \
-    SHIFT(RNE) SHIFT(RNA) SHIFT(RNZ) SHIFT(RNO) SHIFT(RA) SHIFT(RO) SIGNED_SHIFT(RU) SIGNED_SHIFT(RD) SIGNED_SHIFT(RNU)        \
-        SIGNED_SHIFT(RND) CUT(RZ) CUT(RNE) CUT(RNA) CUT(RNZ) CUT(RNO) CUT(RA) CUT(RO) CUT(RU) CUT(RD) CUT(RNU) CUT(RND)
+    SHIFT(RZ) SHIFT(RNE) SHIFT(RNA) SHIFT(RNZ) SHIFT(RNO) SHIFT(RA) SHIFT(RO)                                                  \
+    SIGNED_SHIFT(RU) SIGNED_SHIFT(RD) SIGNED_SHIFT(RNU) SIGNED_SHIFT(RND)                                                      \
+    CUT(RZ) CUT(RNE) CUT(RNA) CUT(RNZ) CUT(RNO) CUT(RA) CUT(RO) CUT(RU) CUT(RD) CUT(RNU) CUT(RND)
 #define MPG_OTHER_OPERATIONS(ROW)                                                                                              \
-    ROW(leave_v, 1)                                                                                                            \
-    ROW(copy_s, 1) ROW(choose_vvv, 3) ROW(choose_vvs, 3) ROW(choose_vsv, 3) ROW(choose_vss, 3) ROW(places_vs, 2)               \
-        ROW(larger_sums, 5)
+    ROW(leave_v, 1) ROW(copy_s, 1) ROW(choose_vvv, 3) ROW(choose_vvs, 3) ROW(choose_vsv, 3) ROW(choose_vss, 3)                 \
+    ROW(places_vs, 2) ROW(larger_sums, 5)
+/* clang-format on */
 
 #define MPG_OP(NAME) MPG_OP_##NAME
 #define MPG_NUMBER(NAME, SOURCES) MPG_OP(NAME),
