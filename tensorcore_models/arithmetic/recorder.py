@@ -207,7 +207,7 @@ class PassRecorder:
         if type(y) is int:
             if y == 0:
                 return x
-            if (parts := self._parts(x, "subtract")) and type(parts[0]) is not int:
+            if parts := self._parts(x, "subtract"):
                 return self.subtract(self.add(parts[0], y), parts[1])
             if (parts := self._parts(x, "add")) and type(parts[1]) is int:
                 return self.add(parts[0], parts[1] + y)

@@ -75,7 +75,7 @@ class RecordedKernel:
         """D = A B + C of encodings, shapes (m, k), (k, n) and (m, n), k positive, any strides."""
         (m, k), n = a.shape, b.shape[1]
         unit = math.lcm(self.step, self.block or 1)
-        length = max(_SLICE // (64 * (m + n) * unit), 1) * unit
+        length = max(_SLICE // (64 * max(m + n, 1) * unit), 1) * unit
         for start in range(0, k, length):
             part = slice(start, start + length)
             scales = (None, None)

@@ -322,6 +322,9 @@ def test_slices_and_threads_change_no_bits(monkeypatch):
     assert np.array_equal(
         whole[3:5, 60:70], reference.mma_bits(unit, args[0][3:5], args[1][:, 60:70], args[2][3:5, 60:70])
     )
+    for m, n in ((0, 3), (3, 0), (0, 0)):
+        empty = kernel.run(args[0][:m], args[1][:, :n], args[2][:m, :n])
+        assert empty.shape == (m, n) and empty.dtype == whole.dtype
     monkeypatch.setattr(recorded, "_SLICE", 64 * 141 * 5 * 2)
     monkeypatch.setattr(recorded, "threads_for", lambda size: 3)
     assert np.array_equal(kernel.run(*args), whole)
