@@ -20,7 +20,7 @@ def gemm_tolerance():
     """
     from mpgemm.testing import gemm_tolerance as unchecked
     from mpgemm.testing.faults import missed_faults
-    from mpgemm.testing.right import too_many_unbounded
+    from mpgemm.testing.possible_results import too_many_unbounded
 
     def checked(*args, **options):
         found = unchecked(*args, **options)

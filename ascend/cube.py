@@ -63,10 +63,10 @@ from ascend.numeric.arguments import (
     fp32_array,
     scale_pair,
 )
-from ascend.numeric.words import CubeArithmetic, words_product
+from ascend.numeric.fp16_products import CubeArithmetic, words_product
 from ascend.schedule import build_schedule
 from ascend.slices import Overflow
-from ascend.terms import Mode
+from ascend.term_modes import Mode
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level

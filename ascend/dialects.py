@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ascend.chips.chip import Chip
-from ascend.terms import MODES, Mode
+from ascend.term_modes import MODES, Mode
 
 
 class Dialect(NamedTuple):

@@ -16,7 +16,7 @@ from ascend.chips.chip import Chip
 from ascend.dialects import check_dialect
 from ascend.grid import Grid, Swizzle
 from ascend.operand_formats import FORMATS, OperandFormat
-from ascend.terms import MODES, Combination, Mode, combination
+from ascend.term_modes import MODES, Combination, Mode, combination
 from tensorcore_models.integers import integer_fields
 
 _T = TypeVar("_T")

@@ -21,11 +21,11 @@ from ascend.blocking import ACCUMULATOR_BYTES, ALIGNMENT, SPLIT_OPERANDS, Blocki
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Range, Swizzle, Visit, balanced_parts, balanced_ranges, split_range
 from ascend.numeric.arguments import checked_matrices
-from ascend.numeric.words import CubeArithmetic, words_product, words_slices
+from ascend.numeric.fp16_products import CubeArithmetic, words_product, words_slices
 from ascend.operands import operand_slices
 from ascend.schedule_options import DEEPEST_STREAM, Resident, WithOptions
 from ascend.slices import Sums, merge_slices
-from ascend.terms import Mode
+from ascend.term_modes import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
 
 #: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.

@@ -3,7 +3,7 @@
     python tools/check_functions.py --recordings FOLDER [--blocks 1000]    # hashes of whole domains, pairs of divisions
     python tools/check_functions.py --neighbours                           # is each segment's triple the only one?
     python tools/check_functions.py --sample FOLDER tests/vectors/special_functions.json
-    python tools/check_functions.py --errors errors.json [--functions ex2.approx.ftz.f32]
+    python tools/check_functions.py --errors errors.json [--functions ex2.approx.ftz.f32] [--sampled]
 
 FOLDER holds `mufu.npz`: for each instruction "hash/NAME" with 65,536 block hashes (tensorcore_models.functions.hashes), and
 "small/NAME" with the results of "small/two.a" and "small/two.b" of divisions.
@@ -188,9 +188,11 @@ EXACT: dict[str, tuple[Callable, float, float, bool]] = {
 EXACT_HALVES = {
     "ex2.approx.f16": np.exp2, "ex2.approx.ftz.bf16": np.exp2, "tanh.approx.f16": np.tanh, "tanh.approx.bf16": np.tanh,
 }  # fmt: skip
+#: Functions of which :data:`SAMPLE` operands are drawn from their domain, each as likely: all take half an hour.
+SAMPLED = ("tanf", "torch.gelu_tanh")
 #: Functions of two operands, of which :data:`PAIRS` are drawn: exponents of a normal quotient, all fractions.
 DIVISIONS = ("div.approx.ftz.f32", "div.approx.f32", "div.full.f32", "div.rn.f32")
-PAIRS = 1 << 24
+PAIRS = SAMPLE = 1 << 24
 #: Instructions whose error is drawn as it is, not in units of a result that passes 0.
 ABSOLUTE = ("sin.", "cos.", "lg2.")
 #: Functions that rise or fall over all of their domain: +1, -1.
@@ -224,6 +226,7 @@ class Errors:
 
     def __init__(self, name: str, operands: int, coverage: str = "exhaustive") -> None:
         self.name, self.coverage, self.operands, self.breaks = name, coverage, 0, 0
+        self.rounded = 0  # results that are the correctly rounded ones
         self.function = tcm.get_function("hopper", name)
         self.format = tcm.get_format(self.function.row.result)
         self.part = 1 << min(max((operands >> 11).bit_length(), 12), 20)  # operands of one point of a curve
@@ -253,6 +256,7 @@ class Errors:
         ulps = in_ulps(error, true, self.format.fraction_bits)
         self.operands += x.size
         self.sum += float(ulps.sum())
+        self.rounded += int((tcm.round_to(true, self.format).astype(np.float64) == got).sum())
         for key, values in (("ulp", np.abs(ulps)), ("absolute", np.abs(error)), ("relative", np.abs(error / true))):
             self.sizes[key] += float(values.sum())
             at = int(values.argmax())
@@ -275,11 +279,13 @@ class Errors:
 
     def to_dict(self) -> dict:
         """Return the findings, for JSON."""
+        counted = self.name in MONOTONE and self.coverage == "exhaustive"
         return {
             "operands": self.operands, "coverage": self.coverage, "extremes": self.extremes, "where": self.where,
             "mean_size": {key: total / max(self.operands, 1) for key, total in self.sizes.items()},
-            "mean_ulp": self.sum / max(self.operands, 1), "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1],
-            "breaks": self.breaks if self.name in MONOTONE else None, "curve": self.curve,
+            "correctly_rounded": self.rounded / max(self.operands, 1), "mean_ulp": self.sum / max(self.operands, 1),
+            "of_positive": self.of_sign[1], "of_negative": self.of_sign[-1], "breaks": self.breaks if counted else None,
+            "curve": self.curve,
         }  # fmt: skip
 
 
@@ -291,6 +297,16 @@ def over_all_operands(name: str) -> Errors:
     for sign in (1, -1) if both else (1,):
         for codes in chunks(low, high):
             errors.add(codes, sign, exact)
+    return errors
+
+
+def over_a_sample(name: str) -> Errors:
+    """Measure a function of one FP32 operand over a sample of its domain."""
+    exact, low, high, both = EXACT[name]
+    errors, rng = Errors(name, SAMPLE, "sampled"), np.random.default_rng(60)
+    for _ in range(SAMPLE // CHUNK):
+        sign = int(rng.choice((1, -1))) if both else 1
+        errors.add(np.sort(rng.integers(*_codes(low, high), CHUNK, np.uint32)), sign, exact)
     return errors
 
 
@@ -319,15 +335,15 @@ def over_pairs(name: str) -> Errors:
 #: Every function that is measured, and how.
 MEASURED = {
     **dict.fromkeys(EXACT, over_all_operands), **dict.fromkeys(EXACT_HALVES, over_all_halves),
-    **dict.fromkeys(DIVISIONS, over_pairs),
+    **dict.fromkeys(SAMPLED, over_a_sample), **dict.fromkeys(DIVISIONS, over_pairs),
 }  # fmt: skip
 
 
-def measure(names: list[str], path: Path) -> None:
-    """Measure functions, and write a JSON file."""
+def measure(names: list[str], path: Path, sampled: bool = False) -> None:
+    """Measure functions, or samples of their operands, and write a JSON file."""
     found = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
-        errors = MEASURED[name](name)
+        errors = (over_a_sample if sampled and name in EXACT else MEASURED[name])(name)
         found[name] = errors.to_dict()
         e = errors.extremes
         signs = f"positive {errors.of_sign[1]:.3f}, negative {errors.of_sign[-1]:.3f}"
@@ -336,7 +352,11 @@ def measure(names: list[str], path: Path) -> None:
             f"{name}: {errors.operands} operands, {e['ulp']:.5f} ulp at {errors.where['ulp']!r} ({signs}), {sizes}",
             flush=True,
         )
-        print(f"    mean {found[name]['mean_ulp']:+.3f} ulp, breaks {found[name]['breaks']}", flush=True)
+        print(
+            f"    mean {found[name]['mean_ulp']:+.3f} ulp, breaks {found[name]['breaks']}, "
+            f"correctly rounded {found[name]['correctly_rounded']:.1%}",
+            flush=True,
+        )
         path.write_text(json.dumps(found))
 
 
@@ -348,6 +368,7 @@ def main() -> int:
     parser.add_argument("--neighbours", action="store_true")
     parser.add_argument("--sample", nargs=2, type=Path, metavar=("FOLDER", "FILE"))
     parser.add_argument("--errors", type=Path, metavar="FILE")
+    parser.add_argument("--sampled", action="store_true", help="measure samples of operands in place of all")
     parser.add_argument("--functions", nargs="+", default=list(MEASURED), choices=list(MEASURED), metavar="NAME")
     args = parser.parse_args()
     wrong = 0
@@ -358,7 +379,7 @@ def main() -> int:
     if args.neighbours:
         wrong += check_neighbours()
     if args.errors:
-        measure(args.functions, args.errors)
+        measure(args.functions, args.errors, args.sampled)
     return 1 if wrong else 0
 
 

@@ -82,7 +82,7 @@ def draw_datapath(path: Path) -> None:
         axes.text((x0 + x1) / 2 + 0.05, (y0 + y1) / 2 + side, text, fontsize=7.5, ha="center", color="#0072B2")
     axes.plot([1.6, 1.6, 7.6, 7.6], [1.2, -0.45, -0.45, 0.8], color="0.2", linewidth=1)
     axes.annotate(
-        "", (7.6, 0.9), (7.6, 0.7), arrowprops={"arrowstyle": "->", "color": "0.2", "shrinkA": 0, "shrinkB": 0}
+        "", (7.6, 1.0), (7.6, 0.7), arrowprops={"arrowstyle": "->", "color": "0.2", "shrinkA": 0, "shrinkB": 0}
     )
     axes.text(4.6, -0.38, "exponent and sign", fontsize=7.5, ha="center", color="#0072B2")
     axes.set(xlim=(-0.6, 8.4), ylim=(-0.8, 2.7))

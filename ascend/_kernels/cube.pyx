@@ -94,7 +94,7 @@ def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, con
     """Split a and b and run the chains of the whole product into `out`; arguments are checked by ascend.cube.
 
     `group_ends` holds the end of each k group, the last one k. `c` seeds the first chain, or is None. `task` has the fields of
-    ascend.numeric.words.CubeTask.
+    ascend.numeric.fp16_products.CubeTask.
     """
     cdef cube_job j
     cdef Workspace workspace

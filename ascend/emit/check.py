@@ -241,7 +241,7 @@ def sample(s: Kernel, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _arithmetic(s: Kernel, scale_exponent: int | None) -> Any:
-    from ascend.numeric.words import CubeArithmetic
+    from ascend.numeric.fp16_products import CubeArithmetic
 
     return CubeArithmetic(scale_exponent=scale_exponent or 0) if s.terms > 1 else None
 

@@ -15,7 +15,7 @@ from ascend.kernels.base import Kernel
 from ascend.kernels.grid import GridKernel
 from ascend.pipes.simulate import simulate
 from ascend.schedule import build_schedule
-from ascend.terms import TERMS
+from ascend.term_modes import TERMS
 from ascend.tiling.rules import whole_k
 
 #: C++ types of operands, and of what they add up to.

@@ -210,7 +210,7 @@ class _Builder(Phases):
             if key not in self.tiles:
                 self.tiles[key] = (
                     *(self._seed(rows, columns) if seeded else ()),
-                    *self._blocks(terms, rows, columns, depth, first, last, seeded, old, copies),
+                    *self._blocks(terms, rows, columns, depth, first, last, old, output),
                     *((self._read_back(rows, columns, copies),) if copies and seeded else ()),
                     *self._write_back(rows, columns, copies, writes, factor),
                 )
@@ -300,12 +300,12 @@ class _Builder(Phases):
             yield from_memory._replace(takes=())
 
     def _blocks(
-        self, terms: tuple[str, ...], rows: int, columns: int, depth: int, first: bool, last: bool, seeded: bool,
-        old: tuple[int, int], copies: int,
+        self, terms: tuple[str, ...], rows: int, columns: int, depth: int, first: bool, last: bool, old: tuple[int, int],
+        output: _Output,
     ) -> Iterator[Segment]:  # fmt: skip
         """The k blocks of one C block, with the strips of the previous block's old C between them."""
         bk = self.schedule.blocking.bk
-        strips = self._strips(*old) if copies else []
+        strips = self._strips(*old) if output.copies else []
         count = -(-depth // bk)
         delay = self.schedule.stream_slots - 1  # the prefetched B blocks go first
         special: dict[int, list[int]] = {}
@@ -321,7 +321,7 @@ class _Builder(Phases):
             block = _Block(
                 rows, columns, min(bk, depth - position * bk), position == 0, position == count - 1,
                 first and position == 0, last and position == count - 1, sum(reads), old[1] if reads else 0,
-                copies if reads else 0, seeded,
+                output.copies if reads else 0, output.seeded,
             )  # fmt: skip
             yield Segment(self._block(terms, block, tuple(reads)), after - here)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ascend.numeric.words import CubeArithmetic
+from ascend.numeric.fp16_products import CubeArithmetic
 from ascend.tile_schedule import TileSchedule
 
 Distribution = Literal["normal", "uniform", "positive"]

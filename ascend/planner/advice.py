@@ -18,7 +18,7 @@ from ascend.planner.choice import Choice, check_matrices_fit
 from ascend.planner.kinds import HOPELESS
 from ascend.planner.plan import plan
 from ascend.planner.result import Plan
-from ascend.terms import Mode, combination
+from ascend.term_modes import Mode, combination
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
@@ -92,7 +92,9 @@ class Advice(Result):
 
     def sentences(self) -> list[str]:
         """Return what to take, and what else there is."""
-        asked = f"{self.wanted:.1f} bits" if self.asked else f"FP32's {self.wanted:.1f} bits (chains of {FP32_CHAIN})"
+        asked = (
+            f"{self.wanted:.1f} bits" if self.asked else f"the {self.wanted:.1f} bits of FP32, chains of {FP32_CHAIN}"
+        )
         if self.best is None:
             way, found = max(self.plans, key=lambda pair: pair[1].bits or 0.0)
             return [f"nothing here reaches {asked}: {way} has the most, {found.bits:.1f} bits in {_us(found)}"]

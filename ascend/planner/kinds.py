@@ -13,7 +13,7 @@ from ascend.planner.search import SAME_TIME, Accepts, best_schedules, vector_sch
 from ascend.request import Request
 from ascend.roofline import traffic_of_sizes
 from ascend.schedule import build_schedule
-from ascend.terms import Mode
+from ascend.term_modes import Mode
 
 #: A grid's closed forms are at most that much too slow: beyond it nothing can beat the fastest that was simulated.
 HOPELESS = 1.25

@@ -8,7 +8,7 @@ from ascend.dialects import ANY, DIALECTS, said_modes
 from ascend.planner.result import Plan, plan_of
 from ascend.schedule import build_schedule, variant
 from ascend.schedule_options import ScheduleOptions
-from ascend.terms import combination
+from ascend.term_modes import combination
 from ascend.tiling.fields import described
 
 

@@ -22,7 +22,7 @@ from ascend.planner.refine import neighbours
 from ascend.planner.result import Plan, bare_plan, with_error
 from ascend.request import Request
 from ascend.schedule_options import options_of, refuse_unknown
-from ascend.terms import Mode
+from ascend.term_modes import Mode
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state
 

@@ -57,7 +57,7 @@ LEAST_GAIN, GOOD_ENOUGH = 0.8, 0.002
 ALIKE = 4.0
 #: Smallest singular value of the Jacobian's unit columns, from which on its parameters are told apart.
 LEAST_SINGULAR = 0.05
-#: Standard errors of the gain on rows left out from which on a fit is recommended.
+#: Standard errors of the gain on rows left out from which on a fit is recommended although it does not halve their errors.
 SURE = 2.0
 #: Starts of each parameter: as it is, and moved so far to either side (in its units, or as logarithms).
 STARTS = (0.0, -0.7, 0.7)
@@ -111,8 +111,12 @@ class ProfileFit(NamedTuple):
 
     @property
     def recommended(self) -> bool:
-        """Whether rows that were left out are surely predicted better than without the fit, and no parameter is at an edge."""
-        return bool(self.parameters) and self.gain >= SURE and not self.at_edge
+        """Whether rows that were left out are surely predicted better than without the fit, and no parameter is at an edge.
+
+        Surely: their errors are halved, or the gain is :data:`SURE` standard errors.
+        """
+        halved = self.spread("left_out") <= self.spread("nominal") / 2
+        return bool(self.parameters) and (halved or self.gain >= SURE) and not self.at_edge
 
     def spread(self, which: str = "calibrated") -> float:
         """Root mean square of log(predicted / measured): 0.1 is about 10 %; of "nominal", "calibrated" or "left_out" times.

@@ -17,8 +17,8 @@ from ascend.blocking import Blocking, fractals
 from ascend.chips.chip import Chip
 from ascend.grid import Grid, Swizzle
 from ascend.kernels.base import Kernel
-from ascend.kernels.options import DEEPEST_STREAM
 from ascend.schedule import build_schedule
+from ascend.schedule_options import DEEPEST_STREAM
 from ascend.tiling.entered import Entered
 from ascend.tiling.fields import layout_of, tiling_fields
 

@@ -147,13 +147,8 @@ def _quant(
                        remark=remark, dequantize="vector")  # fmt: skip
 
 
-def _bench(
-    chip: str, operand: str, m: int, k: int, n: int, microseconds: float, dequantize: Dequantize = "",
-    fitted: bool = False, remark: str = "",
-) -> Measurement:  # fmt: skip
-    return Measurement(
-        "bench", "library", chip, m, k, n, microseconds, None, operand, "nd", (), fitted, remark, dequantize
-    )
+def _bench(chip: str, operand: str, m: int, k: int, n: int, microseconds: float, **known: Any) -> Measurement:
+    return Measurement("bench", "library", chip, m, k, n, microseconds, operand=operand, **known)
 
 
 def _loop(size: int, microseconds: float, fitted: bool = False) -> Measurement:
@@ -292,24 +287,24 @@ MEASUREMENTS = (
     _bench("910B2", "fp16", 128, 4096, 4096, 34.55, remark=_PREFILL),
     _bench("910B2", "fp16", 512, 4096, 4096, 95.29),
     _bench("910B2", "fp16", 512, 1040, 1024, 18.85, fitted=True),
-    _bench("910B2", "int8", 1024, 3584, 4608, 83.98, "fixpipe"),
-    _bench("910B2", "int8", 1024, 4096, 14336, 281.65, "fixpipe"),
-    _bench("910B2", "int8", 1024, 4096, 11008, 242.66, "vector"),
-    _bench("910B2", "int8", 1024, 3584, 3584, 87.82, "vector"),
-    _bench("910B2", "int8", 1024, 4096, 14336, 329.53, "vector"),
-    _bench("910B2", "int8", 1024, 2048, 2048, 31.88, "fixpipe"),
-    _bench("910B2", "int8", 1024, 4096, 4096, 95.06, "fixpipe"),
-    _bench("910B2", "int8", 32, 256, 512, 7.82, "fixpipe", remark=_LAUNCH),
-    _bench("910B2", "int8", 4096, 4096, 4096, 310.07, "vector"),
-    _bench("950", "int8", 1024, 3584, 4608, 58.08, "fixpipe", True),
-    _bench("950", "int8", 999, 4096, 4096, 56.23, "fixpipe", True),
-    _bench("950", "int8", 1024, 3584, 3584, 43.31, "fixpipe", True),
-    _bench("950", "int8", 1024, 2048, 2048, 19.82, "fixpipe", True),
-    _bench("950", "int8", 1024, 4096, 4096, 54.7, "fixpipe", True),
-    _bench("950", "int8", 1, 4096, 4096, 15.57, "fixpipe", True),
-    _bench("950", "int8", 512, 513, 1024, 5.985, "fixpipe", True),
-    _bench("950", "int8", 1024, 4096, 1025, 29.155, "fixpipe", True),
-    _bench("950", "int8", 4096, 4096, 4096, 191.33, "fixpipe", True),
+    _bench("910B2", "int8", 1024, 3584, 4608, 83.98, dequantize="fixpipe"),
+    _bench("910B2", "int8", 1024, 4096, 14336, 281.65, dequantize="fixpipe"),
+    _bench("910B2", "int8", 1024, 4096, 11008, 242.66, dequantize="vector"),
+    _bench("910B2", "int8", 1024, 3584, 3584, 87.82, dequantize="vector"),
+    _bench("910B2", "int8", 1024, 4096, 14336, 329.53, dequantize="vector"),
+    _bench("910B2", "int8", 1024, 2048, 2048, 31.88, dequantize="fixpipe"),
+    _bench("910B2", "int8", 1024, 4096, 4096, 95.06, dequantize="fixpipe"),
+    _bench("910B2", "int8", 32, 256, 512, 7.82, dequantize="fixpipe", remark=_LAUNCH),
+    _bench("910B2", "int8", 4096, 4096, 4096, 310.07, dequantize="vector"),
+    _bench("950", "int8", 1024, 3584, 4608, 58.08, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 999, 4096, 4096, 56.23, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 1024, 3584, 3584, 43.31, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 1024, 2048, 2048, 19.82, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 1024, 4096, 4096, 54.7, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 1, 4096, 4096, 15.57, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 512, 513, 1024, 5.985, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 1024, 4096, 1025, 29.155, dequantize="fixpipe", fitted=True),
+    _bench("950", "int8", 4096, 4096, 4096, 191.33, dequantize="fixpipe", fitted=True),
     _bench("910B2", "w8a16", 4, 2048, 4096, 22.821),
     _bench("910B2", "w8a16", 8, 4096, 2048, 29.321),
     _bench("910B2", "w8a16", 2, 5120, 1536, 37.581, remark=_WIDENED),

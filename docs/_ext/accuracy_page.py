@@ -27,9 +27,10 @@ FUNCTIONS = """
 ## Special functions
 
 Measured against the exact function, in FP64. *All* operands are all between 2^-30 and the largest one that has a normal
-result, or the binades that repeat ([the domains](special_functions.md#errors-over-all-operands)); pairs of divisions are
-*sampled*: all fractions and signs, exponents from -62 to 62, seed 60. Errors are relative to the exact result, in bits, -log2;
-those of `sin`, `cos`, `lg2` and `__logf` are absolute. The last column says what the bits of the results rest on.
+result, or the binades that repeat ([the domains](special_functions.md#errors-over-all-operands)); of 16-bit forms they are
+all that have a normal result. *Sampled* are 2^24 operands of that domain, and pairs of divisions: all fractions and signs,
+exponents from -62 to 62, seed 60. Errors are relative to the exact result, in bits, -log2; those of `sin`, `cos`, `lg2`,
+`__logf`, SiLU and GELU are absolute. The last column says what the bits of the results rest on.
 """
 
 TABLES = {"PTX": "PTX's instructions", "CUDA": "CUDA's and torch's library functions"}

@@ -251,8 +251,8 @@ def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
         kept = _sizes([(words.a.values[i], words.b.values[j]) for i, j in row.products])
         if row.kind != "words":
             return _integer_sums(run, kept, magnitude_c, side)
-        # One chain is at most as long as all products, and at most four operations follow.
-        steps = run.a.shape[1] * len(row.products) + 4
+        # One chain is at most as long as all products, and at most four operations follow, and the addition of each part.
+        steps = run.a.shape[1] * len(row.products) + 3 + int(row.parts)
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
     if run.a.shape[1] == 0:
         return np.zeros(shape)

@@ -122,7 +122,9 @@ def _cube_sums(run, words_a, words_b) -> Part:
     kept = kept if run.c is None else kept + np.abs(run.c.astype(np.float64))
     zeros = np.zeros(kept.shape)
     arithmetic = LikelyArithmetic(run.engine, facts_of_formats(run.engine, (0, 0)))
-    return arithmetic.summed(kept, run.a.shape[1] * len(run.row.products) + 4, kept, Part(zeros, zeros, zeros, zeros))
+    return arithmetic.summed(
+        kept, run.a.shape[1] * len(run.row.products) + 3 + int(run.row.parts), kept, Part(zeros, zeros, zeros, zeros)
+    )
 
 
 def _known_error(run, words_a, words_b) -> np.ndarray:

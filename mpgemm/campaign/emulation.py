@@ -20,7 +20,7 @@ from tensorcore_models.gpu.tensors import ComputedOnCPU, run_bits
 from tensorcore_models.hardware.libraries.engines import TORCH_TYPES, TorchMatmulEngine
 from tensorcore_models.hardware.libraries.orders import candidates
 from tensorcore_models.kernels import batch_bits, lowered
-from tensorcore_models.probing.edges import EDGES, draw
+from tensorcore_models.probing.edge_operands import EDGES, draw
 
 #: One unit of each arithmetic that modes hold.
 UNITS = (

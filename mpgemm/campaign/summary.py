@@ -12,6 +12,7 @@ from mpgemm.campaign.jobs import JobOutcome
 from mpgemm.campaign.parts import PARTS
 from mpgemm.reporting.report import Table
 from tensorcore_models.files import atomic_writer, write_text
+from tensorcore_models.gpu.tiles import fastest_tiles
 from tensorcore_models.hardware.campaign.recording import INDEX, Recorder, recorded
 from tensorcore_models.hardware.campaign.run import COMPARISON
 
@@ -22,7 +23,7 @@ _COMPARED = ("dots", "elements", "inputs")
 #: Parts whose arrays are vectors of their own: (file of arrays, file of rows or None).
 _VECTORS = {"functions": ("special_functions.npz", None), "libraries": ("products.npz", "products.json")}
 #: What tables leave out, because cells do not hold it.
-_LONG = ("kernels", "configuration", "rows", "shape", "seed", "shape_qkv", "sha256", "reproduced")
+_LONG = ("kernels", "configuration", "rows", "shape", "seed", "shape_qkv", "sha256", "reproduced", "warps", "each")
 
 
 def check(folder: Path) -> None:
@@ -69,8 +70,12 @@ def summarise(folder: Path, outcomes: Sequence[JobOutcome] = (), seconds: float 
         _write_table(folder, row["part"], rows)
         _write_vectors(folder, row["part"], rows, device)
     _write_units(folder / "units")
+    timed = [row for group, _ in shares(folder, "times") for row in group]
     write_json(folder / SUMMARY, {
         "campaign": {"device": device, "parts": found, "seconds": round(seconds, 1)},
+        "fastest_tiles": [
+            {"unit": unit, "target": target, **tile._asdict()} for (unit, target), tile in fastest_tiles(timed).items()
+        ],
         "ended_badly": [asdict(outcome) for outcome in outcomes if outcome.said],
     })  # fmt: skip
     return found

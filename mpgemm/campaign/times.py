@@ -18,6 +18,7 @@ from mpgemm.kernels.multiply import matmul, split
 from tensorcore_models.gpu import costs
 from tensorcore_models.gpu.targets import KernelTarget
 from tensorcore_models.gpu.tensors import run_bits
+from tensorcore_models.gpu.tiles import CANDIDATES, UnitTile
 from tensorcore_models.kernels import lowered
 
 #: m, n, k of products that are timed, small and square ones first, and sides of emulated ones.
@@ -41,6 +42,7 @@ def tasks(target: KernelTarget, device: torch.device, time: Callable[[Callable[[
         for name, prepare in products(target, device, m, n, k).items():
             yield {"name": name, "m": m, "n": n, "k": k}, partial(_timed, prepare, time, 2 * m * n * k)
     yield from emulated(target, device, time)
+    yield from tiled(target, device, time)
 
 
 def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int) -> dict[str, Prepared]:
@@ -119,18 +121,29 @@ def emulated(
                 yield facts, partial(_rate, target, device, time, name, side)
 
 
-def _unit_call(device: torch.device, name: str, side: int) -> Callable[[], object]:
+def tiled(target: KernelTarget, device: torch.device, time: Callable[[Callable[[], object]], dict]) -> Iterator[Task]:
+    """The times of the largest side in each tile of :data:`tensorcore_models.gpu.tiles.CANDIDATES`."""
+    for facts, _ in emulated(target, device, time):
+        side, name = facts["m"], facts["name"].removeprefix("emulated ")
+        for tile in CANDIDATES if side == SIDES[-1] else ():
+            about = {**facts, "name": f"{facts['name']}, {tile}", "unit": name, "target": target.name, **tile._asdict()}
+            yield about, partial(_rate, target, device, time, name, side, tile)
+
+
+def _unit_call(device: torch.device, name: str, side: int, tile: UnitTile | None = None) -> Callable[[], object]:
     engine = tcm.get_instruction(*name.split(":", 1))
     floating, rng = lowered(engine).floating, np.random.default_rng(0)
     assert floating is not None
     a, b = (
         on(device, tcm.encode(rng.standard_normal((side, side), np.float32), fmt.name, "rne")) for fmt in floating[:2]
     )
-    return partial(run_bits, engine, a, b)
+    return partial(run_bits, engine, a, b, tile=tile)
 
 
-def _rate(target: KernelTarget, device: torch.device, time, name: str, side: int) -> dict[str, float]:
-    row = _timed(partial(_unit_call, device, name, side), time, 2 * side**3)
+def _rate(
+    target: KernelTarget, device: torch.device, time, name: str, side: int, tile: UnitTile | None = None
+) -> dict[str, float]:
+    row = _timed(partial(_unit_call, device, name, side, tile), time, 2 * side**3)
     if (name, target.name) in costs.COUNTED and target.name in costs.DEVICES:
         row["predicted_tflops"] = 2 * costs.predicted(name, target.name).limit
     return row

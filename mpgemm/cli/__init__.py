@@ -88,6 +88,11 @@ def main(argv: list[str] | None = None) -> int:
         args = command_parser(command).parse_args(argv[1:])
     except ValueError as error:
         return _refuse(command, str(error))
+    return _carried_out(command, args, argv)
+
+
+def _carried_out(command: str, args: argparse.Namespace, argv: list[str]) -> int:
+    """Run a command and print its output; the exit status, also of what cannot be carried out."""
     if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpgemm.cli.common.option_values import CAMPAIGN_PARTS
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.words import CAMPAIGN_PARTS
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, fitted, say
 

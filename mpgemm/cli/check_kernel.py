@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> Output:
     from pathlib import Path
 
     import ascend
-    from ascend.emit.own import OwnKernel, check_own
+    from ascend.emit.user_kernels import OwnKernel, check_own
 
     path = Path(args.file)
     given = [

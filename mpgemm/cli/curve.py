@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.inputs import numbers_of
+from mpgemm.cli.common.option_values import AXES, CURVE_SHAPE
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import (
     add_output_arguments,
@@ -18,7 +19,6 @@ from mpgemm.cli.common.run_options import (
     run_resumable,
     written_to,
 )
-from mpgemm.cli.common.words import AXES, CURVE_SHAPE
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import json_text
 from tensorcore_models.files import write_text

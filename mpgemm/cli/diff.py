@@ -65,9 +65,10 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
     """The first recipe that agrees with most elements, with how many, and all others that agree with every one: none is
     picked."""
     from tensorcore_models.libraries.compare import candidates
+    from tensorcore_models.libraries.recorded import Problem
 
     gpu = args.gpus[index]
-    sizes = a.shape[0], a.shape[1], b.shape[1]
+    sizes = m, k, n = a.shape[0], a.shape[1], b.shape[1]
     if args.profiles is not None:
         from mpgemm.cli.common.profile_options import profiled
 
@@ -79,7 +80,7 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
             )
     elif args.libraries is not None:
         config = options.parse_config([args.configs[index]])
-        recipes = [options.make_recipe(gpu, args.libraries[index], config, None, *sizes, fmt, out_format)]
+        recipes = [options.make_recipe(gpu, args.libraries[index], config, Problem(fmt, out_format, k, n, m))]
     else:
         recipes = list(candidates(gpu, a.shape[1], fmt))
         if not recipes:

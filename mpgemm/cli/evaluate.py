@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import tensorcore_models as tcm
 from mpgemm.cli.common.ascend_options import parse_block
 from mpgemm.cli.common.inputs import add_input_arguments, cases_of, check_inputs
+from mpgemm.cli.common.option_values import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import (
     add_output_arguments,
@@ -21,7 +22,6 @@ from mpgemm.cli.common.run_options import (
     run_resumable,
     written_to,
 )
-from mpgemm.cli.common.words import NAMED_METHODS, ON_REQUEST, ORDERS, STEP_ORDERS
 from mpgemm.reporting import report
 from mpgemm.reporting.output import Output
 from tensorcore_models.files import write_text

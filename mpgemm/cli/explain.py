@@ -48,7 +48,30 @@ def add_arguments(parser: Parser) -> None:
         help="arch:name, a device, or ieee (default: the method's); two: why do they differ?",
     )
     add("--operands", dest="format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
-    source = parser.add_argument_group("dot product (default: Valpey et al., table 5)")
+    _add_dot_product(parser.add_argument_group("dot product (default: Valpey et al., table 5)"))
+    add(
+        "--function",
+        nargs="+",
+        metavar="WORD",
+        help="a special function and its number, or two: ex2 0.7, div.full.f32 1 3; --function list names them",
+    )
+    add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
+    add("--attribution-only", action="store_true", help="only where the error comes from")
+    add("--json", action="store_true", help="print JSON")
+    parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
+    parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
+    parser.goes_without(("--operands",), ("method",))
+    parser.goes_with(("--a",), ("--b",))
+    parser.goes_with(("--b",), ("--a",))
+    parser.goes_with(("--k", "--seed"), ("--distribution",))
+    parser.goes_with(("--element",), ("--files", "--distribution"))
+    parser.goes_without(("--all",), ("--attribution-only", "--json"))
+    others = ("method", "--operands", "--a", "--c", "--files", "--distribution", "--all", "--attribution-only")
+    parser.goes_without(("--function",), others)
+
+
+def _add_dot_product(source: argparse._ArgumentGroup) -> None:
+    """Options that say which dot product is explained."""
     add = source.add_argument
     add("--a", nargs="+", metavar="X", help="elements of the row of A: -1e-3, 1/3, 2^-12, 0x1.8p-4")
     add("--b", nargs="+", metavar="X", help="elements of the column of B")
@@ -68,27 +91,7 @@ def add_arguments(parser: Parser) -> None:
         metavar=("I", "J"),
         help="which element of the product (default 0 0; with two engines the first that differs)",
     )
-    add = parser.add_argument
-    add(
-        "--function",
-        nargs="+",
-        metavar="WORD",
-        help="a special function and its number, or two: ex2 0.7, div.full.f32 1 3; --function list names them",
-    )
-    add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
-    add("--attribution-only", action="store_true", help="only where the error comes from")
-    add("--json", action="store_true", help="print JSON")
     add_scale_arguments(source)
-    parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
-    parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
-    parser.goes_without(("--operands",), ("method",))
-    parser.goes_with(("--a",), ("--b",))
-    parser.goes_with(("--b",), ("--a",))
-    parser.goes_with(("--k", "--seed"), ("--distribution",))
-    parser.goes_with(("--element",), ("--files", "--distribution"))
-    parser.goes_without(("--all",), ("--attribution-only", "--json"))
-    others = ("method", "--operands", "--a", "--c", "--files", "--distribution", "--all", "--attribution-only")
-    parser.goes_without(("--function",), others)
 
 
 #: Rows and columns of a generated product in which an element that differs is looked for.

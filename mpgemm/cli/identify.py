@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorcore_models as tcm
-from mpgemm.cli.common.words import SECONDS_EACH, SECONDS_TOTAL, SOLVERS, SUITES
+from mpgemm.cli.common.option_values import SECONDS_EACH, SECONDS_TOTAL, SOLVERS, SUITES
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 from tensorcore_models import probing

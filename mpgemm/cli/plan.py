@@ -30,9 +30,9 @@ from mpgemm.cli.common.ascend_options import (
     read_shapes,
     size_of,
 )
+from mpgemm.cli.common.option_values import COLLECTIVES, DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import FIGURE_OPTIONS, add_figure_arguments
-from mpgemm.cli.common.words import COLLECTIVES, DISTRIBUTIONS, PLAN_KERNELS, RANKS, SIMULATED, TARGETS
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 from tensorcore_models.files import write_text
@@ -121,7 +121,10 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         help="of the elements in the sampled error, without --data (normal)",
     )  # fmt: skip
     add("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
-    add("--reach", type=float, metavar="BITS", help="bits that are asked for where ways are compared (FP32's)")
+    add(
+        "--reach", type=float, metavar="BITS",
+        help="bits that are asked for where ways are compared (those of FP32, summed in chains of 256)",
+    )  # fmt: skip
     add("--for", dest="target", choices=TARGETS, help="only schedules that this can say; its snippet is printed")
     add("--batch", type=int, metavar="COUNT", help="so many products of this size, each with its own A and B")
     add("--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)")

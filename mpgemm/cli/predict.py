@@ -183,5 +183,8 @@ def _recipe(
         return kernel_recipe(args, fmt)
     if args.library is None:
         raise ValueError(options.which_library(args.gpu))
-    recipe = options.make_recipe(args.gpu, args.library, config, args.recorded, *sizes, fmt, out_format)
+    from tensorcore_models.libraries.recorded import Problem
+
+    m, k, n = sizes
+    recipe = options.make_recipe(args.gpu, args.library, config, Problem(fmt, out_format, k, n, m), args.recorded)
     return recipe, options.cutlass_assumptions(args.library, config, recipe)

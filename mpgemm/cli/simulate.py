@@ -25,9 +25,9 @@ from mpgemm.cli.common.ascend_options import (
     size_of,
     write_rows,
 )
+from mpgemm.cli.common.option_values import KERNELS
 from mpgemm.cli.common.parser import Parser
 from mpgemm.cli.common.run_options import add_style_argument
-from mpgemm.cli.common.words import KERNELS
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted
 

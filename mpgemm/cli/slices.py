@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.inputs import add_matrix_arguments, pair_of
+from mpgemm.cli.common.option_values import COST_DEVICES, COUNTED_METHODS
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.words import COST_DEVICES, COUNTED_METHODS
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, wrapped
 

@@ -15,8 +15,8 @@ from mpgemm.cli.common.operand_options import (
     file_values,
     scales_of,
 )
+from mpgemm.cli.common.option_values import TOLERANCE_SHAPE
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.words import TOLERANCE_SHAPE
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, item, wrapped
 from tensorcore_models.results import Interrupted

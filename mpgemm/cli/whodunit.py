@@ -101,8 +101,10 @@ def _recipes(args, m: int, k: int, n: int, fmt: str, out_format: str):
 
         found = [product.recipe for _, product in profiled(args.profile, args.gpu, (m, k, n), args)]
     if args.library is not None:
+        from tensorcore_models.libraries.recorded import Problem
+
         config = options.parse_config(args.config)
-        found.append(options.make_recipe(args.gpu, args.library, config, None, m, k, n, fmt, out_format))
+        found.append(options.make_recipe(args.gpu, args.library, config, Problem(fmt, out_format, k, n, m)))
     return found
 
 

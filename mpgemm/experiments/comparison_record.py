@@ -129,7 +129,7 @@ class Runs:
         return (
             SeedSpread(math.nan, math.nan, math.nan, len(found))
             if any(map(math.isnan, found))
-            else SeedSpread.of(found)
+            else SeedSpread.of_bits(found)
         )
 
     def spread(self, metric: str) -> SeedSpread:

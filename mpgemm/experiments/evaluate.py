@@ -230,7 +230,7 @@ def summarise(records: Sequence[Record]) -> list[Summary]:
             if name != "max_ulp"
         }
         error = mean["relative_frobenius"]
-        bits = SeedSpread.of([member.errors.effective_bits() for member in members])
+        bits = SeedSpread.of_bits([member.errors.effective_bits() for member in members])
         summaries.append(
             Summary(
                 group=group,

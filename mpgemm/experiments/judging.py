@@ -72,7 +72,7 @@ def median_of(records: Errors, name: str) -> float:
 
 def bits_of(records: Errors) -> float:
     """The median of the effective bits."""
-    return SeedSpread.of([record.errors.effective_bits() for record in records]).median
+    return SeedSpread.of_bits([record.errors.effective_bits() for record in records]).median
 
 
 def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) -> Verdict | None:

@@ -112,6 +112,20 @@ class OneInput:
         found = {pair.case: pair.why_no_fp32 for pair in self.of_pairs()} if self.pairs else {}
         return {case: why for case, why in found.items() if why}
 
+    def exact_pairs(self) -> list[str]:
+        """Pairs of a stack that FP32 and every method compute exactly, as those with zeros: they tell no method from another;
+        none where all are such pairs."""
+        if not self.pairs:
+            return []
+        errors: dict[str, list[float]] = {}
+        for runs in self.ranked:
+            for record in runs.records:
+                errors.setdefault(record.case, []).append(record.errors.componentwise)
+        for case, report in self.fp32.items():
+            errors.setdefault(case, []).append(report.componentwise)
+        found = [case for case, each in errors.items() if not any(each)]
+        return found if len(found) < len(errors) else []
+
     def beside_fp32(self, runs: Runs) -> tuple[str, Margin]:
         """How a method stands beside FP32 (:data:`mpgemm.experiments.standing.STATUSES`), and the margin that decides: of
         seeds on all of them together, of a stack in the worst pair in which FP32 is a measure."""
@@ -202,7 +216,7 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
     rows = recommendations(found, bits)
     for row in rows:
         runs = {runs.first.method: runs for runs in found.ranked if runs.first.requested == row.engine}
-        said.setdefault(_sentence(row, runs, found.pairs), []).append(row.engine)
+        said.setdefault(_sentence(row, runs, found), []).append(row.engine)
     lines = [f"{', '.join(engines)}: {text}" for text, engines in said.items()]
     if found.why_no_fp32:
         lines.insert(0, found.why_no_fp32)
@@ -214,8 +228,8 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
     elif rows and seeds > 1:
         lines.append(f"{seeds} seeds give no interval: medians decide.")
     if found.fp32 and not found.zero_product:
-        here = f"; NumPy's here {_fp32_bits(found.fp32_numpy, found.pairs)}" if found.fp32_numpy else ""
-        lines.append(f"FP32, chains of 256: {_fp32_bits(found.fp32, found.pairs)}{here}.")
+        here = f"; NumPy's here {_fp32_bits(found.fp32_numpy, found)}" if found.fp32_numpy else ""
+        lines.append(f"FP32, chains of 256: {_fp32_bits(found.fp32, found)}{here}.")
     if found.condition is not None and not found.zero_product:
         lines.append(found.condition.sentence())
     return lines
@@ -229,32 +243,36 @@ def _of_stack(found: OneInput, pairs: int) -> list[str]:
         lines.append(
             f"FP32 is no measure in {len(missing)} of {pairs} pairs, which take no part, the first {case}: {why}"
         )
+    if exact := found.exact_pairs():
+        lines.append(
+            f"All results are exact in {len(exact)} of {pairs} pairs, which tell nothing and take no part in medians, the "
+            f"first {exact[0]}."
+        )
     return lines
 
 
-def _fp32_bits(reports: Mapping[str, ErrorReport], pairs: bool) -> str:
-    spread = SeedSpread.of([errors.effective_bits() for errors in reports.values()])
-    return f"{spelled_bits(spread.median)}{_range(spread) if pairs else ''}"
+def _fp32_bits(reports: Mapping[str, ErrorReport], of: OneInput) -> str:
+    skip = of.exact_pairs()
+    spread = SeedSpread.of_bits([errors.effective_bits() for case, errors in reports.items() if case not in skip])
+    return f"{spelled_bits(spread.median)}{_range(spread) if of.pairs else ''}"
 
 
-def _sentence(row: Recommendation, found: Mapping[str, Runs], pairs: bool) -> str:
+def _sentence(row: Recommendation, found: Mapping[str, Runs], of: OneInput) -> str:
     open_ones = "".join(f" Borderline: {name}, {_spelled_margin(margin)}." for name, margin in row.borderline.items())
     open_ones += "".join(f" Undecided: {name}, {_spelled_chance(margin)}." for name, margin in row.undecided.items())
     if not row.reached:
         surely = " surely" if open_ones else ""
-        best = _bits(found[row.best], pairs)
+        best = _bits(found[row.best], of)
         return f"none{surely} reaches {row.wanted}; the best is {row.best} ({best}).{open_ones}"
     if row.method is None:
-        listed = ", ".join(
-            f"{name} ({_passes(found[name].first)}, {_bits(found[name], pairs)})" for name in row.reached
-        )
+        listed = ", ".join(f"{name} ({_passes(found[name].first)}, {_bits(found[name], of)})" for name in row.reached)
         return f"{row.wanted} is reached by {listed}; which is cheapest is not known, as no rate is.{open_ones}"
     record = found[row.method].first
     known = " (a reconstruction)" if record.certainty == "reconstruction" else ""
-    worst = "" if pairs else _worst(found[row.method], row.wanted)
+    worst = "" if of.pairs else _worst(found[row.method], row.wanted)
     text = (
         f"the cheapest that reaches {row.wanted} is {row.method}{known}: {_passes(record)} at {record.rate:g} TFLOP/s, "
-        f"{record.cost:.3g} ms for 10^12 operations, {_bits(found[row.method], pairs)}{worst}."
+        f"{record.cost:.3g} ms for 10^12 operations, {_bits(found[row.method], of)}{worst}."
     )
     if row.without_cost:
         text += f" Reached, too, at a cost that is not known, by {', '.join(row.without_cost)}."
@@ -296,9 +314,12 @@ def _passes(record: ComparisonRecord) -> str:
     return f"{record.passes} pass{'es' * (record.passes != 1)}"
 
 
-def _bits(runs: Runs, pairs: bool = False) -> str:
+def _bits(runs: Runs, of: OneInput) -> str:
     spread = runs.bits
-    if pairs:
+    if of.pairs:
+        skip = of.exact_pairs()
+        runs = Runs(tuple(record for record in runs.records if record.case not in skip))
+        spread = runs.bits
         worst = max(runs.records, key=lambda record: record.errors.relative_frobenius)
         return (
             f"{spelled_bits(spread.low)} in the worst pair ({worst.case}), {spelled_bits(spread.median)} in the median"

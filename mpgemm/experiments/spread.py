@@ -9,7 +9,7 @@ value on products whose errors are known.
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,12 @@ class SeedSpread:
         below, above = ordered[middle - 1 + odd], ordered[middle]
         median = below if below == above else (below + above) / 2  # infinite ones, too
         return cls(float(median), float(ordered[0]), float(ordered[-1]), len(ordered))
+
+    @classmethod
+    def of_bits(cls, values: Sequence[float]) -> "SeedSpread":
+        """Of bits, infinite where a result is exact: of two middle ones the smaller, if the other is infinite."""
+        found, ordered = cls.of(values), sorted(values)
+        return replace(found, median=float(ordered[(len(ordered) - 1) // 2])) if found.median == math.inf else found
 
     def text(self, form: str = ".2f") -> str:
         """ "median (low to high)", the median alone of one seed."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from ascend.numeric.arguments import DEFAULT_STEP_ORDER
-from ascend.numeric.words import ROW_SCALING_EXPONENT
+from ascend.numeric.fp16_products import ROW_SCALING_EXPONENT
 from mpgemm.exact.conditioning import Conditioning
 from mpgemm.experiments.not_finite import NotFinite
 from mpgemm.experiments.spread import FEWEST, METHOD, MOST, MeanInterval
@@ -149,9 +149,6 @@ class Verdict(Result):
     def to_dict(self) -> dict:
         """Return JSON-compatible values."""
         return {**asdict(self), "text": sentences(self)}
-
-    def __str__(self) -> str:
-        return "\n".join(sentences(self))
 
     def __repr__(self) -> str:
         return f"<Verdict: {self.status}; {self.recommended}>"

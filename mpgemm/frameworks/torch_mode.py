@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch._ops import HigherOrderOperator
@@ -23,16 +22,13 @@ from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
-from mpgemm.frameworks import torch_convolution as convolution
-from mpgemm.frameworks import torch_grouped as grouped
 from mpgemm.frameworks import torch_operations as operations
-from mpgemm.frameworks import torch_scaled as scaled
 from mpgemm.frameworks.call_log import CallLog, Report, Site
 from mpgemm.frameworks.multiplier import Multiplier, Product, multipliers
 from mpgemm.frameworks.torch_attention import SdpaChoice, SdpaMode
 from mpgemm.frameworks.torch_batches import ended, from_host, multiplied, run_batch
-from mpgemm.frameworks.torch_checks import check_convolution, check_product
 from mpgemm.frameworks.torch_dispatch import deliver, forms_a_product, parts_of, unseen, without_values
+from mpgemm.frameworks.torch_handlers import HANDLERS, SCALED
 from mpgemm.frameworks.torch_process import PROCESS, OpenBlock, open_here
 from mpgemm.frameworks.torch_tensors import adds_in_fp16, allows_tf32, format_of, same_bits, to_array
 from tensorcore_models.formats.tf32_roundings import tf32_rounding
@@ -108,7 +104,7 @@ class Emulation(TorchDispatchMode):
             return func(*args, **kwargs)
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
             return NotImplemented  # the subclass says of what its products are made
-        handler = _HANDLERS.get(func.overloadpacket)
+        handler = HANDLERS.get(func.overloadpacket)
         if self.libraries is not None and func.overloadpacket.__name__ in operations.WHOLE:
             return self._other(func, args, kwargs)
         if handler is None and (parts := parts_of(func)) is not None:
@@ -133,7 +129,7 @@ class Emulation(TorchDispatchMode):
             if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in args):
                 raise TypeError(f"{name} of a sparse tensor: make it dense first, with .to_dense()")
             ends = {k: v for k, v in kwargs.items() if k != "out"}
-            there = name in _SCALED and on_gpu(args[0])
+            there = name in SCALED and on_gpu(args[0])
             found = from_host(self, handler, args, ends) if there else handler(self, *args, **ends)
             for watch in WATCHERS:
                 watch(func, args, kwargs, found)
@@ -348,83 +344,6 @@ _TF32_ADVICE = (
     "2020, published) or 'rz' (Triton's tl.dot: the unit ignores the low bits), or turn TF32 off "
     "(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
 )
-
-
-# -- what torch calls --------------------------------------------------------------------------------------------------------
-def _mm(run: Emulation, a, b, out_dtype=None):
-    check_product("mm", a, b, 2)
-    return run.products("mm", a[None], b[None], out_dtype)[0]
-
-
-def _bmm(run: Emulation, a, b, out_dtype=None):
-    check_product("bmm", a, b, 3)
-    return run.products("bmm", a, b, out_dtype)
-
-
-def _addmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
-    check_product("addmm", a, b, 2, None if out_dtype else c)
-    c = c.expand(a.shape[0], b.shape[1])
-    return run.products("addmm", a[None], b[None], out_dtype, c[None], alpha=alpha, beta=beta)[0]
-
-
-def _baddbmm(run: Emulation, c, a, b, out_dtype=None, *, beta=1, alpha=1):
-    check_product("baddbmm", a, b, 3, None if out_dtype else c)
-    c = c.expand(a.shape[0], a.shape[1], b.shape[2])
-    return run.products("baddbmm", a, b, out_dtype, c, alpha=alpha, beta=beta)
-
-
-def _convolution(run: Emulation, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
-    check_convolution(x, weight, bias, geometry, transposed)
-    multiply = partial(run.products, "convolution", kind="convolution")
-    if transposed:
-        sizes = convolution.transposed_sizes(x, weight, geometry)
-        out = convolution.input_gradient(x, weight, sizes, geometry, multiply)
-    else:
-        out = convolution.forward(x, weight, geometry, multiply)
-    return out.contiguous() if bias is None else out + bias.reshape(-1, *(1,) * (x.dim() - 2))
-
-
-def _convolution_backward(
-    run: Emulation, y, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
-):
-    geometry = convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups)
-    kernel = weight.shape[2:]
-    op = "convolution_backward, "
-    into_x, into_w = (partial(run.products, op + name, kind="convolution") for name in ("input", "weight"))
-    grad_x = grad_w = grad_b = None
-    if output_mask[0]:
-        if transposed:  # output padding can leave room for more
-            grad_x = convolution.forward(y, weight, geometry, into_x)[(..., *(slice(size) for size in x.shape[2:]))]
-        else:
-            grad_x = convolution.input_gradient(y, weight, x.shape[2:], geometry, into_x)
-    if output_mask[1]:
-        pair = (y, x) if transposed else (x, y)
-        grad_w = convolution.weight_gradient(*pair, kernel, geometry, into_w)
-    if output_mask[2]:
-        grad_b = y.sum((0, *range(2, y.dim())))
-    return grad_x, grad_w, grad_b
-
-
-_SCALED: dict[str, Callable] = {
-    "_scaled_mm": scaled.scaled_mm,
-    "_scaled_mm_v2": scaled.scaled_mm_v2,
-    "_grouped_mm": grouped.grouped_mm,
-    "_scaled_grouped_mm": grouped.scaled_grouped_mm,
-    "_scaled_grouped_mm_v2": grouped.scaled_grouped_mm_v2,
-    "_int_mm": scaled.int_mm,
-}
-_HANDLERS: dict[Any, Callable] = {
-    aten.mm: _mm,
-    aten.bmm: _bmm,
-    aten.addmm: _addmm,
-    aten.addmm_: _addmm,
-    aten.baddbmm: _baddbmm,
-    aten.baddbmm_: _baddbmm,
-    **{getattr(aten, name): handler for name, handler in _SCALED.items() if hasattr(aten, name)},
-    aten.convolution: _convolution,
-    aten.convolution_backward: _convolution_backward,
-}
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from mpgemm.kernels.devices import TENSOR_TYPES
 from mpgemm.kernels.epilogues import FusedEpilogue
 from mpgemm.kernels.plans import PlannedProduct, ProductPlan, TensorPlan
 from mpgemm.kernels.products import OPERANDS, TYPES, TensorProduct, plan_of, strides_of
-from mpgemm.kernels.recipes import DEFAULT, recipe
+from mpgemm.kernels.recipes import DEFAULT, recipe, spelled
 from mpgemm.kernels.residues import RESIDUES
-from mpgemm.recovery.method import parts_of
+from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.parts import parts_of
 from tensorcore_models.gpu.compiling import TargetKernel
 from tensorcore_models.gpu.targets import KernelTarget, get_target
 
@@ -56,7 +57,7 @@ def call_key(a, b, out, c, bias, asked: tuple, options: dict) -> tuple | None:
 
 
 #: Types of what a call asks for, beside tensors; calls with others are checked anew.
-_KEYS = (type(None), str, float, int, bool, Configuration, torch.dtype)
+_KEYS = (type(None), str, float, int, bool, Configuration, RecoveryMethod, torch.dtype)
 
 
 class KnownCall:
@@ -243,7 +244,7 @@ def plan(
     m: int,
     n: int,
     k: int,
-    method: str = DEFAULT,
+    method: str | RecoveryMethod = DEFAULT,
     a_dtype: torch.dtype = torch.float32,
     b_dtype: torch.dtype = torch.float32,
     layout: str = "nn",
@@ -302,6 +303,7 @@ def plan(
     for name, size in (("m", m), ("n", n), ("k", k), ("batch", batch)):
         if not isinstance(size, int) or size < 1:
             raise ValueError(f"{name} is {size!r}, expected an integer of at least 1")
+    method = spelled(method, {})
     if method.partition(":")[0] == RESIDUES:
         raise ValueError(f"{method} has no plans: call kernels.matmul")
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):

@@ -7,10 +7,10 @@ chains has one product alone and any tile has the same bits.
 
 import dataclasses
 from dataclasses import dataclass
-from itertools import groupby
 
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.methods import get_method
+from mpgemm.recovery.sums import sums_of
 from tensorcore_models.formats import get_float_format
 
 #: Products of k in a tile where a method asks for one and the call does not say which: 128 bytes of words, a row of the widest
@@ -30,7 +30,6 @@ KERNELS: dict[str, dict[str, int | str]] = {
     "bf16xfp32x2": {"order": "term", "restart_every": TILES["bf16"]},
     "bf16xfp32x3": {"order": "term", "restart_every": TILES["bf16"]},
 }
-_ACCUMULATIONS = ("core", "blocks", "outside", "k_step", "termwise")
 _ROUNDINGS = {"fp16": ("rne", "rz"), "bf16": ("rne",), "tf32": ("rna",)}
 
 
@@ -135,7 +134,7 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
         If no kernel computes the row; the message says why, and which methods have kernels.
     """
     fmt = row.formats[0]
-    if row.kind != "words" or row.accumulation not in _ACCUMULATIONS or fmt not in _ROUNDINGS or row.words < 2:
+    if row.kind != "words" or fmt not in _ROUNDINGS or row.words < 2 or row.last_rounding:
         raise ValueError(f"method {row.name!r} has no kernel; methods with kernels: {', '.join(KERNELS)}")
     if row.rounding not in _ROUNDINGS[fmt]:
         raise ValueError(
@@ -143,37 +142,21 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
         )
     if row.overflow == "saturate":
         raise ValueError(f"method {row.name!r}: words of kernels that overflow are infinite; they do not saturate")
-    levels = [(level, list(pairs)) for level, pairs in groupby(row.products, key=sum)]
-    groups, chains = _chains(row, levels)
+    sums = sums_of(row)
+    if sums is None:
+        raise ValueError(
+            f"method {row.name!r} has accumulation {row.accumulation!r}; "
+            "kernels have core, blocks, outside, k_step and termwise"
+        )
     scale = row.word_scale(get_float_format(fmt))
-    count = len(groups)
-    weights = [sum(row.products[chains.index(group[0])]) for group in groups]
-    shifts = tuple((weights[i] - (weights[i + 1] if i + 1 < count else 0)) * scale for i in range(count))
-    chain_count = max(chains) + 1
-    last = chains[-1]
-    restarts = tuple(
-        row.accumulation == "blocks" or (row.accumulation == "k_step" and chain == last and weights[-1] == 0)
-        for chain in range(chain_count)
-    )
     return KernelForm(
         (1 + max(i for i, _ in row.products), 1 + max(j for _, j in row.products)),
-        fmt, row.rounding, scale, row.products, chains, restarts, groups,
-        shifts if row.accumulation not in ("core", "blocks") else (0,) * count,
+        fmt, row.rounding, scale, row.products, sums.chains, sums.restarts, sums.levels,
+        tuple(step * scale for step in sums.steps),
         -0.0 if row.accumulation == "blocks" else 0.0,
-        row.accumulation in ("core", "blocks") and row.equilibrate == "none",
-        _tile(row, chains, restarts),
+        sums.seeds and row.equilibrate == "none",
+        _tile(row, sums.chains, sums.restarts),
     )  # fmt: skip
-
-
-def _chains(row: RecoveryMethod, levels: list) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """(chains that are added together for each level, the chain of each product)."""
-    if row.accumulation in ("core", "blocks"):
-        return ((0,),), (0,) * len(row.products)
-    if row.accumulation == "termwise":
-        numbers = iter(range(len(row.products)))
-        return tuple(tuple(next(numbers) for _ in pairs) for _, pairs in levels), tuple(range(len(row.products)))
-    chains = tuple(number for number, (_, pairs) in enumerate(levels) for _ in pairs)
-    return tuple((number,) for number in range(len(levels))), chains
 
 
 def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ...]) -> int | None:

@@ -14,7 +14,8 @@ from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
 from mpgemm.kernels.residue_tensors import residue_product
 from mpgemm.kernels.residues import RESIDUES, residue_method
 from mpgemm.kernels.verification import verify as verify_sample
-from mpgemm.recovery.method import PART_UNIT, parts_of
+from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.parts import PART_UNIT, parts_of
 
 
 @torch.library.custom_op("mpgemm::recovered_product", mutates_args=())
@@ -80,7 +81,13 @@ recovered_product.register_autograd(_backward, setup_context=_keep)
 
 
 def split(
-    x: torch.Tensor, method: str = DEFAULT, *, side: str = "b", scale: str = "auto", repair: bool = True, **options
+    x: torch.Tensor,
+    method: str | RecoveryMethod = DEFAULT,
+    *,
+    side: str = "b",
+    scale: str = "auto",
+    repair: bool = True,
+    **options,
 ) -> SplitTensor:
     """Return an operand split into words once, for many products.
 
@@ -117,7 +124,7 @@ def split(
 def matmul(
     a: torch.Tensor | SplitTensor,
     b: torch.Tensor | SplitTensor,
-    method: str | None = None,
+    method: str | RecoveryMethod | None = None,
     out: torch.Tensor | None = None,
     c: torch.Tensor | None = None,
     alpha: float = 1.0,
@@ -142,9 +149,9 @@ def matmul(
         FP32, or narrower types whose values FP32 holds, of any strides; batches are broadcast as :func:`torch.matmul` does.
         FP64 for the method ozaki2_int8.
         Methods bf16xfp32 take a BF16 a.
-    method : str, optional
-        A name of :data:`mpgemm.kernels.forms.KERNELS`, options behind a colon; by default ootomo_tf32, or that of an operand
-        that was split.
+    method : str or RecoveryMethod, optional
+        A name of :data:`mpgemm.kernels.forms.KERNELS`, options behind a colon, or a row of your own; by default ootomo_tf32, or
+        that of an operand that was split.
     out : Tensor of `out_dtype`, optional
         Where the result goes; it may be c, and shares no memory with a and b.
     c : Tensor of float32, optional
@@ -162,7 +169,7 @@ def matmul(
     verify : bool
         Hold a sample of the result against the method's certified bound and the roundings of alpha and beta.
     deterministic : bool
-        True: k is cut into parts whose number depends on n and k alone (:func:`mpgemm.recovery.method.parts_of`), so that a
+        True: k is cut into parts whose number depends on n and k alone (:func:`mpgemm.recovery.parts.parts_of`), so that a
         row's bits depend on that row and B alone, whatever rows are beside it. False lets the device and m choose more parts
         where a product has few tiles, which has other bits.
     unit : str

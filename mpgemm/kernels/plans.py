@@ -36,7 +36,8 @@ from mpgemm.kernels.word_launches import (
     split_operands_launch,
     word_product_launch,
 )  # fmt: skip
-from mpgemm.recovery.method import RecoveryMethod, part_length, parts_of
+from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.parts import part_length, parts_of
 from tensorcore_models.gpu.launches import TritonLaunch, View
 from tensorcore_models.gpu.targets import KernelTarget
 

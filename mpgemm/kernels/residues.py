@@ -23,7 +23,7 @@ LINES, BLOCK, PADDED = 8, 128, 128
 TILES = {
     "ampere": Configuration(128, 128, 64, 8, 3),
     "ada": Configuration(128, 128, 64, 8, 3),
-    "hopper": Configuration(128, 128, 128, 8, 4),
+    "hopper": Configuration(128, 128, 128, 8, 3),
     "blackwell": Configuration(128, 128, 128, 8, 3),
     "rtx_blackwell": Configuration(128, 128, 64, 8, 3),
 }
@@ -124,7 +124,16 @@ def residue_launches(
         Of the products.
     described : bool
         Whether the residues are fetched by TMA.
+
+    Raises
+    ------
+    ValueError
+        If the tile's k does not divide what k is padded to.
     """
+    if PADDED % tile.depth:
+        raise ValueError(
+            f"the tile has {tile.depth} of k, residues are padded to multiples of {PADDED}: take 32, 64 or 128"
+        )
     batch, m, n, _ = planes.sizes
     whole = {name: View(room[name], kind, (0, 0, 0)) for name, (_, kind) in planes.workspace().items()}
     exponents = {name: whole[name] for name in ("row_exponents", "column_exponents")}

@@ -13,7 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from mpgemm.recovery.bands import Bands, band_steps, unscaled_words
-from mpgemm.recovery.method import RecoveryMethod, part_length
+from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.parts import part_length
+from mpgemm.recovery.sums import ChainSums, sums_of
 from tensorcore_models import kernels
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
@@ -120,11 +122,10 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
             int(row.parts), words_a, words_b, lambda a, b: combine(one, scale, a, b, None, arithmetic)
         )
         return _plus(total, c, arithmetic)
+    sums = sums_of(row)
+    if sums is not None:
+        return _chained(row, sums, scale, [(words_a[i], words_b[j]) for i, j in row.products], c, arithmetic)
     pairs = {(i, j): (words_a[i], words_b[j]) for i, j in row.products}
-    if row.accumulation == "core":
-        return arithmetic.chain([pairs[p] for p in row.products], c)
-    if row.accumulation == "blocks" and row.restart_every is not None:
-        return arithmetic.blocks(row.restart_every, [pairs[p] for p in row.products], c)
     if row.accumulation == "staged" and row.restart_every is not None:
         return _plus(arithmetic.staged(row.restart_every, [pairs[p] for p in row.products]), c, arithmetic)
     if row.accumulation == "elementwise":
@@ -133,31 +134,33 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
     levels = [(level, list(members)) for level, members in groupby(row.products, key=sum)]
     if row.accumulation == "bands":
         return _plus(arithmetic.banded(words_a, words_b, [members for _, members in levels], scale), c, arithmetic)
-    if row.accumulation == "nested":
-        value, before = c, 0
-        for level, members in levels:
-            seed = None if value is None else arithmetic.scale(value, (level - before) * scale)
-            value, before = arithmetic.chain([pairs[p] for p in members], seed), level
-        return arithmetic.scale(value, -before * scale) if before else value
-    value, before = None, 0
+    value, before = c, 0
     for level, members in levels:
-        part = _level(row, level, [pairs[p] for p in members], arithmetic)
-        value = part if value is None else arithmetic.add(arithmetic.scale(value, (level - before) * scale), part)
-        before = level
-    value = arithmetic.scale(value, -before * scale) if before else value
-    return _plus(value, c, arithmetic)
+        seed = None if value is None else arithmetic.scale(value, (level - before) * scale)
+        value, before = arithmetic.chain([pairs[p] for p in members], seed), level
+    return arithmetic.scale(value, -before * scale) if before else value
 
 
-def _level(row: RecoveryMethod, level: int, pairs: list[Pair], arithmetic: Arithmetic):
-    """The products of one level."""
-    if row.accumulation == "k_step" and level == 0:
-        return arithmetic.promoted(pairs[0], row.restart_every)
-    if row.accumulation != "termwise":
-        return arithmetic.chain(pairs, None)
-    value = arithmetic.chain(pairs[:1], None)
-    for pair in pairs[1:]:
-        value = arithmetic.add(value, arithmetic.chain([pair], None))
-    return value
+def _chained(row: RecoveryMethod, sums: ChainSums, scale: int, pairs: Sequence[Pair], c, arithmetic: Arithmetic):
+    """Whole chains, joined outside."""
+    seed = c if sums.seeds else None
+
+    def total(chain: int):
+        members = [pair for pair, number in zip(pairs, sums.chains, strict=True) if number == chain]
+        if not sums.restarts[chain]:
+            return arithmetic.chain(members, seed)
+        if sums.seeds and row.restart_every is not None:
+            return arithmetic.blocks(row.restart_every, members, seed)
+        return arithmetic.promoted(members[0], row.restart_every)
+
+    value = None
+    for level, step in zip(sums.levels, sums.steps, strict=True):
+        part = total(level[0])
+        for chain in level[1:]:
+            part = arithmetic.add(part, total(chain))
+        value = part if value is None else arithmetic.add(value, part)
+        value = arithmetic.scale(value, -step * scale) if step else value
+    return value if sums.seeds else _plus(value, c, arithmetic)
 
 
 def _plus(value, c, arithmetic: Arithmetic):

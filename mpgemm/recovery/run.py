@@ -8,8 +8,8 @@ import numpy as np
 
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
-from mpgemm.recovery.method import parts_of
 from mpgemm.recovery.methods import get_method
+from mpgemm.recovery.parts import parts_of
 from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
 from tensorcore_models.formats.rounding import source_array
 

@@ -237,16 +237,9 @@ def method_comparison(
     order = list(labels)
     for axes, (group, members) in zip(grid, groups.items(), strict=False):
         for method, engine, spread in members:
-            number, error = order.index(engine), spread.median
+            number = order.index(engine)
             place = methods.index(method) + (number + 0.5) * thick - 0.4
-            if error == 0:
-                axes.annotate("exact", (low, place), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6)
-                continue
-            axes.barh(place, min(error, high) - low, thick * 0.92, left=low, color=colour_of(number),
-                      edgecolor="black" if style().grey else None, linewidth=0.4,
-                      hatch=_hatch(number) if np.isfinite(error) else "////")  # fmt: skip
-            if spread.seeds > 1:
-                axes.plot([max(spread.low, low), min(spread.high, high)], [place, place], color="black", linewidth=0.8)
+            _method_bar(axes, place, thick * 0.92, number, spread, (low, high))
         if group in fp32:
             axes.axvline(fp32[group], color="0.2", linewidth=1, linestyle="--")
         axes.set_yticks(range(len(methods)), methods, fontsize=8)
@@ -270,6 +263,19 @@ def method_comparison(
         names.append("FP32, chains of 256")
     _legend(figure, handles, names, columns=4)
     return figure
+
+
+def _method_bar(axes, place: float, thick: float, number: int, spread, ends: tuple[float, float]) -> None:
+    """Draw a method's median as a bar in an engine's colour, between `ends`, and its spread as a line."""
+    low, high = ends
+    if spread.median == 0:
+        axes.annotate("exact", (low, place), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6)
+        return
+    axes.barh(place, min(spread.median, high) - low, thick, left=low, color=colour_of(number),
+              edgecolor="black" if style().grey else None, linewidth=0.4,
+              hatch=_hatch(number) if np.isfinite(spread.median) else "////")  # fmt: skip
+    if spread.seeds > 1:
+        axes.plot([max(spread.low, low), min(spread.high, high)], [place, place], color="black", linewidth=0.8)
 
 
 def _hatch(number: int) -> str | None:

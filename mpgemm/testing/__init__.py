@@ -13,9 +13,10 @@ from mpgemm.testing.attention import assert_attention_close, check_attention
 from mpgemm.testing.attention_invariants import assert_attention_invariants, check_attention_invariants
 from mpgemm.testing.attention_tolerance import attention_tolerance
 from mpgemm.testing.case import KernelCase, gemm_tolerance
-from mpgemm.testing.check import KernelCheck, assert_bits, assert_gemm_close, check_gemm
+from mpgemm.testing.check import KernelCheck, assert_gemm_close, check_gemm
 from mpgemm.testing.faults import faults_of, missed_faults
 from mpgemm.testing.grouped import assert_grouped_close, check_grouped
+from mpgemm.testing.recipe_bits import assert_bits
 from mpgemm.testing.tolerances import Draws, kernel_of
 
 #: The name that it had.

@@ -13,7 +13,8 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.experiments.attention import AttentionProgram, visible
 from mpgemm.testing.attention_case import EXPONENTIAL, QUANTILE, AttentionCase, draw_results, limit_of
-from mpgemm.testing.attention_faults import explain, explain_weight
+from mpgemm.testing.attention_casts import explain_weight
+from mpgemm.testing.attention_faults import explain
 from mpgemm.testing.attention_layouts import AttentionHead, heads_of
 from mpgemm.testing.attention_weights import held_weight
 from mpgemm.testing.case import format_of_result, kernel_engine, sampled_rows

@@ -37,8 +37,8 @@ def assert_attention_invariants(
     AssertionError
         If with V = 1 an element is not 1 (less a sink's share) within its certified or its statistical line; if, of operands
         of 8 bits, keys of small weights are lost, as where P is cast without a factor (V = 1 does not show it on units that
-        cut their sums, which lose as much); if, of a causal kernel, keys that no query of the first half sees change a bit of
-        their rows.
+        cut their sums, which lose as much); if, of a causal kernel, keys that no query of the first half sees change a bit
+        of their rows.
     ValueError, TypeError
         As :func:`assert_attention_close`; for a causal kernel also for packed or paged operands.
     """
@@ -79,13 +79,13 @@ def _lost_small_weights(attention, q, k, v, engine, options: AttentionOptions) -
     call = call_of(out, rows, k, ones, engine, "fp32", options)
     exact = np.zeros(out.shape)
     for head, case in zip(call.heads, call.cases, strict=True):
-        exact[head.at] = case.exact
+        largest = int(np.argmax(case.plain[-1]))  # of the same scores in all rows
+        exact[head.at] = np.where(case.mask[:, largest, None], case.exact, 0.0)  # others know no weight as small
     size = float(np.sum(np.square(exact)))
     share = float(np.sum(out * exact)) / size if size > 0 else 1.0
     fmt = call.cases[0].format
-    kept = (
-        2 * fmt.unit_roundoff
-    )  # casts of normal numbers lose half of it of each at most, the unit less than as much again
+    # casts of normal numbers lose half of this of each at most, and the unit less than as much again
+    kept = 2 * fmt.unit_roundoff
     if abs(share - 1) <= kept:
         return None
     few = fmt.min_subnormal / 2
@@ -100,8 +100,8 @@ def _lost_small_weights(attention, q, k, v, engine, options: AttentionOptions) -
 def _small_weights(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float | None, factor: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Q and V that show small weights alone: Q of one row in the heads that share K, and V 1 at keys whose weights are
-    below what a cast of P keeps without a factor and normal numbers with it, 0 at others."""
+    """Q and V that show small weights alone: Q of one row in the heads that share K, and V 1 at keys whose weights are below
+    what a cast of P keeps without a factor and normal numbers with it, 0 at others."""
     group = (q.shape[-3] // k.shape[-3]) if q.ndim > 2 else 1
     first = (q[..., ::group, :1, :] if q.ndim > 2 else q[:1]).astype(np.float64)
     fmt = get_float_format(tcm.format_of_dtype(q.dtype) or "e4m3fn")

@@ -5,8 +5,8 @@ they cancel, but for what right kernels lose, too, and that is computed for the 
 the cast of P beside a running maximum, and by the unit and FP32 functions on the exact model. A kernel may lose less than the
 unit, which may round its sums outside, and one rounding of the row sum for each key is right.
 
-A unit that cuts its sums loses the same share of sums of one sign as a cast of P without a factor may: with V = 1 on such a
-unit no bound tells the two apart, and V of both signs does.
+A unit that cuts its sums loses as much of sums of one sign as a cast of P without a factor may: with V = 1 on such a unit no
+bound tells the two apart, which V that is 1 at small weights alone does (:mod:`mpgemm.testing.attention_invariants`).
 """
 
 import math
@@ -19,9 +19,9 @@ import tensorcore_models as tcm
 from mpgemm.bounds.sizes import multiply
 from mpgemm.testing.attention_case import UNIT, AttentionCase, DrawnResults
 
-#: Queries below which nothing is said: a standard error of fewer is no measure.
+#: Queries below which nothing is said: of 16 a standard error is known within 18 % (1 / sqrt(2 (n - 1))), of fewer less well.
 TOGETHER = 16
-#: Standard errors that the share of right kernels may be off: normal, one test in 5e8.
+#: Standard errors that the share of right kernels may be off: by chance one test in 5e8 (normal, both sides).
 SURE = 6.0
 
 

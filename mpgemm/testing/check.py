@@ -1,7 +1,7 @@
 """Is a kernel's result right, where is it wrong, and what explains it: one result, from which messages and JSON are made.
 
-Assertions are checks that raise what they find: :func:`assert_gemm_close` holds a tolerance, :func:`assert_bits` a recipe's
-bits.
+Assertions are checks that raise what they find: :func:`assert_gemm_close` holds a tolerance
+(:func:`mpgemm.testing.recipe_bits.assert_bits` a recipe's bits).
 """
 
 import math
@@ -13,22 +13,16 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
-from mpgemm.frameworks.multiplier import recipe_values
 from mpgemm.recovery.methods import list_methods
-from mpgemm.testing.case import KernelCase, KernelOptions, format_of_result, gemm_tolerance, kernel_case
+from mpgemm.testing.case import KernelCase, KernelOptions, format_of_result, gemm_tolerance
 from mpgemm.testing.diagnosis import FEWEST, Diagnosis, diagnose, diagnose_errors
 from mpgemm.testing.diagnosis.failure import Failure, failure_of
 from mpgemm.testing.diagnosis.places import Place, picture
 from mpgemm.testing.integers import check_integers
-from mpgemm.testing.right import right_elements, spread_of, too_many_unbounded, unbounded_line
+from mpgemm.testing.possible_results import right_elements, spread_of, too_many_unbounded, unbounded_line
 from mpgemm.testing.sampled import needed
-from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
-from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats import Format, get_float_format
-from tensorcore_models.formats.operands import operand_bits
-from tensorcore_models.libraries.compare import candidates
-from tensorcore_models.orders.order import Chain
 from tensorcore_models.results import Result
 
 #: Types of the outputs of integer kernels.
@@ -338,10 +332,6 @@ def _cause(case: KernelCase, i: int, j: int) -> list[str]:
     ]
 
 
-#: Rows and columns on which other orders are tried.
-TRIED = 8
-
-
 def assert_gemm_close(
     out,
     a,
@@ -375,7 +365,7 @@ def assert_gemm_close(
         If an element is outside (where the certified tolerance sees fewer than half of the dropped blocks of k: of the
         statistical one, :mod:`mpgemm.testing.sampled`): the worst element, its bound, where the result is wrong, what
         explains it and what is ruled out (:class:`KernelCheck`). Also if errors of all elements together are larger than
-        right kernels have (:mod:`mpgemm.testing.right`), as narrower sums make them. Where the exact result or the
+        right kernels have (:mod:`mpgemm.testing.possible_results`), as narrower sums make them. Where the exact result or the
         model's is infinite or NaN, the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that
         writes zeros would pass), and if more than a tenth of the elements have no finite bound, since they may overflow.
     ValueError, TypeError
@@ -386,118 +376,3 @@ def assert_gemm_close(
     found = check_gemm(out, a, b, c, engine=engine, **integers, **options)
     if not found.passes:
         raise AssertionError(str(found))
-
-
-def assert_bits(
-    out,
-    a,
-    b,
-    *,
-    recipe: libraries.Recipe | Engine | str,
-    scale: float = 1.0,
-    input_rounding: str | None = None,
-    scale_a=None,
-    scale_b=None,
-    epilogue: str | None = None,
-) -> None:
-    """Fail unless a kernel's result has exactly the bits of a recipe.
-
-    Parameters
-    ----------
-    out : array_like, shape (m, n)
-        The kernel's result; its type is the output format.
-    a, b : array_like, shapes (m, k) and (k, n)
-    recipe : Recipe, Engine or str
-        A library's recipe; or an engine, "arch:name" or a device for one chain over k and one rounding.
-    scale : float
-        One FP32 factor, as for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
-    input_rounding : str, optional
-        As for :meth:`tensorcore_models.Instruction.gemm`.
-    scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); with an engine, not a recipe.
-    epilogue : str, optional
-        What is applied to the sums: one that loses nothing in FP32 ("relu").
-
-    Raises
-    ------
-    AssertionError
-        If bits differ: how many, the first element, and other orders of k that would explain them.
-    ValueError, TypeError
-        If shapes or types do not fit.
-    """
-    __tracebackhide__ = True
-    computed, left, right = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
-    fmt = format_of_result(computed)
-    plain, case = scale_a is None and scale_b is None and epilogue is None, None
-    if not isinstance(recipe, libraries.Recipe):
-        case = kernel_case(
-            recipe, left, right, out_format=fmt.name, scale_a=scale_a, scale_b=scale_b, input_rounding=input_rounding,
-            epilogue=epilogue,
-        )  # fmt: skip
-        recipe = _as_recipe(case)
-    if plain:
-        expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
-    elif case is None or scale != 1:
-        raise ValueError("scale_a, scale_b and epilogue go with an engine as the recipe, and without scale")
-    else:
-        expected = _chain_of(case)
-    wrong, text = _different(computed, expected, fmt, recipe.name)
-    if not wrong.any():
-        return
-    if isinstance(recipe.engine, Instruction) and plain and scale == 1:
-        text += f"\n  {_other_orders(recipe, computed, left, right, wrong, fmt.name, input_rounding)}"
-    raise AssertionError(text)
-
-
-def _chain_of(case: KernelCase) -> np.ndarray:
-    """The values of one chain of the case's engine, with its scales and an epilogue that loses nothing."""
-    done = case.epilogue
-    if done is not None and not done.exact:
-        raise ValueError(
-            f"epilogue {done.name!r} is rounded in kernels, as each has it: only relu goes with bits; see assert_gemm_close"
-        )
-    m, n = case.a.shape[0], case.b.shape[1]
-    rows, columns = np.arange(m), np.arange(n)
-    return case.rounded(case.finished(case.model(rows, columns)[0], rows, columns))
-
-
-def _as_recipe(case: KernelCase) -> libraries.Recipe:
-    """The same chain as a recipe, for its name and for other orders."""
-    k = case.a.shape[1]
-    parts = [f"one chain on {case.engine.label}", *([case.scaling.in_words()] if case.scaling else [])]
-    parts += [case.epilogue.name] if case.epilogue else []
-    return libraries.Recipe(case.engine, k, Chain((range(k),)), name=", ".join(parts))
-
-
-def _different(computed: np.ndarray, expected: np.ndarray, fmt: Format, name: str) -> tuple[np.ndarray, str]:
-    """Which elements have other bits; how many in words, and the first of them."""
-    if computed.shape != expected.shape:
-        raise ValueError(f"out has shape {computed.shape}, expected {expected.shape} from a and b")
-    got, wanted = operand_bits(computed, fmt, None, "out"), operand_bits(expected, fmt, None, "expected")
-    wrong = got != wanted
-    if not wrong.any():
-        return wrong, ""
-    i, j = (int(x) for x in np.argwhere(wrong)[0])
-    digits = -(-fmt.bits // 4)
-    value = tcm.decode(wanted[i : i + 1, j], fmt)[0]
-    return wrong, (
-        f"{np.count_nonzero(wrong)} of {wrong.size} elements have other bits than {name}\n  first: out[{i}, {j}] = "
-        f"{float(computed[i, j])!r} (0x{int(got[i, j]):0{digits}x}), expected {float(value)!r} "
-        f"(0x{int(wanted[i, j]):0{digits}x})"
-    )
-
-
-def _other_orders(recipe, out, a, b, wrong, out_format: str, rounding: str | None) -> str:
-    """Orders of k on the same architecture that give a part of the result with most wrong elements."""
-    rows = np.argsort(-wrong.sum(1), kind="stable")[:TRIED]
-    columns = np.argsort(-wrong[rows].sum(0), kind="stable")[:TRIED]
-    part = np.ascontiguousarray(out[np.ix_(rows, columns)])
-    same = []
-    for other in candidates(recipe.engine.arch, recipe.k, recipe.engine.a_format):
-        values = recipe_values(other, a[rows], b[:, columns], out_format, rounding)
-        if values.tobytes() == part.tobytes():
-            same.append(f"{other.name} on {other.engine.label}")
-    if not same:
-        return f"none of the other orders tried on {recipe.engine.arch} (one chain, split-k) gives these bits either"
-    more = f" and {len(same) - 3} more" if len(same) > 3 else ""
-    return f"these bits are those of {', or of '.join(same[:3])}{more} ({len(rows)} x {len(columns)} elements compared)"

@@ -16,7 +16,7 @@ from mpgemm.bounds.sizes import sizes_of
 from mpgemm.bounds.tails import exceedance
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
-from mpgemm.testing.right import compared, right_kernels
+from mpgemm.testing.possible_results import compared, right_kernels
 from mpgemm.testing.sampled import ratio
 from mpgemm.testing.tolerance_result import in_words
 from tensorcore_models.formats import Format, get_float_format, get_format

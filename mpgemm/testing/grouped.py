@@ -35,7 +35,8 @@ from tensorcore_models.engines.engine import Engine
 EXPLAINED = 3
 
 
-#: Groups whose errors are taken together where only some rows are looked at: each costs as much as its bound.
+#: Groups whose errors are taken together where only some rows are looked at: each costs as much as its bound, and sums are
+#: narrow in all groups or in none.
 TOGETHER = 3
 #: Rows of a group on which suspicions are tried: so many wrong ones, and right ones.
 ROWS = 8
@@ -167,7 +168,7 @@ def check_grouped(
     out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
 ) -> KernelCheck:
     """Return whether the result of a grouped product is right; parameters and errors as :func:`assert_grouped_close`."""
-    check_options(options)
+    check_options(options, ("out_format",))
     rows = options.pop("rows", None)
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
     fmt = format_of_result(computed)
@@ -307,8 +308,14 @@ def _findings(f: Failure, call: GroupedCall, expert: int) -> Iterator[Finding]:
             yield finding(f"{where} {have} B of expert {other} with the scales of {expert}", other, scales_of=expert)
         if call.biases_differ:
             yield finding(f"{where} {have} the bias of expert {other} in the place of that of {expert}", bias_of=other)
-    start = int(group[0])
+    start = int(call.starts[expert])
+    sizes = np.diff(call.ends, prepend=0)[:expert]
+    steps: dict[int, str] = {}
+    for tile in TILES:  # of two that move a group alike the smaller one
+        step = int(np.sum(-(-sizes // tile) * tile)) - start
+        steps.setdefault(step, f"at an offset padded to a multiple of {tile}, {step} rows ahead")
     for step, how in (
+        *steps.items(),
         (1, "one row ahead"),
         (-1, "one row behind"),
         (-start, "from row 0 on: the offset of the group is lost"),

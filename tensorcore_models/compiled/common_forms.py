@@ -3,18 +3,17 @@
 All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .expressions import ExpressionTrace, InputElements, Operations, Products
-from .isa.meaning import Meaning
-from .isa.types import bits_of
+from .nodes import AXES, Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step
 
-#: Names of an output's indices; k is the index of sums.
-AXES = "ijuvw"
+#: Divisors of an index by which constants may follow it, at most.
+LARGEST_DIVISOR = 256
 
 
 class Irregular(ValueError):
@@ -23,131 +22,6 @@ class Irregular(ValueError):
     def __init__(self, labels: np.ndarray | None):
         self.labels = labels
         super().__init__("the outputs have different expressions")
-
-
-@dataclass(frozen=True)
-class DerivedIndex:
-    """An index that is no linear function of the output's: a quotient, a remainder, or what a kernel loaded.
-
-    Attributes
-    ----------
-    axis : int
-        The output's axis whose index it follows.
-    text : str
-        As it is written.
-    table : tuple of (int, int)
-        Its value for each of the output's indices.
-    """
-
-    axis: int
-    text: str
-    table: tuple[tuple[int, int], ...]
-
-    def __str__(self) -> str:
-        return self.text
-
-    def at(self, place: Sequence[int]) -> int:
-        """Its value at a place of the output; the first one where the output has no such element."""
-        return dict(self.table).get(int(place[self.axis]), self.table[0][1])
-
-
-@dataclass(frozen=True)
-class Element:
-    """An element of an input: for each axis (constant, step for each of the output's axes).
-
-    A :class:`DerivedIndex` or the letter of an index of sums may stand for a constant.
-    """
-
-    array: int
-    name: str
-    index: tuple[tuple[Any, tuple[int, ...]], ...]
-
-    def text(self, replaced: int | None = None) -> str:
-        """As a[i, 5]; the constant of axis `replaced` is k."""
-        return (
-            f"{self.name}[{', '.join(_index_text(c, s, axis == replaced) for axis, (c, s) in enumerate(self.index))}]"
-        )
-
-
-def _index_text(constant: int, steps: tuple[int, ...], replaced: bool) -> str:
-    parts = [name if step == 1 else f"{step}{name}" for step, name in zip(steps, AXES, strict=False) if step]
-    if replaced or not parts or constant:
-        parts.append("k" if replaced else str(constant))
-    return " + ".join(parts)
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A value that rests on no input, as an encoding."""
-
-    bits: int
-
-    def text(self) -> str:
-        """The encoding."""
-        return "0" if self.bits == 0 else f"{self.bits:#x}"
-
-
-@dataclass(frozen=True)
-class Applied:
-    """An operation on values."""
-
-    name: str
-    line: int
-    operands: tuple
-    meaning: Meaning | None = None
-
-    @property
-    def key(self) -> Meaning | str:
-        """What it computes: its meaning, or the name of what has none."""
-        return self.meaning or self.name
-
-    def text(self) -> str:
-        """As a call."""
-        return f"{self.name}({', '.join(operand.text() for operand in self.operands)})"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of a matrix instruction: the factors of its products in the unit's order, and the addend."""
-
-    row: Any
-    line: int
-    left: tuple
-    right: tuple
-    addend: Any
-    signs: tuple[int, int]
-
-    def text(self) -> str:
-        """As a call that names the first factors."""
-        return f"{self.row}({self.left[0].text()} {self.right[0].text()} ..., {self.addend.text()})"
-
-
-Node = Element | Constant | Applied | Step
-
-
-def operands_of(node: Node) -> tuple:
-    """Return the operands from which a node is computed."""
-    if isinstance(node, Applied):
-        return node.operands
-    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
-
-
-def all_within(root: Node) -> Iterator[Node]:
-    """A node and all below it, each once."""
-    stack, seen = [root], set()
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            stack += operands_of(node)
-            yield node
-
-
-def width_of(node: Node) -> int | None:
-    """Bits of a value by what computed it; None of inputs and constants."""
-    if isinstance(node, Step):
-        return node.row.formats[3].bits
-    return bits_of(node.meaning.result) if isinstance(node, Applied) and node.meaning is not None else None
 
 
 class Walker:
@@ -161,6 +35,8 @@ class Walker:
         self.trace, self.places = trace, places
         self._known: dict[bytes, Node] = {}
         self._starts = np.array(trace.starts) if starts is None else starts
+        self._parts: dict[bytes, Walker] = {}
+        self._inputs: dict[tuple, Element] = {}
         self._along: dict[int, tuple[np.ndarray, np.ndarray, Walker] | None] = {}
         first = places[0]
         self.probes: list[int | None] = []
@@ -180,7 +56,7 @@ class Walker:
         if not numbers.any():
             return self._constant(values)
         if (numbers == 0).any():
-            raise Irregular((numbers == 0).astype(np.int64))
+            return self._masked(numbers, values)
         for axis in range(self.places.shape[1]):
             part = self._without(axis)
             if part is not None and (numbers[part[0]][part[1]] == numbers).all():
@@ -193,6 +69,28 @@ class Walker:
         if key not in self._known:
             self._known[key] = self._walk(numbers)
         return self._known[key]
+
+    def _masked(self, numbers: np.ndarray, values: np.ndarray | None) -> Node:
+        """A choice between a constant and an expression by a bound of one of the output's indices."""
+        constant, found = numbers == 0, []
+        for axis in range(self.places.shape[1]):
+            indices = self.places[:, axis]
+            for below in (constant, ~constant):
+                if indices[below].max() < indices[~below].min():
+                    found.append((axis, below, int(indices[~below].min())))
+        if not found:
+            raise Irregular(constant.astype(np.int64))
+        axis, below, bound = found[0]
+        sides: list[Node] = []
+        for side in (below, ~below):
+            walker = self._parts.setdefault(side.tobytes(), Walker(self.trace, self.places[side], self._starts))
+            try:
+                sides.append(walker.node(numbers[side], None if values is None else values[side]))
+            except Irregular as parted:
+                labels = np.zeros(len(numbers), np.int64)
+                labels[side] = 1 if parted.labels is None else 1 + parted.labels
+                raise Irregular(labels) from None
+        return Masked(axis, bound, int(self.places[:, axis].min()), *sides)
 
     def _without(self, axis: int) -> "tuple[np.ndarray, np.ndarray, Walker] | None":
         """(first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
@@ -207,9 +105,22 @@ class Walker:
 
     def _constant(self, values) -> Node:
         values = np.zeros(1, np.uint64) if values is None else np.asarray(values)
-        if (values != values.flat[0]).any():
-            raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
-        return Constant(int(values.flat[0]))
+        if (values == values.flat[0]).all():
+            return Constant(int(values.flat[0]))
+        steps = int(np.gcd.reduce(values))
+        if values.max() < 1 << 32:
+            for axis, places, found in self._by_index((values // np.uint64(steps)).astype(np.int64)):
+                if text := derived_text(AXES[axis], places, found, most=LARGEST_DIVISOR):
+                    table = tuple(zip(places.tolist(), (found * steps).tolist(), strict=True))
+                    return DerivedConstant(axis, text if steps == 1 else f"{steps} * ({text})", table)
+        raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
+
+    def _by_index(self, values: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """(axis, the output's indices along it, the value for each) of the axes that alone decide values."""
+        for axis in range(self.places.shape[1]):
+            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
+            if len(places) > 1 and (values[first][inverse.reshape(-1)] == values).all():
+                yield axis, places, values[first]
 
     def _walk(self, numbers: np.ndarray) -> Node:
         at = np.searchsorted(self._starts, numbers, "right") - 1
@@ -222,6 +133,32 @@ class Walker:
         if isinstance(kinds[0], InputElements):
             return self._element(kinds[0], numbers - self.trace.starts[int(at[0])])
         return (self._step if isinstance(kinds[0], Products) else self._operation)(numbers, at)
+
+    def _elements(self, numbers: np.ndarray) -> tuple[Element, ...] | None:
+        """The factors of a step that are elements of one array at linear indices, all at once; None of other factors."""
+        at = int(np.searchsorted(self._starts, numbers[0, 0], "right")) - 1
+        block = self.trace.blocks[at]
+        if not isinstance(block, InputElements) or not block.shape or numbers.min() < self._starts[at]:
+            return None
+        flat = numbers - self._starts[at]
+        if flat.max() >= np.prod(block.shape):
+            return None
+        index = []
+        for found in np.unravel_index(flat, block.shape):
+            steps = np.zeros((self.places.shape[1], numbers.shape[1]), np.int64)
+            for out, probe in enumerate(self.probes):
+                if probe is not None:
+                    apart = int(self.places[probe, out] - self.places[0, out])
+                    moved = found[probe] - found[0]
+                    steps[out] = np.where(moved % apart == 0, moved // apart, 0)
+            constants = found - self.places @ steps
+            if (constants != constants[0]).any():
+                return None
+            index.append([*zip(constants[0].tolist(), map(tuple, steps.T.tolist()), strict=True)])
+        return tuple(
+            self._inputs.setdefault((block.array, each), Element(block.array, block.name, each))
+            for each in zip(*index, strict=True)
+        )
 
     def _element(self, block: InputElements, flat: np.ndarray) -> Element:
         coordinates = np.stack(np.unravel_index(flat, block.shape), 1) if block.shape else np.zeros((len(flat), 0), int)
@@ -245,11 +182,7 @@ class Walker:
 
     def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
         """The index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
-        for axis in range(self.places.shape[1]):
-            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
-            values = found[first]
-            if len(places) == 1 or (values[inverse.reshape(-1)] != found).any():
-                continue
+        for axis, places, values in self._by_index(found):
             text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
             if text:
                 return DerivedIndex(axis, text, tuple(zip(places.tolist(), values.tolist(), strict=True)))
@@ -278,6 +211,21 @@ class Walker:
         turned = ranks[:, 0] > ranks[:, 1]
         for table in (operands, constants):
             table[turned, :2] = table[turned, 1::-1]
+        constant = operands[:, 0] == 0
+        if constant.any() and not constant.all():
+            self._order_constants(operands, constants, constant & (operands[:, 1] != 0))
+
+    def _order_constants(self, operands: np.ndarray, constants: np.ndarray, some: np.ndarray) -> None:
+        """Operands of outputs of which one is a constant: the other one beside what it is like where none is a constant."""
+        whole = np.flatnonzero((operands[:, :2] != 0).all(1))
+        if not some.any() or not len(whole):
+            return
+        numbers = operands[some.argmax(), 1], *operands[whole[0], :2]
+        other, first, second = (_head(self.trace.block_of(int(number))[0]) for number in numbers)
+        if other == second != first:
+            return
+        for table in (operands, constants):
+            table[some, :2] = table[some, 1::-1]
 
     def _step(self, numbers: np.ndarray, at: np.ndarray) -> Step:
         block = self.trace.blocks[int(at[0])]
@@ -293,9 +241,11 @@ class Walker:
             parts["a"][here], values["a"][here] = each.a[tile, row], each.values[0][tile, row]
             parts["b"][here], values["b"][here] = each.b[tile, :, column], each.values[1][tile, :, column]
             addend[here], addend_values[here] = each.c[tile, row, column], each.values[2][tile, row, column]
-        sides = [
-            tuple(self.node(parts[name][:, j].copy(), values[name][:, j]) for j in range(k)) for name in ("a", "b")
-        ]
+        sides: list[tuple[Node, ...]] = []
+        for name in ("a", "b"):
+            elements = self._elements(parts[name])
+            each = (self.node(parts[name][:, j].copy(), values[name][:, j]) for j in range(k))
+            sides.append(tuple(each) if elements is None else elements)
         return Step(block.row, block.line, sides[0], sides[1], self.node(addend, addend_values), block.signs)
 
 

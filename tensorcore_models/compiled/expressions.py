@@ -37,7 +37,7 @@ class Operations:
     """Expressions of one operation: `operands` has a row of numbers each, `constants` the values where the number is 0.
 
     `name` is as the text spells it; `meaning` is None of what is no row: bytes of several values, flags, operands' signs.
-    The first two operands of one that commutes are in the order of their numbers.
+    The first two operands of one that commutes are in the order of their first inputs.
     """
 
     name: str
@@ -87,14 +87,36 @@ class ExpressionTrace:
     gathered: set[int] = field(default_factory=set)
     next: int = 1
     _known: dict[tuple, int] = field(default_factory=dict)
+    _anchors: np.ndarray = field(default_factory=lambda: np.zeros(1 << 12, np.int64))
 
     def add(self, block: Block, count: int) -> int:
         """Numbers for `count` expressions of a block; the first."""
         first = self.next
+        if first + count > len(self._anchors):
+            self._anchors = np.concatenate([self._anchors, np.zeros(max(count, len(self._anchors)), np.int64)])
+        self._anchors[first : first + count] = self._anchors_of(block, first, count)
         self.starts.append(first)
         self.blocks.append(block)
         self.next += count
         return first
+
+    def _anchors_of(self, block: Block, first: int, count: int) -> np.ndarray:
+        """What expressions are ordered by: the inputs that their first operands rest on, of products those of both factors.
+
+        Numbers say which was computed first, which masks change from one output to the next; what is computed of a constant
+        (-inf where something is masked) comes last.
+        """
+        if isinstance(block, InputElements):
+            return np.arange(first, first + count)
+        if isinstance(block, Operations):
+            ordered = block.meaning is None or not block.meaning.commutes
+            return self._least(block.operands[:, : 1 if ordered else 2], 1)
+        sides = self._least(block.a, 2)[:, :, None] + self._least(block.b, 1)[:, None, :]
+        return np.minimum(np.broadcast_to(sides, block.c.shape), 1 << 60).reshape(-1)
+
+    def _least(self, numbers: np.ndarray, axis: int) -> np.ndarray:
+        """The least anchors of expressions along an axis, a large number where all are constants."""
+        return np.where(numbers == 0, 1 << 60, self._anchors[numbers]).min(axis, initial=1 << 60)
 
     def block_of(self, number: int) -> tuple[Block, int]:
         """(block, place in it) of an expression."""
@@ -191,7 +213,8 @@ class ExpressionTrace:
         )
         constants = np.where(operands == 0, constants, np.uint64(0))
         if meaning is not None and meaning.commutes:
-            turned = operands[:, 0] > operands[:, 1]
+            first, second = (self._anchors[operands[:, i]] for i in (0, 1))
+            turned = (first > second) | (first == second) & (operands[:, 0] > operands[:, 1])
             for table in (operands, constants):
                 table[:, :2] = np.where(turned[:, None], table[:, 1::-1], table[:, :2])
         key = np.concatenate([operands, constants.view(np.int64)], 1)

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engines.engine import Engine
+from ..engines.scaling import Scaling
 from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..orders.order import Chain, Order, Sum
 from .chains import Accumulation, StepRun, accumulation, has_products, pieces_of, run_text
-from .common_forms import Applied, Constant, DerivedIndex, Element, Node, Step, operands_of
+from .common_texts import Texts
 from .isa.meaning import Meaning
 from .isa.operations import function_of
 from .isa.types import FORMATS, array_type
+from .nodes import Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step, operands_of
 from .solver_terms import special_functions
 
 #: Steps whose operands are all zeros: beyond the end of k.
@@ -109,7 +111,7 @@ def _chain(run: StepRun) -> Chain:
 
 
 def _short(node: Node) -> str:
-    text = node.text()
+    text = Texts().of(node)
     return text if len(text) < 70 else text[:67] + "..."
 
 
@@ -234,11 +236,21 @@ class FinishedRecipe(Recipe):
         a, b = np.asarray(a), np.asarray(b)
         if a.ndim != 2 or b.ndim != 2 or a.shape[1] != self.k:
             raise ValueError(f"{self.name}: a is {a.shape} and b {b.shape}, expected (m, {self.k}) and ({self.k}, n)")
-        evaluation = _Evaluation((a.shape[0], b.shape[1]), given)
+        evaluation = Evaluation((a.shape[0], b.shape[1]), given)
         evaluation.known[id(self.core)] = self._sum(a, b, evaluation)
         return np.ascontiguousarray(np.broadcast_to(evaluation.of(self.root), evaluation.shape))
 
-    def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "_Evaluation") -> np.ndarray:
+    def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
+        """Encodings of the sum from +0; Unknown where the kernel starts it from something else."""
+        if self.start is not None:
+            raise Unknown(f"{self.name} starts its sum from {_short(self.start)}", field="start", known=("+0",))
+        return super().sum_bits(a, b, out_format=out_format)
+
+    def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
+        """Refuse other factors than the kernel's own, which are part of its expression."""
+        raise Unknown(f"{self.name} has its own factors: others are not known", field="scales")
+
+    def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:
         """Encodings of the sum."""
         if self.start is None:
             return self.sum_bits(a, b)
@@ -253,10 +265,10 @@ class FinishedRecipe(Recipe):
         return total
 
 
-class _Evaluation:
-    """Values of the nodes of an expression over all elements of an output of shape (m, n), as encodings."""
+class Evaluation:
+    """Values of the nodes of an expression over all elements of an output, as encodings."""
 
-    def __init__(self, shape: tuple[int, int], arrays: dict[str, Any]):
+    def __init__(self, shape: tuple[int, ...], arrays: dict[str, Any]):
         self.shape, self.places = shape, np.indices(shape)
         self.arrays = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
         self.known: dict[int, np.ndarray] = {}
@@ -270,9 +282,13 @@ class _Evaluation:
     def _new(self, node: Node) -> np.ndarray:
         if isinstance(node, Constant):
             return np.array(node.bits, np.uint64)
+        if isinstance(node, DerivedConstant):
+            return np.vectorize(dict(node.table).__getitem__, otypes=[np.uint64])(self.places[node.axis])
         if isinstance(node, Element):
             array = self.arrays[node.name]
             return array.view(f"u{array.itemsize}")[tuple(self._index(*each) for each in node.index)]
+        if isinstance(node, Masked):
+            return np.where(self.places[node.axis] < node.bound, self.of(node.below), self.of(node.above))
         m = node.meaning if isinstance(node, Applied) else None
         if m is None:
             raise Unknown(f"the output is made by {_short(node)}, which is not known here", field="expression")

@@ -2,8 +2,8 @@
 
 from ..explanations.drawing import DrawnBox, svg
 from .chains import accumulation, pieces_text, run_text
-from .common_forms import Applied, Node, Step, all_within
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, Masked, Node, Step, all_within
 
 #: Characters of a box at most; the note has all.
 _WIDEST = 34
@@ -35,6 +35,8 @@ def expression_boxes(root: Node) -> list[DrawnBox]:
         if isinstance(node, Applied):
             below = tuple(drawn(operand) for operand in node.operands)
             return add(node.name, f"line {node.line}" if node.line else node.name, below)
+        if isinstance(node, Masked):
+            return add(f"where {node.condition}, else", "", (drawn(node.below), drawn(node.above)))
         return add(node.text(), "")
 
     drawn(root)

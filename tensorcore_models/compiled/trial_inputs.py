@@ -9,9 +9,9 @@ import numpy as np
 
 from ..formats import IntegerFormat, get_format
 from ..formats.operands import operand_bits
-from .common_forms import Applied, Element, Node, Step
 from .isa.types import FORMATS
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, Element, Masked, Node, Step
 
 
 def _normal(rng, shape):
@@ -125,6 +125,8 @@ def operand_formats(recipe: KernelRecipe) -> dict[int, str]:
                 m = node.meaning
                 source = m.sources[0] if m is not None and m.operation == "convert" else ""
                 stack += [(operand, FORMATS.get(source, "")) for operand in node.operands]
+            elif isinstance(node, Masked):
+                stack += [(node.below, fmt), (node.above, fmt)]
             elif isinstance(node, Step):
                 names = [str(f.name) for f in node.row.formats]
                 stack += [(x, names[0]) for x in node.left] + [(x, names[1]) for x in node.right] + [(node.addend, "")]

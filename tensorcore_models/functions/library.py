@@ -120,8 +120,8 @@ LIBRARY_FUNCTIONS = {
     "erff": _library(_ERF.format(x="x") + "erf", recorded="torch 2.11's GELU", error="at most 1.038 ulp"),
     "tanhf": _library(_TANH.format(x="x") + "tanh_x", error="at most 1.815 ulp"),
     "sinf": _library(_ANGLE + _SINE.format(quadrants=0), recorded=_RECORDED_ANGLES, error="at most 1.500 ulp"),
-    "cosf": _library(_ANGLE + _SINE.format(quadrants=1), recorded=_RECORDED_ANGLES, error="not measured"),
-    "tanf": _library(_ANGLE + _TANGENT, recorded="", error="not measured"),
+    "cosf": _library(_ANGLE + _SINE.format(quadrants=1), recorded=_RECORDED_ANGLES, error="at most 1.511 ulp"),
+    "tanf": _library(_ANGLE + _TANGENT, recorded="", error="at most 2.94 ulp on a sample of 2^24 operands"),
     "rsqrtf": _library(RSQRT, error="at most 1.515 ulp"),
     "div.rn.f32": Row(program="x / y", operands=("x", "y"), kind=LIBRARY, recorded="IEEE 754"),
     "sqrt.rn.f32": _library("square_root(x)"),
@@ -139,6 +139,6 @@ LIBRARY_FUNCTIONS = {
         "c = (x * x) * x\nv = 0x3F4C422A * fma(0x3D372713, c, x)\n"
         + _TANH.format(x="v")
         + "(0.5 * x) * (1.0 + tanh_x)",
-        error="not measured",
+        error="at most 1.96 ulp for positive operands, on a sample; the sum 1 + tanh cancels for negative ones",
     ),
 }

@@ -19,8 +19,9 @@ from ..formats.interop import as_array
 from ..kernels import batch_bits, lowered
 from .launches import TritonLaunch
 from .modes import plan_of
-from .products import WARPS, UnitRun, unit_on
+from .products import UnitRun, unit_on
 from .targets import TARGETS, KernelTarget
+from .tiles import FASTEST, UnitTile
 
 #: Multiply-adds below which a chain that the host asks for runs on the host.
 WORTH_DEVICE = 1 << 20
@@ -46,14 +47,23 @@ class GPU:
     target : KernelTarget
     launch : callable
         Runs a TritonLaunch.
-    warps, each : (int, int)
-        Warps of a block and outputs of a thread, down and across; None: those of the mode.
+    warps, each : (int, int) or None
+        Warps of a block and outputs of a thread, down and across; None: those that were the fastest
+        (:data:`tensorcore_models.gpu.tiles.FASTEST`), or the mode's.
     """
 
     target: KernelTarget
     launch: Callable[[TritonLaunch], None]
-    warps: tuple[int, int] = WARPS
+    warps: tuple[int, int] | None = None
     each: tuple[int, int] | None = None
+
+    def tile(self, unit: str) -> dict[str, tuple[int, int]]:
+        """Warps and outputs of a thread for a unit, where they are not the mode's."""
+        known = FASTEST.get((unit, self.target.name))
+        chosen = {
+            "warps": self.warps or (known and known.warps), "each": self.each or (known and known.each),
+        }  # fmt: skip
+        return {name: value for name, value in chosen.items() if value}
 
 
 def is_tensor(x: Any) -> bool:
@@ -120,6 +130,7 @@ def run_bits(
     scale_b: Any = None,
     *,
     promote_every: int | None = None,
+    tile: UnitTile | None = None,
 ) -> UnitRun:
     """D = A B + C for encodings on a GPU, with what was computed again.
 
@@ -132,6 +143,8 @@ def run_bits(
         Encodings of block scales, shapes (batch, m, blocks), (batch, blocks, n).
     promote_every : int, optional
         As :meth:`tensorcore_models.Instruction.gemm_bits` has it.
+    tile : UnitTile, optional
+        Instead of the one that the GPU has for the unit; it changes no bit.
 
     Returns
     -------
@@ -144,8 +157,8 @@ def run_bits(
         If no mode holds the unit on this device; the message says what runs it on the CPU.
     """
     gpu, low = gpu_of(a), lowered(engine)
-    how = {} if gpu.each is None else {"each": gpu.each}
-    unit = unit_on(low, gpu.target, gpu.launch, engine.label, warps=gpu.warps, **how)
+    how = gpu.tile(engine.label) if tile is None else tile._asdict()
+    unit = unit_on(low, gpu.target, gpu.launch, engine.label, **how)
     done = unit.run(a, b, c, promote_every, (scale_a, scale_b))
     if done.on_cpu and engine.label not in _SAID:
         _SAID.add(engine.label)

@@ -8,7 +8,7 @@ from .identify import (
     as_box as as_box,
     identify as identify,
 )
-from .suites.own import Characterisation as Characterisation, characterise as characterise
+from .suites.package_suite import Characterisation as Characterisation, characterise as characterise
 from .tree_inputs import summation_tree as summation_tree
 from .vectors import (
     ProbeSet as ProbeSet,

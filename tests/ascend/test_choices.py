@@ -227,8 +227,8 @@ def test_the_plan_advises_what_is_fastest():
     assert [p.seconds for _, p in found.plans] == sorted(p.seconds for _, p in found.plans)
     assert not found.reaches(by_name["hf32"]) and found.reaches(by_name["3 terms of fp16"])
     fastest = next(p for way, p in found.plans if str(way) == "fp32")
-    assert not found.reaches(fastest) and fastest.schedule.chain == 2048 and best.schedule.chain < 512
-    assert "fastest that reaches FP32's 21.7 bits (chains of 256): fp32" in found.sentences()[0]
+    assert not found.reaches(fastest) and fastest.schedule.chain == 2048 and best.schedule.chain <= 512
+    assert "fastest that reaches the 21.7 bits of FP32, chains of 256: fp32" in found.sentences()[0]
     assert "2." in found.sentences()[1]
     assert not any("inplace" in name for name in by_name)  # FIXPIPE does not scale
     few = ascend.advise(32, 4096, 11008, B3, bits=12, simulated=2, best_only=True)

@@ -11,8 +11,8 @@ from own_kernel import OWN
 
 import ascend
 from ascend.emit.check import check_emitted, compiler
-from ascend.emit.own import OwnKernel, check_own
 from ascend.emit.pto import pto_files, schedule_of
+from ascend.emit.user_kernels import OwnKernel, check_own
 from ascend.emit.write import EMITTERS, write_files
 from ascend.schedule import build_schedule
 from mpgemm.cli import main
@@ -335,6 +335,10 @@ def test_other_dialects(dialect, texts):
     with pytest.raises(ValueError, match="--terms 1, or --emit pto"):
         EMITTERS[dialect](
             build_schedule(200, 128, 300, B3, ascend.Blocking(64, 32, 48), kernel="grid", resident="none")
+        )
+    with pytest.raises(ValueError, match="--tiling prints its blocks"):
+        EMITTERS[dialect](
+            build_schedule(200, 128, 320, B3, ascend.Blocking(64, 64, 64), terms=1, kernel="grid", operand="w8a16")
         )
 
 

@@ -252,14 +252,15 @@ def judged(*pairs, at_edge=()):
 
 
 def test_a_gain_that_scatter_can_make_is_not_recommended():
-    """The mean gain of the squared logarithms over its standard error, at least 2; a parameter at an end of its range never."""
-    sure, unsure = judged((1.5, 1.1), (1.6, 1.1), (1.5, 1.05)), judged((1.5, 1.1), (1.02, 1.1), (1.02, 1.04))
-    gains = [math.log(a) ** 2 - math.log(b) ** 2 for a, b in ((1.5, 1.1), (1.02, 1.1), (1.02, 1.04))]
-    assert (
-        unsure.gain == pytest.approx(np.mean(gains) / (np.std(gains, ddof=1) / 3**0.5)) and unsure.gain < 2 < sure.gain
-    )
+    """Errors of rows left out are halved, or the mean gain is 2 standard errors; a parameter at an end of its range never."""
+    sure, unsure = judged((1.5, 1.3), (1.6, 1.35), (1.5, 1.3)), judged((1.5, 1.25), (1.02, 1.1), (1.02, 1.04))
+    gains = [math.log(a) ** 2 - math.log(b) ** 2 for a, b in ((1.5, 1.25), (1.02, 1.1), (1.02, 1.04))]
+    assert unsure.gain == pytest.approx(np.mean(gains) / (np.std(gains, ddof=1) / 3**0.5))
+    assert unsure.gain < 2 < sure.gain and sure.spread("left_out") > sure.spread("nominal") / 2
     assert unsure.spread("left_out") < unsure.spread("nominal") and not unsure.recommended and sure.recommended
-    assert not judged((1.5, 1.1), (1.6, 1.1), (1.5, 1.05), at_edge=("launch_us",)).recommended
+    halved = judged((1.1, 1.01), (1.2, 1.01), (2.0, 1.2))
+    assert halved.gain < 2 and halved.recommended
+    assert not judged((1.5, 1.3), (1.6, 1.35), (1.5, 1.3), at_edge=("launch_us",)).recommended
     assert math.isnan(judged((1.5, None), (1.6, 1.1)).gain) and not judged((1.5, None), (1.6, 1.1)).recommended
     (launch,) = [free for free in FREE if free.name == "launch_us"]
     rows = _Rows(B3, [], [])

@@ -21,7 +21,7 @@ from ascend.planner.search import grid_candidates
 from ascend.request import Request
 from ascend.schedule import build_schedule, variant
 from ascend.slices import atomic_results, atomic_spread, merge_slices
-from ascend.terms import MODES
+from ascend.term_modes import MODES
 from ascend.tiling.fields import is_said_by, tiling_fields
 from tensorcore_models.formats import get_float_format
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import ascend
 from ascend.pipes.build import build_program
 from ascend.schedule import build_schedule, variant
-from ascend.terms import MODES, TERMS
+from ascend.term_modes import MODES, TERMS
 
 A = ascend.get_chip("910A")
 B3 = ascend.get_chip("910B3")

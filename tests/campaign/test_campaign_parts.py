@@ -18,9 +18,10 @@ from mpgemm.kernels import devices  # noqa: E402
 from mpgemm.kernels.gate import DATA  # noqa: E402
 from mpgemm.traces.library_log import LibraryLog, configuration  # noqa: E402
 from tensorcore_models.functions.hashes import block_hash, block_operands  # noqa: E402
+from tensorcore_models.gpu.tiles import fastest_tiles  # noqa: E402
 from tensorcore_models.hardware.campaign import run as unit_campaign  # noqa: E402
 from tensorcore_models.hardware.campaign.recording import replay  # noqa: E402
-from tensorcore_models.probing.edges import EDGES  # noqa: E402
+from tensorcore_models.probing.edge_operands import EDGES  # noqa: E402
 from tensorcore_models.probing.random_operands import KINDS  # noqa: E402
 
 F16 = "hopper:wgmma.m64n128k16.f32.f16.f16"
@@ -101,17 +102,17 @@ def test_every_row_and_kind_of_hopper(device, tmp_path, monkeypatch):
 # -- recovery and times ------------------------------------------------------------------------------------------------------
 @pytest.mark.full  # some 8 s: kernels are compiled
 def test_kernels_are_compared_with_the_simulation(device, tmp_path, monkeypatch):
-    execute, runs = devices.execute, []
+    run, runs = devices.PlannedLaunch.__call__, []
 
-    def faulty(launch, where):
+    def faulty(launch, arguments, *rest):
         runs.append(launch)
-        execute(launch, where)
+        run(launch, arguments, *rest)
         if len(runs) == 4:  # a product has two launches
-            launch.arguments["out"].data.mul_(2.0)
+            launch.with_arguments(arguments).arguments["out"].data.mul_(2.0)
         if len(runs) == 5:
             raise RuntimeError("out of resources")
 
-    monkeypatch.setattr(devices, "execute", faulty)
+    monkeypatch.setattr(devices.PlannedLaunch, "__call__", faulty)
     rows = carried_out(recovery, device, tmp_path)
     assert [row["data"] for row in rows] == list(DATA)
     assert [row.get("differ") for row in rows] == [0, 45, None, 0]
@@ -135,6 +136,8 @@ def test_every_product_is_timed(device, tmp_path):
     assert not any("failed" in row for row in rows.values()), rows
     assert {"torch FP32", "torch TF32", "torch FP16", "torch BF16", "torch FP64"} < set(rows)
     assert {"ootomo_tf32", "ootomo_tf32, B split before", f"emulated {F16}"} < set(rows)
+    tile = rows[f"emulated {F16}, 1 x 1 warps, 2 x 1 outputs"]
+    assert fastest_tiles([tile]) == {(F16, "sm_90"): ((1, 1), (2, 1))}
     row = rows["ootomo_tf32"]
     assert row["seconds"] == 2e-3 and row["device_seconds"] == 1e-3 and row["host_seconds"] == 5e-4
     assert row["tflops"] == pytest.approx(2 * 17**3 / 2e-3 / 1e12) and row["device_tflops"] == pytest.approx(

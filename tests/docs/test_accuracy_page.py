@@ -7,6 +7,8 @@ import check_functions
 import measure_accuracy
 import pytest
 
+import tensorcore_models as tcm
+
 ROWS = [tuple(row.values()) for row in accuracy_page.rows()]
 
 
@@ -32,7 +34,18 @@ def test_every_unit_and_method_of_the_table_has_rows_for_all_data():
 
 
 @pytest.mark.full  # 8 million operands: 2 s
-def test_a_function_has_the_error_of_its_row(tmp_path):
-    check_functions.measure(["rcp.approx.ftz.f32"], tmp_path / "errors.json")
+@pytest.mark.parametrize("name", ["rcp.approx.ftz.f32", "rcp.rn.f32", "tanh.approx.bf16"])
+def test_a_function_has_the_error_of_its_row(tmp_path, name):
+    check_functions.measure([name], tmp_path / "errors.json")
     (measured,) = measure_accuracy.function_rows(tmp_path / "errors.json")
     assert tuple(map(str, measured)) in ROWS
+
+
+def test_every_function_that_is_measured_has_a_row():
+    """Of CUDA's and torch's functions, and of instructions that are the unit alone, have 16 bits, or divide."""
+    functions = {row[2]: row for row in ROWS if row[0] == "function"}
+    assert list(functions) == list(check_functions.MEASURED)
+    library = {function.name for function in tcm.list_functions("hopper") if function.row.kind == "CUDA"}
+    assert library <= set(functions)
+    sampled = {*check_functions.SAMPLED, *check_functions.DIVISIONS}
+    assert {name for name, row in functions.items() if row[6] == "sampled"} == sampled

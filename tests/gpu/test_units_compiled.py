@@ -13,7 +13,7 @@ from tensorcore_models.gpu import costs, tensors
 from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.common import generic_promoted
 from tensorcore_models.kernels.generic import generic_bits
-from tensorcore_models.probing.edges import EDGES, draw
+from tensorcore_models.probing.edge_operands import EDGES, draw
 from tensorcore_models.probing.random_operands import DrawnOperands
 
 torch = pytest.importorskip("torch")

@@ -7,7 +7,7 @@ import tensorcore_models as tcm
 from tensorcore_models import compiled
 from tensorcore_models.kernels import lowered
 from tensorcore_models.kernels.generic import generic_bits
-from tensorcore_models.probing.edges import EDGES, draw
+from tensorcore_models.probing.edge_operands import EDGES, draw
 
 torch = pytest.importorskip("torch")
 

@@ -11,12 +11,14 @@ torch = pytest.importorskip("torch")
 
 import unit_machine  # noqa: E402
 
-from tensorcore_models.gpu import compiling, tensors  # noqa: E402
+from tensorcore_models.gpu import compiling, tensors, tiles  # noqa: E402
 from tensorcore_models.gpu.launches import view_of  # noqa: E402
 from tensorcore_models.gpu.modes import plan_of  # noqa: E402
+from tensorcore_models.gpu.targets import get_target  # noqa: E402
 from tensorcore_models.kernels import lowered  # noqa: E402
 
 SHAPE = (21, 13, 40)
+F16 = "hopper:mma.m16n8k16.f32.f16.f16.f32"
 
 
 @pytest.fixture
@@ -227,3 +229,20 @@ def test_an_old_triton_is_refused(monkeypatch):
     monkeypatch.setattr(triton, "__version__", "3.2.0")
     with pytest.raises(ImportError, match="3.2.0, units on a GPU need 3.9"):
         compiling.unit_kernel("pack")
+
+
+def test_a_tile_that_was_the_fastest_is_taken_and_another_can_be_asked_for(monkeypatch):
+    """Of a table that a campaign fills; a GPU that states its own keeps it."""
+    rows = [
+        {"unit": F16, "target": "sm_90", "warps": [2, 2], "each": [4, 4], "device_seconds": 3.0},
+        {"unit": F16, "target": "sm_90", "warps": [1, 2], "each": [2, 4], "device_seconds": 2.0},
+        {"unit": F16, "target": "sm_90", "warps": [4, 4], "each": [4, 4], "failed": "shared memory"},
+        {"unit": "torch FP32", "device_seconds": 1.0},
+    ]
+    known = tiles.fastest_tiles(rows)
+    assert known == {(F16, "sm_90"): tiles.UnitTile((1, 2), (2, 4))}
+    monkeypatch.setattr(tensors, "FASTEST", known)
+    target = get_target("sm_90")
+    assert tensors.GPU(target, None).tile(F16) == {"warps": (1, 2), "each": (2, 4)}
+    assert tensors.GPU(target, None, (1, 1), (2, 1)).tile(F16) == {"warps": (1, 1), "each": (2, 1)}
+    assert tensors.GPU(target, None).tile("another") == tensors.GPU(get_target("sm_80"), None).tile(F16) == {}

@@ -12,11 +12,11 @@ import mpgemm  # noqa: E402
 import tensorcore_models as tcm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
 from mpgemm.bounds.method_bounds import method_bound  # noqa: E402
-from mpgemm.kernels import products  # noqa: E402
+from mpgemm.kernels import plans, products  # noqa: E402
 from mpgemm.kernels.epilogues import ACTIVATIONS, FusedEpilogue  # noqa: E402
 from mpgemm.kernels.forms import KERNELS, kernel_method  # noqa: E402
 from mpgemm.kernels.gate import same_bits  # noqa: E402
-from mpgemm.recovery import method  # noqa: E402
+from mpgemm.recovery import parts  # noqa: E402
 from tensorcore_models.functions import get_function  # noqa: E402
 from tensorcore_models.functions.ptx_text import ptx_text  # noqa: E402
 from tensorcore_models.functions.sequences import parse  # noqa: E402
@@ -37,8 +37,8 @@ def device(monkeypatch):
 @pytest.fixture
 def short(monkeypatch):
     """Parts of k from 80 on, of multiples of 64."""
-    monkeypatch.setattr(method, "LEAST_PART", 80)
-    monkeypatch.setattr(method, "PART_UNIT", 64)
+    monkeypatch.setattr(parts, "LEAST_PART", 80)
+    monkeypatch.setattr(parts, "PART_UNIT", 64)
     products._plan_of.cache_clear()
 
 
@@ -195,8 +195,8 @@ def test_what_a_target_has_no_instructions_for_is_refused():
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
 def test_parts_of_k_depend_on_n_and_k_alone():
-    assert [method.parts_of(n, 4096) for n in (16, 1024, 2048, 4096, 8192)] == [2, 2, 2, 1, 1]
-    assert method.parts_of(4096, 8192) == 2 and method.parts_of(128, 1 << 20) == 64 and method.parts_of(128, 4095) == 1
+    assert [parts.parts_of(n, 4096) for n in (16, 1024, 2048, 4096, 8192)] == [2, 2, 2, 1, 1]
+    assert parts.parts_of(4096, 8192) == 2 and parts.parts_of(128, 1 << 20) == 64 and parts.parts_of(128, 4095) == 1
 
 
 @pytest.mark.parametrize("name", [pytest.param(x, marks=() if x == "ootomo" else pytest.mark.full) for x in KERNELS])
@@ -229,15 +229,29 @@ def test_parts_end_as_whole_products_do(device, short):
     assert same_bits(found.float().numpy(), ended(value, "silu", "bf16", column)).all()
 
 
-def test_the_words_of_tma_are_cut_too(monkeypatch, short):
+@pytest.mark.parametrize(
+    ("target", "unit", "scale", "tile"),
+    [
+        ("sm_90", "h100", "rows", (64, 64, 64, 4, 3)),
+        # the machine does not know redux.sync.max.f32, by which sm_100 finds the largest element of a row
+        pytest.param("sm_100", "blackwell", "none", (128, 64, 64, 4, 3), marks=pytest.mark.full),
+        pytest.param("gfx942", "cdna3", "rows", (32, 64, 64, 4, 1), marks=pytest.mark.full),
+    ],
+)
+def test_words_that_were_written_before_are_cut_too(monkeypatch, short, target, unit, scale, tile):
+    """By TMA on sm_90 and sm_100; the result ends by relu in FP16."""
     from ptx_device import PTXDevice
 
-    device = PTXDevice("sm_90").use(monkeypatch)
-    a, b, *_ = operands(3, 9, 170)
-    found = kernels.matmul(a, b, "ootomo", config=kernels.Configuration(64, 64, 64, 4, 3))
-    assert [x.function for x in device.launches] == ["split_operands", "word_product", "add_parts", "repair"]
-    wanted = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method=kernels.recipe("ootomo"), engine="h100")
-    assert same_bits(found.numpy(), wanted).all()
+    device = PTXDevice(target).use(monkeypatch)
+    monkeypatch.setattr(plans, "split_before", lambda *_: True)
+    a, b, _, column, _ = operands(3, 9, 170)
+    ends = {"bias": column, "activation": "relu", "out_dtype": torch.float16}
+    found = kernels.matmul(a, b, "ootomo", config=kernels.Configuration(*tile), scale=scale, **ends)
+    product = "gemm" if target == "gfx942" else "word_product"
+    assert [x.function for x in device.launches] == ["split_operands", product, "add_parts", "repair"]
+    row = kernels.recipe("ootomo", scale=scale)
+    value = mpgemm.recovered_gemm(a.numpy(), b.numpy(), method=row, engine=unit)
+    assert same_bits(found.float().numpy(), ended(value, "relu", "fp16", column)).all()
 
 
 def test_a_bound_holds_of_parts():

@@ -8,9 +8,12 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 
 import mpgemm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
+from mpgemm.kernels.compiling import compile_launch  # noqa: E402
 from mpgemm.kernels.gate import ResidueCase, cases, same_bits  # noqa: E402
-from mpgemm.kernels.residues import residue_constants  # noqa: E402
+from mpgemm.kernels.residues import ResiduePlanes, residue_constants, residue_launches, residue_tile  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
+from tensorcore_models.gpu.counting import loop_count, register_count  # noqa: E402
+from tensorcore_models.gpu.launches import View  # noqa: E402
 from tensorcore_models.gpu.targets import TARGETS, get_target  # noqa: E402
 
 SMALL = kernels.Configuration(16, 32, 32, 2, 2)
@@ -101,6 +104,28 @@ def test_the_gate_runs_it(target, count):
     for result in case.check(shapes=[(19, 37, 75)]):
         assert result.differ == 0, result
         assert result.finite == 19 * 37 or result.data == "special", result
+
+
+def test_counted_loops_hold_products_alone():
+    """Counted in SASS: the products of 128 of k come by TMA, and nothing spills."""
+    planes, target = (
+        ResiduePlanes(get_method("ozaki2_int8:moduli=15").moduli, (1, 4096, 4096, 4096)),
+        get_target("sm_90"),
+    )
+    x = View(None, "fp64", (4096**2, 4096, 1))
+    launches = residue_launches(planes, x, x, x, dict.fromkeys(planes.workspace()), residue_tile(target), True)
+    split, product, join = (compile_launch(launch, target, aligned=True).binary for launch in launches)
+    count = loop_count(product, 1)
+    assert count.opcodes["IGMMA"] == 4 and count.opcodes["UTMALDG"] == 2 and count.instructions <= 86
+    assert not {"LDG", "LDS", "STS", "PRMT", "LDGSTS"} & count.opcodes.keys()
+    assert [register_count(x) <= most for x, most in ((split, 72), (product, 90), (join, 136))] == [True] * 3
+    assert count.spills == loop_count(split, 1).spills == 0 and loop_count(split, 1).instructions <= 15 * 8 * 14.5
+
+
+def test_a_tile_that_does_not_divide_what_k_is_padded_to_is_refused(device):
+    a, b, _ = doubles(3, 4, 5)
+    with pytest.raises(ValueError, match="the tile has 256 of k, .* take 32, 64 or 128"):
+        kernels.matmul(a, b, "ozaki2_int8:moduli=5", config=kernels.Configuration(16, 32, 256, 2, 2))
 
 
 def test_the_gate_has_every_number_of_limbs_where_it_is_allowed():

@@ -13,7 +13,7 @@ from ascend.reports.calibration import ASSUMED_SIZE
 from ascend.reports.overlap import COLLECTIVES
 from ascend.schedule import KERNELS
 from mpgemm.campaign.parts import PARTS
-from mpgemm.cli.common import words
+from mpgemm.cli.common import option_values
 from mpgemm.cli.common.discovery import all_commands, command_module, command_parser, stated
 from mpgemm.exact.errors import RELATIVE_METRICS
 from mpgemm.experiments.curves import AXES
@@ -59,12 +59,12 @@ STATED = {
 
 
 def test_all_words_are_held_to_a_table():
-    assert {name for name in vars(words) if name.isupper()} == set(STATED)
+    assert {name for name in vars(option_values) if name.isupper()} == set(STATED)
 
 
 @pytest.mark.parametrize("name", STATED)
 def test_words(name):
-    assert getattr(words, name) == STATED[name]
+    assert getattr(option_values, name) == STATED[name]
 
 
 def test_help_imports_nothing_that_computes():

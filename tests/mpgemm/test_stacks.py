@@ -14,6 +14,7 @@ from mpgemm.experiments.cases import file_cases, given_case
 from mpgemm.experiments.fp64_judging import judge_fp64
 from mpgemm.experiments.judging import verdict
 from mpgemm.experiments.methods import CubeOptions, build_methods
+from mpgemm.experiments.spread import SeedSpread
 from mpgemm.experiments.stacks import judge_stack
 
 QUICK = ["--methods", "fp32", "sgemm_cube", "sgemm_cube_scaled", "--orders", "termwise", "--scale-exponents", "12"]
@@ -152,3 +153,27 @@ def test_emulated_fp64_is_judged_pair_by_pair(tmp_path):
 def test_a_stack_without_fp32_or_elements_has_no_verdict(stack, capsys):
     assert main(["evaluate", "A.npy", "B.npy", "--methods", "fp64"]) == 0
     assert capsys.readouterr().out.startswith("No verdict:")
+
+
+# -- pairs that tell nothing -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("zeros", [1, 3])
+def test_pairs_of_zeros_take_no_part_in_medians(zeros, tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((zeros + 1, 16, 16)).astype(np.float32) for _ in range(2))
+    a[1:] = 0
+    monkeypatch.chdir(tmp_path)
+    np.save("A.npy", a)
+    np.save("B.npy", b)
+    assert main(["compare", "A.npy", "B.npy", "--engines", "h100", "--methods", "fp16", "ootomo", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    said = " ".join(found["remarks"]["A.npy x B.npy"])
+    assert "every bit" not in said and f"exact in {zeros} of {zeros + 1} pairs" in said
+    assert main(["compare", "A.npy", "B.npy", "--engines", "h100", "--methods", "fp16", "ootomo"]) == 0
+    table = capsys.readouterr().out
+    assert table.index("ootomo ") < table.index("fp16 ")  # the worst pair decides, not the exact ones
+
+
+def test_of_two_middle_numbers_of_bits_the_finite_one_is_the_median():
+    assert SeedSpread.of_bits([22.5, np.inf]).median == 22.5 and SeedSpread.of_bits([22.5, np.inf]).high == np.inf
+    assert SeedSpread.of_bits([20.0, 22.0, np.inf, np.inf]).median == 22.0
+    assert SeedSpread.of_bits([np.inf] * 2).median == np.inf and SeedSpread.of_bits([1.0, 2.0]).median == 1.5

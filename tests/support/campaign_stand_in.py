@@ -25,6 +25,7 @@ from mpgemm.kernels import plans
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import TILES
 from tensorcore_models.gpu import tensors
+from tensorcore_models.gpu.tiles import UnitTile
 from tensorcore_models.hardware.campaign import run as unit_campaign
 from tensorcore_models.hardware.libraries.engines import TorchMatmulEngine
 
@@ -78,6 +79,7 @@ def small(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(times, "methods_of", lambda target: ["ootomo_tf32"])
     patch.setattr(times, "SHAPES", ((17, 17, 17),))
     patch.setattr(times, "SIDES", (16,))
+    patch.setattr(times, "CANDIDATES", (UnitTile((1, 1), (2, 1)),))
     patch.setattr(times, "UNITS", ("hopper:wgmma.m64n128k16.f32.f16.f16",))
     patch.setattr(emulation, "UNITS", ("hopper:wgmma.m64n128k16.f32.f16.f16",))
     patch.setattr(emulation, "ROUNDS", 1)

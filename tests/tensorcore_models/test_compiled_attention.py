@@ -1,5 +1,6 @@
 """Recipes of kernels with special functions: symbols, shared parts by name, rows; and tables of addresses."""
 
+import json
 import re
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from ptx_cases import text
 
 from tensorcore_models import compiled
-from tensorcore_models.compiled.common_forms import Applied, Constant, Element
 from tensorcore_models.compiled.common_texts import Texts
+from tensorcore_models.compiled.library_recipes import Evaluation
+from tensorcore_models.compiled.nodes import Applied, Constant, Element
 
 
 def attention(**options):
@@ -168,3 +170,60 @@ def test_packed_integers_follow_the_index_of_the_sum():
     other = (*nodes[:-1], Applied("shr.s32", 1, (words[-1], Constant(0))))
     text, found = Texts().along(other, 1, "k", ks)
     assert found == () and text.startswith("{shr.s32(w[2, j], 0), shr.s32(w[2, j], 0x4)")
+
+
+def test_numbers_of_four_bits_have_one_expression():
+    """Eight to a word: the shift is a constant of each thread, which follows its index."""
+    body = """shr.u32 %r2, %r1, 3; mad.wide.u32 %rd6, %r2, 4, %rd1; ld.global.b32 %r3, [%rd6]; and.b32 %r4, %r1, 7;
+        shl.b32 %r4, %r4, 2; shr.u32 %r5, %r3, %r4; and.b32 %r5, %r5, 15; cvt.rn.f32.u32 %r9, %r5;"""
+    program = compiled.read(ROWS.replace("BODY", body))
+    words, out = np.random.default_rng(2).integers(0, 1 << 32, 8, dtype=np.uint32), np.zeros(64, np.float32)
+    recipe = program.recipe([words, words.copy(), out])
+    (form,) = recipe.forms
+    assert recipe.outline() == ["cvt.rn.f32.u32 (line 8)", "  nibble(x[i // 8], i mod 8)"]
+    program.run([words, words.copy(), out])
+    found = Evaluation((64,), {"x": words}).of(form.root)
+    assert np.array_equal(found, out.view(np.uint32)) and len(np.unique(out)) > 10
+    other = compiled.read(ROWS.replace("BODY", body.replace("and.b32 %r4, %r1, 7", "and.b32 %r4, %r1, 3")))
+    given = [words, words.copy(), out]
+    assert compiled.compare(program, other, arguments=given, grids=[1, 1], output=2, seconds=0).verdict == "different"
+
+
+MASKS = {
+    "where i < 5": "setp.lt.u32 %p1, %r1, 5; selp.b32 %r9, 0fFF800000, %r9, %p1;",
+    "where i < 40": "setp.ge.u32 %p1, %r1, 40; selp.b32 %r9, 0f40000000, %r9, %p1;",
+}
+
+
+@pytest.mark.parametrize("told", MASKS)
+def test_masks_by_an_index_are_one_expression(told):
+    """Where an operand is a constant up to an index, or from it on; a maximum orders constants after what is computed."""
+    load = "add.u64 %rd6, %rd1, %rd4; ld.global.b32 %r9, [%rd6]; add.u64 %rd7, %rd2, %rd4; ld.global.b32 %r10, [%rd7];"
+    body = (
+        f".reg .pred %p1; {load} add.f32 %r9, %r9, %r9; {MASKS[told]} max.f32 %r9, %r9, %r10; ex2.approx.f32 %r9, %r9;"
+    )
+    program = compiled.read(ROWS.replace("BODY", body))
+    x, y = np.random.default_rng(1).standard_normal((2, 64)).astype(np.float32)
+    out = np.zeros(64, np.float32)
+    recipe = program.recipe([x, y, out])
+    (form,) = recipe.forms
+    program.run([x, y, out])
+    lines = [line.strip() for line in recipe.outline()]
+    assert told in lines and "else" in lines and len(form.outputs) == 64
+    found = Evaluation((64,), {"x": x, "which": y}).of(form.root)
+    assert np.array_equal(found, out.view(np.uint32))
+
+
+@pytest.mark.full  # 7 s: 25,600 outputs, 200 of whose keys are masked
+def test_causal_attention_has_one_expression(shared):
+    folder = shared / "hardware_vectors" / "h100" / "kernels"
+    if not (folder / "triton.json").exists():
+        pytest.skip("the recordings of kernels on an H100 are not at hand: set MPGEMM_SHARED to a folder that has them")
+    rows = {row["name"]: row for row in json.loads((folder / "triton.json").read_text())}
+    row = rows["flash/float16/2x200x64/True/64x64"]
+    q, k, v = np.random.default_rng(0).standard_normal((3, row["H"], row["S"], row["D"])).astype(np.float16)
+    given = [q, k, v, np.zeros_like(q), row["S"], np.float32(row["scale"])]
+    recipe = compiled.read(row["ptx"]).recipe(given, grid=tuple(row["grid"]))
+    count, told = len(recipe.forms), "\n".join(recipe.outline())
+    assert count == 1
+    assert "where j < k\n" in told and "exp" not in told

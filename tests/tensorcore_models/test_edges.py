@@ -14,7 +14,7 @@ from tensorcore_models import kernels
 from tensorcore_models._kernels.narrow import narrow
 from tensorcore_models.kernels.common import Source, generic_promoted
 from tensorcore_models.machine.instruction_sets import isa_level
-from tensorcore_models.probing import edges
+from tensorcore_models.probing import edge_operands, edges
 
 HEADERS = Path(tcm.__file__).parent / "_kernels"
 #: Products at each edge and for each seed: about 2.5 s on a machine with nothing else to do.
@@ -72,7 +72,7 @@ def test_every_block_size_has_products_around_it():
     assert len(rows) == 7
     for _, what, sizes in rows:
         wanted = {int(size) // (4 if what == "BYTES" else 1) for size in sizes.split(",")}
-        assert wanted <= set(edges.SIZES if what != "DEPTH" else edges.LENGTHS)
+        assert wanted <= set(edge_operands.SIZES if what != "DEPTH" else edge_operands.LENGTHS)
 
 
 class Wrong:

@@ -7,6 +7,7 @@ import pytest
 
 from mpgemm.cli.common.library_options import make_recipe
 from tensorcore_models.libraries import Unknown, recorded_split, scaled_mm_recipe
+from tensorcore_models.libraries.recorded import Problem
 
 
 @pytest.fixture
@@ -63,12 +64,12 @@ def test_without_the_package_the_message_names_the_extra(monkeypatch):
 
 
 def test_the_command_takes_recorded_choices(recordings):
-    recipe = make_recipe("rtx4060", "scaled_mm", {}, "mmaemu", 16, 4096, 16, "e4m3fn", "bf16")
+    recipe = make_recipe("rtx4060", "scaled_mm", {}, Problem("e4m3fn", "bf16", 4096, 16, 16), "mmaemu")
     assert recipe == scaled_mm_recipe(4096, split_k=3, scheme="pairwise")
     with pytest.raises(ValueError, match="leave them out of --config"):
-        make_recipe("rtx4060", "scaled_mm", {"split_k": "2"}, "mmaemu", 16, 4096, 16, "e4m3fn", "bf16")
+        make_recipe("rtx4060", "scaled_mm", {"split_k": "2"}, Problem("e4m3fn", "bf16", 4096, 16, 16), "mmaemu")
     with pytest.raises(ValueError, match="--recorded mmaemu with scaled_mm"):
-        make_recipe("rtx4060", "scaled_mm", {}, "chosen.json", 16, 4096, 16, "e4m3fn", "bf16")
+        make_recipe("rtx4060", "scaled_mm", {}, Problem("e4m3fn", "bf16", 4096, 16, 16), "chosen.json")
 
 
 def test_the_real_table_agrees_with_recorded_results():

@@ -6,7 +6,7 @@ import pytest
 
 import tensorcore_models as tcm
 from mpgemm.testing import assert_gemm_close, gemm_tolerance
-from mpgemm.testing.right import LARGER, KernelSpread, spread_of
+from mpgemm.testing.possible_results import LARGER, KernelSpread, spread_of
 
 E4M3, BF16 = ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16
 HOPPER = tcm.get_instruction("hopper:wgmma.m64n8k32.f32.e4m3.e4m3")

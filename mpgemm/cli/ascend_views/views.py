@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 
 import ascend
-from ascend.terms import combination
+from ascend.term_modes import combination
 from mpgemm.cli.common.ascend_options import data_of, evidence, folder_of, kernel_of, parse_block, size_of, write_rows
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, Table, fitted

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ascend
-from mpgemm.cli.common.words import ASSUMED_SIZE
+from mpgemm.cli.common.option_values import ASSUMED_SIZE
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Table, fitted, json_text
 

@@ -185,28 +185,22 @@ def make_recipe(
     gpu: str,
     library: str,
     config: dict[str, str],
-    recorded: str | None,
-    m: int,
-    k: int,
-    n: int,
-    fmt: str,
-    out_format: str,
+    problem: Problem,
+    recorded: str | None = None,
 ) -> libraries.Recipe:
-    """The recipe that options name."""
+    """The recipe that options name, for one product."""
     from tensorcore_models import libraries
-    from tensorcore_models.libraries.recorded import Problem
 
     name, version = resolve_library(library)
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
         raise ValueError("--recorded FILE goes with --library cublaslt-VERSION, --recorded mmaemu with scaled_mm")
-    problem = Problem(fmt, out_format, k, n, m)
     if name == "cublaslt":
         return _cublaslt(gpu, library.partition("-")[0], version, config, recorded, problem)
     if name == "scaled_mm":
         return _scaled_mm(gpu, config, recorded, problem)
     _known(config, CUTLASS_OPTIONS)
     options: dict[str, Any] = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
-    return libraries.cutlass(gpu, k=k, format=fmt, **options)
+    return libraries.cutlass(gpu, k=problem.k, format=problem.format, **options)
 
 
 def _cublaslt(

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpgemm.cli.common.option_values import FIGURE_FORMATS, FIGURE_STYLES, METRICS
 from mpgemm.cli.common.parser import Parser
-from mpgemm.cli.common.words import FIGURE_FORMATS, FIGURE_STYLES, METRICS
 from mpgemm.reporting.output import Output, csv_text
 from mpgemm.reporting.report import Progress, Table, fitted, json_text
 from tensorcore_models.files import write_text

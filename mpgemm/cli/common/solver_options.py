@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mpgemm.cli.common.words import SOLVER_MEGABYTES, SOLVER_SECONDS, SOLVERS
+from mpgemm.cli.common.option_values import SOLVER_MEGABYTES, SOLVER_SECONDS, SOLVERS
 from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 from tensorcore_models.probing import formal

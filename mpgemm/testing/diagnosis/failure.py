@@ -15,8 +15,8 @@ from tensorcore_models.formats import Format, get_format
 
 #: Elements that are looked at: so many wrong ones, and so many that pass at the same place.
 SAMPLES = 256
-#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least; what fits there
-#: is tried again on so many times as many.
+#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least; what fits
+#: there is tried again on so many times as many.
 SCREENED, LEAST, CONFIRMED = 1 << 17, 16, 4
 #: Elements at least, wrong or not, on which narrow sums are tried: their errors are compared by quantiles.
 EVERYWHERE = 128

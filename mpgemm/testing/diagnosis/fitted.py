@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpgemm.bounds.populations import evenly
+from mpgemm.testing.diagnosis.along_k import scope
 from mpgemm.testing.diagnosis.failure import Failure, Finding
-from mpgemm.testing.diagnosis.terms import scope
 
 #: Rows (columns) whose own number is fitted, and elements of each.
 LINES, OF_LINE = 12, 24

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mpgemm.bounds.populations import evenly
+from mpgemm.testing.diagnosis.displaced import slack_of
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding
-from mpgemm.testing.diagnosis.moved import slack_of
 from mpgemm.testing.diagnosis.places import TILES
 
 #: Tiles that are matched at most, the square root of how many elements of each, tiles with which they are compared at most, and

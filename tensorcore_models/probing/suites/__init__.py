@@ -1,4 +1,4 @@
-"""Test suites, run against any engine: the published ones, and :mod:`.own`.
+"""Test suites, run against any engine: the published ones, and :mod:`.package_suite`.
 
 The published tests are data, one module for each suite (:data:`SUITES` has them); a run gives a table of features, evidence
 and verdicts. The verdicts are the authors': some misread units that they did not have (khattak-mikaitis, section V-A; `misread`

@@ -153,7 +153,7 @@ DRAWS = 3
 LARGER = 1.5
 #: The same where the test names the order: errors differ by instructions of another length only.
 LARGER_IN_ORDER = 1.15
-#: Standard errors that the share must be beyond that.
+#: Standard errors that the share must be beyond that: one right test in 3.5 million is by chance (normal, one side).
 SURE = 5.0
 #: Differences up to this share of a result mean nothing: steps in FP32 around the unit in another order.
 NOTHING = 2.0**-23

@@ -127,7 +127,7 @@ def _two_runs(own: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 #: Lines for one of which a kernel may read.
-COARSER = (2, 4)
+COARSER = (2, 4, 8, 16, 32, 64, 128, 256)
 #: Rows and columns in which scale factors of 128 rows are interleaved in memory (published: PTX ISA, tcgen05.mma).
 LAYOUT = (32, 4)
 #: Elements by which a leading dimension is wrong, and multiples to which it is padded.
@@ -151,7 +151,7 @@ def _line_maps(at: np.ndarray, size: int) -> Iterator[tuple[str, np.ndarray]]:
     yield "the first {} everywhere", np.zeros_like(at)
     yield "the last {} everywhere", np.full_like(at, size - 1)
     yield "the {} as far from the other end", at[::-1]
-    for group in COARSER:
+    for group in (g for g in COARSER if g < size):
         yield f"the first {{}} of every {group}", at // group * group
     for tile in (t for t in TILES if t < size):
         yield f"the {{}} at the same place of the first {tile}", at % tile

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mpgemm.bounds.populations import evenly
+from mpgemm.testing.diagnosis.displaced import line_maps
 from mpgemm.testing.diagnosis.failure import GOOD, SAMPLES, Failure, Finding, ranges
-from mpgemm.testing.diagnosis.moved import line_maps
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
@@ -19,7 +19,8 @@ BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
 PARTS, LENGTHS = (2, 3, 4, 5, 6, 8, 12, 16), 60
 #: Blocks that stay in a buffer of a pipeline.
 STALE = (16, 32, 64, 128)
-#: Single products along k that can be missing at once.
+#: Single products along k that can be missing at once: matching pursuit finds s of k from about 2 s log(k / s) elements (Tropp
+#: and Gilbert, 2007), 200 for 16 of 8192; 256 to 1024 are looked at.
 SCATTERED = 16
 #: Products that are looked at for them, about.
 LOOKED_AT = 1 << 19

@@ -1,0 +1,53 @@
+"""States the sums of a method as data: the chain of each product, which chains restart, how they are joined.
+
+The simulation (:func:`mpgemm.recovery.arithmetic.combine`) and the kernels (:mod:`mpgemm.kernels.forms`) read the same record.
+"""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from mpgemm.recovery.method import RecoveryMethod
+
+
+@dataclass(frozen=True)
+class ChainSums:
+    """The sums of an accumulation that forms whole chains and joins them outside.
+
+    Attributes
+    ----------
+    chains : tuple of int
+        The chain of each product, in the order of the row.
+    restarts : tuple of bool
+        Whether each chain restarts from zero, and its partial sums are added outside.
+    levels : tuple of tuple of int
+        Chains that are added together, the smallest level first.
+    steps : tuple of int
+        What is joined so far is multiplied by 2^(-s step) before the next level is added, and at the end; s: the row's scale.
+    seeds : bool
+        Whether C is where the one chain (or the sum outside of it) starts, and not added last.
+    """
+
+    chains: tuple[int, ...]
+    restarts: tuple[bool, ...]
+    levels: tuple[tuple[int, ...], ...]
+    steps: tuple[int, ...]
+    seeds: bool
+
+
+def sums_of(row: RecoveryMethod) -> ChainSums | None:
+    """The sums of a row; None for accumulations of other kinds: staged, nested, elementwise, bands."""
+    if row.accumulation in ("core", "blocks"):
+        return ChainSums((0,) * len(row.products), (row.accumulation == "blocks",), ((0,),), (0,), True)
+    if row.accumulation not in ("outside", "k_step", "termwise"):
+        return None
+    weights, counts = zip(*((level, len(list(pairs))) for level, pairs in groupby(row.products, key=sum)), strict=True)
+    if row.accumulation == "termwise":
+        chains = tuple(range(len(row.products)))
+    else:
+        chains = tuple(number for number, count in enumerate(counts) for _ in range(count))
+    starts = [sum(counts[:number]) for number in range(len(counts) + 1)]
+    levels = tuple(tuple(dict.fromkeys(chains[first:last])) for first, last in zip(starts, starts[1:], strict=False))
+    restarts = [False] * (chains[-1] + 1)
+    restarts[-1] = row.accumulation == "k_step" and weights[-1] == 0
+    steps = tuple(x - y for x, y in zip(weights, (*weights[1:], 0), strict=True))
+    return ChainSums(chains, tuple(restarts), levels, steps, False)
