@@ -48,6 +48,7 @@ KERNEL = "tensorcore_models/_kernels/generic/generic_fused.h"
 VECTORS = "tensorcore_models/_kernels/generic/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
+PROGRAMS = ("tests/tensorcore_models/test_programs.py",)
 FACTS = "mpgemm/bounds/operand_facts.py"
 MISREAD = ("tests/testing/test_misread_operands.py",)
 NAMED = ("tests/testing/test_named_faults.py",)
@@ -140,6 +141,12 @@ MUTANTS = (
     Mutant("vectors: exact sums may lose bits", VECTORS, "W_(cut)", "redo |= inexact", "redo &= inexact", VECTOR_TESTS),
     Mutant("vectors: carry between words lost", "tensorcore_models/_kernels/generic/generic_vector_words.h", "W_(add)", "high - V_(less)(low, x.low)", "high", TWINS),
     Mutant("vectors: output ties", "tensorcore_models/_kernels/generic/generic_vector_codes.h", "V_(encode)", "& v->odd)", "& 0)", TWINS),
+    Mutant("programs: any factor is zero where an operand takes no part", "tensorcore_models/arithmetic/recorder.py", "Recorder._zero_without", "if x.at == zero[0].at:", "if True:", PROGRAMS),
+    Mutant("programs: a sum is above its addends by the most", "tensorcore_models/arithmetic/recorder.py", "Recorder.add", "least + operations.low(other)", "least + operations.high(other)", PROGRAMS),
+    Mutant("programs: nothing is left out", "tensorcore_models/arithmetic/recorder.py", "Recorder.set_apart", "self.seldom.add(condition.at)", "pass", PROGRAMS),
+    Mutant("programs: products that lie unevenly are a run", "tensorcore_models/kernels/programs.py", "_Line._run", "step not in (None, between)", "False", PROGRAMS),
+    Mutant("programs: ties to odd become ties to even", "tensorcore_models/_kernels/programs/programs_operations.h", "V_(rounded)", "(~V_(shr)(x, n) & unit)", "(V_(shr)(x, n) & unit)", PROGRAMS),
+    Mutant("programs: shifts take the last bits of their places", "tensorcore_models/_kernels/programs/programs_operations.h", "CAPPED", "V_(min_signed)(places, V_(all)(63))", "(places & 63)", PROGRAMS),
     Mutant("addend: decides beside overflowing products", "tensorcore_models/_kernels/generic/generic_pass.h", "mpg_special_addends_stay", ") && !p->has_limit", ")", VECTOR_TESTS),
     Mutant("addend: decides beside specials", "tensorcore_models/_kernels/generic/generic_pass.h", "mpg_deciding_addend", "(mpg_special_addends_stay(p) && !special", "mpg_special_addends_stay(p", VECTOR_TESTS),
     Mutant("addend: decides before a late addition", "tensorcore_models/_kernels/generic/generic_pass.h", "mpg_special_addends_stay", "mpg_adds_late(p) && !", "", VECTOR_TESTS),
