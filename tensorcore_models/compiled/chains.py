@@ -6,8 +6,8 @@ from typing import Any
 
 from ..engines.matrix_engine import MatrixEngine
 from ..families.fma_chain import SequentialFMA
-from .common_forms import Applied, Node, Step, all_within
 from .common_texts import Texts, letter_beside
+from .nodes import Applied, Node, Step, all_within
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,17 @@
 All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .expressions import ExpressionTrace, InputElements, Operations, Products
-from .isa.meaning import Meaning
-from .isa.types import bits_of
+from .nodes import AXES, Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step
 
-#: Names of an output's indices; k is the index of sums.
-AXES = "ijuvw"
+#: Divisors of an index by which constants may follow it, at most.
+LARGEST_DIVISOR = 256
 
 
 class Irregular(ValueError):
@@ -23,156 +22,6 @@ class Irregular(ValueError):
     def __init__(self, labels: np.ndarray | None):
         self.labels = labels
         super().__init__("the outputs have different expressions")
-
-
-@dataclass(frozen=True)
-class DerivedIndex:
-    """An index that is no linear function of the output's: a quotient, a remainder, or what a kernel loaded.
-
-    Attributes
-    ----------
-    axis : int
-        The output's axis whose index it follows.
-    text : str
-        As it is written.
-    table : tuple of (int, int)
-        Its value for each of the output's indices.
-    """
-
-    axis: int
-    text: str
-    table: tuple[tuple[int, int], ...]
-
-    def __str__(self) -> str:
-        return self.text
-
-    def at(self, place: Sequence[int]) -> int:
-        """Its value at a place of the output; the first one where the output has no such element."""
-        return dict(self.table).get(int(place[self.axis]), self.table[0][1])
-
-
-@dataclass(frozen=True)
-class Element:
-    """An element of an input: for each axis (constant, step for each of the output's axes).
-
-    A :class:`DerivedIndex` or the letter of an index of sums may stand for a constant.
-    """
-
-    array: int
-    name: str
-    index: tuple[tuple[Any, tuple[int, ...]], ...]
-
-    def text(self, replaced: int | None = None) -> str:
-        """As a[i, 5]; the constant of axis `replaced` is k."""
-        return (
-            f"{self.name}[{', '.join(_index_text(c, s, axis == replaced) for axis, (c, s) in enumerate(self.index))}]"
-        )
-
-
-def _index_text(constant: int, steps: tuple[int, ...], replaced: bool) -> str:
-    parts = [name if step == 1 else f"{step}{name}" for step, name in zip(steps, AXES, strict=False) if step]
-    if replaced or not parts or constant:
-        parts.append("k" if replaced else str(constant))
-    return " + ".join(parts)
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A value that rests on no input, as an encoding."""
-
-    bits: int
-
-    def text(self) -> str:
-        """The encoding."""
-        return "0" if self.bits == 0 else f"{self.bits:#x}"
-
-
-@dataclass(frozen=True)
-class Applied:
-    """An operation on values."""
-
-    name: str
-    line: int
-    operands: tuple
-    meaning: Meaning | None = None
-
-    @property
-    def key(self) -> Meaning | str:
-        """What it computes: its meaning, or the name of what has none."""
-        return self.meaning or self.name
-
-    def text(self) -> str:
-        """As a call."""
-        return f"{self.name}({', '.join(operand.text() for operand in self.operands)})"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of a matrix instruction: the factors of its products in the unit's order, and the addend."""
-
-    row: Any
-    line: int
-    left: tuple
-    right: tuple
-    addend: Any
-    signs: tuple[int, int]
-
-    def text(self) -> str:
-        """As a call that names the first factors."""
-        return f"{self.row}({self.left[0].text()} {self.right[0].text()} ..., {self.addend.text()})"
-
-
-@dataclass(frozen=True)
-class Masked:
-    """One of two expressions by an index of the output, as masks along an axis choose: `below` where it is less than `bound`.
-
-    `low` is the least index of the outputs; the letter of an index of sums may be part of the bound.
-    """
-
-    axis: int
-    bound: Any
-    low: int
-    below: Any
-    above: Any
-
-    @property
-    def condition(self) -> str:
-        """As i < 5."""
-        return f"{AXES[self.axis]} < {self.bound}"
-
-    def text(self) -> str:
-        """As a choice."""
-        return f"({self.condition} ? {self.below.text()} : {self.above.text()})"
-
-
-Node = Element | Constant | Applied | Step | Masked
-
-
-def operands_of(node: Node) -> tuple:
-    """Return the operands from which a node is computed."""
-    if isinstance(node, Applied):
-        return node.operands
-    if isinstance(node, Masked):
-        return node.below, node.above
-    return (*node.left, *node.right, node.addend) if isinstance(node, Step) else ()
-
-
-def all_within(root: Node) -> Iterator[Node]:
-    """A node and all below it, each once."""
-    stack, seen = [root], set()
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            stack += operands_of(node)
-            yield node
-
-
-def width_of(node: Node) -> int | None:
-    """Bits of a value by what computed it; None of inputs and constants."""
-    if isinstance(node, Step):
-        return node.row.formats[3].bits
-    return bits_of(node.meaning.result) if isinstance(node, Applied) and node.meaning is not None else None
 
 
 class Walker:
@@ -256,9 +105,22 @@ class Walker:
 
     def _constant(self, values) -> Node:
         values = np.zeros(1, np.uint64) if values is None else np.asarray(values)
-        if (values != values.flat[0]).any():
-            raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
-        return Constant(int(values.flat[0]))
+        if (values == values.flat[0]).all():
+            return Constant(int(values.flat[0]))
+        steps = int(np.gcd.reduce(values))
+        if values.max() < 1 << 32:
+            for axis, places, found in self._by_index((values // np.uint64(steps)).astype(np.int64)):
+                if text := derived_text(AXES[axis], places, found, most=LARGEST_DIVISOR):
+                    table = tuple(zip(places.tolist(), (found * steps).tolist(), strict=True))
+                    return DerivedConstant(axis, text if steps == 1 else f"{steps} * ({text})", table)
+        raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
+
+    def _by_index(self, values: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """(axis, the output's indices along it, the value for each) of the axes that alone decide values."""
+        for axis in range(self.places.shape[1]):
+            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
+            if len(places) > 1 and (values[first][inverse.reshape(-1)] == values).all():
+                yield axis, places, values[first]
 
     def _walk(self, numbers: np.ndarray) -> Node:
         at = np.searchsorted(self._starts, numbers, "right") - 1
@@ -320,11 +182,7 @@ class Walker:
 
     def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
         """The index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
-        for axis in range(self.places.shape[1]):
-            places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
-            values = found[first]
-            if len(places) == 1 or (values[inverse.reshape(-1)] != found).any():
-                continue
+        for axis, places, values in self._by_index(found):
             text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
             if text:
                 return DerivedIndex(axis, text, tuple(zip(places.tolist(), values.tolist(), strict=True)))

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from .common_forms import Applied, Constant, Element, Masked, Node, Step, all_within, derived_text, operands_of
+from .common_forms import LARGEST_DIVISOR, derived_text
+from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step, all_within, operands_of
 
 #: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
 LARGEST = 24
 #: Leaves of a sum, maximum or minimum that are written as one expression over k, at least.
 FEWEST = 4
-#: Divisors of an index of sums that are looked for.
-_LARGEST_DIVISOR = 256
 #: Characters of an order of leaves.
 _WIDEST = 160
 
@@ -67,6 +66,8 @@ class _Unified:
             return None
         if isinstance(first, Constant):
             return self._constant(nodes)
+        if isinstance(first, DerivedConstant):
+            return (first, ()) if all(node == first for node in nodes) else None
         if isinstance(first, Element):
             return self._element(nodes)
         heads = {_head(node) for node in nodes}
@@ -117,7 +118,7 @@ class _Unified:
         """Values as quotient or remainder of the index of the sum; empty if they are neither."""
         if max(values) >= 1 << 32:
             return ""
-        return derived_text(self.letter, np.array(self.ks), np.array(values, np.int64), most=_LARGEST_DIVISOR)
+        return derived_text(self.letter, np.array(self.ks), np.array(values, np.int64), most=LARGEST_DIVISOR)
 
     def _element(self, nodes: tuple) -> tuple[Node, tuple[int, ...]] | None:
         first = nodes[0]
@@ -157,6 +158,23 @@ def _made(like: Any, operands: list) -> Node:
     return Step(like.row, like.line, tuple(operands[:count]), tuple(operands[count:-1]), operands[-1], like.signs)
 
 
+def nibble_of(node: Node) -> tuple[Node, str] | None:
+    """(x, n) of an expression that is four bits of x, from bit 4 n on; None of another one."""
+    if not isinstance(node, Applied) or node.meaning is None or node.meaning.operation != "and":
+        return None
+    if Constant(15) not in node.operands:
+        return None
+    inside = node.operands[node.operands[0] == Constant(15)]
+    m = inside.meaning if isinstance(inside, Applied) else None
+    if m is None or m.operation != "shr":
+        return None
+    what, by = inside.operands[::-1] if m.turned else inside.operands
+    if type(by) is Constant:
+        return (what, str(by.bits // 4)) if by.bits % 4 == 0 else None
+    told = by.text() if isinstance(by, Constant | DerivedConstant) else ""
+    return (what, told[len("4 * (") : -1]) if told.startswith("4 * (") else None
+
+
 class Texts:
     """Texts of the expressions of one output; `named` are those that got a name and are still to be written out."""
 
@@ -169,11 +187,13 @@ class Texts:
 
     def of(self, node: Node) -> str:
         """An expression in one line."""
-        if isinstance(node, Element | Constant):
+        if isinstance(node, Element | Constant | DerivedConstant):
             return node.text()
         self._kept.append(node)  # names are by identity, which a freed node would pass on
         if id(node) in self.names or self.size(node) > LARGEST:
             return self.name(node)
+        if (part := nibble_of(node)) is not None:
+            return f"nibble({self.of(part[0])}, {part[1]})"
         if isinstance(node, Applied):
             return f"{node.name}({', '.join(map(self.of, node.operands))})"
         if isinstance(node, Masked):

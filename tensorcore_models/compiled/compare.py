@@ -9,14 +9,15 @@ and this launch, and for all inputs for which data decide as they did (the assum
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ..results import Result
-from .common_forms import Applied, all_within
 from .differences import difference
 from .expressions import some
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, all_within
 from .normal_form import normal_forms
 from .solving import Questions, completed
 from .trial_inputs import DRAWN, operand_formats, trial
@@ -105,22 +106,15 @@ def compare(
         raise TypeError(f"argument {place}, the output, is no array: kernels are compared on arrays that are arguments")
     if normal_forms(recipes[0]) == normal_forms(recipes[1]):
         return KernelComparison("equal", "their expressions have one normal form", None, assumed)
-    rng = np.random.default_rng(seed)
-    formats = operand_formats(recipes[0])
-    witness = _witness(programs, (trial(arguments, place, formats, rng, i) for i in range(TRIES)), place, options)
-    if witness is None:
-        if seconds <= 0:
-            return _undecided(recipes, "", assumed)
-
-        def shows(model):
-            return _witness(programs, completed(model, recipes[0], arguments, place, rng), place, options)
-
-        answer = Questions(recipes, _widths(arguments), shows, seconds).ask()
+    tries = _Tries(programs, recipes, arguments, place, options)
+    witness, answered = tries.drawn(rng := np.random.default_rng(seed)), ""
+    if witness is None and seconds > 0:
+        answer = Questions(recipes, _widths(arguments), partial(tries.of_model, rng=rng), seconds).ask()
         if answer.equal:
             return KernelComparison("equal", answer.reason, None, assumed)
-        witness = answer.witness
-        if witness is None:
-            return _undecided(recipes, f"; {answer.reason}", assumed)
+        witness, answered = answer.witness, f"; {answer.reason}"
+    if witness is None:
+        return _undecided(recipes, answered, assumed)
     given, bits = witness
     apart = np.argwhere(bits[0] != bits[1])
     index = tuple(int(x) for x in apart[0])
@@ -128,6 +122,28 @@ def compare(
     why = difference(recipes[0].forms, recipes[1].forms)
     reason = f"{len(apart)} of {bits[0].size} elements differ, the first at {index}: {first:#x} and {other:#x}; {why}"
     return KernelComparison("different", reason, (given, index, first, other), assumed)
+
+
+@dataclass(frozen=True)
+class _Tries:
+    """Inputs on which both programs are run."""
+
+    programs: tuple
+    recipes: Sequence[KernelRecipe]
+    arguments: Sequence
+    place: int
+    options: dict
+
+    def drawn(self, rng: np.random.Generator):
+        """The witness among the arguments as given and drawn, or None."""
+        formats = operand_formats(self.recipes[0])
+        inputs = (trial(self.arguments, self.place, formats, rng, turn) for turn in range(TRIES))
+        return _witness(self.programs, inputs, self.place, self.options)
+
+    def of_model(self, model, *, rng: np.random.Generator):
+        """The witness that a solver's values lead to, or None."""
+        inputs = completed(model, self.recipes[0], self.arguments, self.place, rng)
+        return _witness(self.programs, inputs, self.place, self.options)
 
 
 def _undecided(recipes: Sequence, answered: str, assumed: tuple[str, ...]) -> KernelComparison:

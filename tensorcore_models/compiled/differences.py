@@ -1,8 +1,9 @@
 """Where two kernels part: the first operation in which their expressions differ, in one sentence."""
 
 from .chains import accumulation, pieces_text
-from .common_forms import Applied, CommonForm, Node, Step
+from .common_forms import CommonForm
 from .common_texts import FEWEST, Texts, leaves_in_order
+from .nodes import Applied, Node, Step
 from .normal_form import Forms
 from .solving import side_by_side
 

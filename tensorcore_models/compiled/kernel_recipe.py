@@ -14,9 +14,10 @@ from ..libraries.recipe import Recipe, Unknown
 from ..orders.trees import tree_of_order
 from ..results import Result
 from .chains import accumulation, run_text, step_of
-from .common_forms import Applied, CommonForm, Masked, Node, Step, operands_of
-from .common_texts import LARGEST, Texts, tree_over_k
+from .common_forms import CommonForm
+from .common_texts import LARGEST, Texts, nibble_of, tree_over_k
 from .library_recipes import FinishedRecipe, library_recipe
+from .nodes import Applied, Masked, Node, Step, operands_of
 
 #: Characters of a factor that is spelled out where it is used.
 _LONGEST = 30
@@ -144,6 +145,8 @@ class _Outline:
         shared = self.uses.get(id(node), 0) > 1 and texts.size(node) > LARGEST
         if not named and (shared or id(node) in texts.names):
             return [space + texts.name(node)]
+        if nibble_of(node) is not None:
+            return [space + texts.of(node)]
         if isinstance(node, Applied) and (tree := tree_over_k(node, texts.parts)) is not None:
             form, order = tree
             return [

@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engines.engine import Engine
+from ..engines.scaling import Scaling
 from ..libraries.recipe import Epilogue, Recipe, Unknown
 from ..orders.order import Chain, Order, Sum
 from .chains import Accumulation, StepRun, accumulation, has_products, pieces_of, run_text
-from .common_forms import Applied, Constant, DerivedIndex, Element, Masked, Node, Step, operands_of
 from .common_texts import Texts
 from .isa.meaning import Meaning
 from .isa.operations import function_of
 from .isa.types import FORMATS, array_type
+from .nodes import Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step, operands_of
 from .solver_terms import special_functions
 
 #: Steps whose operands are all zeros: beyond the end of k.
@@ -239,6 +240,16 @@ class FinishedRecipe(Recipe):
         evaluation.known[id(self.core)] = self._sum(a, b, evaluation)
         return np.ascontiguousarray(np.broadcast_to(evaluation.of(self.root), evaluation.shape))
 
+    def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
+        """Encodings of the sum from +0; Unknown where the kernel starts it from something else."""
+        if self.start is not None:
+            raise Unknown(f"{self.name} starts its sum from {_short(self.start)}", field="start", known=("+0",))
+        return super().sum_bits(a, b, out_format=out_format)
+
+    def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
+        """Refuse other factors than the kernel's own, which are part of its expression."""
+        raise Unknown(f"{self.name} has its own factors: others are not known", field="scales")
+
     def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:
         """Encodings of the sum."""
         if self.start is None:
@@ -271,6 +282,8 @@ class Evaluation:
     def _new(self, node: Node) -> np.ndarray:
         if isinstance(node, Constant):
             return np.array(node.bits, np.uint64)
+        if isinstance(node, DerivedConstant):
+            return np.vectorize(dict(node.table).__getitem__, otypes=[np.uint64])(self.places[node.axis])
         if isinstance(node, Element):
             array = self.arrays[node.name]
             return array.view(f"u{array.itemsize}")[tuple(self._index(*each) for each in node.index)]

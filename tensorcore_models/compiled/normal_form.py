@@ -9,9 +9,9 @@ from hashlib import blake2b
 
 from ..families.aligned import AlignedSum
 from ..formats import IntegerFormat
-from .common_forms import Applied, Constant, Element, Masked, Node, Step
 from .isa.meaning import Meaning
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step
 from .solver_terms import special_functions
 
 RULES = (
@@ -90,6 +90,8 @@ class Forms:
             return ("constant", node.bits)
         if isinstance(node, Element):
             return ("element", node.array, node.index)
+        if isinstance(node, DerivedConstant):
+            return ("constants", node.axis, node.table)
         if isinstance(node, Masked):
             return ("masked", node.axis, node.bound, self.of(node.below), self.of(node.above))
         return self._applied(node) if isinstance(node, Applied) else self._chain(node)

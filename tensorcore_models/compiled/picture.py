@@ -2,8 +2,8 @@
 
 from ..explanations.drawing import DrawnBox, svg
 from .chains import accumulation, pieces_text, run_text
-from .common_forms import Applied, Masked, Node, Step, all_within
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, Masked, Node, Step, all_within
 
 #: Characters of a box at most; the note has all.
 _WIDEST = 34

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,20 @@ from .scheduler import Scheduler
 
 #: Lanes that run at a time, at most: blocks beyond them follow.
 LANES = 1 << 15
+
+
+class LaunchOptions(NamedTuple):
+    """The options of a launch, as :meth:`KernelProgram.run` takes them; `trace` carries expressions."""
+
+    grid: Sequence[int]
+    block: Sequence[int] | None
+    cluster: Sequence[int] | None
+    shared: int | None
+    unit: str | None
+    checks: bool
+    unpublished: str
+    limits: KernelLimits
+    trace: ExpressionTrace | None = None
 
 
 class KernelProgram(ABC):
@@ -56,7 +70,7 @@ class KernelProgram(ABC):
         """Return what the caller passes: each has a name and a size in bytes."""
 
     @abstractmethod
-    def _launch(self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None) -> Any:
+    def _launch(self, arguments, options: LaunchOptions) -> Any:
         """Arguments checked and laid out."""
 
     @abstractmethod
@@ -120,7 +134,8 @@ class KernelProgram(ABC):
         ValueError, TypeError
             For wrong arguments.
         """
-        launch = self._launch(arguments, grid, block, cluster, shared, unit, checks, unpublished, limits or self.limits)
+        options = LaunchOptions(grid, block, cluster, shared, unit, checks, unpublished, limits or self.limits)
+        launch = self._launch(arguments, options)
         steps = self._execute(launch)
         launch.memory.copy_back()
         return KernelRun(self.name, launch.unit, steps, tuple(launch.assumptions))
@@ -166,8 +181,8 @@ class KernelProgram(ABC):
         copies: dict[int, np.ndarray] = {}
         given = [copied_argument(argument, copies) for argument in arguments]
         trace = self.trace()
-        limits = limits or self.limits
-        launch = self._launch(given, grid, block, cluster, shared, unit, True, unpublished, limits, trace)
+        options = LaunchOptions(grid, block, cluster, shared, unit, True, unpublished, limits or self.limits, trace)
+        launch = self._launch(given, options)
         memory = launch.memory
         for number, (array, name) in enumerate(zip(memory.arrays, memory.names, strict=True)):
             if number >= memory.given:

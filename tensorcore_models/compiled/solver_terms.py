@@ -15,9 +15,9 @@ from ..bitvectors.terms import Term
 from ..families.fma_chain import SequentialFMA
 from ..formats import Format, get_float_format
 from ..functions import Function, list_functions
-from .common_forms import Applied, Constant, Element, Masked, Node, Step, width_of
 from .isa.meaning import Meaning
 from .isa.types import FORMATS
+from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step, width_of
 
 #: Whose edge rules the vector units have: a NaN result has all bits below the sign set.
 _RULES = SequentialFMA(nan="all_ones")
@@ -78,8 +78,8 @@ class NodeTerms:
             return _fitted(self._variable(node, self.widths[node.array]), width)
         if (key := self.shared(node)) is not None:
             return self._variable(key, width)
-        if isinstance(node, Masked):
-            raise Unencodable("a choice by an index has no term")
+        if isinstance(node, Masked | DerivedConstant):
+            raise Unencodable("what follows an index has no term")
         return self._step(node) if isinstance(node, Step) else self._applied(node, width)
 
     def _applied(self, node: Applied, width: int) -> Term:

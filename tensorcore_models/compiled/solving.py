@@ -15,8 +15,8 @@ import numpy as np
 
 from ..bitvectors import terms as t
 from ..bitvectors.passes import Unencodable
-from .common_forms import Applied, Constant, DerivedIndex, Element, Node, Step, all_within, operands_of, width_of
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, Constant, DerivedIndex, Element, Node, Step, all_within, operands_of, width_of
 from .normal_form import Forms
 from .solver_terms import NodeTerms
 from .trial_inputs import drawn, operand_formats, scaled

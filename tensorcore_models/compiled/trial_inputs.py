@@ -9,9 +9,9 @@ import numpy as np
 
 from ..formats import IntegerFormat, get_format
 from ..formats.operands import operand_bits
-from .common_forms import Applied, Element, Masked, Node, Step
 from .isa.types import FORMATS
 from .kernel_recipe import KernelRecipe
+from .nodes import Applied, Element, Masked, Node, Step
 
 
 def _normal(rng, shape):

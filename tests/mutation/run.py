@@ -84,6 +84,7 @@ BEATING = ("tests/mpgemm/test_beating.py",)
 SEARCH, GRID = ("tests/ascend/test_search.py",), ("tests/ascend/test_grid.py",)
 RULES = ("tests/ascend/test_tiling_rules.py",)
 TIME = ("tests/ascend/test_time_model.py",)
+WIDENED = ("tests/ascend/test_widened_weights.py",)
 FIT = ("tests/ascend/test_evidence.py", "-kfit or rows")
 EMIT = ("tests/ascend/test_emit.py", "-mnot slow", "-kplanted or the_plan or record")
 BYTES = ("tests/ascend/test_memory.py", "tests/ascend/test_simulate.py")
@@ -97,6 +98,7 @@ AMD_MACHINE = (
 )
 GPU_UNITS = ("tests/gpu/test_units_stored.py",)
 IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
+FUNCTIONS = ("tests/functions/test_special_functions.py", "-kplain or kind or sines")
 
 MUTANTS = (
     Mutant("PTX: the rows of ldmatrix are not turned", "tensorcore_models/compiled/ptx/movement.py", "build_matrix_load", "if transposed:", "if not transposed:", COMPILED),
@@ -335,7 +337,7 @@ MUTANTS = (
     Mutant("ascend: k blocks all full", "ascend/planner/estimate.py", "_Forms.__init__", "self.length / (self.blocks * c.bk", "np.ones_like(self.length", SEARCH),
     Mutant("ascend: NZ sizes as given", "ascend/tiling/fields.py", "cube_fields", "aligned(size, unit) if in_nz", "size if in_nz", RULES),
     Mutant("ascend: loads of a panel and of a stream apart", "ascend/tiling/fields.py", "_dividing", "more % fewer == 0", "True", RULES),
-    Mutant("ascend: int8 in blocks of 16", "ascend/operand_formats.py", "FORMATS", '"cube_int8_k", 32', '"cube_int8_k", 16', RULES),
+    Mutant("ascend: int8 in blocks of 16", "ascend/operand_formats.py", "FORMATS", '"cube_int8_k", 32, data', '"cube_int8_k", 16, data', RULES),
     Mutant("ascend: bands never turn", "ascend/grid.py", "Swizzle.order", "self.turns", "False", GRID),
     Mutant("ascend: a tile dealt twice", "ascend/kernels/grid.py", "GridKernel.visits", "each[first :", "each[first // 2 :", GRID),
     Mutant("ascend: what is left makes a band of its own", "ascend/grid.py", "Swizzle.order", "if self.adaptive else", "if False else", GRID),
@@ -353,7 +355,10 @@ MUTANTS = (
     Mutant("ascend: Norm moves A before B is there", "ascend/pipes/build.py", "_Builder._move", "(FULL_IN_L1, ())", "(FULL_IN_L1[:1], ())", TIME),
     Mutant("ascend: every tile is scaled at the end", "ascend/programs/passes.py", "dequantized", "own * (core", "own * s.waves * (core", TIME),
     Mutant("ascend: parts of a line cost a line", "ascend/memory.py", "_pieces", "np.minimum(piece / ND_LINE, 1.0)", "1.0", TIME),
-    Mutant("ascend: one block missed is all missed", "ascend/pipes/build.py", "_Builder._load", "chip.gm_to_l1_latency + miss *", "chip.gm_to_l1_latency +", TIME),
+    Mutant("ascend: one block missed is all missed", "ascend/pipes/build.py", "_Builder._read", "chip.gm_to_l1_latency + miss *", "chip.gm_to_l1_latency +", TIME),
+    Mutant("ascend: narrow weights come as wide as they go", "ascend/pipes/build.py", "_Builder._load", "s.weight_bytes / s.operand_bytes", "1", WIDENED),
+    Mutant("ascend: memory gives widened weights", "ascend/memory.py", "operand_bytes_from_memory", "s.weight_bytes", "s.operand_bytes", WIDENED),
+    Mutant("ascend: closed forms do not widen", "ascend/planner/estimate.py", "_Forms.widened", "return read + write", "return read", WIDENED),
     Mutant("ascend: the scalar unit has no queue", "ascend/pipes/build.py", "_Builder._product", '("QUEUE_FREE",) * stop', "()", TIME),
     Mutant("ascend fit: what others tell is fitted, too", "ascend/reports/fit.py", "_told_apart", "[-1] > LEAST_SINGULAR", "[-1] > -1", FIT),
     Mutant("ascend fit: rows left out are in", "ascend/reports/fit.py", "_fitted_to_others", "others.fitted(chosen", "data.fitted(chosen", FIT),
@@ -398,6 +403,10 @@ MUTANTS = (
     Mutant("campaign: another device's folder is taken", "mpgemm/campaign/folder.py", "claim", "if apart:", "if False:", ("tests/campaign/test_folder.py",)),
     Mutant("campaign: what a share started goes on", "mpgemm/campaign/jobs.py", "_end", "os.killpg(process.pid, signal.SIGKILL)", "process.kill()", ("tests/campaign/test_jobs.py",)),
     Mutant("campaign: halves of a pair change places", "mpgemm/campaign/functions.py", "compared", "*function.before, block_operands(block)", "block_operands(block), *function.before", ("tests/campaign/test_campaign_parts.py",)),
+    Mutant("special functions: large angles lose their lowest word", "tensorcore_models/_kernels/functions/angles.h", "mpg_quarters", "upper << shift | (uint64_t)product[first] << shift >> 32", "upper << shift", FUNCTIONS),
+    Mutant("special functions: turns of negative angles go forward", "tensorcore_models/functions/angles.py", "reduced", "z.minus(z.number(0), turns)", "turns", FUNCTIONS),
+    Mutant("special functions: empty sequences are refused", "tensorcore_models/functions/function.py", "Function._checked", "if x.size:", "if True:", FUNCTIONS),
+    Mutant("attention: Triton's exponents are rounded once", "mpgemm/experiments/attention.py", "KERNELS", "fused_sum=True, fused_exponent=False", "fused_sum=True, fused_exponent=True", ("tests/mpgemm/test_attention.py",)),
     Mutant("gpu units: an infinity times zero", "tensorcore_models/gpu/specials.py", "_infinite_products", "undefined > 0", "undefined < 0", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: infinities of both signs", "tensorcore_models/gpu/specials.py", "taken_apart", "nan | (positive & negative)", "nan", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: flags beside special values", "tensorcore_models/gpu/products.py", "DeviceUnit._apart", "(flags != 0) | ~apart.any", "~apart.any", ("tests/gpu/test_units_specials.py",)),

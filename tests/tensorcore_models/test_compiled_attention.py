@@ -8,9 +8,9 @@ import pytest
 from ptx_cases import text
 
 from tensorcore_models import compiled
-from tensorcore_models.compiled.common_forms import Applied, Constant, Element
 from tensorcore_models.compiled.common_texts import Texts
 from tensorcore_models.compiled.library_recipes import Evaluation
+from tensorcore_models.compiled.nodes import Applied, Constant, Element
 
 
 def attention(**options):
@@ -170,6 +170,23 @@ def test_packed_integers_follow_the_index_of_the_sum():
     other = (*nodes[:-1], Applied("shr.s32", 1, (words[-1], Constant(0))))
     text, found = Texts().along(other, 1, "k", ks)
     assert found == () and text.startswith("{shr.s32(w[2, j], 0), shr.s32(w[2, j], 0x4)")
+
+
+def test_numbers_of_four_bits_have_one_expression():
+    """Eight to a word: the shift is a constant of each thread, which follows its index."""
+    body = """shr.u32 %r2, %r1, 3; mad.wide.u32 %rd6, %r2, 4, %rd1; ld.global.b32 %r3, [%rd6]; and.b32 %r4, %r1, 7;
+        shl.b32 %r4, %r4, 2; shr.u32 %r5, %r3, %r4; and.b32 %r5, %r5, 15; cvt.rn.f32.u32 %r9, %r5;"""
+    program = compiled.read(ROWS.replace("BODY", body))
+    words, out = np.random.default_rng(2).integers(0, 1 << 32, 8, dtype=np.uint32), np.zeros(64, np.float32)
+    recipe = program.recipe([words, words.copy(), out])
+    (form,) = recipe.forms
+    assert recipe.outline() == ["cvt.rn.f32.u32 (line 8)", "  nibble(x[i // 8], i mod 8)"]
+    program.run([words, words.copy(), out])
+    found = Evaluation((64,), {"x": words}).of(form.root)
+    assert np.array_equal(found, out.view(np.uint32)) and len(np.unique(out)) > 10
+    other = compiled.read(ROWS.replace("BODY", body.replace("and.b32 %r4, %r1, 7", "and.b32 %r4, %r1, 3")))
+    given = [words, words.copy(), out]
+    assert compiled.compare(program, other, arguments=given, grids=[1, 1], output=2, seconds=0).verdict == "different"
 
 
 MASKS = {

@@ -197,6 +197,10 @@ def test_a_recipe_takes_c_scales_and_a_bias():
         library.gemm_bits(*operands, arrays=arrays, out_format="fp32")
     with pytest.raises(libraries.Unknown, match="its own factors"):
         library.gemm_bits(*operands, arrays=arrays, scale=2.0)
+    with pytest.raises(libraries.Unknown, match="starts its sum from param_2"):
+        library.sum_bits(*operands)
+    with pytest.raises(libraries.Unknown, match="others are not known"):
+        library.scaled_bits(*operands, None)
     with pytest.raises(ValueError, match=r"expected \(m, 64\) and \(64, n\)"):
         library.gemm_bits(operands[1], operands[0], arrays=arrays)
 

@@ -8,7 +8,7 @@ from ...integers import checked_integer
 from ..arguments import TensorMap, argument_arrays, argument_bytes, write_tables
 from ..errors import KernelLimits, Refused
 from ..memory import GlobalMemory
-from ..program import KernelProgram, checked_launch, checked_size, extents
+from ..program import KernelProgram, LaunchOptions, checked_launch, checked_size, extents
 from ..scheduler import Scheduler
 from . import (
     arithmetic,
@@ -81,9 +81,8 @@ class AMDProgram(KernelProgram):
                 found.setdefault(ins.opcode, ins.line)
         return found
 
-    def _launch(
-        self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None
-    ) -> AMDLaunch:
+    def _launch(self, arguments, options: LaunchOptions) -> AMDLaunch:
+        grid, block, cluster, shared, unit, checks, unpublished, limits, trace = options
         assumptions: dict[str, None] = {}
         block = self._block(block, assumptions)
         grid, block = checked_launch(grid, block, unpublished, limits)

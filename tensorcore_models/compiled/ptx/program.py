@@ -9,7 +9,7 @@ from ..arguments import argument_arrays, argument_bytes, write_tables
 from ..errors import KernelLimits, Refused
 from ..expressions import ExpressionTrace, some
 from ..memory import BlockMemory, GlobalMemory
-from ..program import KernelProgram, checked_launch, checked_size, extents
+from ..program import KernelProgram, LaunchOptions, checked_launch, checked_size, extents
 from ..scheduler import Scheduler
 from . import (
     approximations,
@@ -89,10 +89,8 @@ class PTXProgram(KernelProgram):
                 found.setdefault(ins.opcode, ins.line)
         return found
 
-    def _launch(
-        self, arguments, grid, block, cluster, shared, unit, checks, unpublished, limits, trace=None
-    ) -> KernelLaunch:
-        """Arguments checked and laid out."""
+    def _launch(self, arguments, options: LaunchOptions) -> KernelLaunch:
+        grid, block, cluster, shared, unit, checks, unpublished, limits, trace = options
         directives = self.entry.directives
         block = extents(block, "block") if block is not None else None
         required = directives.get("reqntid")
