@@ -20,7 +20,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Result(ABC):
-    """A function's findings, as rows of a table and sentences beside them."""
+    """A function's findings, as rows of a table and sentences beside them.
+
+    From these two come its text, its mapping, its data frame and what notebooks show. A class states `sentences` or `__str__`.
+    """
 
     @abstractmethod
     def to_rows(self) -> list[dict]:
@@ -30,9 +33,16 @@ class Result(ABC):
         """Return the meaning of the table in sentences for people; the first one is the headline."""
         return (str(self).partition("\n")[0],)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows and sentences as a mapping for JSON."""
+        return {"rows": self.to_rows(), "sentences": list(self.sentences())}
+
     def to_dataframe(self):
         """The rows as a pandas data frame, numbers in full; ImportError if pandas is missing."""
         return data_frame(self.to_rows())
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {textwrap.shorten(self.sentences()[0], MOST_CHARACTERS, placeholder=' ...')}>"

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import pkgutil
 import tempfile
 
@@ -24,6 +25,7 @@ from mpgemm.experiments.evaluate import evaluate
 from mpgemm.experiments.methods import build_methods
 from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 from mpgemm.experiments.stacks import judge_stack
+from mpgemm.reporting.report import json_text
 from mpgemm.testing import check_gemm
 from mpgemm.testing.attention_tolerance import attention_tolerance
 from tensorcore_models import probing
@@ -224,6 +226,8 @@ def test_a_result_shows_itself(name):
     page = found._repr_html_()
     assert page.count("<tr>") >= len(rows) or name == "Verdict"  # which shows its sentences
     assert all(page.count(f"<{tag}") == page.count(f"</{tag}>") for tag in ("table", "tr", "ul", "caption"))
+    assert type(found).sentences is not Result.sentences or type(found).__str__ is not Result.__str__
+    assert json.loads(json_text(found.to_dict()))  # of its own, or made of rows and sentences
     assert len(repr(found)) < 200 and "\n" not in repr(found) and "object at 0x" not in repr(found) + str(found)
     pandas = pytest.importorskip("pandas")
     frame = found.to_dataframe()

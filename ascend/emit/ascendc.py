@@ -15,7 +15,7 @@ from ascend.emit.pto import SUMS, WORDS, body
 from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.reports.tiling import tiling_calls
-from ascend.tiling.fields import core_mode, cube_fields, is_said_by, layout_of, tiling_fields
+from ascend.tiling.fields import check_multiplied, core_mode, cube_fields, is_said_by, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
 #: Bytes of sums that a vector core scales at a time, and rows at most.
@@ -26,11 +26,7 @@ CUBE_ONLY = "#define ASCENDC_CUBE_ONLY"
 def check_ascendc(s: Kernel) -> None:
     """Refuse what AscendC's Matmul cannot say: which part of a schedule, and what to take instead (ValueError)."""
     check_dialect("ascendc", s.placed_on)
-    if not s.on_cube or s.terms > 1 or s.operand not in WORDS:
-        raise ValueError(
-            f"AscendC's Matmul multiplies {', '.join(WORDS)} once, got {s.terms} term(s) of {s.operand}"
-            f"{'' if s.on_cube else ' on the vector units'}: --terms 1, or --emit pto"
-        )
+    check_multiplied("AscendC's Matmul", s, WORDS)
     if layout_of(s) == "nz":
         raise ValueError("the emitted Matmul reads ND rows: plan with --layout nd, or nt for B as N x K rows")
     if not is_said_by(s, "ascendc"):

@@ -13,6 +13,7 @@ from ascend.kernels.base import Kernel
 from ascend.pipes.simulate import simulate
 from ascend.planner.batch import BatchPlan
 from ascend.reports.catlass import ELEMENTS, LAYOUTS, arch_of, assemblies_of, instantiation
+from ascend.tiling.fields import check_multiplied
 
 #: What is copied to the device of groups: the row after each one's last.
 GROUPS = """const int64_t ends[] = {{{ends}}};
@@ -25,11 +26,7 @@ PRINTED_ONLY = ("MX", "split-k", "full load of A")
 def check_catlass(s: Kernel, products: str = "one") -> None:
     """Refuse what CATLASS's kernels cannot say: which part of a schedule, and what to take instead (ValueError)."""
     check_dialect("catlass", s.placed_on)
-    if not s.on_cube or s.terms > 1 or s.operand not in ELEMENTS:
-        raise ValueError(
-            f"CATLASS multiplies {', '.join(ELEMENTS)} once, got {s.terms} term(s) of {s.operand}"
-            f"{'' if s.on_cube else ' on the vector units'}: --terms 1, or --emit pto"
-        )
+    check_multiplied("CATLASS", s, ELEMENTS)
     if s.dequantize:
         raise ValueError(
             "CATLASS's basic kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them"

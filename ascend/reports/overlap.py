@@ -31,6 +31,7 @@ EXPECTED = "the output of hccl_test, or lines of bytes and microseconds"
 #: Relative error (rms) above which rows do not follow a latency and a rate, and that of a number that the rows do not tell.
 POOR, UNTOLD = 0.2, 0.5
 MOST_PARTS = 16
+MOST_WORDS = 12  #: Of a row of hccl_test, which has 4 or a few more.
 
 
 class MeasuredCollective(NamedTuple):
@@ -109,14 +110,17 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
         words = [word for word in re.split(r"[|,;\s]+", line.strip()) if word]
         if len(words) < 2 or not re.fullmatch(r"[\d.]+(e[+-]?\d+)?", words[0], re.IGNORECASE):
             continue  # headings and what tools say besides
+        given = repr(line.strip()[:60])
         try:
             size, microseconds = float(words[0]), float(words[1])
         except ValueError:
-            raise ValueError(f"{path}, line {number}: expected bytes and microseconds, got {line.strip()!r}") from None
+            raise ValueError(f"{path}, line {number}: expected bytes and microseconds, got {given}") from None
+        if len(words) > MOST_WORDS:
+            raise ValueError(f"{path}, line {number}: expected {EXPECTED}, got {len(words)} columns")
         if not (0 < size < math.inf and 0 < microseconds < math.inf):
-            raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {line.strip()!r}")
+            raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {given}")
         if "failed" in (word.lower() for word in words[2:]):
-            raise ValueError(f"{path}, line {number}: the collective's check failed: {line.strip()!r}")
+            raise ValueError(f"{path}, line {number}: the collective's check failed: {given}")
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
         raise ValueError(f"{path}: no line of bytes and microseconds: expected {EXPECTED}")

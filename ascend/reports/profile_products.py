@@ -3,7 +3,8 @@
 Sources: msprof's op_summary (Huawei, CANN 8.5, devaids/profiling/atlasprofiling_16_0067: shapes of inputs between ";", as they
 are stored, empty where an optional input is left out; HF32 Eligible; MatMul operators that become MIX_AIC); FRACTAL_NZ as
 (columns / C0, rows / 16, 16, C0) of the stored matrix (AscendC data formats, atlas_ascendc_10_0099). Inputs of each operator:
-hicann/ops-nn e5c3fa93, op_graph of mat_mul_v3, batch_mat_mul_v3 and quant_batch_matmul_v3; GroupedMatmul as the aclnn page
+hicann/ops-nn e5c3fa93, op_graph of mat_mul_v3, batch_mat_mul_v3, quant_batch_matmul_v3 and weight_quant_batch_matmul_v2
+(x, weight, antiquant scale and offset, quant scale and offset, bias); GroupedMatmul as the aclnn page
 lists them (x, weight, bias, scale, offset, antiquant scale and offset, group list, scale of each token).
 """
 
@@ -19,6 +20,11 @@ Shape = tuple[int, ...]
 OPERANDS = {
     "FLOAT16": "fp16", "BF16": "bf16", "BFLOAT16": "bf16", "FLOAT": "fp32", "FLOAT32": "fp32", "INT8": "int8",
     "FLOAT8_E4M3FN": "fp8", "FLOAT8_E5M2": "fp8", "HIFLOAT8": "hifloat8", "FLOAT4_E2M1": "mxfp4",
+}  # fmt: skip
+#: A's and B's format of operators that widen B on vector units, to the format of both here.
+WIDENED = {
+    ("FLOAT16", "INT8"): "w8a16", ("BF16", "INT8"): "w8a16", ("BFLOAT16", "INT8"): "w8a16", ("INT8", "INT4"): "a8w4",
+    ("FLOAT8_E4M3FN", "FLOAT4_E2M1"): "a8w4mx",
 }  # fmt: skip
 #: The type of the block scales that make FP8 operands MXFP8.
 BLOCK_SCALE = "FLOAT8_E8M0"
@@ -98,7 +104,9 @@ def product_of(fields: Mapping[str, str], where: str) -> ProductLine | None:
         why = next((why for word, why in NOT_TIMED.items() if word.lower() in kind.lower()), "")
         raise ValueError(f"{where}: {kind!r} is no product that is timed here{why}")
     line = _line_of(fields, where)
-    operand = _operand(line, fields)
+    first, second = [*line.kinds, ""][:2]
+    widened = WIDENED.get((first, second), "") if read in (_quantised, _grouped) else ""
+    operand = widened or _operand(line, fields)
     found = read(line)
     core = fields.get("Task Type", fields.get("Accelerator Core", ""))
     mixed = (LAID_OUT,) if core == "MIX_AIC" and read in (_product, _batch) else ()
@@ -139,8 +147,8 @@ def _operand(line: _Line, fields: Mapping[str, str]) -> str:
     operand = OPERANDS[first]
     if len(line.kinds) > 1 and line.kinds[1] and OPERANDS.get(line.kinds[1]) != operand:
         raise ValueError(
-            f"{line.where}: A is {first} and B {line.kinds[1]}: products of two formats are not timed here (turning one into "
-            "the other is vector work)"
+            f"{line.where}: A is {first} and B {line.kinds[1]}: products of these two formats are not timed here (turning one "
+            "into the other is vector work)"
         )
     if operand == "fp8" and BLOCK_SCALE in line.kinds:
         return "mxfp8"
@@ -277,11 +285,10 @@ def _scaled(line: _Line, m: int) -> Dequantize:
 #: How the lines of each operator are read; a version (V2, V3, ...) may follow the name.
 READERS: dict[str, Callable[[_Line], ProductLine]] = {
     "MatMul": _product, "Mmad": _product, "Gemm": _product, "BatchMatMul": _batch, "QuantBatchMatmul": _quantised,
-    "QuantMatmul": _quantised, "GroupedMatmul": _grouped,
+    "QuantMatmul": _quantised, "WeightQuantBatchMatmul": _quantised, "GroupedMatmul": _grouped,
 }  # fmt: skip
 #: Parts of the names of products that are not timed here, and why.
 NOT_TIMED = {
-    "WeightQuant": ": its weights are turned into 16 bits on vector cores",
     "AllReduce": ": it waits for other chips (mpgemm plan --overlap times the two)",
     "AllGather": ": it waits for other chips (mpgemm plan --overlap times the two)",
     "ReduceScatter": ": it waits for other chips (mpgemm plan --overlap times the two)",

@@ -4,7 +4,7 @@ Source of the modes of cores: AscendC API reference, SetDim (07_0693) and Matmul
 (github.com/cannmirror/asc-devkit, 0da921b91), Matmul.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -234,6 +234,20 @@ def _in_one_walk(s: Kernel) -> Kernel | None:
     if s.groups == 1 and all(getattr(s, name) == value for name, value in said.items()):
         return None
     return variant(s, **said)
+
+
+def check_multiplied(title: str, s: Kernel, operands: Collection[str]) -> None:
+    """Refuse a kernel that does not multiply some operands once on the cube, and say what is left (ValueError)."""
+    if not s.on_cube or s.terms > 1:
+        left = "--terms 1, or --emit pto"
+    elif s.operand not in operands:
+        left = "--tiling prints its blocks and buffers"
+    else:
+        return
+    units = "" if s.on_cube else " on the vector units"
+    raise ValueError(
+        f"{title} multiplies {', '.join(operands)} once, got {s.terms} term(s) of {s.operand}{units}: {left}"
+    )
 
 
 def is_said_by(schedule: Kernel, target: str) -> bool:

@@ -22,6 +22,7 @@ from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import get_instruction, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.instruction import Instruction
+from tensorcore_models.families.fidelity.specification import INTEGER_BITS, IntegerPhases, follows
 from tensorcore_models.formats import Format, IntegerFormat, get_float_format
 from tensorcore_models.kernels.dispatch import lowered
 from tensorcore_models.kernels.lowering import Lowered, laid_out
@@ -148,6 +149,13 @@ def _between(row: Instruction, low: Lowered) -> dict[str, Any] | None:
     return {"format": via.name, "every": low.every, "nans": nans}
 
 
+def _integer_phases(row: Instruction) -> list[list[int]] | None:
+    """The bits of both magnitudes that each phase multiplies; None of other units."""
+    if not isinstance(row.accumulator, IntegerPhases):
+        return None
+    return [[INTEGER_BITS[side][follows(phase, side)] for side in (0, 1)] for phase in row.accumulator.phases]
+
+
 def _c_first(row: Instruction) -> bool:
     """Whether c takes part in the first operation of a sum, or joins when products have been added up."""
     tree = tree_of(row.accumulator, row.k)
@@ -197,6 +205,7 @@ def catalogue_data() -> dict[str, Any]:
                 "arrangement": arrangements.index([len(order), len(bounds) - 1, *order, *bounds, *tree]),
                 "convert": conversions,
                 "between": _between(row, low),
+                "phases": _integer_phases(row),
                 "parts": inner.arithmetic[0].get("part_masks") if inner.arithmetic else None,
                 "rollup": vars(row.rollup) if row.rollup else None,
             }

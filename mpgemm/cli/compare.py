@@ -109,8 +109,7 @@ def _compare(args: argparse.Namespace, context: Context) -> Output:
     cases = cases_of(args, _default_cases(args))
     comparison = compare_cases(
         cases, args.methods or DEFAULT_METHODS, engines, bounds=args.bounds, strict=args.strict, overflow=args.overflow,
-        rates=numbers_of(args.rates, "--rates"), journal=context.journal, progress=context.progress,
-        executor=context.executor,
+        rates=numbers_of(args.rates, "--rates"), context=context,
     )  # fmt: skip
     written = _write_comparison(args, comparison) if args.out else []
     text = (fitted(comparison.text(shown_width(), args.bits)), *written_to(args, written))

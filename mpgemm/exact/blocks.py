@@ -47,9 +47,8 @@ class ExactBlocks(ExactResult):
     def magnitudes(self) -> ExactResult:
         """The exact product of the absolute values, with |C|."""
         c = None if self._c is None else np.abs(self._c)
-        return ExactBlocks(
-            np.abs(self._a), np.abs(self._b), tuple(np.abs(each) for each in self._factors), self._block, c
-        )
+        of_a, of_b = (np.abs(each) for each in self._factors)
+        return ExactBlocks(np.abs(self._a), np.abs(self._b), (of_a, of_b), self._block, c)
 
     def _rounded_fp32(self) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
@@ -72,15 +71,15 @@ class ExactBlocks(ExactResult):
             taken = slice(at * self._block, (at + 1) * self._block)
             np.matmul(self._a[rows, taken], self._b[taken, columns], out=sums[at])
         elements, out = np.arange(m * n), np.empty(m * n)
-        lines = (np.ascontiguousarray(np.moveaxis(sums, 0, 2)), a[:, None] * b.T[None])
-        given = (
-            None if each is None else np.ascontiguousarray(each).reshape(-1) for each in (self._c_of(rows, columns), x)
-        )
+        c = None if self._c is None else self._c[rows, columns]
         exact_kernel.dots(
-            *((each.reshape(-1).view(np.uint8), True) for each in lines), (blocks, 1, blocks), elements, elements, *given,
-            what, out, threads_for(16 * sums.size),
+            _flat(np.moveaxis(sums, 0, 2)), _flat(a[:, None] * b.T[None]), (blocks, 1, blocks), elements, elements,
+            None if c is None else np.ascontiguousarray(c).reshape(-1),
+            None if x is None else np.ascontiguousarray(x).reshape(-1), what, out, threads_for(16 * sums.size),
         )  # fmt: skip
         return out.reshape(m, n)
 
-    def _c_of(self, rows: slice, columns: slice) -> np.ndarray | None:
-        return None if self._c is None else self._c[rows, columns]
+
+def _flat(x: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The bytes of float64 numbers as the kernel takes them, and that they are float64."""
+    return np.ascontiguousarray(x).reshape(-1).view(np.uint8), True

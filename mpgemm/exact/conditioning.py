@@ -74,9 +74,6 @@ class Conditioning(Result):
         """One sentence."""
         return [self.sentence()]
 
-    def __str__(self) -> str:
-        return self.sentence()
-
 
 @default_fp_state
 def condition_of_product(a, b, c=None) -> Conditioning:

@@ -1,7 +1,7 @@
 """Methods times engines on given matrices: which recovers how many bits, at what cost (:mod:`mpgemm.experiments.costs`)."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
 from functools import partial
@@ -16,9 +16,9 @@ from mpgemm.experiments.costs import check_rates, rate_of
 from mpgemm.experiments.cube_bounds import sgemm_bound
 from mpgemm.experiments.evaluate import Record, conditions_of, evaluate, not_held
 from mpgemm.experiments.gemm_method import GemmMethod
-from mpgemm.experiments.journal import Journal
 from mpgemm.experiments.methods import FP32_CHAIN, fp32_baseline, native_fp32, with_addend
 from mpgemm.experiments.not_finite import NotFinite, not_finite
+from mpgemm.experiments.outcome import Context
 from mpgemm.experiments.recommending import OneInput, Recommendation
 from mpgemm.experiments.recovery_methods import MethodOnEngine, pair_method, resolve_pairs
 from mpgemm.recovery.framework_names import framework_name
@@ -322,8 +322,9 @@ def compare(
     """
     given = given_case(a, b, c, case)
     return compare_cases(
-        [given], methods, engines, bounds=bounds, strict=strict, overflow=overflow, rates=rates, executor=executor
-    )
+        [given], methods, engines, bounds=bounds, strict=strict, overflow=overflow, rates=rates,
+        context=Context(executor=executor),
+    )  # fmt: skip
 
 
 def compare_cases(
@@ -335,12 +336,10 @@ def compare_cases(
     strict: bool = False,
     overflow: str | None = None,
     rates: Mapping[str, float] | None = None,
-    journal: Journal | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
-    executor: Executor | None = None,
+    context: Context | None = None,
 ) -> Comparison:
-    """Run :func:`compare` on several inputs, with the journal, progress and executor of
-    :func:`mpgemm.experiments.evaluate.evaluate`."""
+    """Run :func:`compare` on several inputs, with the journal, progress and executor of a context."""
+    context = context or Context()
     cases = distinct_cases(cases)
     pairs, skipped = resolve_pairs(methods, engines)
     rates = dict(rates or {})
@@ -353,7 +352,7 @@ def compare_cases(
         if pair.requested not in [other.requested for other in of_method]:
             of_method.append(pair)
     methods_run = [_FP32, _FP32_NUMPY, *(method for method, _ in measured.values())]
-    records = evaluate(cases, methods_run, journal, progress, executor)
+    records = evaluate(cases, methods_run, context.journal, context.progress, context.executor)
     fp32, native = (
         {record.case: record.errors for record in records if record.method == method.name}
         for method in (_FP32, _FP32_NUMPY)

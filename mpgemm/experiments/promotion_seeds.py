@@ -133,9 +133,6 @@ class PromotionOverSeeds(Result):
             return f"{seeds} seeds give no interval: every seed must agree."
         return f"Decided by the {METHOD} ({seeds}), of log errors over what is wanted; brackets: smallest to largest."
 
-    def __str__(self) -> str:
-        return "\n".join(self.sentences())
-
 
 def _side(values: Sequence[float]) -> int:
     """1 where the mean is above 0, -1 where it is below, 0 where that is not decided; of too few values all must agree."""

@@ -168,9 +168,6 @@ class SliceAdvice(Result):
                     f"{native:.3g} ms of {self.output.upper()} itself."
                 )
 
-    def __str__(self) -> str:
-        return "\n".join(self.sentences())
-
 
 @default_fp_state
 def slice_advice(

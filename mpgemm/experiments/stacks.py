@@ -64,9 +64,6 @@ class StackVerdict(Result):
         """How many members have each status."""
         return [{"status": status, "members": members} for status, members in self.counts.items()]
 
-    def __str__(self) -> str:
-        return "\n".join(self.sentences())
-
     def __repr__(self) -> str:
         return f"<StackVerdict: {self.members} members, {self.status}; {self.recommended}>"
 

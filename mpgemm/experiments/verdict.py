@@ -150,9 +150,6 @@ class Verdict(Result):
         """Return JSON-compatible values."""
         return {**asdict(self), "text": sentences(self)}
 
-    def __str__(self) -> str:
-        return "\n".join(sentences(self))
-
     def __repr__(self) -> str:
         return f"<Verdict: {self.status}; {self.recommended}>"
 

@@ -73,9 +73,6 @@ class AttentionTolerance(Result):
             )
         return lines
 
-    def __str__(self) -> str:
-        return "\n".join(self.sentences())
-
 
 def attention_tolerance(
     q, k, v, *, engine: Engine | str, out_format: str | None = None, **options: Unpack[AttentionOptions]

@@ -99,8 +99,9 @@ class KernelCase:
     @cached_property
     def exact(self) -> ExactResult:
         """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
-        if (factors := self._factors_of_exact_blocks()) is not None:
-            return ExactBlocks(self.used.x, self.used.y, factors, self.scaling.block, self.c)
+        factors, block = self._factors_of_exact_blocks(), None if self.scaling is None else self.scaling.block
+        if factors is not None and block is not None:
+            return ExactBlocks(self.used.x, self.used.y, factors, block, self.c)
         return ExactResult(self.a, self.b, self.c, shared=True)
 
     def _factors_of_exact_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -391,8 +392,8 @@ def gemm_tolerance(
     rows : int, optional
         Look at so many rows only, evenly spread, the first and the last among them; all by default.
     alpha, beta : float
-        alpha A B + beta C is meant, the factors in FP32 and rounded separately or in one multiply-add. alpha goes without
-        scales.
+        alpha A B + beta C is meant, the factors in FP32 and rounded separately or in one multiply-add; with beta = 0 C is not
+        read. alpha goes without scales.
 
     Raises
     ------
@@ -437,7 +438,7 @@ def kernel_case(
     if ends is not None and ends.beta != 1 and added is not None:
         if not np.array_equal(added.astype(np.float32).astype(np.float64), added, equal_nan=True):
             raise ValueError("beta C is formed in FP32: C holds values that FP32 lacks; round them first")
-        added = ends.beta * added  # exact: 48 bits
+        added = ends.beta * added if ends.beta else None  # exact: 48 bits; with beta = 0 C is not read, be it NaN
     done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)
     if done is not None:
         done.columns(n)

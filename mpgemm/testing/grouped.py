@@ -168,7 +168,7 @@ def check_grouped(
     out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
 ) -> KernelCheck:
     """Return whether the result of a grouped product is right; parameters and errors as :func:`assert_grouped_close`."""
-    check_options(options)
+    check_options(options, ("out_format",))
     rows = options.pop("rows", None)
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
     fmt = format_of_result(computed)

@@ -123,9 +123,6 @@ class TraceComparison(Result):
             lines.append(f"compared as one: {_some(self.joined)}")
         return lines
 
-    def __str__(self) -> str:
-        return "\n".join(self.sentences())
-
 
 def _some(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"

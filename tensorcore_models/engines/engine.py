@@ -230,20 +230,12 @@ class Engine(abc.ABC):
         b = operand_bits(b, formats[1], input_rounding, "b", input_saturate)
         c_bits = operand_bits(c, formats[2], input_rounding, "c", input_saturate) if use_c else None
         a, b, start = self._check_matrices(a, b, c_bits)
-        scaling = None
         if scale_a is not None or scale_b is not None:
-            from .scaling import read_scales
+            from .scaled import scaled_outside
 
-            scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], self)
-        if scaling is not None and (scaling.applied != "product" or scaling.roundings):
-            from .scaled import scaled_sums
-
-            if alpha != 1 or beta != 1:
-                raise ValueError(
-                    "alpha and beta do not go with scales that are applied outside of the unit: leave them out"
-                )
-            sums = scaled_sums(self, a, b, scaling, **dict(zip(_ORDER, order, strict=True)))
-            return sums if c is None else sums + as_array(c, "c").astype(np.float32)
+            sums = scaled_outside(self, a, b, scales, alpha == beta == 1, **dict(zip(_ORDER, order, strict=True)))
+            if sums is not None:
+                return sums if c is None else sums + as_array(c, "c").astype(np.float32)
         given = (scale_bits(s, self.scale_format, n) for s, n in ((scale_a, "scale_a"), (scale_b, "scale_b")))
         sa, sb = self.check_scales(a.shape, b.shape, *given)
         simple = alpha == 1 and (not use_c or beta == 1)

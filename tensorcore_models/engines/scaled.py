@@ -8,7 +8,7 @@ from ..formats import IntegerFormat
 from ..formats.operands import values_of_bits
 from ..formats.sums import sum_to_odd
 from ..orders.order import Chain, KOrder, order_of
-from .scaling import Scaling
+from .scaling import Scaling, read_scales
 
 
 def scaled_sums(
@@ -36,6 +36,17 @@ def scaled_sums(
         return _after_blocks(engine, a, b, scaling, k_order, promote_every, fused)
     bits = engine.gemm_bits(a, b, None, scaling.bits_a, scaling.bits_b, **options)
     return apply_at_end(_float32(bits, result), scaling.on(engine))
+
+
+def scaled_outside(engine, a: np.ndarray, b: np.ndarray, scales: tuple, plain: bool, **order) -> np.ndarray | None:
+    """:func:`scaled_sums` of operands whose scales, as a caller gives them, are applied outside of the unit; None where the
+    unit itself takes them. Raises ValueError where alpha or beta go with them (not `plain`)."""
+    scaling = read_scales(*scales, a.shape[0], a.shape[1], b.shape[1], engine)
+    if scaling is None or (scaling.applied == "product" and not scaling.roundings):
+        return None
+    if not plain:
+        raise ValueError("alpha and beta do not go with scales that are applied outside of the unit: leave them out")
+    return scaled_sums(engine, a, b, scaling, **order)
 
 
 def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:

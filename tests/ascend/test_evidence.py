@@ -362,13 +362,13 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     """A weight in NZ (k = 200 padded to 208, n = 96), and a row of three dimensions."""
     lines = (
         'nz,MatMulV2,5.0,"30,200;6,13,16,16",FLOAT16;FLOAT16,"30,96"', 'x,MatMul,5.0,"2,3,4;4,5",FLOAT16;FLOAT16,"2,5"',
-        'y,WeightQuantBatchMatmulV2,5.0,"8,4;4,5",FLOAT16;INT8,"8,5"', 'z,Gelu,5.0,"3,4",FLOAT16,"3,4"',
+        'y,MatmulAllReduce,5.0,"8,4;4,5",FLOAT16;FLOAT16,"8,5"', 'z,Gelu,5.0,"3,4",FLOAT16,"3,4"',
     )  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
     rows, skipped = read_profile(tmp_path / "p.csv")
     assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
     assert len(skipped) == 2 and "line 3: expected two matrices" in skipped[0]
-    assert "line 4: 'WeightQuantBatchMatmulV2' is no product that is timed here" in skipped[1]
+    assert "line 4: 'MatmulAllReduce' is no product that is timed here" in skipped[1]
 
 
 def profile_of(path, head, *lines):

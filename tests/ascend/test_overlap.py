@@ -113,7 +113,7 @@ def test_of_equal_cuts_the_fewest_parts_are_best():
 FILES = (
     (b"", "is empty: expected the output of hccl_test"), ("大小,微秒".encode("gbk"), "reads as GBK: iconv"),
     (b"bytes,us\n", "no line of bytes and microseconds"), (b"1024,x\n", "line 1: expected bytes and microseconds"),
-    (b"1024,0\n", "must be above 0"), (b"8 | 2.0 | 0.1 | failed\n", "check failed"),
+    (b"1024,0\n", "must be above 0"), (b"1," * 12 + b"1\n", "got 13 columns"), (b"8 | 2.0 | 0.1 | failed\n", "check failed"),
 )  # fmt: skip
 
 

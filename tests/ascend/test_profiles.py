@@ -56,6 +56,13 @@ LINES = {
         ("QuantBatchMatmulV3", "8,128,64;8,64,96;96", "INT8;INT8;UINT64", "ND;ND;ND", "8,128,96"),
         (128, 64, 96, "int8", (128,) * 8, "fixpipe", "nd"),
     ),
+    "weights of 8 bits": (
+        ("WeightQuantBatchMatmulV2", "20,32;2,2,16,32;48", "FLOAT16;INT8;FLOAT16", "ND;FRACTAL_NZ;ND", "20,48"),
+        (20, 32, 48, "w8a16", (), "", "nz"),
+    ),
+    "groups with weights of 4 bits": (
+        ("GroupedMatmulV4", "90,64;2,64,96", "INT8;INT4", "ND;ND", "90,96"), (90, 64, 96, "a8w4", (45, 45), "", "nd"),
+    ),
     "batch": (
         ("BatchMatMulV2", "2,4,30,20;2,4,40,20", "FLOAT;FLOAT", "ND;ND", "2,4,30,40"),
         (30, 20, 40, "fp32", (30,) * 8, "", "nt"),
@@ -102,7 +109,7 @@ def test_what_a_line_does_not_say_is_said(tmp_path):
 #: Lines of products that are left out, and the reason that is given.
 LEFT_OUT = (
     (line("MatmulAllReduce", "20,30;30,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "waits for other chips"),
-    (line("WeightQuantBatchMatmulV2", "20,30;30,40", "FLOAT16;INT8", "ND;ND", "20,40"), "turned into 16 bits"),
+    (line("WeightQuantBatchMatmulV2", "20,30;30,40", "FLOAT16;INT4", "ND;ND", "20,40"), "A is FLOAT16 and B INT4"),
     (line("MatMulV3", "20,30;30,40", "FLOAT16;INT8", "ND;ND", "20,40"), "A is FLOAT16 and B INT8"),
     (line("MatMulV3", "20,30;30,40", "INT4;INT4", "ND;ND", "20,40"), "unknown data type 'INT4'"),
     (line("MatMulV3", "20,0;0,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "a size below 1"),

@@ -84,6 +84,7 @@ BEATING = ("tests/mpgemm/test_beating.py",)
 SEARCH, GRID = ("tests/ascend/test_search.py",), ("tests/ascend/test_grid.py",)
 RULES = ("tests/ascend/test_tiling_rules.py",)
 TIME = ("tests/ascend/test_time_model.py",)
+WIDENED = ("tests/ascend/test_widened_weights.py",)
 FIT = ("tests/ascend/test_evidence.py", "-kfit or rows")
 EMIT = ("tests/ascend/test_emit.py", "-mnot slow", "-kplanted or the_plan or record")
 BYTES = ("tests/ascend/test_memory.py", "tests/ascend/test_simulate.py")
@@ -97,6 +98,7 @@ AMD_MACHINE = (
 )
 GPU_UNITS = ("tests/gpu/test_units_stored.py",)
 IDENTIFY = ("tests/tensorcore_models/test_identify_boxes.py",)
+FUNCTIONS = ("tests/functions/test_special_functions.py", "-kplain or kind or sines")
 
 MUTANTS = (
     Mutant("PTX: the rows of ldmatrix are not turned", "tensorcore_models/compiled/ptx/movement.py", "build_matrix_load", "if transposed:", "if not transposed:", COMPILED),
@@ -111,7 +113,7 @@ MUTANTS = (
     Mutant("PTX: one block that meets is enough", "tensorcore_models/compiled/global_writes.py", "GlobalWrites.met", "& (self.exchanged[blocks] > stamps)", "", ("tests/tensorcore_models/test_compiled_global_races.py",)),
     Mutant("PTX: a comparison may write a constant", "tensorcore_models/compiled/ptx/program.py", "_writes_registers", "Register | Sink)", "Register | Sink | Immediate)", ("tests/tensorcore_models/test_compiled_refusals.py",)),
     Mutant("predict: a kernel multiplies whatever is given", "mpgemm/cli/common/kernel_options.py", "kernel_recipe", "taken != [fmt, fmt]", "not taken", ("tests/mpgemm/test_library_commands.py",)),
-    Mutant("PTX: terms of products have no negative zeros", "tensorcore_models/compiled/node_terms.py", "NodeTerms._operation", "_nothing(product.negative)", "_nothing(t.FALSE)", ("tests/tensorcore_models/test_compiled_solving.py",)),
+    Mutant("PTX: terms of products have no negative zeros", "tensorcore_models/compiled/solver_terms.py", "NodeTerms._operation", "_nothing(product.negative)", "_nothing(t.FALSE)", ("tests/tensorcore_models/test_compiled_solving.py",)),
     Mutant("AMD: clamped sums of integers wrap", "tensorcore_models/compiled/amdgcn/vector_operands.py", "_saturated", "np.clip(exact, limits.min, limits.max)", "exact", AMD_MACHINE),
     Mutant("AMD: a mask is cleared by lanes that do not run", "tensorcore_models/compiled/amdgcn/scalar.py", "_cleared", "absent & kept", "np.uint32(0) & kept", AMD_MACHINE),
     Mutant("AMD: a lane keeps what was never written", "tensorcore_models/compiled/amdgcn/waves.py", "build_write", "if absent is not None:\n            machine.vectors", "if False:\n            machine.vectors", AMD_MACHINE),
@@ -283,7 +285,7 @@ MUTANTS = (
     Mutant("bound: subnormal scales are normal", FACTS, "_operand", "small | factor.small", "small", BOUNDS),
     Mutant("bound: group sums as large as their scales", GROUP_SUM, "GroupDotFusedSum.group_facts", "(sums * ratio)", "ratio", BOUNDS),
     Mutant("sampled lines: blocks of four pairs count as draws", "mpgemm/bounds/populations.py", "Drawn.blocks", "range(first, first + count)", "(first + i % 4 for i in range(count))", ("tests/testing/test_statistical_lines.py",)),
-    Mutant("misread operands: without their scales", "mpgemm/testing/diagnosis/displaced.py", "_read_from", "_read(stored, line, at) * factors", "_read(stored, line, at)", MISREAD),
+    Mutant("misread operands: without their scales", "mpgemm/testing/diagnosis/displaced.py", "_read_from", "read * factors", "read", MISREAD),
     Mutant("stale blocks: scales of the place move along", "mpgemm/testing/diagnosis/along_k.py", "_stale_of", "scale[:, at]", "scale[:, of_a]", MISREAD),
     Mutant("maps of lines: a tile is counted from its start", "mpgemm/testing/diagnosis/displaced.py", "_line_maps", "at % tile", "at // tile", MISREAD),
     Mutant("named faults: a chain that goes on has no scales", "mpgemm/testing/diagnosis/along_k.py", "_uncleared", "(chains * outside)", "chains", NAMED),
@@ -310,7 +312,9 @@ MUTANTS = (
     Mutant("model: one order stands for two", "mpgemm/frameworks/model_products.py", "profiled_products", "if (other.engine.label", "if False and (other.engine.label", MODEL),
     Mutant("traces: a prediction forgets the bias", "mpgemm/frameworks/predicted_traces.py", "PredictedTrace._output", "sums if bias is None", "sums if True", ("tests/mpgemm/test_predicted_traces.py",)),
     Mutant("recovered products: operations of libraries are not counted", "mpgemm/kernels/torch_mode.py", "RecoveredProducts.__torch_dispatch__", "(multiplies or unseen(func))", "multiplies", ("tests/kernels/test_torch_recovered.py",)),
-    Mutant("attention: nothing over nothing is no ratio", "mpgemm/testing/attention_case.py", "AttentionCase.ratios", "ratio(np.abs(out - part.exact), part.typical)", "np.abs(out - part.exact) / part.typical", ("tests/testing/test_attention_checks.py",)),
+    Mutant("attention: what a cast loses is no part of right weights", "mpgemm/testing/attention_weights.py", "held_weight", "low = min(*cast, 0.0)", "low = min(0.0, 0.0)", ("tests/testing/test_attention_weights.py",)),
+    Mutant("exact blocks: the last block has the factors of the first", "mpgemm/exact/blocks.py", "ExactBlocks._part", "a[:, None] * b.T[None]", "a[:, None] * b.T[None, :, :1]", ("tests/mpgemm/test_exact_blocks.py",)),
+    Mutant("attention: nothing over nothing is no ratio", "mpgemm/testing/attention_case.py", "limit_of", "ratio(np.abs(out - each.case.exact), each.case.typical)", "np.abs(out - each.case.exact) / each.case.typical", ("tests/testing/test_attention_checks.py",)),
     Mutant("grouped products: all experts have the scales of the first", "mpgemm/testing/grouped.py", "_of_expert", "return x[expert]", "return x[0]", ("tests/testing/test_grouped.py",)),
     Mutant("an epilogue's slope is half of it", "mpgemm/testing/epilogues.py", "_through", "steepest * error", "0.5 * steepest * error", ("tests/testing/test_epilogues.py",)),
     Mutant("faults behind an epilogue: of the sums", "mpgemm/testing/faults.py", "_tried", "case = replace(case, end=end, ended=right)", "pass", ("tests/testing/test_epilogues.py",)),
@@ -333,7 +337,7 @@ MUTANTS = (
     Mutant("ascend: k blocks all full", "ascend/planner/estimate.py", "_Forms.__init__", "self.length / (self.blocks * c.bk", "np.ones_like(self.length", SEARCH),
     Mutant("ascend: NZ sizes as given", "ascend/tiling/fields.py", "cube_fields", "aligned(size, unit) if in_nz", "size if in_nz", RULES),
     Mutant("ascend: loads of a panel and of a stream apart", "ascend/tiling/fields.py", "_dividing", "more % fewer == 0", "True", RULES),
-    Mutant("ascend: int8 in blocks of 16", "ascend/operand_formats.py", "FORMATS", '"cube_int8_k", 32', '"cube_int8_k", 16', RULES),
+    Mutant("ascend: int8 in blocks of 16", "ascend/operand_formats.py", "FORMATS", '"cube_int8_k", 32, data', '"cube_int8_k", 16, data', RULES),
     Mutant("ascend: bands never turn", "ascend/grid.py", "Swizzle.order", "self.turns", "False", GRID),
     Mutant("ascend: a tile dealt twice", "ascend/kernels/grid.py", "GridKernel.visits", "each[first :", "each[first // 2 :", GRID),
     Mutant("ascend: what is left makes a band of its own", "ascend/grid.py", "Swizzle.order", "if self.adaptive else", "if False else", GRID),
@@ -351,7 +355,10 @@ MUTANTS = (
     Mutant("ascend: Norm moves A before B is there", "ascend/pipes/build.py", "_Builder._move", "(FULL_IN_L1, ())", "(FULL_IN_L1[:1], ())", TIME),
     Mutant("ascend: every tile is scaled at the end", "ascend/programs/passes.py", "dequantized", "own * (core", "own * s.waves * (core", TIME),
     Mutant("ascend: parts of a line cost a line", "ascend/memory.py", "_pieces", "np.minimum(piece / ND_LINE, 1.0)", "1.0", TIME),
-    Mutant("ascend: one block missed is all missed", "ascend/pipes/build.py", "_Builder._load", "chip.gm_to_l1_latency + miss *", "chip.gm_to_l1_latency +", TIME),
+    Mutant("ascend: one block missed is all missed", "ascend/pipes/build.py", "_Builder._read", "chip.gm_to_l1_latency + miss *", "chip.gm_to_l1_latency +", TIME),
+    Mutant("ascend: narrow weights come as wide as they go", "ascend/pipes/build.py", "_Builder._load", "s.weight_bytes / s.operand_bytes", "1", WIDENED),
+    Mutant("ascend: memory gives widened weights", "ascend/memory.py", "operand_bytes_from_memory", "s.weight_bytes", "s.operand_bytes", WIDENED),
+    Mutant("ascend: closed forms do not widen", "ascend/planner/estimate.py", "_Forms.widened", "return read + write", "return read", WIDENED),
     Mutant("ascend: the scalar unit has no queue", "ascend/pipes/build.py", "_Builder._product", '("QUEUE_FREE",) * stop', "()", TIME),
     Mutant("ascend fit: what others tell is fitted, too", "ascend/reports/fit.py", "_told_apart", "[-1] > LEAST_SINGULAR", "[-1] > -1", FIT),
     Mutant("ascend fit: rows left out are in", "ascend/reports/fit.py", "_fitted_to_others", "others.fitted(chosen", "data.fitted(chosen", FIT),
@@ -396,6 +403,10 @@ MUTANTS = (
     Mutant("campaign: another device's folder is taken", "mpgemm/campaign/folder.py", "claim", "if apart:", "if False:", ("tests/campaign/test_folder.py",)),
     Mutant("campaign: what a share started goes on", "mpgemm/campaign/jobs.py", "_end", "os.killpg(process.pid, signal.SIGKILL)", "process.kill()", ("tests/campaign/test_jobs.py",)),
     Mutant("campaign: halves of a pair change places", "mpgemm/campaign/functions.py", "compared", "*function.before, block_operands(block)", "block_operands(block), *function.before", ("tests/campaign/test_campaign_parts.py",)),
+    Mutant("special functions: large angles lose their lowest word", "tensorcore_models/_kernels/functions/angles.h", "mpg_quarters", "upper << shift | (uint64_t)product[first] << shift >> 32", "upper << shift", FUNCTIONS),
+    Mutant("special functions: turns of negative angles go forward", "tensorcore_models/functions/angles.py", "reduced", "z.minus(z.number(0), turns)", "turns", FUNCTIONS),
+    Mutant("special functions: empty sequences are refused", "tensorcore_models/functions/function.py", "Function._checked", "if x.size:", "if True:", FUNCTIONS),
+    Mutant("attention: Triton's exponents are rounded once", "mpgemm/experiments/attention.py", "KERNELS", "fused_sum=True, fused_exponent=False", "fused_sum=True, fused_exponent=True", ("tests/mpgemm/test_attention.py",)),
     Mutant("gpu units: an infinity times zero", "tensorcore_models/gpu/specials.py", "_infinite_products", "undefined > 0", "undefined < 0", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: infinities of both signs", "tensorcore_models/gpu/specials.py", "taken_apart", "nan | (positive & negative)", "nan", ("tests/gpu/test_units_specials.py",)),
     Mutant("gpu units: flags beside special values", "tensorcore_models/gpu/products.py", "DeviceUnit._apart", "(flags != 0) | ~apart.any", "~apart.any", ("tests/gpu/test_units_specials.py",)),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recipes import add, slow_sum
+from slow_recipes import add, slow_sum
 
 import tensorcore_models as tcm
 from tensorcore_models import libraries

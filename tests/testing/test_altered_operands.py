@@ -134,3 +134,19 @@ def test_offsets_of_groups_that_are_padded_are_named():
         read, start = read + -(-(end - start) // 16) * 16, end
     said = check_grouped(out, a, b, ends, engine="h100").suspects
     assert len(said) == 3 and all("read A at an offset padded to a multiple of 16" in text for text in said)
+
+
+# -- functions of results --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda x: np.maximum(x, 0), "0 in place of negative results: a relu that was not asked for"),
+        (np.abs, "results are magnitudes: the sign of negative ones is lost"),
+        (np.rint, "results are rounded to whole numbers"),
+        (lambda x: np.trunc(x * 8) / 8, "results are cut to multiples of 0.125"),
+        (lambda x: np.where(np.arange(80) < 40, x, 0),
+         "0 in all wrong elements: the kernel never wrote them, skipped a tile, or read zeros"),
+    ],
+)  # fmt: skip
+def test_a_function_of_single_results_is_named(change, text):
+    assert named(change(X @ Y).astype(np.float32)) == (text,)

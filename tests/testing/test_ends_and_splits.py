@@ -84,3 +84,27 @@ class TestSplits:
     def test_one_chain_in_the_place_of_promoted_parts_is_seen(self):
         a, b = (x.repeat(2, axis) for x, axis in ((self.a, 1), (self.b, 0)))
         assert not check_gemm(FP8.gemm(a, b), a, b, engine=FP8, splits=2, promote_every=128).passes
+
+
+def test_c_is_not_read_where_beta_is_0():
+    """NaN in C is no NaN of the result (BLAS), and a kernel that multiplies it with 0 is wrong."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((32, 64), (64, 24)))
+    c = np.full((32, 24), np.nan, np.float32)
+    product = 2.5 * (a.astype(np.float64) @ b.astype(np.float64))
+    assert check_gemm(product.astype(np.float32), a, b, c, engine="h100", alpha=2.5, beta=0).passes
+    assert not check_gemm((product + 0 * c).astype(np.float32), a, b, c, engine="h100", alpha=2.5, beta=0).passes
+    with pytest.raises(ValueError, match="c"):
+        check_gemm(product.astype(np.float32), a, b, c[:3], engine="h100", alpha=2.5, beta=0)
+
+
+@pytest.mark.parametrize("other", ["rna", "rz"])
+def test_roundings_of_tf32_have_one_name_where_fp16_has_the_same_numbers(other):
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((48, 64), (64, 40)))
+    a[::3] = (np.round(a[::3] * 1024) + 0.5) / 1024  # ties of numbers from 1 on
+    used = [tcm.round_to(x, "tf32", other).astype(np.float64) for x in (a, b)]
+    out = (used[0] @ used[1]).astype(np.float32)
+    assert check_gemm(out, a, b, engine=tcm.default_instruction("h100", "tf32"), input_rounding=other).passes
+    found = check_gemm(out, a, b, engine=tcm.default_instruction("h100", "tf32"), input_rounding="rne")
+    assert len(found.suspects) == 1 and "tf32" in found.suspects[0]

@@ -23,10 +23,11 @@ mpgemm.steps = (() => {
       const masks = row.parts && row.parts[at % row.parts.length], part = masks ? `, part ${(at % row.parts.length) + 1}` : "";
       return { label: `k = ${k}${part}`, number: mpgemm.units.term(row, dot, k, masks) };
     };
+    const inPhase = (k, masks, part) => ({ label: `k = ${k}, part ${part}`, number: mpgemm.units.term(row, dot, k, masks) });
     const c = { label: "c", number: F.decode(dot.c[0], mpgemm.units.formatsOf(row)[2]) }, found = row.cFirst ? [c] : [];
     for (let start = 0; start < dot.k; start += step) {
       for (const ks of groupsOf(row, dot, start)) {
-        const products = ks.map(product), last = ks[ks.length - 1];
+        const products = row.phases ? row.phases.flatMap((masks, i) => ks.map((k) => inPhase(k, masks, i + 1))) : ks.map(product), last = ks[ks.length - 1];
         if (row.family !== "GroupDotFusedSum") found.push(...products);
         else found.push({ label: `k = ${ks[0]} to ${last}`, number: products.map((p) => p.number).reduce(F.plus) });
       }
@@ -44,6 +45,7 @@ mpgemm.steps = (() => {
   class Builder {
     constructor(row, dot) {
       this.d = mpgemm.units.inside(row)[3];
+      this.nameless = row.family === "FidelityPhases" ? "a group of parts" : "sum so far";
       this.entries = pool(row, dot);
       this.steps = [];
       this.open = null;
@@ -56,7 +58,7 @@ mpgemm.steps = (() => {
 
     addend(number, kept) {
       const at = this.entries.findIndex((entry) => same(entry.number, number));
-      const label = at < 0 ? "sum so far" : this.entries.splice(at, 1)[0].label;
+      const label = at < 0 ? this.nameless : this.entries.splice(at, 1)[0].label;
       if (at >= 0 || number.significand) this.open.addends.push({ label, number, kept }); // zeros without a name fill up a pass
     }
 

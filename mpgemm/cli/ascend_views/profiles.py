@@ -148,7 +148,7 @@ def measured(
     )  # fmt: skip
     skipped += not_predicted
     if not found:
-        raise ValueError(f"{args.measured}: no product can be predicted: {skipped[0]}")
+        raise ValueError(f"{args.measured}: no product can be predicted: {(not_predicted or skipped)[0]}")
     written = _drawn(args, chip, found)
     products = [
         each.row._asdict()

@@ -17,6 +17,7 @@ from mpgemm.testing.diagnosis import along_k, altered, displaced, fitted, narrow
 from mpgemm.testing.diagnosis.along_k import in_list
 from mpgemm.testing.diagnosis.displaced import line_maps
 from mpgemm.testing.diagnosis.failure import CONFIRMED, GOOD, Failure, Finding, spread
+from mpgemm.testing.diagnosis.functions_of_results import ZEROS, clipped, fixed_point, magnitudes, zeros
 from mpgemm.testing.diagnosis.narrow import ALIKE, NARROW, narrow_errors, narrow_findings, overflowing_sums
 from mpgemm.testing.diagnosis.proved import contradicted
 from mpgemm.testing.epilogues import EPILOGUES, KernelEpilogue
@@ -35,23 +36,6 @@ EXACT = 0.1
 SCATTERED = 8
 #: Wrong elements below which nothing is said that is chosen to fit.
 FEWEST = 4
-
-
-_UNWRITTEN = "0 in all wrong elements: the kernel never wrote them, skipped a tile, or read zeros"
-
-
-def _zeros(f: Failure) -> Iterator[Finding]:
-    wrong = f.wrong[f.rows, f.columns]
-    if not f.got[wrong].any():
-        yield f.finding(np.where(wrong, 0.0, f.true), _UNWRITTEN)
-
-
-def _constant(f: Failure) -> Iterator[Finding]:
-    """All wrong elements have one value, or its negative: a clamp."""
-    got = np.abs(f.got[f.wrong[f.rows, f.columns]])
-    limit = float(got.max(initial=0.0))
-    if limit > 0 and np.mean(got == limit) > 0.9:
-        yield f.finding(np.clip(f.true, -limit, limit), f"results are clipped at {limit:g}", 1.0, 2.0, 1)
 
 
 def _addend(f: Failure) -> Iterator[Finding]:
@@ -111,8 +95,10 @@ _NARROW_SUMS = f"sums in {' or '.join(NARROW)}, rounded every 1 to 128 products 
 #: Kinds of faults, in the order in which they are listed. Epilogues, narrow sums and single products that are missing
 #: anywhere stand beside it: they are not predictions of single sums.
 FAULT_KINDS: tuple[FaultKind, ...] = (
-    FaultKind("zeros in all wrong elements", _zeros, False),
-    FaultKind("results clipped at one number", _constant),
+    FaultKind("zeros in all wrong elements, or in negative ones", zeros, False),
+    FaultKind("results clipped at one number", clipped),
+    FaultKind("results without their sign", magnitudes, False),
+    FaultKind("results on a grid of one power of two, rounded or cut", fixed_point),
     FaultKind("C left out, twice, subtracted, rounded, of another line, before the scales", _addend, False),
     FaultKind("the exact result twice", _again, False),
     FaultKind("one factor, one offset, or one alpha and beta for all (fitted)", fitted.whole),
@@ -158,8 +144,8 @@ LAST_KINDS = (
 
 #: Those that need no sums: what is left where an epilogue hides them.
 OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
-    _zeros, _constant, _again, fitted.whole, displaced.transposed, displaced.strided, swizzles.swizzled, displaced.lines_moved,
-    tiles.tiles_moved))  # fmt: skip
+    zeros, clipped, magnitudes, fixed_point, _again, fitted.whole, displaced.transposed, displaced.strided, swizzles.swizzled,
+    displaced.lines_moved, tiles.tiles_moved))  # fmt: skip
 
 #: Those that scattered elements can show by themselves: these are wrong because their errors are alike, which one factor fits.
 OF_SCATTERED = tuple(
@@ -302,9 +288,9 @@ def diagnose(f: Failure) -> Diagnosis:
             ]
             good, found = [(finding, name) for finding, name in alone if finding.good], found + alone
     statements: tuple[str, ...] = () if hint is None else (hint,)
-    written = [finding for finding, _ in good if finding.text != _UNWRITTEN]
-    if len(written) < len(good):
-        statements = (_UNWRITTEN,)  # other predictions of zeros say less
+    none = [finding.text for finding, _ in good if finding.text in ZEROS]
+    if none:
+        statements = (none[0],)  # other predictions of zeros say less
     elif good:
         statements = _simplest([finding for finding, _ in good], int(np.count_nonzero(f.wrong[f.rows, f.columns])))
     named = {name for finding, name in found if finding.fits} | ({_NARROW_SUMS} if hint else set())

@@ -97,7 +97,8 @@ def _uncleared(f: Failure) -> Iterator[Finding]:
 def stale_blocks(f: Failure) -> Iterator[Finding]:
     """A block of k that still holds the one before it (or two before, in a pipeline), of A, of B, or of both; or another one,
     or blocks of one operand that are exchanged. Scales of blocks are those of what is read, or those of its place."""
-    yield from _stale_of(f, *f.sides, None, "")
+    a, b = f.sides
+    yield from _stale_of(f, a, b, None, "")
     if f.case.scaling is not None and f.case.scaling.block is not None:
         (x, y), factors = f.unscaled
         yield from _stale_of(f, x, y, np.broadcast_to(factors, x.shape), ", with the scales of its place")

@@ -325,10 +325,18 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
         if narrow.fraction_bits > fmt.fraction_bits or (own and not _rounded_at_all(f)):
             continue
         for rounding, how in _ROUNDINGS if own else _ROUNDINGS[:3]:
+            if not own and narrow.fraction_bits == fmt.fraction_bits and _rounds_alike(f, narrow, fmt, rounding):
+                continue  # the unit's own format says it
             yield from _with_operands(
                 f, lambda x, narrow=narrow, rounding=rounding: round_to(x, narrow, rounding, saturate=True),
                 f"{{}} {how.format(name)} first",
             )  # fmt: skip
+
+
+def _rounds_alike(f: Failure, narrow: Format, fmt: Format, rounding: str) -> bool:
+    """Whether the operands of the elements are the same numbers in two formats."""
+    pairs = ([round_to(x, each, rounding, saturate=True) for each in (narrow, fmt)] for x in f.given)
+    return all(np.array_equal(x, y) for x, y in pairs)
 
 
 def _rounded_at_all(f: Failure) -> bool:

@@ -133,11 +133,17 @@ static uint64_t mpg_integer_phases(const mpg_plan *p, const int32_t *x, const in
     int64_t total = mpg_integer_of(c, p->c_bits, p->c_signed);
     for (int phase = 0; phase < MPG_PHASES; phase++)
         for (int q = 0; p->phases >> phase & 1 && q < count; q += MPG_PHASE_TERMS) {
-            for (int t = q; t < count && t < q + MPG_PHASE_TERMS; t++)
-                total += mpg_integer_part(x[t], phase & 2 ? 0xF : 0x3F0) * mpg_integer_part(y[t], phase & 1 ? 0x1F : 0xE0);
+            MPG_TRACE(MPG_TRACE_ADDEND_C, 0, 0, total, 0);
+            for (int t = q; t < count && t < q + MPG_PHASE_TERMS; t++) {
+                const int64_t left = mpg_integer_part(x[t], phase & 2 ? 0xF : 0x3F0);
+                const int64_t right = mpg_integer_part(y[t], phase & 1 ? 0x1F : 0xE0);
+                MPG_TRACE(MPG_TRACE_PRODUCT, t, 0, left * right, 0);
+                total += left * right;
+            }
+            MPG_TRACE(MPG_TRACE_SUM, 0, 0, total, 0);
             total = total < -INT32_MAX ? -INT32_MAX : total > INT32_MAX ? INT32_MAX : total;
+            MPG_TRACE(MPG_TRACE_ROUNDED, 0, 0, 0, total & UINT32_MAX);
         }
-    MPG_TRACE(MPG_TRACE_SUM, 0, 0, total, 0);
     return (uint64_t)total & UINT32_MAX;
 }
 

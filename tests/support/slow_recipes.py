@@ -1,4 +1,4 @@
-"""Recipes slowly: plain loops over one step of the engine at a time, and exact sums of single results."""
+"""Recipes of libraries slowly: plain loops over one step of the engine at a time, and exact sums of single results."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/architecture.md, followed: how many files each touches, and that all that it promises is there."""
+"""The guides of docs/architecture.md, followed: how many files each touches, and that all that it promises is there."""
 
 import contextlib
 import dataclasses
