@@ -2,10 +2,12 @@
 
     python bench/bench_generic.py [--size 256] [--threads 1] [--only WORD] [--quick] [--json out/generic.json]
 
-Fast paths are off: this is the speed of what covers every accumulator. "one tile" is a whole call of an instruction
+Fast paths are off: this is the speed of what covers every accumulator, and beside it that of the same accumulator recorded as
+Programs, where it can be. "one tile" is a whole call of an instruction
 on one 16 x 8 x 16 tile, argument checks included.
 """
 
+import contextlib
 from functools import partial
 
 from harness import interleaved, prepared, report, rows
@@ -86,6 +88,9 @@ def main() -> None:
 
     import tensorcore_models as tcm
     from tensorcore_models import kernels
+    from tensorcore_models.arithmetic.recorder import Unrecordable
+    from tensorcore_models.kernels.programs import TooWide
+    from tensorcore_models.kernels.recorded import RecordedKernel
 
     tcm.set_num_threads(args.threads)
     kernels.set_kernel("generic")
@@ -96,6 +101,8 @@ def main() -> None:
         if args.only in name:
             matrices = operands(tcm, np, engine, size)
             functions[f"{name} ({kernels.kernel_name(engine)})"] = partial(kernels.matrix_bits, engine, *matrices)
+            with contextlib.suppress(Unrecordable, TooWide):
+                functions[f"{name} (Programs)"] = partial(RecordedKernel(kernels.lowered(engine)).run, *matrices)
     records = rows(f"{size}^3", interleaved(functions, repeats), "sgemm", size**3)
     ins = tcm.get_instruction("hopper", "mma.m16n8k16.f32.f16.f16.f32")
     tile = operands(tcm, np, ins, 16)

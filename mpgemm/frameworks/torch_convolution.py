@@ -9,6 +9,7 @@ b (g, k, n)) -> (g, m, n).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -80,7 +81,8 @@ def input_gradient(
 ) -> torch.Tensor:
     """The gradient of an input whose spatial sizes are `sizes`: y unfolded with the strides filled by zeros."""
     spread = y.new_zeros(*y.shape[:2], *((n - 1) * s + 1 for n, s in zip(y.shape[2:], g.stride, strict=True)))
-    spread[(..., *(slice(None, None, s) for s in g.stride))] = y
+    strided: tuple[Any, ...] = (..., *(slice(None, None, s) for s in g.stride))
+    spread[strided] = y
     kernel = weight.shape[2:]
     left = [d * (k - 1) - p for d, k, p in zip(g.dilation, kernel, g.padding, strict=True)]
     right = [

@@ -55,15 +55,16 @@ def _convolution(run: Any, x, weight, bias, *how):
 
 
 def _convolution_backward(run: Any, y, x, weight, _bias_sizes, *how):
-    *how, output_mask = how
-    geometry, transposed = _geometry(x, how)
+    *settings, output_mask = how
+    geometry, transposed = _geometry(x, settings)
     kernel = weight.shape[2:]
     op = "convolution_backward, "
     into_x, into_w = (partial(run.products, op + name, kind="convolution") for name in ("input", "weight"))
     grad_x = grad_w = grad_b = None
     if output_mask[0]:
         if transposed:  # output padding can leave room for more
-            grad_x = convolution.forward(y, weight, geometry, into_x)[(..., *(slice(size) for size in x.shape[2:]))]
+            inside: tuple[Any, ...] = (..., *(slice(size) for size in x.shape[2:]))
+            grad_x = convolution.forward(y, weight, geometry, into_x)[inside]
         else:
             grad_x = convolution.input_gradient(y, weight, x.shape[2:], geometry, into_x)
     if output_mask[1]:

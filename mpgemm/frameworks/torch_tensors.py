@@ -1,5 +1,7 @@
 """Torch tensors as numpy arrays and back without copies, formats of torch types, and torch's own precision flags."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import torch
@@ -57,6 +59,7 @@ def allows_tf32(kind: str) -> bool:
         ``fp32_precision`` (torch 2.9 or newer) or ``allow_tf32``; ``torch.set_float32_matmul_precision`` sets the
         first.
     """
+    flags: Any
     if kind == "matmul":
         flags, conv = torch.backends.cuda.matmul, None
     else:

@@ -84,7 +84,7 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
     point, whole = fmt.fraction_bits, natural(code)
     magnitude = whole >> fmt.padding_bits & (1 << fmt.exponent_bits + point) - 1
     field = magnitude >> point
-    nan, inf = _specials(fmt, whole, magnitude, spec.tf32_nan == "kept")
+    nan, inf = map(z.seldom, _specials(fmt, whole, magnitude, spec.tf32_nan == "kept"))
     negative = same(whole >> (fmt.bits - 1) & 1, 1) if fmt.signed else False
     if not fmt.has_subnormals:
         return Number(nan, inf, negative, 1, field - fmt.bias, True, 0)
@@ -96,7 +96,7 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
         zero, exponent = no(nan | inf) & same(significand, 0), zero_exponent(zero_rule, fmt)
         if exponent is None:
             part = no(zero)
-        else:
+        elif exponent != fmt.emin:  # which a subnormal number has
             align = select(zero, exponent, align)
     return Number(nan, inf, negative, significand, align, part, point)
 
@@ -340,7 +340,7 @@ def unless_special(
     `code_of` are the edge rules that say which code a special result has, or a function of its name.
     """
     found = special_sum(numbers)
-    if not any(found):
+    if all(map(never, found)):
         return finite()
     cases = [(x, name) for x, name in zip(found, (NAN, POSITIVE_INF, NEGATIVE_INF), strict=True) if not never(x)]
     codes = code_of if callable(code_of) else lambda name: special_bits(name, fmt, code_of)

@@ -71,6 +71,11 @@ def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
     return _interpreter(condition).select(condition, x, y, width)
 
 
+def seldom(condition: Condition) -> Condition:
+    """Say of a condition that it seldom holds, so that an interpreter may set the case apart."""
+    return condition if type(condition) is bool else _interpreter(condition).seldom(condition)
+
+
 # -- integers ------------------------------------------------------------------------------------------------------------
 def low(x: Whole) -> int:
     """Give the least that x can be."""

@@ -1,7 +1,7 @@
 """Fields of the plans that the compiled generic kernels run: formats, results and rounding rules, and integer widths.
 
 A family's `plan_fields` decides which kernel and which integer width hold every intermediate of its algorithm exactly. What
-none holds is left to the plain integers, and :class:`BeyondKernels` says why:
+none holds runs as Programs (:mod:`tensorcore_models.kernels.recorded`) or in plain integers; :class:`BeyondKernels` says why:
 
 - sums wider than 126 bits (fraction bits plus integer bits of all terms), or, with exact accumulation, than 80 limbs;
 - block-scaled groups whose exact sums exceed 126 bits; pairwise groups of more than 64 products;

@@ -296,6 +296,11 @@ def fits(x: Int, bits: int) -> Term:
 
 
 # -- what else numbers are computed by: :mod:`tensorcore_models.arithmetic.operations` -----------------------------------
+def seldom(condition: Condition) -> Condition:
+    """The condition: a term has all cases."""
+    return condition
+
+
 def total(addends: Sequence[Whole]) -> Int:
     """Sum in the order given, all of it as wide as the result: solvers know that such additions commute."""
     found = [whole(x) for x in addends]

@@ -1,6 +1,7 @@
 """Products of operands with scales: an engine's sums with the factors of a :class:`~.scaling.Scaling` where it applies them."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,9 @@ def scaled_sums(
     return apply_at_end(_float32(bits, result), scaling.on(engine))
 
 
-def scaled_outside(engine, a: np.ndarray, b: np.ndarray, scales: tuple, plain: bool, **order) -> np.ndarray | None:
+def scaled_outside(
+    engine, a: np.ndarray, b: np.ndarray, scales: tuple[Any, Any], plain: bool, **order
+) -> np.ndarray | None:
     """:func:`scaled_sums` of operands whose scales, as a caller gives them, are applied outside of the unit; None where the
     unit itself takes them. Raises ValueError where alpha or beta go with them (not `plain`)."""
     scaling = read_scales(*scales, a.shape[0], a.shape[1], b.shape[1], engine)

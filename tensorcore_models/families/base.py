@@ -43,7 +43,12 @@ ASPECTS = (
     Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
     Aspect("words", "words", "the name of the class, and no formula", ("scales_products", "inside")),
     Aspect("tree", "add_step", "no tree is drawn", ("shows_order",)),
-    Aspect("kernels", "plan_fields", "the plain integers run", ("arrangement", "operand_tables", "form", "conversion")),
+    Aspect(
+        "kernels",
+        "plan_fields",
+        "Programs or the integers run",
+        ("arrangement", "operand_tables", "form", "conversion"),
+    ),
     Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
     Aspect("search", "searches", "identify does not look for it", ("simplest",)),
     Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),
@@ -115,8 +120,8 @@ class Accumulator:
     words          `words`, `scales_products`,        the class's name stands for its words; no formula
                    `inside`
     tree           `add_step`, `shows_order`          no tree of the sum is drawn
-    kernels        `plan_fields`, `arrangement`,      it runs on `pass_bits` in plain Python
-                   `operand_tables`, `form`,
+    kernels        `plan_fields`, `arrangement`,      `pass_bits` is recorded and runs compiled if it is
+                   `operand_tables`, `form`,          written in `p.arithmetic`, else in plain Python
                    `conversion`
     bound          `step_error`, `group_facts`,       a bound raises ValueError
                    `group_facts_of_formats`,
@@ -323,7 +328,8 @@ class Accumulator:
         Raises
         ------
         BeyondKernels
-            Where no kernel holds it, and by default: `pass_bits` then runs in plain Python.
+            Where no kernel holds it, and by default: `pass_bits` is then recorded and runs compiled
+            (:mod:`tensorcore_models.kernels.recorded`) if it can be, else in plain Python.
         """
         from ..aspects.plans import BeyondKernels
 

@@ -1,8 +1,9 @@
 """Chooses the kernel that runs an accumulator over matrices of encodings.
 
 Three layers, all with the same bits: fast paths for particular accumulators and shapes (:data:`FAST_PATHS`, tried in order),
-the compiled generic kernels for every accumulator (:mod:`tensorcore_models.kernels.lowering` says what they hold), and the
-plain-integer reference for what is wider than those. Environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel`:
+the compiled generic kernels for every accumulator (:mod:`tensorcore_models.kernels.lowering` says what they hold) and Programs
+for those that they do not (:mod:`tensorcore_models.kernels.recorded`), and the plain-integer reference for what is wider than
+both. Environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel`:
 ``auto`` (default), ``generic`` (no fast paths) or ``reference``. The variable is read at the first product, and again after
 ``set_kernel(None)``.
 
@@ -29,6 +30,7 @@ from .kept import kept_for_object
 from .lowering import Lowered, lower
 from .narrow import NarrowKernel
 from .pairwise import ExactSumKernel, PairwiseKernel
+from .recorded import recorded_kernel
 from .wide import WideKernel
 
 KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
@@ -227,9 +229,10 @@ def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
         path = _fast_path(low, m * n * k)[0] or _fast_batch(low, m * n * k)[0]
     if path is not None:
         return path.name
-    if low.plan is None:
-        return f"reference ({low.reason})"
-    return "reference" if chosen == "reference" else f"generic {low.kernel}"
+    if chosen == "reference" or low.plan is not None:
+        return "reference" if chosen == "reference" else f"generic {low.kernel}"
+    recorded, reason = recorded_kernel(low, m * n * k)
+    return f"reference ({low.reason}; {reason})" if recorded is None else f"program ({low.reason})"
 
 
 def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The generic kernel of an accumulator, compiled from its lowered form, or the reference where that is too narrow."""
+"""The generic kernel of an accumulator, of its lowered form; where that is too narrow its Programs or the reference."""
 
 from collections.abc import Callable
 
@@ -9,6 +9,7 @@ from .._kernels.generic import generic
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
 from .lowering import Lowered
+from .recorded import recorded_kernel
 
 #: Operations of vector lanes that take as long as one product here, for `threads_for`.
 _OPERATIONS = 64
@@ -37,13 +38,25 @@ def finished_bits(low: Lowered, a, b, c, run: Callable[..., np.ndarray]) -> np.n
     return c
 
 
+def _unplanned_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
+    """Compute the products of an accumulator that the generic kernel does not hold, for any leading dimensions."""
+    kernel, _ = recorded_kernel(low, a.size * b.shape[-1])
+    if kernel is None:
+        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+    if a.ndim == 2:
+        return kernel.run(a, b, c, scale_a, scale_b)
+    scaled = scale_a is not None
+    items = range(len(a))
+    return np.stack([kernel.run(a[i], b[i], c[i], *((scale_a[i], scale_b[i]) if scaled else ())) for i in items])
+
+
 def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Compute `kernels.matrix_bits` by the generic kernel or, where it is too narrow, the reference; k > 0, any strides."""
+    """Compute `kernels.matrix_bits` by the generic kernel or what takes its place (:func:`_unplanned_bits`); k > 0."""
     if low.finish is not None:
         return finished_bits(low, a, b, c, generic_bits)
     low, a, b = converted(low, a, b)
     if low.plan is None:
-        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+        return _unplanned_bits(low, a, b, c, scale_a, scale_b)
     if low.operands_alike and 2 * b.shape[1] <= min(a.shape[0], generic.PANEL):  # D^T = B^T A^T + C^T fills the vectors
         scales = () if scale_a is None else (scale_b.T, scale_a.T)
         return np.ascontiguousarray(generic_bits(low, b.T, a.T, c.T, *scales).T)
@@ -55,12 +68,12 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
 
 
 def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Compute `kernels.batch_bits` by the generic kernel or, where it is too narrow, the reference; k is positive."""
+    """Compute `kernels.batch_bits` by the generic kernel or what takes its place (:func:`_unplanned_bits`); k is positive."""
     if low.finish is not None:
         return finished_bits(low, a, b, c, generic_batch_bits)
     low, a, b = converted(low, a, b)
     if low.plan is None:
-        return reference.mma_bits(low, a, b, c, scale_a, scale_b)
+        return _unplanned_bits(low, a, b, c, scale_a, scale_b)
     out = np.empty((a.shape[0], a.shape[1], b.shape[2]), low.d_format.container)
     a, b = _tabled(low, a, b)
     low.plan.run_batch(

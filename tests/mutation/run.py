@@ -48,6 +48,7 @@ KERNEL = "tensorcore_models/_kernels/generic/generic_fused.h"
 VECTORS = "tensorcore_models/_kernels/generic/generic_vector_sums.h"
 VECTOR_TESTS = ("tests/tensorcore_models/test_kernels_vectors.py",)
 TWINS = ("tests/tensorcore_models/test_kernels_twins.py", "tests/tensorcore_models/test_kernels_hardware.py")
+PROGRAMS = ("tests/tensorcore_models/test_programs.py",)
 FACTS = "mpgemm/bounds/operand_facts.py"
 MISREAD = ("tests/testing/test_misread_operands.py",)
 NAMED = ("tests/testing/test_named_faults.py",)
@@ -114,7 +115,7 @@ MUTANTS = (
     Mutant("PTX: a comparison may write a constant", "tensorcore_models/compiled/ptx/program.py", "_writes_registers", "Register | Sink)", "Register | Sink | Immediate)", ("tests/tensorcore_models/test_compiled_refusals.py",)),
     Mutant("predict: a kernel multiplies whatever is given", "mpgemm/cli/common/kernel_options.py", "kernel_recipe", "taken != [fmt, fmt]", "not taken", ("tests/mpgemm/test_library_commands.py",)),
     Mutant("PTX: terms of products have no negative zeros", "tensorcore_models/compiled/solver_terms.py", "NodeTerms._operation", "_nothing(product.negative)", "_nothing(t.FALSE)", ("tests/tensorcore_models/test_compiled_solving.py",)),
-    Mutant("AMD: clamped sums of integers wrap", "tensorcore_models/compiled/amdgcn/vector_operands.py", "_saturated", "np.clip(exact, limits.min, limits.max)", "exact", AMD_MACHINE),
+    Mutant("AMD: clamped sums of integers wrap", "tensorcore_models/compiled/isa/operations.py", "saturated", "np.clip(exact, limits.min, limits.max)", "exact", AMD_MACHINE),
     Mutant("AMD: a mask is cleared by lanes that do not run", "tensorcore_models/compiled/amdgcn/scalar.py", "_cleared", "absent & kept", "np.uint32(0) & kept", AMD_MACHINE),
     Mutant("AMD: a lane keeps what was never written", "tensorcore_models/compiled/amdgcn/waves.py", "build_write", "if absent is not None:\n            machine.vectors", "if False:\n            machine.vectors", AMD_MACHINE),
     Mutant("units on a GPU: a flagged tile stays", "tensorcore_models/gpu/products.py", "DeviceUnit.run", "column in on_cpu:", "column in on_cpu[:-1]:", GPU_UNITS),
@@ -140,6 +141,12 @@ MUTANTS = (
     Mutant("vectors: exact sums may lose bits", VECTORS, "W_(cut)", "redo |= inexact", "redo &= inexact", VECTOR_TESTS),
     Mutant("vectors: carry between words lost", "tensorcore_models/_kernels/generic/generic_vector_words.h", "W_(add)", "high - V_(less)(low, x.low)", "high", TWINS),
     Mutant("vectors: output ties", "tensorcore_models/_kernels/generic/generic_vector_codes.h", "V_(encode)", "& v->odd)", "& 0)", TWINS),
+    Mutant("programs: any factor is zero where an operand takes no part", "tensorcore_models/arithmetic/recorder.py", "PassRecorder._zero_without", "if x.at == zero[0].at:", "if True:", PROGRAMS),
+    Mutant("programs: a sum is above its addends by the most", "tensorcore_models/arithmetic/recorder.py", "PassRecorder.add", "least + operations.low(other)", "least + operations.high(other)", PROGRAMS),
+    Mutant("programs: nothing is left out", "tensorcore_models/arithmetic/recorder.py", "PassRecorder.set_apart", "self.seldom.add(condition.at)", "pass", PROGRAMS),
+    Mutant("programs: products that lie unevenly are a run", "tensorcore_models/kernels/programs.py", "_Line._run", "step not in (None, between)", "False", PROGRAMS),
+    Mutant("programs: ties to odd become ties to even", "tensorcore_models/_kernels/programs/programs_operations.h", "V_(rounded)", "(~V_(shr)(x, n) & unit)", "(V_(shr)(x, n) & unit)", PROGRAMS),
+    Mutant("programs: shifts take the last bits of their places", "tensorcore_models/_kernels/programs/programs_operations.h", "CAPPED", "V_(min_signed)(places, V_(all)(63))", "(places & 63)", PROGRAMS),
     Mutant("addend: decides beside overflowing products", "tensorcore_models/_kernels/generic/generic_pass.h", "mpg_special_addends_stay", ") && !p->has_limit", ")", VECTOR_TESTS),
     Mutant("addend: decides beside specials", "tensorcore_models/_kernels/generic/generic_pass.h", "mpg_deciding_addend", "(mpg_special_addends_stay(p) && !special", "mpg_special_addends_stay(p", VECTOR_TESTS),
     Mutant("addend: decides before a late addition", "tensorcore_models/_kernels/generic/generic_pass.h", "mpg_special_addends_stay", "mpg_adds_late(p) && !", "", VECTOR_TESTS),
@@ -389,7 +396,7 @@ MUTANTS = (
     Mutant("wormhole: zero products of fp16 lift nothing", "tensorcore_models/families/fidelity/steps.py", "_group", "zero = max(0, lift)", "zero = 0", WORMHOLE),
     Mutant("wormhole: A and B change places", "tensorcore_models/families/fidelity/specification.py", "_Phases", "operands_alike: ClassVar = False", "operands_alike: ClassVar = True", WORMHOLE),
     Mutant("gpu kernels: planes of words in 32 bits", "mpgemm/kernels/source.py", "plane_offset", "tl.full((), count, tl.int64)", "count", ("tests/kernels/test_large_offsets.py",)),
-    Mutant("gpu kernels: c in another view is read late", "mpgemm/kernels/multiply.py", "_fits", "for x in (a, b, c)", "for x in (a, b)", ("tests/kernels/test_matmul.py",)),
+    Mutant("gpu kernels: c in another view is read late", "mpgemm/kernels/multiply.py", "_fits", "for x in read", "for x in read[:2]", ("tests/kernels/test_matmul.py",)),
     Mutant("gpu kernels: words of batches are not repeated", "mpgemm/kernels/products.py", "TensorProduct.tensors", "batches != held", "False", ("tests/kernels/test_matmul.py",)),
     Mutant("gpu kernels: tiles are timed on the result", "mpgemm/kernels/products.py", "TensorProduct._tuned", "torch.empty_like(out)", "out", ("tests/kernels/test_tuning.py",)),
     Mutant("gpu kernels: products of other types are taken", "mpgemm/kernels/torch_mode.py", "RecoveredProducts.__torch_dispatch__", "kinds != {torch.float32}", "False", ("tests/kernels/test_torch_recovered.py",)),

@@ -11,6 +11,7 @@ from tensorcore_models import compiled
 from tensorcore_models.compiled.common_texts import Texts
 from tensorcore_models.compiled.library_recipes import Evaluation
 from tensorcore_models.compiled.nodes import Applied, Constant, Element
+from tensorcore_models.compiled.normal_form import normal_forms
 
 
 def attention(**options):
@@ -212,6 +213,27 @@ def test_masks_by_an_index_are_one_expression(told):
     assert told in lines and "else" in lines and len(form.outputs) == 64
     found = Evaluation((64,), {"x": x, "which": y}).of(form.root)
     assert np.array_equal(found, out.view(np.uint32))
+
+
+def test_masks_that_no_bound_states_stay_apart():
+    body = """.reg .pred %p1; add.u64 %rd6, %rd1, %rd4; ld.global.b32 %r9, [%rd6]; and.b32 %r2, %r1, 1;
+        setp.eq.u32 %p1, %r2, 0; selp.b32 %r9, 0f40000000, %r9, %p1;
+        add.u64 %rd6, %rd2, %rd4; ld.global.b32 %r10, [%rd6]; sub.f32 %r9, %r9, %r10;"""
+    x = np.ones(64, np.float32)
+    recipe = compiled.read(ROWS.replace("BODY", body)).recipe([x, x.copy(), np.zeros(64, np.float32)])
+    assert [len(form.outputs) for form in recipe.forms] == [32, 32]
+
+
+def test_functions_differ_without_flushing_too():
+    """What "flushing" rests on: of operations that flush the flush alone is left out."""
+    given = [*np.ones((2, 64), np.float32), np.zeros(64, np.float32)]
+    load = "add.u64 %rd6, %rd1, %rd4; ld.global.b32 %r9, [%rd6];"
+    forms = {}
+    for name in ("ex2.approx.f32", "ex2.approx.ftz.f32", "lg2.approx.ftz.f32"):
+        recipe = compiled.read(ROWS.replace("BODY", f"{load} {name} %r9, %r9;")).recipe(given)
+        forms[name] = normal_forms(recipe, flushing=False)[0]
+    plain, flushed, other = forms.values()
+    assert plain == flushed != other
 
 
 @pytest.mark.full  # 7 s: 25,600 outputs, 200 of whose keys are masked

@@ -1,6 +1,7 @@
 """Each group of PTX instructions against Python's integers and fractions, on edge values and drawn ones."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 import tensorcore_models as tcm
 from tensorcore_models import compiled
+from tensorcore_models.compiled.amdgcn import arithmetic, vector
+from tensorcore_models.compiled.ptx.meanings import meaning_of
+from tensorcore_models.compiled.ptx.syntax import PTXInstruction, Register
 from tensorcore_models.formats.exact_rounding import encode_exact
 
 #: Registers and memory words by bits.
@@ -418,3 +422,23 @@ def test_special_functions_run_on_the_unit_s_tables(function):
         assert np.array_equal(got, function.bits(operands[0] >> np.uint64(32)).astype(np.uint64) << np.uint64(32))
     else:
         assert np.array_equal(got, function.bits(*operands))
+
+
+def test_a_clamped_conversion_to_64_bits():
+    values = np.float32([-2, -0.0, 0.25, 1, 7, np.inf])
+    got = one_instruction("cvt.sat.f64.f32 %d, %a;", 64, (32,), values.view(np.uint32))
+    assert got.view(np.float64).tolist() == [0, 0, 0.25, 1, 1, 1]
+
+
+def test_one_meaning_of_two_languages():
+    """An operation is one row, whichever machine runs it; the encoding of NaN and the order of operands are told."""
+    ptx = {"add.rn.f32": 2, "shl.b32": 2, "prmt.b32": 3, "max.f32": 2}
+    found = {}
+    for name, count in ptx.items():
+        stem, *modifiers = name.split(".")
+        operands = tuple(Register(i, 32, f"%r{i}") for i in range(count + 1))
+        found[name] = meaning_of(PTXInstruction(stem, tuple(modifiers), operands, None, 1))
+    assert replace(found["add.rn.f32"], nan="quiet") == arithmetic.ROWS["v_add_f32"]
+    assert replace(found["max.f32"], nan="quiet") == arithmetic.ROWS["v_max_f32"]
+    assert found["shl.b32"].operation == vector.ROWS["v_lshlrev_b32"].operation and vector.ROWS["v_lshlrev_b32"].turned
+    assert found["prmt.b32"].operation != vector.ROWS["v_perm_b32"].operation  # their selectors differ

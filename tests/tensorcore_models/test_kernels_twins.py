@@ -26,7 +26,10 @@ from tensorcore_models.accumulators import (
     SequentialFMA,
     WidenedDotAdd,
 )
+from tensorcore_models.arithmetic.recorder import Unrecordable
 from tensorcore_models.formats import Format
+from tensorcore_models.kernels.programs import TooWide
+from tensorcore_models.kernels.recorded import RecordedKernel
 from tensorcore_models.machine import instruction_sets as isa
 from tensorcore_models.machine import threads
 
@@ -305,6 +308,25 @@ def parametric_units(draw):
 @settings(max_examples=80)
 def test_random_parametric_units(unit, seed):
     assert_twins(unit, np.random.default_rng(seed), 40, (1, 3, unit.accumulator.terms, 2 * unit.accumulator.terms + 1))
+
+
+@pytest.mark.full
+@given(parametric_units(), st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_random_parametric_units_as_programs(unit, seed):
+    rng, step = np.random.default_rng(seed), unit.accumulator.terms_per_step
+    try:
+        kernel = RecordedKernel(kernels.lowered(unit))
+        for style in rng.choice(STYLES, 2):
+            args = operands(rng, unit, 2, int(rng.choice([1, step, 2 * step + 1])), int(rng.integers(1, 6)), str(style))
+            expected = reference.mma_bits(unit, *args)
+            for level in isa.available_isas():
+                isa.set_isa(level)
+                assert_same(unit, kernel.run(*args), expected, args, f"{style} on {level}")
+    except (Unrecordable, TooWide):
+        pass
+    finally:
+        isa.set_isa(None)
 
 
 @pytest.mark.parametrize("rounding", ["rne", "rna", "rnu", "rnd", "rnz", "rno"])

@@ -37,7 +37,7 @@ def test_it_runs_at_once():
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((5, 12)).astype(np.float16), rng.standard_normal((12, 3)).astype(np.float16)
     engine = tcm.MatrixEngine(LargestOnly(4), a_format="fp16", d_format="fp32")
-    assert kernels.kernel_name(engine) == "reference (LargestOnly has no lowering)"
+    assert kernels.kernel_name(engine).startswith("reference (LargestOnly has no lowering; ")
     expected = np.zeros((5, 3), np.float32)
     for start in range(0, 12, 4):
         largest = largest_products(a[:, start : start + 4], b[start : start + 4])

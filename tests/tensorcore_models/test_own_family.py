@@ -105,7 +105,7 @@ def test_words_and_tree():
 
 
 def test_it_runs_and_its_bound_holds():
-    assert kernels.kernel_name(UNIT) == "reference (EvenShift has no lowering)"
+    assert kernels.kernel_name(UNIT) == "program (EvenShift has no lowering)"
     rng = np.random.default_rng(1)
     a, b = rng.standard_normal((6, 12)), rng.standard_normal((12, 5))
     a, b = (tcm.round_to(x, "e5m2").astype(np.float64) for x in (a, b))
@@ -174,7 +174,7 @@ def test_a_class_of_integers_alone_runs():
         and spec.parametric() is None
     )
     engine = tcm.MatrixEngine(spec, a_format="fp16")
-    assert kernels.kernel_name(engine, 512, 512, 512) == "reference (Nothing has no lowering)"
+    assert kernels.kernel_name(engine, 512, 512, 512) == "program (Nothing has no lowering)"
     assert not engine.gemm(np.ones((2, 4)), np.ones((4, 2))).any()
     with pytest.raises(ValueError, match="no bound is derived for Nothing"):
         bounds.gemm_bound(engine, np.ones((2, 4)), np.ones((4, 2)))

@@ -181,7 +181,7 @@ _TESTS: dict[str, Callable] = {
 
 
 def tested(m: Meaning) -> Callable:
-    """What kind of number an operand is."""
+    """Tell whether an operand is a number of a kind: finite, infinite, normal, ..."""
     test, fmt = _TESTS[m.options[0]], FORMATS[m.sources[0]]
     return lambda x: test(floats.values(np.asarray(x), fmt))
 

@@ -25,7 +25,7 @@ def high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _rest(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """What a division cut to a whole number leaves."""
+    """Return the remainder of a division that is cut to a whole number."""
     if np.any(y == 0):
         raise KernelFault("divides an integer by zero, whose result PTX leaves open")
     return np.fmod(x, y)

@@ -63,11 +63,6 @@ class Meaning:
         return self.operation in ("add", "mul", "fma") or self.operation in ("min", "max") and self.nan != "quiet"
 
     @property
-    def resizes(self) -> bool:
-        """Whether it cuts or extends an integer."""
-        return self.operation == "resize" and not self.saturate
-
-    @property
     def packed(self) -> bool:
         """Whether it is one operation on each of two numbers, of whole bytes."""
         pairs = [kind for kind in (self.result, *self.sources) if kind != one(kind)]
@@ -75,7 +70,7 @@ class Meaning:
         return min(map(bits_of, pairs), default=0) >= 16 and (joins or len(pairs) == 1 + len(self.sources))
 
     def half(self) -> "Meaning":
-        """What a packed operation does to one of its numbers."""
+        """Return the operation that a packed one does to each of its numbers."""
         sources = tuple(map(one, self.sources))
         return replace(self, result=one(self.result), sources=sources[:1] if self.operation == "convert" else sources)
 

@@ -63,9 +63,8 @@ def saturated(function: Callable, kind: np.dtype) -> Callable:
     limits = np.iinfo(kind)
 
     def run(*operands):
-        return np.clip(function(*(np.asarray(x).astype(np.int64) for x in operands)), limits.min, limits.max).astype(
-            kind
-        )
+        exact = function(*(np.asarray(x).astype(np.int64) for x in operands))
+        return np.clip(exact, limits.min, limits.max).astype(kind)
 
     return run
 

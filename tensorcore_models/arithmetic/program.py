@@ -1,0 +1,281 @@
+"""A PassProgram is the straight line of operations of one pass: what a family's `pass_bits` leaves behind on recorded integers.
+
+What depends on one operand alone is apart, so that it can be done once when operands are packed. Two accumulators with equal
+Programs compute the same bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..formats import Format
+from ..formats.exact_rounding import shift_right_rounded
+from . import recorded  # noqa: F401 - lets the operations work on what is recorded
+from .numbers import Number, decode
+from .passes import Pass
+from .recorder import ANYWHERE, PassRecorder, RecordedOperation, Unrecordable
+
+
+class RecordedPass(Pass):
+    """A RecordedPass is a pass on integers that record what is done with them."""
+
+    @property
+    def draw(self) -> int:
+        """Refuse draws: each element has its own."""
+        if self.spec.key is not None:
+            raise Unrecordable("a stochastic rounding draws for each element")
+        return 0
+
+    def assume_part(self, numbers: Sequence[Number]) -> None:
+        """Refuse numbers of which data decide whether they take part."""
+        if any(number.part is not True for number in numbers):
+            raise Unrecordable("a tree of the products that take part")
+
+    def unencodable(self, reason: str) -> None:
+        """Do nothing: a recording has no length that a solver could not take."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A Prepared is what is computed of one operand alone.
+
+    Parameters
+    ----------
+    operations : tuple of RecordedOperation
+        A straight line whose inputs are a code and its block scale.
+    outputs : tuple of int
+        Positions of what a pass takes.
+    seldom : int or None
+        Position of the condition under which a regular PassProgram is not the pass; None: it always is.
+    """
+
+    operations: tuple[RecordedOperation, ...]
+    outputs: tuple[int, ...]
+    seldom: int | None = None
+
+
+@dataclass(frozen=True)
+class PassProgram:
+    """A PassProgram is one pass of an accumulator over a number of products.
+
+    Parameters
+    ----------
+    operations : tuple of RecordedOperation
+        A straight line; inputs are the code "c" and ``("a", term, output)``, ``("b", term, output)``.
+    result : int
+        Position of the result's code.
+    prepared : tuple of Prepared
+        What is done with each operand of A and of B.
+    seldom : tuple of int
+        Positions of conditions under which a regular PassProgram is not the pass.
+    """
+
+    operations: tuple[RecordedOperation, ...]
+    result: int
+    prepared: tuple[Prepared, Prepared]
+    seldom: tuple[int, ...] = ()
+
+    def run(self, a: Sequence[int], b: Sequence[int], c: int, scales: Sequence[Sequence[int]] = ((), ())) -> int | None:
+        """Compute the code of one pass on plain integers; None where that is what a regular PassProgram leaves out.
+
+        Parameters
+        ----------
+        a, b : sequence of int
+            Codes.
+        c : int
+            The addend's code.
+        scales : pair of sequences of int
+            Codes of the block scales of each operand of a and of b.
+        """
+        taken: dict[tuple, int] = {("c", 0): c}
+        for side, codes, theirs, prepared in zip("ab", (a, b), scales, self.prepared, strict=True):
+            for term, code in enumerate(codes):
+                given = {(side, 0): code, (f"scale_{side}", 0): theirs[term] if theirs else 0}
+                values = run(prepared.operations, given)
+                if prepared.seldom is not None and values[prepared.seldom]:
+                    return None
+                taken |= {(side, term, place): values[at] for place, at in enumerate(prepared.outputs)}
+        values = run(self.operations, taken)
+        return None if any(values[at] for at in self.seldom) else values[self.result]
+
+
+# -- on plain integers ---------------------------------------------------------------------------------------------------
+def _shifted(rounding: str, x: int, places: int, negative: int = 0) -> int:
+    return shift_right_rounded(x, places, rounding, bool(negative))
+
+
+#: What an operation does with plain integers, its constant first.
+_ON_INTEGERS: dict[str, Any] = {
+    "constant": lambda value: value,
+    "truth": int,
+    "add": lambda _, x, y: x + y,
+    "subtract": lambda _, x, y: x - y,
+    "multiply": lambda _, x, y: x * y,
+    "shl": lambda _, x, places: x << places,
+    "shr": _shifted,
+    "mask": lambda _, x, mask: x & mask,
+    "larger": lambda _, x, y: max(x, y),
+    "magnitude": lambda _, x: abs(x),
+    "places": lambda top, x: top + 1 - x.bit_length(),
+    "less": lambda _, x, y: int(x < y),
+    "same": lambda _, x, y: int(x == y),
+    "both": lambda _, x, y: x & y,
+    "either": lambda _, x, y: x | y,
+    "differ": lambda _, x, y: x ^ y,
+    "choose": lambda _, condition, x, y: x if condition else y,
+}
+
+
+def run(operations: Sequence[RecordedOperation], inputs: dict[tuple, int]) -> list[int]:
+    """Compute the values of a straight line on plain integers."""
+    values: list[int] = []
+    for x in operations:
+        if x.name == "input":
+            values.append(inputs[x.constant])
+        else:
+            values.append(_ON_INTEGERS[x.name](x.constant, *(values[at] for at in x.sources)))
+    return values
+
+
+def _refuse(*_: Any) -> Any:
+    raise Unrecordable("a pass asks which pass of a chain, or which element, it is")
+
+
+class _Unasked:
+    """An _Unasked stands for a number that a PassProgram must not depend on."""
+
+    __bool__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = _refuse
+    __and__ = __rand__ = __or__ = __ror__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
+    at = low = high = property(_refuse)
+
+
+# -- recorded ------------------------------------------------------------------------------------------------------------
+def program_of(
+    spec: Any,
+    formats: Sequence[Any],
+    terms: int,
+    scale: Format | None = None,
+    index: int | None = None,
+    regular: bool = True,
+) -> PassProgram:
+    """Record one pass of an accumulator.
+
+    Parameters
+    ----------
+    spec : Accumulator
+        The algorithm.
+    formats : sequence of Format or IntegerFormat
+        Of a, b, this c and d.
+    terms : int
+        Products of the pass.
+    scale : Format, optional
+        Of block scales.
+    index : int, optional
+        Number of the pass in its chain; by default a pass that asks for it is refused.
+    regular : bool
+        Leave out what seldom holds, numbers that are infinite or NaN: a shorter PassProgram for all else.
+
+    Raises
+    ------
+    Unrecordable
+        If what is done depends on the data otherwise than by conditions, on the element or, without `index`, on the pass.
+    """
+    z = PassRecorder(regular)
+    a, b = ([z.input(side, k, fmt.bits) for k in range(terms)] for side, fmt in zip("ab", formats, strict=False))
+    scales: tuple[tuple[Number, ...], ...] = ((),) * terms
+    if scale is not None:
+        rule = getattr(spec, "zero_operand", "format_minimum")
+        scales = tuple(
+            tuple(decode(scale, z.input(f"scale_{side}", k, scale.bits), spec, zero_rule=rule) for side in "ab")
+            for k in range(terms)
+        )
+    c = z.input("c", 0, formats[2].bits)
+    unasked: Any = _Unasked()
+    given = unasked if index is None else index
+    try:
+        result = spec.pass_bits(RecordedPass(spec, a, b, c, tuple(formats), scales, given, unasked))
+    except Exception as error:  # whatever stops it on recorded integers, the reference runs it on plain ones
+        raise Unrecordable(f"{type(spec).__name__}.pass_bits is not recorded: {error}") from error
+    return _split(z, z.place(result))
+
+
+def _split(z: PassRecorder, result: int) -> PassProgram:
+    """Take apart what depends on one operand alone."""
+    needed, boundary = set(), set()
+    left_out = sorted(z.seldom)
+    stack = [result, *(at for at in left_out if not _alone(z.origins[at]))]
+    while stack:
+        at = stack.pop()
+        if at in needed:
+            continue
+        needed.add(at)
+        if _alone(z.origins[at]):
+            boundary.add(at)
+        else:
+            stack.extend(z.operations[at].sources)
+    sides = [_Side(z, side) for side in "ab"]
+    renamed: dict[int, int] = {}
+    line: list[RecordedOperation] = []
+    for at in sorted(needed):
+        x = z.operations[at]
+        if at in boundary:
+            side, term = z.origins[at]
+            place = sides["ab".index(side)].output(at)
+            x = RecordedOperation("input", (), (side, term, place), x.low, x.high)
+        renamed[at] = len(line)
+        line.append(x._replace(sources=tuple(renamed[s] for s in x.sources)))
+    for at in left_out:
+        if _alone(z.origins[at]):
+            sides["ab".index(z.origins[at][0])].leave_out(at)
+    seldom = tuple(renamed[at] for at in left_out if not _alone(z.origins[at]))
+    return PassProgram(tuple(line), renamed[result], (sides[0].prepared(), sides[1].prepared()), seldom)
+
+
+def _alone(origin: Any) -> bool:
+    return origin is not None and origin != ANYWHERE and origin[0] in "ab"
+
+
+class _Side:
+    """A _Side gathers what is prepared of the operands of one side: of each the same."""
+
+    def __init__(self, z: PassRecorder, side: str):
+        self.z, self.side = z, side
+        self.line: list[RecordedOperation] = []
+        self.known: dict[RecordedOperation, int] = {}
+        self.copied: dict[int, int] = {}
+        self.outputs: list[int] = []
+        self.seldom: list[int] = []
+
+    def _put(self, x: RecordedOperation) -> int:
+        if x not in self.known:
+            self.known[x] = len(self.line)
+            self.line.append(x)
+        return self.known[x]
+
+    def _copy(self, at: int) -> int:
+        """Copy what leads to a value, as that of the first operand."""
+        if at not in self.copied:
+            x = self.z.operations[at]
+            constant = (x.constant[0], 0) if x.name == "input" else x.constant
+            self.copied[at] = self._put(x._replace(sources=tuple(map(self._copy, x.sources)), constant=constant))
+        return self.copied[at]
+
+    def output(self, at: int) -> int:
+        place = self._copy(at)
+        if place not in self.outputs:
+            self.outputs.append(place)
+        return self.outputs.index(place)
+
+    def leave_out(self, at: int) -> None:
+        place = self._copy(at)
+        if place not in self.seldom:
+            self.seldom.append(place)
+
+    def prepared(self) -> Prepared:
+        left_out = None
+        for place in self.seldom:
+            if left_out is not None:
+                place = self._put(RecordedOperation("either", (left_out, place), None, 0, 1))
+            left_out = place
+        return Prepared(tuple(self.line), tuple(self.outputs), left_out)
