@@ -185,7 +185,7 @@ def test_empty_products_are_empty(method):
 def test_a_misspelt_option_of_a_plan_is_named_with_its_neighbour():
     for call in (ascend.plan, ascend.advise):
         with pytest.raises(
-            TypeError, match=r"plan has no option bufering \(did you mean 'buffering'\?\); it has terms, "
+            TypeError, match=r"plan has no option bufering \(did you mean 'buffering'\?\); it has .*, buffering, "
         ):
             call(64, 64, 64, "910A", bufering="double")
 

@@ -177,8 +177,8 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
         if not wanted.encodings:
             raise _RefusedType(
                 f"{path}: elements of type |V{dtype.itemsize}, as numpy writes ml_dtypes' (float8_e4m3fn, bfloat16, ...), do "
-                "not say their format; name it where the command has --operands (check, predict), as in --operands e4m3fn, or "
-                "save x.astype('float32'), which keeps every value"
+                "not say their format; name it where the command has --operands (check, predict, whodunit), as in "
+                "--operands e4m3fn, or save x.astype('float32'), which keeps every value"
             )
         dtype = np.dtype(f"<u{dtype.itemsize}")
     try:
