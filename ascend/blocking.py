@@ -53,7 +53,7 @@ class Rejection(NamedTuple):
 
 
 def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
-    """Blocks of a resident panel that fit L1 beside the buffers of the stream (N_fused of eq. 8); 0 or less: none.
+    """Return blocks of a resident panel that fit L1 beside the buffers of the stream (N_fused of eq. 8); 0 or less: none.
 
     `each` is what one row or column of a block takes in the unit of `l1`; `panel` and `streamed` are rows or columns.
     """
@@ -95,7 +95,8 @@ class Blocking:
 
     @integer_arguments("words")
     def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
-        """A blocks that fit in L1 beside the B buffers (eq. 8: double, one word); 0 or less where the block does not fit.
+        """Return a blocks that fit in L1 beside the B buffers (eq. 8: double, one word); 0 or less where the block does not
+        fit.
 
         Parameters
         ----------
@@ -177,7 +178,8 @@ def candidate_rejections(
 def feasible_sizes(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16", whole_in_ub: bool = True
 ) -> np.ndarray:
-    """The feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order; arguments as `n_fused`'s.
+    """Return the feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order; arguments as
+    `n_fused`'s.
 
     Kernels that bring a block of C to UB in strips do not need it `whole_in_ub`, as eq. 12 asks for.
     """

@@ -16,7 +16,7 @@ from ascend.tile_schedule import TileSchedule
 
 
 def up(x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
-    """x / y rounded up."""
+    """Return x / y rounded up."""
     return np.ceil(x / y)
 
 
@@ -144,6 +144,6 @@ class _PaperForms(BlockForms):
 
 
 def paper_seconds(sizes: np.ndarray, r: Request | TileSchedule) -> np.ndarray:
-    """Time of the paper's kernel for each (bm, bk, bn) row, the launch left out."""
+    """Return the time of the paper's kernel for each (bm, bk, bn) row, the launch left out."""
     forms = _PaperForms(r, *(column.astype(float) for column in sizes.T))
     return forms.cycles / forms.chip.cycles_per_second

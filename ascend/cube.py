@@ -281,7 +281,7 @@ def checked_schedule(
     order: Order,
     reseed_l0c: bool,
 ) -> TileSchedule:
-    """The schedule that the caller gave, checked against the matrices and options, or one made from the options."""
+    """Return the schedule that the caller gave, checked against the matrices and options, or one made from the options."""
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     if schedule is None:
         if blocking is not None and not isinstance(blocking, Blocking):

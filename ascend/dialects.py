@@ -62,7 +62,7 @@ def check_dialect(name: str, chip: Chip) -> None:
 
 
 def said_modes(name: str, terms: int, modes: Sequence[Mode], split: int | None) -> list[Mode]:
-    """The modes among some that a dialect can say, "" being any dialect.
+    """Return the modes among some that a dialect can say, "" being any dialect.
 
     Raises ValueError if it says none of them, or not this number of terms or slices of k (`split`).
     """

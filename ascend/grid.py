@@ -95,7 +95,7 @@ class Swizzle:
         )
 
     def order(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and columns of all tiles in the order in which they are dealt.
+        """Return rows and columns of all tiles in the order in which they are dealt.
 
         Parameters
         ----------
@@ -129,12 +129,13 @@ class Visit(NamedTuple):
 
 
 def split_range(start: int, stop: int, step: int) -> tuple[Range, ...]:
-    """Half-open ranges of `step` that cover [start, stop); the last may be shorter."""
+    """Return half-open ranges of `step` that cover [start, stop); the last may be shorter."""
     return tuple((first, min(first + step, stop)) for first in range(start, stop, step))
 
 
 def balanced_ranges(length: int, most: int, unit: int) -> tuple[Range, ...]:
-    """Ranges that cover [0, length), as few as `most` (the longest, in whole units) allows, of nearly equal whole units."""
+    """Return ranges that cover [0, length), as few as `most` (the longest, in whole units) allows, of nearly equal whole
+    units."""
     return balanced_parts(length, -(-length // most), unit)
 
 
@@ -150,7 +151,7 @@ def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
 
 
 def pieces(rows: int, columns: int, most: int) -> tuple[int, int]:
-    """Pieces along m and n, at most `most` together, in which CATLASS's ASWT cuts a tile of `rows` x `columns` elements.
+    """Return pieces along m and n, at most `most` together, in which CATLASS's ASWT cuts a tile of `rows` x `columns` elements.
 
     Nearly as many along m as along n; of two equal numbers that along m gives way first.
     """

@@ -50,13 +50,13 @@ class Walk(NamedTuple):
     c_tile: Any
 
     def transposed(self) -> "Walk":
-        """The walk along m, in bands of columns, as one along n with A and B changing places."""
+        """Return the walk along m, in bands of columns, as one along n with A and B changing places."""
         _, _, slices, together, at_m, at_n, turns, a_block, b_block, c_tile = self
         return Walk(self.columns, self.rows, slices, together, at_n, at_m, turns, b_block, a_block, c_tile)
 
 
 def l2_misses(walk: Walk, panels: bool, distinct: float, l2_bytes: int) -> Misses:
-    """Misses from the counts of a walk, which keeps `panels` of A or none.
+    """Return misses from the counts of a walk, which keeps `panels` of A or none.
 
     Each panel is loaded once for each stay by the cores of one row of the grid; `distinct` is the share of a pass's words that
     no earlier pass read.
@@ -78,7 +78,7 @@ def l2_misses(walk: Walk, panels: bool, distinct: float, l2_bytes: int) -> Misse
 
 
 def _again(once: Any, each_band: Any, streamed: Any, kept: Any, written: Any, l2_bytes: int, turns: bool) -> Any:
-    """Share of a streamed operand's loads that miss when it is read once for each band of the walk.
+    """Return the share of a streamed operand's loads that miss when it is read once for each band of the walk.
 
     A walk in one direction touches the whole band between two reads of a block: the streamed, the kept and the written bytes. A
     walk that turns round reads a block again after the turn. If the block lies a share x of a band before the turn, the walk
@@ -98,7 +98,8 @@ _LOOPS = np.log(_HITS) / (_HITS - 1)
 
 
 def hits_of_a_loop(x: Any) -> Any:
-    """Share of the loads that hit when a loop touches x times what L2 holds: random replacement, all of it up to x = 1.
+    """Return the share of the loads that hit when a loop touches x times what L2 holds: random replacement, all of it up to x =
+    1.
 
     Measured times fall off gradually beyond L2 (pto-isa's 6144^3 and 7680^3), not at once as with the least recently used first
     out. A block survives one miss with probability 1 - 1/blocks, so h = exp(-(1 - h) x).
@@ -107,7 +108,7 @@ def hits_of_a_loop(x: Any) -> Any:
 
 
 def schedule_misses(schedule: TileSchedule) -> Misses:
-    """Misses of a schedule on its chip."""
+    """Return misses of a schedule on its chip."""
     s, b = schedule, schedule.blocking
     longest = s.k_slices[0][1] - s.k_slices[0][0]
     rows, columns = len(s.row_blocks), len(s.column_blocks)
@@ -139,12 +140,12 @@ def walk_misses(s: WithOptions, walk: str, bm: Any, bn: Any, depth: Any, **count
 
 
 def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
-    """Slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's."""
+    """Return slices of k that the cores work on at one step, where tiles of one slice are dealt before the next slice's."""
     return np.clip(cores / tiles, 1, slices)
 
 
 def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction: int) -> tuple[Any, Any]:
-    """Tile rows and columns that `cores` consecutive tiles of a swizzled order (bands of rows: `direction` 0) cover."""
+    """Return tile rows and columns that `cores` consecutive tiles of a swizzled order (bands of rows: `direction` 0) cover."""
     across, along = (rows, columns) if direction == 0 else (columns, rows)
     width = np.minimum(np.minimum(offset, across), np.maximum(cores, 1))
     length = np.minimum(np.maximum(cores / width, 1), along)
@@ -154,7 +155,7 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
 
 
 def passes_bytes(s: WithOptions, slices: Any) -> Any:
-    """Bytes of the passes over whole matrices: they split, turn ND rows, clear C, add terms and slices of k."""
+    """Return bytes of the passes over whole matrices: they split, turn ND rows, clear C, add terms and slices of k."""
     c_all, elements = ACCUMULATOR_BYTES * float(s.m) * s.n, s.m * s.k + s.k * s.n
     copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
     added = (copies > 1) * (copies + 1) * c_all + (s.merge == "atomic") * (slices > 1) * c_all
@@ -162,7 +163,7 @@ def passes_bytes(s: WithOptions, slices: Any) -> Any:
 
 
 def passes_latency(s: WithOptions, slices: Any) -> Any:
-    """Cycles in which those passes wait for their first bytes and for the last ones to arrive."""
+    """Return cycles in which those passes wait for their first bytes and for the last ones to arrive."""
     chip = s.placed_on
     copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
     reading = (copies > 1) + (s.split_elements > 0) + s.converts
@@ -177,7 +178,7 @@ def write_factor(s: TileSchedule, walk: int, group: int) -> int:
 
 
 def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
-    """Bytes of A and B that the multiplication takes from memory.
+    """Return bytes of A and B that the multiplication takes from memory.
 
     The paper's kernel reads A once in each pass and takes B from L2 after one miss for all cores of a wave.
     """
@@ -190,7 +191,7 @@ def operand_bytes_from_memory(s: TileSchedule) -> tuple[float, float]:
 
 
 def c_bytes(s: TileSchedule) -> float:
-    """Bytes of C that the multiplication reads and writes, in memory or in L2."""
+    """Return bytes of C that the multiplication reads and writes, in memory or in L2."""
     fixpipe = bool(s.placed_on.fixpipe)
     walked = [(walk, group) for walk in range(len(s.passes)) for group in range(s.groups)]
     reads = 0 if fixpipe else sum(s.c_reads(*at) for at in walked)
@@ -199,7 +200,7 @@ def c_bytes(s: TileSchedule) -> float:
 
 
 def cube_memory_bytes(s: TileSchedule) -> float:
-    """Bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices."""
+    """Return bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices."""
     return sum(operand_bytes_from_memory(s)) + c_bytes(s) + passes_bytes(s, len(s.k_slices))
 
 
@@ -229,7 +230,7 @@ def nd_costs(s: WithOptions, load_k: Any, bn: Any, step: Any = None) -> RowCosts
 
 
 def _pieces(chip: Chip, size: float, elements: Any, row: int, along_k: bool, step: Any) -> tuple[Any, Any]:
-    """Bytes that loading pieces of ND rows costs, for each of theirs, from L2 and from memory, which gives whole lines.
+    """Return bytes that loading pieces of ND rows costs, for each of theirs, from L2 and from memory, which gives whole lines.
 
     An element has `size` bytes.
 
@@ -254,7 +255,8 @@ def _pieces(chip: Chip, size: float, elements: Any, row: int, along_k: bool, ste
 
 
 def distinct_words(terms: int, words: int, warm: bool = False) -> float:
-    """Share of the words that the passes load which are first loads from memory: 4 words for 6 loads of three unfused terms.
+    """Return the share of the words that the passes load which are first loads from memory: 4 words for 6 loads of three
+    unfused terms.
 
     None where a timing loop leaves the operands of one term in L2; the split pass of several writes its words anew.
     """

@@ -55,7 +55,7 @@ class OperandFormat(NamedTuple):
         return 8 / (self.bits * self.scale_block) if self.scale_block else 0.0
 
     def stored(self, products: Any) -> Any:
-        """Bytes in L1 of so many products of one row or column, a whole number of blocks: elements and their scales."""
+        """Return bytes in L1 of so many products of one row or column, a whole number of blocks: elements and their scales."""
         return products * self.bits // 8 + (products // self.scale_block if self.scale_block else 0)
 
 

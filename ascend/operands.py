@@ -25,12 +25,12 @@ INSTRUCTIONS = {
 
 
 def product_is_published(operand: str) -> bool:
-    """Whether anything published says how the cube adds products of an operand."""
+    """Return whether anything published says how the cube adds products of an operand."""
     return operand in INSTRUCTIONS
 
 
 def cube_instruction(operand: str) -> Instruction:
-    """The catalogue's row for an operand format; raises ValueError if the format has none."""
+    """Return the catalogue's row for an operand format; raises ValueError if the format has none."""
     if operand not in FORMATS:
         raise ValueError(f"operand is one of {', '.join(FORMATS)}, got {operand!r}")
     if FORMATS[operand].weight_bits:
@@ -46,7 +46,7 @@ def cube_instruction(operand: str) -> Instruction:
 
 
 def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """The slices of k of A B (+ C) in the order of a schedule of one term whose operands are not FP16 words.
+    """Return the slices of k of A B (+ C) in the order of a schedule of one term whose operands are not FP16 words.
 
     Operands are rounded to their format (RN); for INT8 they must hold integers from -128 to 127 (c: int32). The result is
     float32, or int32 for INT8, of shape (slices, m, n).
@@ -65,7 +65,7 @@ def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | Non
 
 
 def rounded_to_hf32(x: np.ndarray, rounding: str) -> np.ndarray:
-    """FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
+    """Return FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
 
     rne: to nearest even, rna and rnz: to nearest with ties away from zero and toward zero, rz: toward zero. SetHF32TransMode
     (AscendC API reference, 07_0259) chooses between a mode that its text calls rounding "to the nearest even" and one "in the

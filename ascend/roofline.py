@@ -140,7 +140,8 @@ def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, eleme
 
 
 def fp32_equivalent_peak(chip: Chip) -> float:
-    """FLOP/s of the cubes divided by the three products that one FP32 product costs; the paper prints 85.3e12 for 910A."""
+    """Return FLOP/s of the cubes divided by the three products that one FP32 product costs; the paper prints 85.3e12 for
+    910A."""
     return chip.peak_flops("fp16") / 3
 
 
@@ -171,7 +172,7 @@ def roofline(
 
 
 def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:
-    """Elements of eq. 9 for each (bm, bk, bn) row of an array: float64."""
+    """Return elements of eq. 9 for each (bm, bk, bn) row of an array: float64."""
     check_sizes(m, k, n)
     bm, bk, bn = sizes.T
     elements = chip.l1_bytes // L1_ELEMENT_BYTES

@@ -110,7 +110,7 @@ def _checked_buffers(s: Kernel) -> Kernel:
 
 
 def variant(schedule: Kernel, **changes: Any) -> Kernel:
-    """The schedule with other options of :func:`build_schedule`; another block, mode or grid has its own N_fused."""
+    """Return the schedule with other options of :func:`build_schedule`; another block, mode or grid has its own N_fused."""
     values = {f.name: getattr(schedule, f.name) for f in fields(schedule)} | {"kernel": schedule.kernel}
     if changes.keys() & {"blocking", "mode", "buffering", "operand", "terms", "grid", "resident", "kernel"}:
         values |= dict.fromkeys(FOLLOWS_THE_BLOCK)

@@ -45,7 +45,8 @@ def each_slice(
 
 
 def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
-    """The products of slices of k (slices, m, n) added in order, each addition RN in FP32; a NaN is the positive quiet one.
+    """Return the products of slices of k (slices, m, n) added in order, each addition RN in FP32; a NaN is the positive quiet
+    one.
 
     int32 sums wrap round.
     """
@@ -63,7 +64,7 @@ def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
 
 
 def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
-    """Every product that atomic additions of slices can give: one for each order in which the cores may arrive.
+    """Return every product that atomic additions of slices can give: one for each order in which the cores may arrive.
 
     `partial`, shape (slices, m, n), has at most 7 slices (2520 orders; the first two commute); :func:`atomic_spread` bounds
     more. Returns float32, shape (orders, m, n); orders that give the same bits everywhere appear once.
@@ -79,7 +80,7 @@ def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarra
 
 
 def atomic_spread(partial: np.ndarray) -> np.ndarray:
-    """A bound on how far two orders of atomic addition can differ, element by element: float64, shape (m, n).
+    """Return a bound on how far two orders of atomic addition can differ, element by element: float64, shape (m, n).
 
     s - 1 additions, the first of which (to 0) is exact, each wrong by at most 2^-24 of a partial sum, which is at most
     the sum of the magnitudes grown by the errors before it: twice (s - 1) u / (1 - (s - 1) u) times that sum (Higham,

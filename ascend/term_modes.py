@@ -25,22 +25,22 @@ class Combination:
     combined_last: bool = False
 
     def words(self, terms: int) -> int:
-        """FP16 words of each element in L1 at a time."""
+        """Return FP16 words of each element in L1 at a time."""
         return 2 if self.together and terms > 1 else 1
 
     def accumulators(self, terms: int) -> int:
-        """L0C tiles of one block of C."""
+        """Return L0C tiles of one block of C."""
         return terms if self.accumulator_each else 1
 
     def passes(self, terms: int) -> tuple[tuple[str, ...], ...]:
-        """Terms computed together: one tuple for each walk; the small ones first where they are combined last."""
+        """Return terms computed together: one tuple for each walk; the small ones first where they are combined last."""
         names = TERMS[:terms]
         if self.together:
             return (names,)
         return tuple((name,) for name in (names[1:] + names[:1] if self.combined_last else names))
 
     def copies_behind_fixpipe(self, terms: int) -> int:
-        """FP32 copies of C that FIXPIPE leaves in memory for a last pass to combine; 1: nothing is left to do."""
+        """Return FP32 copies of C that FIXPIPE leaves in memory for a last pass to combine; 1: nothing is left to do."""
         return terms if self.combined_last else 1
 
 
@@ -59,7 +59,7 @@ MODES: tuple[Mode, ...] = tuple(row.name for row in _ROWS)
 
 
 def combination(mode: str) -> Combination:
-    """The row of a mode; raises ValueError with the known ones if there is none."""
+    """Return the row of a mode; raises ValueError with the known ones if there is none."""
     if mode not in COMBINATIONS:
         raise ValueError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
     return COMBINATIONS[mode]

@@ -81,7 +81,7 @@ class SgemmResult(Result):
         return METHODS.get(self.path, {})
 
     def to_rows(self) -> list[dict]:
-        """Everything but the product."""
+        """Return everything but the product."""
         return [{"path": self.path, "unit": self.unit, "reason": self.reason}]
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = No
 
 
 def unit_missing(method: str) -> str:
-    """Why the unit that one of :data:`METHODS` needs cannot be used here, "" if it can."""
+    """Return why the unit that one of :data:`METHODS` needs cannot be used here, "" if it can."""
     if setting() == "emulated":
         return ""
     missing = status(tcm.get_instruction(METHODS[method]["engine"]))
@@ -160,7 +160,7 @@ def unit_missing(method: str) -> str:
 
 
 def _float32(x: np.ndarray, name: str) -> np.ndarray:
-    """`x` as C-contiguous float32 of the same values."""
+    """Return `x` as C-contiguous float32 of the same values."""
     if x.dtype == np.float32:
         return np.ascontiguousarray(x)
     with np.errstate(over="ignore", under="ignore"):
@@ -181,7 +181,7 @@ def _by_numpy(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
 
 # -- words of bf16 -------------------------------------------------------------------------------------------------------
 def _on_words(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np.ndarray | None, str]:
-    """The product, or None and why words will not do."""
+    """Return the product, or None and why words will not do."""
     (m, k), n = a.shape, b.shape[1]
     if 0 in (m, n, k):
         return None, "there is nothing to multiply"
@@ -209,7 +209,7 @@ def _on_words(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np
 
 
 def _magnitude(bits: int) -> float:
-    """The magnitude of float32 bits; infinity where there is no number (2^32)."""
+    """Return the magnitude of float32 bits; infinity where there is no number (2^32)."""
     return math.inf if bits >= _FP32_INFINITY else float(np.uint32(bits).view(np.float32))
 
 
@@ -230,7 +230,7 @@ class _UnitRun(IntegerRun):
 
 
 def _on_slices(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np.ndarray | None, str]:
-    """The product, or None and why slices will not do."""
+    """Return the product, or None and why slices will not do."""
     if 0 in (*a.shape, b.shape[1]):
         return None, "there is nothing to multiply"
     run = _UnitRun(get_method(model["method"]), tcm.get_instruction(model["engine"]), a, b, c)

@@ -66,7 +66,7 @@ class RecoveryResult(Result):
         return f"<RecoveryResult {self.d.shape[0]} x {self.d.shape[1]} {self.d.dtype}: {str(self).splitlines()[-1]}>"
 
     def to_dict(self) -> dict[str, str | int]:
-        """Everything but the product."""
+        """Return everything but the product."""
         counts = {f"{name}_{x}": getattr(getattr(self, x), name) for name in ("overflow", "underflow") for x in "ab"}
         return {
             "method": self.method.name,
@@ -78,7 +78,7 @@ class RecoveryResult(Result):
         }
 
     def to_rows(self) -> list[dict]:
-        """Everything but the product."""
+        """Return everything but the product."""
         return [self.to_dict()]
 
 

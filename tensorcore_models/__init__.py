@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = attach(
 
 
 def _tensors() -> Home:
-    """Units on a GPU, which multiply torch's tensors there."""
+    """Return units on a GPU, which multiply torch's tensors there."""
     from .gpu import tensors
 
     return tensors

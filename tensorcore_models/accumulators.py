@@ -65,7 +65,7 @@ _PLACES = public_names(Path(__file__).with_suffix(".pyi"))
 
 
 def _names() -> list[str]:
-    """All public names; a family has its own without being listed."""
+    """Return all public names; a family has its own without being listed."""
     return sorted({*_PLACES, *(family.__name__ for family in families.FAMILIES)})
 
 

@@ -66,8 +66,8 @@ _STYLE: ContextVar[PageStyle] = ContextVar("style", default=STYLES["screen"])
 
 
 def read_style(name: str) -> PageStyle:
-    """A style of :data:`STYLES`, or of a TOML file with the fields of :class:`PageStyle`, and `base`: the style that they
-    change.
+    """Return a style of :data:`STYLES`, or of a TOML file with the fields of :class:`PageStyle`, and `base`: the style that
+    they change.
 
     Raises ValueError for a name that is neither, and for fields that are none; OSError if the file cannot be read.
     """
@@ -110,12 +110,12 @@ def drawn_as(style: PageStyle) -> Iterator[None]:
 
 
 def style() -> PageStyle:
-    """The style that figures have now."""
+    """Return the style that figures have now."""
     return _STYLE.get()
 
 
 def colour_of(number: int) -> str:
-    """The colour of a line or bar by its number."""
+    """Return the colour of a line or bar by its number."""
     colours = _GREYS if style().grey else _COLOURS
     return colours[number % len(colours)]
 
@@ -129,7 +129,7 @@ def require_matplotlib() -> None:
 
 
 def new_figure(width: float, height: float, lines: bool = False):
-    """A matplotlib figure without a display or global state: `width` x `height` inches, or as wide as the style asks.
+    """Return a matplotlib figure without a display or global state: `width` x `height` inches, or as wide as the style asks.
 
     Its height follows the width, or the size of its text where it is made of `lines` of text.
     """
@@ -146,13 +146,13 @@ def new_figure(width: float, height: float, lines: bool = False):
 
 
 def columns_that_fit() -> int:
-    """Panels that a style's width has room for beside each other."""
+    """Return panels that a style's width has room for beside each other."""
     asked = style().width
     return 100 if asked is None else max(int(asked / _LEAST_PANEL), 1)
 
 
 def side_by_side(count: int, width: float, height: float, **shared):
-    """(figure, axes) with panels beside each other, as many in a row as a style's width leaves room for.
+    """Return (figure, axes) with panels beside each other, as many in a row as a style's width leaves room for.
 
     `shared` is what matplotlib's `subplots` takes.
     """
@@ -163,7 +163,7 @@ def side_by_side(count: int, width: float, height: float, **shared):
 
 
 def letters(inches: float, points: float) -> int:
-    """Letters of a text of that size, as figures are drawn, that fit in a width."""
+    """Return letters of a text of that size, as figures are drawn, that fit in a width."""
     return max(int(inches * 72 / (0.65 * points * style().scale)), 8)
 
 
@@ -216,7 +216,7 @@ def _fit(figure) -> None:
 
 
 def _write(figure, path: Path, name: str, asked: PageStyle) -> str:
-    """One file: fonts are part of it, and nothing in it depends on the time or on chance."""
+    """Return one file: fonts are part of it, and nothing in it depends on the time or on chance."""
     import matplotlib
 
     undated: dict[str, dict] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}

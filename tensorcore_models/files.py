@@ -52,14 +52,14 @@ def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 
 
 def _open_number(path: Path) -> int | None:
-    """The descriptor that a path names: the file itself, at the place where it is written."""
+    """Return the descriptor that a path names: the file itself, at the place where it is written."""
     if found := _OPEN_FILE.fullmatch(str(path)):
         return int(found[1])
     return _STREAMS.get(str(path))
 
 
 def _umask() -> int:
-    """The process's file creation mask, which can only be read by setting it."""
+    """Return the process's file creation mask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 def checked_integer(value: Any, name: str) -> int:
-    """`value` as Python's integer, whose products do not wrap; TypeError if it is none."""
+    """Return `value` as Python's integer, whose products do not wrap; TypeError if it is none."""
     if type(value) is int:
         return value
     if isinstance(value, bool | np.bool_ | np.ndarray) or not hasattr(value, "__index__"):

@@ -14,7 +14,8 @@ from typing import Any
 
 
 def public_names(stub: Path) -> dict[str, str]:
-    """The module of each name that a package's stub imports; of a submodule (`from . import x`): the package itself, "."."""
+    """Return the module of each name that a package's stub imports; of a submodule (`from . import x`): the package itself,
+    "."."""
     imports = [node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {alias.name: "." * node.level + (node.module or "") for node in imports for alias in node.names}
 
@@ -30,7 +31,8 @@ class Package(ModuleType):
 def attach(
     package: str, file: str, submodules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package, by its `__name__` and `__file__`: the stub (.pyi) beside that.
+    """Return `__getattr__`, `__dir__` and `__all__` of a package, by its `__name__` and `__file__`: the stub (.pyi) beside
+    that.
 
     `submodules` are attributes of the package without being in `__all__`.
     """

@@ -27,7 +27,7 @@ class Result(ABC):
 
     @abstractmethod
     def to_rows(self) -> list[dict]:
-        """The rows of its table, all with the same names; one row for a result that is one record."""
+        """Return the rows of its table, all with the same names; one row for a result that is one record."""
 
     def sentences(self) -> Sequence[str]:
         """Return the meaning of the table in sentences for people; the first one is the headline."""
@@ -38,7 +38,7 @@ class Result(ABC):
         return {"rows": self.to_rows(), "sentences": list(self.sentences())}
 
     def to_dataframe(self):
-        """The rows as a pandas data frame, numbers in full; ImportError if pandas is missing."""
+        """Return the rows as a pandas data frame, numbers in full; ImportError if pandas is missing."""
         return data_frame(self.to_rows())
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Result(ABC):
         return f"<{type(self).__name__}: {textwrap.shorten(self.sentences()[0], MOST_CHARACTERS, placeholder=' ...')}>"
 
     def _repr_html_(self) -> str:
-        """The table as notebooks show it, under the headline; one record is shown a line for each field."""
+        """Return the table as notebooks show it, under the headline; one record is shown a line for each field."""
         headline, *others = self.sentences()
         rows = self.to_rows()
         if len(rows) == 1:
@@ -59,7 +59,7 @@ class Result(ABC):
 
 
 def format_cell(cell: object) -> str:
-    """A number in three to five digits, anything else as it is."""
+    """Return a number in three to five digits, anything else as it is."""
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return str(cell)
     if isinstance(cell, int) or cell == 0 or not math.isfinite(cell):
@@ -70,12 +70,12 @@ def format_cell(cell: object) -> str:
 
 
 def number_columns(rows: Sequence[Sequence[object]], count: int) -> list[bool]:
-    """Which of `count` columns hold numbers only."""
+    """Return which of `count` columns hold numbers only."""
     return [bool(rows) and all(isinstance(row[i], int | float) for row in rows) for i in range(count)]
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in HTML under a caption; columns of numbers are aligned to the right, empty headings make no line."""
+    """Return a table in HTML under a caption; columns of numbers are aligned to the right, empty headings make no line."""
     right = number_columns(rows, len(headings))
 
     def line(tag: str, cells: Sequence[str]) -> str:
@@ -89,7 +89,7 @@ def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[ob
 
 
 def data_frame(rows: Sequence[Mapping]):
-    """Rows as a pandas data frame; ImportError if pandas is missing."""
+    """Return rows as a pandas data frame; ImportError if pandas is missing."""
     try:
         import pandas
     except ImportError:

@@ -359,7 +359,7 @@ class Chip:
         return self.hbm_bytes_per_second / self.cycles_per_second
 
     def launch_seconds(self, cores: Any, warm: bool) -> Any:
-        """Time to launch a kernel on so many cores, a number or an array; `warm` in a loop of the same kernel."""
+        """Return the time to launch a kernel on so many cores, a number or an array; `warm` in a loop of the same kernel."""
         return 1e-6 * (self.launch_us + self.launch_core_us * cores + (not warm) * self.cold_launch_us)
 
     def cube_flops_per_cycle(self, operand: str = "fp16") -> int:
@@ -391,7 +391,7 @@ class Chip:
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:
-        """FLOP/s of all cubes: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""
+        """Return FLOP/s of all cubes: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
@@ -433,7 +433,7 @@ class Chip:
         return dataclass_replace(self, provenance=provenance, **fitted)
 
     def describe(self) -> list[tuple[str, float, str, str, str]]:
-        """(parameter, value, unit, kind, source) for every number."""
+        """Return (parameter, value, unit, kind, source) for every number."""
         return [
             (name, getattr(self, name), parameter.unit, *self.provenance[name])
             for name, parameter in PARAMETERS.items()

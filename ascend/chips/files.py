@@ -20,7 +20,7 @@ def list_chips() -> list[str]:
 
 @cache
 def _built_in() -> dict[str, Chip]:
-    """Built-in chips keyed by lower-case SoC_version."""
+    """Return built-in chips keyed by lower-case SoC_version."""
     chips = [
         parse_toml(entry.read_text(encoding="utf-8"), entry.name)
         for entry in sorted(resources.files("ascend.chips").iterdir(), key=lambda entry: entry.name)
@@ -97,7 +97,7 @@ def load_chip(path: str | Path) -> Chip:
 
 
 def parse_toml(text: str, file_name: str) -> Chip:
-    """A chip from the text of a TOML row; errors (ValueError) name the file, line and key."""
+    """Return a chip from the text of a TOML row; errors (ValueError) name the file, line and key."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -135,7 +135,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
 def _facts(
     rows: dict, sources: dict, provenance: dict[str, Provenance], where: Callable[[str], str], second_generation: bool
 ) -> dict[str, Any]:
-    """The named choices of [arithmetic]; what is left out follows the generation, labelled assumed."""
+    """Return the named choices of [arithmetic]; what is left out follows the generation, labelled assumed."""
     found = {"overflow": "inf" if second_generation else "saturate"}
     provenance["overflow"] = Provenance("assumed", "as the other chips with and without FIXPIPE")
     for name, row in rows.items():
@@ -152,7 +152,7 @@ def _facts(
 
 
 def _toml_row(name: str, row: Any, sources: dict, where: str) -> tuple[float, Provenance]:
-    """Value and provenance of `name = { value, unit, kind, source }`."""
+    """Return the value and provenance of `name = { value, unit, kind, source }`."""
     if name not in PARAMETERS:
         raise ValueError(f"{where}: unknown parameter {name}; known: {', '.join(PARAMETERS)}")
     if not isinstance(row, dict) or set(row) != {"value", "unit", "kind", "source"}:
@@ -168,7 +168,7 @@ def _toml_row(name: str, row: Any, sources: dict, where: str) -> tuple[float, Pr
 
 
 def _line_of_key(text: str, key: str) -> int:
-    """Line (from 1) where `key` is assigned; 1 if it cannot be found."""
+    """Return the line (from 1) where `key` is assigned; 1 if it cannot be found."""
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(rf"""\s*(\[\s*)?["']?{re.escape(key)}["']?\s*[\].=]""", line):
             return number
@@ -198,7 +198,7 @@ def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
 
 
 def chip_text(chip: Chip, note: str) -> str:
-    """A chip as the text of a TOML row that :func:`load_chip` reads; `note` is its first line, a comment."""
+    """Return a chip as the text of a TOML row that :func:`load_chip` reads; `note` is its first line, a comment."""
 
     def text(value: str) -> str:
         return json.dumps(value, ensure_ascii=False)
@@ -226,7 +226,7 @@ def chip_text(chip: Chip, note: str) -> str:
 
 
 def parse_ini(text: str, file_name: str) -> Chip:
-    """A chip from the text of a CANN platform file, whose numbers are all nominal.
+    """Return a chip from the text of a CANN platform file, whose numbers are all nominal.
 
     The memory bandwidth of the chip is ddr_read_rate (bytes a cycle a core) times cores times clock.
     """

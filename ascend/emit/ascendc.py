@@ -47,7 +47,7 @@ def check_ascendc(s: Kernel) -> None:
 
 
 def ascendc_files(s: Kernel) -> dict[str, str | dict]:
-    """The files, name to text, or to data for JSON; ValueError for what the Matmul cannot say."""
+    """Return the files, name to text, or to data for JSON; ValueError for what the Matmul cannot say."""
     check_ascendc(s)
     fields, sliced, mode, cubes = tiling_fields(s), len(s.k_slices) > 1, core_mode(s), cube_fields(s)["usedCoreNum"]
     launched = f"the kernel is launched on {cubes} blocks ({mode.name})"
@@ -68,7 +68,7 @@ def ascendc_files(s: Kernel) -> dict[str, str | dict]:
 
 
 def _kernel_text(s: Kernel) -> str:
-    """The kernel for the cubes alone, or with the vector cores that drive them and scale the sums."""
+    """Return the kernel for the cubes alone, or with the vector cores that drive them and scale the sums."""
     mode, width = core_mode(s), tiling_fields(s)["baseN"]
     plan = [
         f"using kElement = {WORDS[s.operand]};", f"using kSum = {SUMS.get(s.operand, 'float')};",

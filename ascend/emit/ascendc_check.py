@@ -43,7 +43,7 @@ class AscendCCheck(EmittedCheck, Result):
     faults: tuple[PtoFault, ...]
 
     def to_dict(self) -> dict:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {"file": self.name, "sound": self.sound, "mode": self.mode, "counted": self.counted, "cubes": self.cubes,
                 "faults": self.to_rows()}  # fmt: skip
 
@@ -87,14 +87,15 @@ def check_ascendc_kernel(folder: str | Path) -> AscendCCheck:
 
 
 def _code(path: Path) -> str:
-    """The text of a file without comments."""
+    """Return the text of a file without comments."""
     if not path.is_file():
         raise ValueError(f"{path} is not there: expected a folder that mpgemm plan --emit ascendc wrote")
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def _mode(kernel: str, split: bool) -> tuple[str, int]:
-    """The mode that the text has on a chip whose cubes and vector cores are split, and the cores started for each cube."""
+    """Return the mode that the text has on a chip whose cubes and vector cores are split, and the cores started for each
+    cube."""
     if not split:
         return "coupled", 1
     define, include = kernel.find(CUBE_ONLY), kernel.find("lib/matmul_intf.h")

@@ -43,18 +43,20 @@ def check_catlass(s: Kernel, products: str = "one") -> None:
 
 
 def catlass_files(s: Kernel) -> dict[str, str | dict]:
-    """The files of one product's instantiation, name to text, or to data for JSON; ValueError for what it cannot say."""
+    """Return the files of one product's instantiation, name to text, or to data for JSON; ValueError for what it cannot say."""
     return _files(s, "one", (s.m,), s.cores)
 
 
 def of_most_work(plan: BatchPlan) -> Kernel:
-    """The schedule of the products that take the most time together: its tiles are those of a kernel with one tile shape."""
+    """Return the schedule of the products that take the most time together: its tiles are those of a kernel with one tile
+    shape."""
     m = max(plan.plans, key=lambda m: plan.rows.count(m) * plan.plans[m].seconds)
     return plan.plans[m].schedule
 
 
 def catlass_batch_files(plan: BatchPlan) -> dict[str, str | dict]:
-    """The files of several products: a batch where all have one m, else groups of rows; ValueError for what it cannot say.
+    """Return the files of several products: a batch where all have one m, else groups of rows; ValueError for what it cannot
+    say.
 
     The predicted time is that of the plan, which deals products to groups of cores; the kernel deals the tiles of all products
     to all cores.

@@ -78,7 +78,7 @@ class PtoCheck(EmittedCheck, Result):
     largest: float
 
     def to_dict(self) -> dict:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {"file": self.name, "sound": self.sound, "compared": self.compared, "elements": self.elements,
                 "different": self.different, "largest": self.largest, "faults": self.to_rows()}  # fmt: skip
 
@@ -94,7 +94,7 @@ class PtoCheck(EmittedCheck, Result):
 
 
 def compiler() -> str:
-    """The C++ compiler: $CXX, else c++, g++ or clang++. Raises ValueError where there is none."""
+    """Return the C++ compiler: $CXX, else c++, g++ or clang++. Raises ValueError where there is none."""
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and shutil.which(name):
             return name
@@ -102,7 +102,7 @@ def compiler() -> str:
 
 
 def shim_calls() -> list[str]:
-    """Names of the PTO calls that the shim has."""
+    """Return names of the PTO calls that the shim has."""
     text = resources.files("ascend.emit").joinpath("shim", "pto", "pto-inst.hpp").read_text(encoding="utf-8")
     return sorted(set(re.findall(r"(?:RecordEvent|void) (T[A-Z_]+)\(", text)))
 
@@ -180,7 +180,7 @@ def _main_text(main: str, matrices: Sequence[Matrix], result: str) -> str:
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """The record of a kernel that was written into a folder; ValueError if there is none."""
+    """Return the record of a kernel that was written into a folder; ValueError if there is none."""
     record_file = folder / "record.json"
     if not record_file.is_file():
         raise ValueError(f"{folder} holds no record.json: expected a folder that mpgemm plan --emit pto wrote")
@@ -233,7 +233,7 @@ def _in_some_order(partial: np.ndarray, result: bytes) -> tuple[np.ndarray, np.n
 
 
 def sample(s: Kernel, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Operands of a schedule: normal FP32 elements, or integers of INT8."""
+    """Return operands of a schedule: normal FP32 elements, or integers of INT8."""
     rng = np.random.default_rng(seed)
     if s.operand == "int8":
         return rng.integers(-128, 128, (s.m, s.k), np.int8), rng.integers(-128, 128, (s.k, s.n), np.int8)
@@ -249,7 +249,8 @@ def _arithmetic(s: Kernel, scale_exponent: int | None) -> Any:
 def compared(
     name: str, faults: list[PtoFault], result: bytes, expected: np.ndarray, what: str, allowed: np.ndarray | None = None
 ) -> PtoCheck:  # fmt: skip
-    """The check of a result: each bit, or within `allowed` of each element where the order of the sums is the kernel's own."""
+    """Return the check of a result: each bit, or within `allowed` of each element where the order of the sums is the kernel's
+    own."""
     got = np.frombuffer(result, expected.dtype)
     if not got.size:
         return PtoCheck(name, tuple(faults), what, expected.size, expected.size, float("nan"))
@@ -274,7 +275,7 @@ def compared(
 def run_emitted(
     folder: Path, s: Kernel, scale_exponent: int, a: np.ndarray, b: np.ndarray, optimization: str = "-O1"
 ) -> ShimRun:  # fmt: skip
-    """The files of an emitted kernel, with operands as the schedule's caller has them."""
+    """Return the files of an emitted kernel, with operands as the schedule's caller has them."""
     word, total = WORDS[s.operand], "int32_t" if s.operand == "int8" else "float"
     mk, kn, mn, copies = s.m * s.k, s.k * s.n, s.m * s.n, copies_of_c(s)
     matrices, calls = [], []
@@ -318,7 +319,7 @@ def run_emitted(
 
 
 def elements_of(x: np.ndarray, operand: str) -> np.ndarray:
-    """Elements as the cube reads them."""
+    """Return elements as the cube reads them."""
     if operand == "bf16":
         import ml_dtypes
 
@@ -327,7 +328,7 @@ def elements_of(x: np.ndarray, operand: str) -> np.ndarray:
 
 
 def _fractals_of(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """A matrix in NZ, padded with zeros to `rows` x `columns`: columns / C0, rows / 16, 16, C0."""
+    """Return a matrix in NZ, padded with zeros to `rows` x `columns`: columns / C0, rows / 16, 16, C0."""
     c0 = 32 // x.dtype.itemsize
     padded = np.zeros((rows, columns), x.dtype)
     padded[: x.shape[0], : x.shape[1]] = x
@@ -335,14 +336,14 @@ def _fractals_of(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
 
 
 def _split(x: np.ndarray, scale_exponent: int) -> tuple[np.ndarray, np.ndarray]:
-    """High and low FP16 words of FP32 numbers."""
+    """Return high and low FP16 words of FP32 numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         high = x.astype(np.float16)
         return high, np.ldexp(x - high.astype(np.float32), scale_exponent).astype(np.float16)
 
 
 def tile_faults(s: Kernel, trace: list[dict]) -> list[PtoFault]:
-    """Tiles and ranges of k that a core stores elsewhere than the schedule's visits, pass by pass."""
+    """Return tiles and ranges of k that a core stores elsewhere than the schedule's visits, pass by pass."""
     faults = []
     for core in range(s.used_cores):
         wanted = [
@@ -365,7 +366,7 @@ def tile_faults(s: Kernel, trace: list[dict]) -> list[PtoFault]:
 
 
 def _stored(s: Kernel, lines: list[dict]) -> list[tuple]:
-    """(rows and columns, range of k) of each sum that a core stored: its tile, and what of A was loaded for it."""
+    """Return (rows and columns, range of k) of each sum that a core stored: its tile, and what of A was loaded for it."""
     found, depth, sums = [], [], 0
     rows, c0 = shapes_in_memory(s)["a"][0], 32 // s.operand_bytes
     for line in lines:

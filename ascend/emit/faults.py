@@ -23,5 +23,5 @@ class EmittedCheck:
         return not self.faults
 
     def to_rows(self) -> list[dict]:
-        """One record for each fault."""
+        """Return one record for each fault."""
         return [fault._asdict() for fault in self.faults]

@@ -61,17 +61,17 @@ def check_pto(s: Kernel) -> None:
 
 
 def b_is_transposed(s: Kernel) -> bool:
-    """Whether B lies as N x K rows."""
+    """Return whether B lies as N x K rows."""
     return s.layout == "nt" and s.terms == 1
 
 
 def in_fractals(s: Kernel) -> bool:
-    """Whether A and B lie in NZ fractals; words of several terms lie in ND rows."""
+    """Return whether A and B lie in NZ fractals; words of several terms lie in ND rows."""
     return s.layout == "nz" and s.terms == 1
 
 
 def shapes_in_memory(s: Kernel) -> dict[str, tuple[int, int]]:
-    """Rows and columns of "a" and "b" (k x n) in memory, in whole fractals where they lie in NZ."""
+    """Return rows and columns of "a" and "b" (k x n) in memory, in whole fractals where they lie in NZ."""
     shapes = {"a": (s.m, s.k), "b": (s.k, s.n)}
     if not in_fractals(s):
         return shapes
@@ -82,7 +82,7 @@ def shapes_in_memory(s: Kernel) -> dict[str, tuple[int, int]]:
 
 
 def copies_of_c(s: Kernel) -> int:
-    """Copies of C that the cubes write and a later pass adds; 1: C itself."""
+    """Return copies of C that the cubes write and a later pass adds; 1: C itself."""
     return s.terms * (len(s.k_slices) if s.merge == "reduce" else 1)
 
 
@@ -134,7 +134,7 @@ def _plan_text(s: GridKernel, scale_exponent: int) -> str:
 
 
 def _block_text(s: Kernel) -> str:
-    """The products of one k block: each word is moved to L0 before its first use, its place is free after its last."""
+    """Return the products of one k block: each word is moved to L0 before its first use, its place is free after its last."""
     fused = s.words > 1
     terms, lines = s.passes[0], []
     for number, term in enumerate(terms):
@@ -155,17 +155,17 @@ def _block_text(s: Kernel) -> str:
 
 
 def body(name: str) -> str:
-    """The text of a file of `bodies/`."""
+    """Return the text of a file of `bodies/`."""
     return resources.files("ascend.emit").joinpath("bodies", name).read_text(encoding="utf-8")
 
 
 def host_body(name: str) -> str:
-    """The text of a host program of `bodies/`, with what hosts share."""
+    """Return the text of a host program of `bodies/`, with what hosts share."""
     return body(name).replace("//@acl\n", body("acl.cpp"))
 
 
 def needs_vector_passes(s: Kernel) -> bool:
-    """Whether words are split or copies of C combined."""
+    """Return whether words are split or copies of C combined."""
     return s.split_elements > 0 or copies_of_c(s) > 1
 
 
@@ -207,7 +207,7 @@ def _layouts(s: Kernel) -> dict[str, str]:
 
 
 def _rebuilt_from(s: GridKernel) -> dict[str, Any]:
-    """Options of :func:`ascend.build_schedule` that give the schedule again, as plain data."""
+    """Return options of :func:`ascend.build_schedule` that give the schedule again, as plain data."""
     b = s.blocking
     return s.shared_options() | {
         "resident": s.resident, "n_fused": s.n_fused, "depth": s.depth, "balanced": s.balanced,
@@ -217,7 +217,7 @@ def _rebuilt_from(s: GridKernel) -> dict[str, Any]:
 
 
 def schedule_of(record: dict[str, Any]) -> Kernel:
-    """The schedule of a kernel's record."""
+    """Return the schedule of a kernel's record."""
     own = dict(record["schedule"])
     block, swizzle, grid = Blocking(*own.pop("block")), Swizzle(*own.pop("swizzle")), Grid(*own.pop("grid"))
     return build_schedule(
@@ -226,7 +226,7 @@ def schedule_of(record: dict[str, Any]) -> Kernel:
 
 
 def pto_files(schedule: Kernel, scale_exponent: int = 12) -> dict[str, str | dict]:
-    """The files of a plan's PTO kernel: name to text, or to data for JSON.
+    """Return the files of a plan's PTO kernel: name to text, or to data for JSON.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def pto_files(schedule: Kernel, scale_exponent: int = 12) -> dict[str, str | dic
 
 
 def _host_text(s: GridKernel) -> str:
-    """The host program, without calls of kernels that the plan does not have."""
+    """Return the host program, without calls of kernels that the plan does not have."""
     names = ("kM", "kN", "kRowsA", "kColumnsA", "kRowsB", "kColumnsB", "kTerms", "kCopies", "kAddsSlices")
     splits = {f"kSplits{x.upper()}": s.terms > 1 and x not in s.presplit for x in "ab"}
     values = {name: constants(s, 0)[name] for name in names} | splits | {"kWordBytes": s.operand_bytes}

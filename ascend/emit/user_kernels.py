@@ -111,7 +111,7 @@ def check_own(kernel: OwnKernel, seed: int = 0, optimization: str = "-O1") -> Pt
 
 
 def _without_launch(text: str) -> str:
-    """A launch as a plain call: the harness calls it for each block."""
+    """Return a launch as a plain call: the harness calls it for each block."""
     return re.sub(r"<<<[^;]*?>>>", "", text)
 
 

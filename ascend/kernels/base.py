@@ -18,7 +18,7 @@ class Phases:
 
     @abstractmethod
     def tiles_phase(self) -> Phase:
-        """The multiplication of all tiles on the cubes."""
+        """Return the multiplication of all tiles on the cubes."""
 
 
 class Kernel(TileSchedule):
@@ -33,7 +33,8 @@ class Kernel(TileSchedule):
     @classmethod
     @abstractmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """The schedule that the options mean: what is None the kernel chooses, what it cannot do it refuses (ValueError)."""
+        """Return the schedule that the options mean: what is None the kernel chooses, what it cannot do it refuses
+        (ValueError)."""
 
     @property
     def launch_seconds(self) -> float:
@@ -42,54 +43,54 @@ class Kernel(TileSchedule):
         return float(self.placed_on.launch_seconds(self.used_cores, self.warm)) + started
 
     def misses(self) -> Misses:
-        """Share of the loads of A and B that memory serves."""
+        """Return the share of the loads of A and B that memory serves."""
         return schedule_misses(self)
 
     @abstractmethod
     def memory_bytes(self) -> float:
-        """Bytes from and to memory: operands that miss L2, C, the passes over whole matrices."""
+        """Return bytes from and to memory: operands that miss L2, C, the passes over whole matrices."""
 
     @abstractmethod
     def peak_flops(self) -> float:
-        """FLOP/s that the units could do at best, FP32-equivalent."""
+        """Return FLOP/s that the units could do at best, FP32-equivalent."""
 
     def roofline(self) -> RooflinePoint:
-        """The roofline of what the schedule moves: its FLOP over its own bytes from and to memory, for any m, k, n."""
+        """Return the roofline of what the schedule moves: its FLOP over its own bytes from and to memory, for any m, k, n."""
         intensity = 2.0 * self.m * self.n * self.k / self.memory_bytes()
         return RooflinePoint.of(intensity, self.peak_flops(), self.placed_on.hbm_bytes_per_second)
 
     def estimated_seconds(self) -> float | None:
-        """Time by the kernel's closed forms, where they are made for single schedules."""
+        """Return the time by the kernel's closed forms, where they are made for single schedules."""
         return None
 
     def traffic(self) -> Traffic | None:
-        """Elements between memory and L1 for one term by eq. 9, where it describes the kernel."""
+        """Return elements between memory and L1 for one term by eq. 9, where it describes the kernel."""
         return None
 
     @abstractmethod
     def placement(self) -> str:
-        """How tiles and operands are placed, in a few letters."""
+        """Return how tiles and operands are placed, in a few letters."""
 
     def cores_text(self) -> str:
-        """The grid of cores, in a few letters."""
+        """Return the grid of cores, in a few letters."""
         return str(self.grid)
 
     @abstractmethod
     def multiplication(self, phases: Phases) -> Phase:
-        """The phase between the passes over whole matrices, as `phases` writes operations down."""
+        """Return the phase between the passes over whole matrices, as `phases` writes operations down."""
 
 
 class CubeKernel(Kernel):
     """A kernel that multiplies on the cube."""
 
     def memory_bytes(self) -> float:
-        """Bytes from and to memory, counted by :func:`ascend.memory.cube_memory_bytes`."""
+        """Return bytes from and to memory, counted by :func:`ascend.memory.cube_memory_bytes`."""
         return cube_memory_bytes(self)
 
     def peak_flops(self) -> float:
-        """The cubes' divided by the products that one FP32 product costs."""
+        """Return the cubes' divided by the products that one FP32 product costs."""
         return self.placed_on.peak_flops(self.operand) / self.terms
 
     def multiplication(self, phases: Phases) -> Phase:
-        """Tiles of C."""
+        """Return tiles of C."""
         return phases.tiles_phase()

@@ -26,7 +26,8 @@ class GridKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Place a schedule; impossible grids, slices that cannot be merged so and panels that do not fit L1 are refused."""
+        """Return the place a schedule; impossible grids, slices that cannot be merged so and panels that do not fit L1 are
+        refused."""
         grid, resident = _grid(place, options)
         bare = cls(
             **place.of_schedule(), **options.shared_options(), n_fused=1, grid=grid, resident=resident,
@@ -56,7 +57,7 @@ class GridKernel(CubeKernel):
         return int(stream_depth(left, each * streamed, self.words, self.stream_slots))
 
     def placement(self) -> str:
-        """The order of the tiles, or the resident operand."""
+        """Return the order of the tiles, or the resident operand."""
         if self.resident != "none":
             return f"{self.resident.upper()} kept"
         if self.deals_one_by_one:
@@ -64,7 +65,7 @@ class GridKernel(CubeKernel):
         return "rectangles by columns" if self.swizzle.direction else "rectangles"
 
     def cores_text(self) -> str:
-        """The grid, or where tiles are dealt one by one the number of cores with the slices of k."""
+        """Return the grid, or where tiles are dealt one by one the number of cores with the slices of k."""
         if not self.deals_one_by_one:
             return str(self.grid)
         slices = len(self.k_slices)
@@ -92,7 +93,7 @@ class GridKernel(CubeKernel):
         return max(min(self.cores, self.tiles), len(self._last_round))
 
     def active_cores(self, wave: int) -> int:
-        """Cores that have work in a wave."""
+        """Return cores that have work in a wave."""
         return self._active[wave] if self.resident == "none" else super().active_cores(wave)
 
     @cached_property
@@ -192,12 +193,13 @@ class GridKernel(CubeKernel):
         return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
 
     def _dealt(self, blocks: int, cores: int) -> tuple[Range, ...]:
-        """Blocks of each core along one side: nearly equal, or whole shares counted upwards, as a TCubeTiling deals them."""
+        """Return blocks of each core along one side: nearly equal, or whole shares counted upwards, as a TCubeTiling deals
+        them."""
         return balanced_parts(blocks, cores, 1) if self.balanced else split_range(0, blocks, -(-blocks // cores))
 
 
 def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swizzle:
-    """The order of the tiles; of a rectangle the direction alone counts: rows (0) or columns (1) one after the other."""
+    """Return the order of the tiles; of a rectangle the direction alone counts: rows (0) or columns (1) one after the other."""
     if not rectangles:
         return asked or Swizzle(3, 0 if place.m >= place.n else 1)
     if asked is not None and asked.adaptive:
@@ -211,7 +213,7 @@ def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swi
 
 
 def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Resident]:
-    """The grid of cores and the resident operand."""
+    """Return the grid of cores and the resident operand."""
     chip, grid = place.chip, options.cores
     resident = options.resident or ("none" if grid is None else "a")
     slices = grid.k if grid else options.split or 1

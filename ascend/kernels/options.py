@@ -23,7 +23,7 @@ class BlockedProduct:
     blocking: Blocking
 
     def of_schedule(self) -> dict[str, Any]:
-        """The options as fields of a schedule."""
+        """Return the options as fields of a schedule."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def check_slices(self, slices: int) -> None:
@@ -36,7 +36,7 @@ class BlockedProduct:
 
 
 def blocks_in_group(s: TileSchedule, wanted: int | None, choose: Callable[[int, int], int]) -> int:
-    """N_fused where a panel is resident: what was asked for, or `choose` of all k blocks and of how many fit."""
+    """Return N_fused where a panel is resident: what was asked for, or `choose` of all k blocks and of how many fit."""
     b, chip = s.blocking, s.placed_on
     panel, streamed = (b.bm, b.bn) if s.resident == "a" else (b.bn, b.bm)
     each = s.words * s.format.stored(b.bk)

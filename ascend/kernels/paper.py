@@ -32,7 +32,7 @@ class PaperKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Place a schedule of row blocks with A kept; others, and a panel that does not fit L1, are refused."""
+        """Return the place a schedule of row blocks with A kept; others, and a panel that does not fit L1, are refused."""
         own = Grid(m=place.chip.cores)
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:
@@ -44,11 +44,11 @@ class PaperKernel(CubeKernel):
         return replace(bare, depth=depth, n_fused=blocks_in_group(bare, options.n_fused, lambda blocks, most: most))
 
     def traffic(self) -> Traffic:
-        """Eq. 9."""
+        """Return eq. 9."""
         return traffic(self.blocking, self.m, self.k, self.n, self.placed_on)
 
     def roofline(self) -> RooflinePoint:
-        """Eq. 11, which counts the traffic of eq. 9."""
+        """Return eq. 11, which counts the traffic of eq. 9."""
         return roofline(self.blocking, self.m, self.k, self.n, self.placed_on, self.peak_flops())
 
     def placement(self) -> str:
@@ -56,10 +56,10 @@ class PaperKernel(CubeKernel):
         return "A kept"
 
     def cores_text(self) -> str:
-        """Cores with work, all along m."""
+        """Return cores with work, all along m."""
         return f"{self.used_cores}x1x1"
 
     def estimated_seconds(self) -> float:
-        """Time by the closed forms (:func:`ascend.closed_forms.paper_seconds`)."""
+        """Return the time by the closed forms (:func:`ascend.closed_forms.paper_seconds`)."""
         block = np.array([[self.blocking.bm, self.blocking.bk, self.blocking.bn]])
         return float(paper_seconds(block, self)[0])

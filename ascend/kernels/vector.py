@@ -46,7 +46,7 @@ class VectorKernel(Kernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Place a schedule; other operands, more terms, a resident panel and an impossible grid are refused."""
+        """Return the place a schedule; other operands, more terms, a resident panel and an impossible grid are refused."""
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(
                 f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got "
@@ -103,23 +103,23 @@ class VectorKernel(Kernel):
         return Misses(1.0, 0.0)
 
     def memory_bytes(self) -> float:
-        """A and B once, C for each slice, and the merge."""
+        """Return A and B once, C for each slice, and the merge."""
         slices = len(self.k_slices)
         added = 2.0 if slices > 1 and self.merge == "atomic" else 1.0
         operands = self.operand_bytes * (float(self.m) * self.k + float(self.k) * self.n)
         return operands + slices * added * ACCUMULATOR_BYTES * float(self.m) * self.n + passes_bytes(self, slices)
 
     def peak_flops(self) -> float:
-        """One multiply-add for each FP32 lane in two cycles."""
+        """Return one multiply-add for each FP32 lane in two cycles."""
         chip = self.placed_on
         return chip.cores * chip.vector_rate / ACCUMULATOR_BYTES * chip.cycles_per_second
 
     def placement(self) -> str:
-        """The streamed operand."""
+        """Return the streamed operand."""
         return f"vector, {self.streamed.upper()} streamed"
 
     def multiplication(self, phases: Phases) -> Phase:
-        """Each core streams its part."""
+        """Return each core streams its part."""
         return vector_phase(self, phases.simulated)
 
     @property
@@ -143,7 +143,7 @@ class VectorKernel(Kernel):
 
 
 def _grid(place: BlockedProduct, options: ScheduleOptions) -> Grid:
-    """Cores along the long side and along k."""
+    """Return cores along the long side and along k."""
     streams_b, b, chip = place.n >= place.m, place.blocking, place.chip
     side, grid, split = "n" if streams_b else "m", options.cores, options.split or 1
     if grid is None:

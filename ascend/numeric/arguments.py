@@ -33,7 +33,7 @@ def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
 
 
 def fp32_array(x: Any, name: str) -> np.ndarray:
-    """FP32 values as a C-contiguous float32 array; values of a wider type must be FP32 numbers."""
+    """Return FP32 values as a C-contiguous float32 array; values of a wider type must be FP32 numbers."""
     source = source_array(x, name)
     if source.dtype == np.float32:
         return source
@@ -48,7 +48,7 @@ def fp32_array(x: Any, name: str) -> np.ndarray:
 
 
 def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Operands as float32 matrices of shapes (m, k), (k, n) and (m, n); c may be None."""
+    """Return operands as float32 matrices of shapes (m, k), (k, n) and (m, n); c may be None."""
     a, b = fp32_array(a, "a"), fp32_array(b, "b")
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
@@ -62,7 +62,7 @@ def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np
 
 
 def checked_group(group: int, step: int) -> int:
-    """Products of one term before the next one's, in elementwise order: from 1 to the cube step."""
+    """Return products of one term before the next one's, in elementwise order: from 1 to the cube step."""
     group = checked_integer(group, "group")
     if not 1 <= group <= step:
         raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")

@@ -71,7 +71,7 @@ class CubeArithmetic:
 def words_product(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
 ) -> np.ndarray:
-    """A B (+ C) on FP16 words, the slices of k merged in order: float32, or float16 with FP16 accumulation.
+    """Return A B (+ C) on FP16 words, the slices of k merged in order: float32, or float16 with FP16 accumulation.
 
     Operands of one term are rounded to FP16. Raises ValueError for scale exponents that are out of range.
     """
@@ -101,7 +101,7 @@ def words_product(
 def words_slices(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
 ) -> np.ndarray:
-    """The slices of k before they are merged, each a product of its own: shape (slices, m, n)."""
+    """Return the slices of k before they are merged, each a product of its own: shape (slices, m, n)."""
     parts = each_slice(sums, a, b, c)
     return np.stack([words_product(replace(sums, slices=(own,)), x, y, z, arithmetic) for own, x, y, z in parts])
 
@@ -113,7 +113,7 @@ def _seed(c: np.ndarray | None, arithmetic: CubeArithmetic) -> np.ndarray | None
 
 
 def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
-    """Whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled."""
+    """Return whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled."""
     growth = max(abs(s) for s in (*exponents, sum(exponents), exponents[0] - exponents[1]))
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 
@@ -156,7 +156,7 @@ def _task(sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[i
 
 
 def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
-    """The product of each slice of k; c seeds the first one."""
+    """Return the product of each slice of k; c seeds the first one."""
     found = []
     for groups, x, y, seed in each_slice(sums, a, b, c):
         out = np.empty((a.shape[0], b.shape[1]), np.float32)
@@ -171,7 +171,7 @@ def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndar
 
 # -- row scaling: powers of two bring all of FP32 into the range of FP16 words -----------------------------------------------
 def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """x with every row (axis 1) or column (axis 0) shifted, and the shifts, kept as a matrix of one column or row.
+    """Return x with every row (axis 1) or column (axis 0) shifted, and the shifts, kept as a matrix of one column or row.
 
     Elements more than 2^126 below the largest of their row may be rounded to FP32 subnormals; both FP16 words of
     them are 0 anyway for s_b up to 88.
@@ -183,7 +183,7 @@ def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unscaled(out: np.ndarray, shifts: np.ndarray, c: np.ndarray | None, overflow: str) -> np.ndarray:
-    """The product of scaled matrices with the shifts undone and c, if there is one, added by RN."""
+    """Return the product of scaled matrices with the shifts undone and c, if there is one, added by RN."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         out = np.ldexp(out, -shifts)
         if overflow == "saturate":

@@ -43,7 +43,7 @@ class FlatPhase:
 
 
 def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
-    """Arrays for every core, or for core 0 alone (which has the most work)."""
+    """Return arrays for every core, or for core 0 alone (which has the most work)."""
     programs = range(len(phase.programs)) if all_cores else [phase.program_of_core[0]]
     of_core = phase.program_of_core if all_cores else phase.program_of_core[:1]
     templates: dict[Template, int] = {}
@@ -98,7 +98,7 @@ def _segments(
 
 
 def _by_pipe(templates: Iterable[Template]) -> tuple[list[int], np.ndarray, list[int]]:
-    """Operations of each template by pipe: where they start, how many (templates, pipes), and their numbers."""
+    """Return operations of each template by pipe: where they start, how many (templates, pipes), and their numbers."""
     starts: list[int] = []
     counts: list[int] = []
     numbers: list[int] = []
@@ -114,7 +114,7 @@ def _by_pipe(templates: Iterable[Template]) -> tuple[list[int], np.ndarray, list
 
 
 def _of_operations(operations: list[PipeOperation]) -> dict[str, Any]:
-    """The fields with one entry for each operation."""
+    """Return the fields with one entry for each operation."""
     columns = {
         "cube_steps": np.int64,
         "pipe": np.int32,

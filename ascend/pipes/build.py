@@ -30,7 +30,7 @@ L2_MODELS = ("reuse", "shared_b")
 def build_program(
     schedule: Kernel, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
 ) -> Program:
-    """The operations of a schedule on its chip: of `one_core`, or of all.
+    """Return the operations of a schedule on its chip: of `one_core`, or of all.
 
     `include_split`: begin with the pass that splits A and B into FP16 words (only with more than one term). `l2` is the
     kernel's own model by default: ``reuse``: loads hit L2 by their reuse distance (:mod:`ascend.memory`), and a launch takes
@@ -79,7 +79,7 @@ def stays_of(schedule: Kernel, core: int) -> tuple[Stay, ...]:
 
 
 def runs(items: Iterable[tuple]) -> Iterator[tuple[int, tuple]]:
-    """(length, item) of each run of equal items."""
+    """Return (length, item) of each run of equal items."""
     return ((len(list(same)), item) for item, same in groupby(items))
 
 
@@ -156,12 +156,12 @@ class _Builder(Phases):
         return float(sum(operand_bytes_from_memory(self.schedule)) + written)
 
     def tiles_phase(self) -> Phase:
-        """The multiplication of all tiles on the cubes."""
+        """Return the multiplication of all tiles on the cubes."""
         programs = shared_programs((stays_of(self.schedule, core) for core in self.simulated), self._core_loops)
         return Phase("multiply", *programs, self._slot_bytes(), memory_bytes=self._memory_bytes())
 
     def _slot_bytes(self) -> dict[str, int]:
-        """Bytes of one slot of each pool while multiplying."""
+        """Return bytes of one slot of each pool while multiplying."""
         s, b = self.schedule, self.schedule.blocking
         strip = s.strip_rows * b.bn * ACCUMULATOR_BYTES
         a_block, b_block = (width * s.format.stored(b.bk) for width in (b.bm, b.bn))
@@ -177,7 +177,7 @@ class _Builder(Phases):
         }  # fmt: skip
 
     def _core_loops(self, stays: tuple[Stay, ...]) -> Iterator[Loop]:
-        """Loops of all stays; equal ones are the same objects, so that each is written down once."""
+        """Yield loops of all stays; equal ones are the same objects, so that each is written down once."""
         s = self.schedule
         of_slice = [
             [(group, stop - start) for group, (start, stop) in enumerate(s.groups_of(each))] for each in s.k_slices
@@ -198,7 +198,7 @@ class _Builder(Phases):
         return _Output(copies, s.c_writes(group), write_factor(s, walk, group), s.reseed_l0c and group > 0)
 
     def _group_loops(self, terms: tuple[str, ...], output: _Output, stay: Stay, depth: int) -> Iterator[Loop]:
-        """The resident panel, then the tiles: first, inner ones alike, last."""
+        """Yield the resident panel, then the tiles: first, inner ones alike, last."""
         s, active = self.schedule, stay.active
         copies, writes, factor, seeded = output
         if s.resident != "none":
@@ -236,11 +236,11 @@ class _Builder(Phases):
             yield Loop((self._read_back(*old, copies),), 1, active)
 
     def _read_back(self, rows: int, columns: int, copies: int) -> Segment:
-        """Strips of old C."""
+        """Return strips of old C."""
         return Segment(tuple(self._read_old(height, columns, copies) for height in self._strips(rows, columns)))
 
     def _panel(self, width: int, depth: int) -> Iterator[Segment]:
-        """Loads of the resident panel, one for each block (both words in a fused kernel)."""
+        """Yield loads of the resident panel, one for each block (both words in a fused kernel)."""
         s, bk = self.schedule, self.schedule.blocking.bk
         count, rest = divmod(depth, bk)
         depths = [bk] * count + ([rest] if rest else [])
@@ -251,7 +251,7 @@ class _Builder(Phases):
             yield Segment(tuple(self._load(name, width * length * s.operand_bytes * s.words, takes, raises)), repeats)
 
     def _load(self, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]) -> Iterator[PipeOperation]:
-        """A block of A or B, `size` bytes in L1: brought by MTE2, or widened by vector units before."""
+        """Yield a block of A or B, `size` bytes in L1: brought by MTE2, or widened by vector units before."""
         s, chip = self.schedule, self.chip
         if name == "A" or not s.widens:
             yield from self._read(pipes.MTE2, name, size, takes, raises)
@@ -303,7 +303,7 @@ class _Builder(Phases):
         self, terms: tuple[str, ...], rows: int, columns: int, depth: int, first: bool, last: bool, old: tuple[int, int],
         output: _Output,
     ) -> Iterator[Segment]:  # fmt: skip
-        """The k blocks of one C block, with the strips of the previous block's old C between them."""
+        """Yield the k blocks of one C block, with the strips of the previous block's old C between them."""
         bk = self.schedule.blocking.bk
         strips = self._strips(*old) if output.copies else []
         count = -(-depth // bk)
@@ -404,7 +404,7 @@ class _Builder(Phases):
         return raises + ("L0C_FULL",) * (block.last and stop)
 
     def _move(self, name: str, size: float, block: _Block, start: bool) -> PipeOperation:
-        """A block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""
+        """Return a block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""
         s, chip = self.schedule, self.chip
         latency, rate = {
             "A": (chip.l1_to_l0a_latency, chip.l1_to_l0a_rate), "B": (chip.l1_to_l0b_latency, chip.l1_to_l0b_rate)
@@ -429,7 +429,7 @@ class _Builder(Phases):
     # -------------------------------------------------------- C between L0C and memory
 
     def _strips(self, rows: int, columns: int) -> list[int]:
-        """Heights of the strips in which a C block passes UB."""
+        """Return heights of the strips in which a C block passes UB."""
         step = self.schedule.strip_rows
         return [min(step, rows - start) for start in range(0, rows, step)] if columns else []
 
@@ -440,7 +440,7 @@ class _Builder(Phases):
         )  # fmt: skip
 
     def _write_back(self, rows: int, columns: int, copies: int, writes: int, factor: int) -> tuple[Segment, ...]:
-        """L0C to UB with the additions there, then to memory; through FIXPIPE where there is one."""
+        """Return L0C to UB with the additions there, then to memory; through FIXPIPE where there is one."""
         s, chip = self.schedule, self.chip
         if chip.fixpipe:
             each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate) + s.fixpipe_row_extra
@@ -468,7 +468,7 @@ class _Builder(Phases):
         return (Segment(tuple(operations)),)
 
     def _seed(self, rows: int, columns: int) -> tuple[Segment, ...]:
-        """Old C into L0C before the first cube operation of a C block."""
+        """Return old C into L0C before the first cube operation of a C block."""
         strips = self._strips(rows, columns)
         operations = []
         for number, height in enumerate(strips):

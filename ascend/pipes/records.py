@@ -59,7 +59,7 @@ class PhaseResult:
         return self.records
 
     def by_kind(self, values: np.ndarray) -> dict[str, float]:
-        """Sum of one value of each operation over the operations of a kind."""
+        """Return the sum of one value of each operation over the operations of a kind."""
         sums: dict[str, float] = {}
         for kind, value in zip(self.flat.kinds, values.tolist(), strict=True):
             sums[kind] = sums.get(kind, 0) + value

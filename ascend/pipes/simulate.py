@@ -150,7 +150,7 @@ class Timeline(Result, Run):
         return rows
 
     def sentences(self) -> list[str]:
-        """Time and speed."""
+        """Return the time and speed."""
         s = self.schedule
         return [f"{s.m} x {s.k} x {s.n} on {self.chip.name}: {self.cycles:.6g} cycles, {self.tflops:.4g} TFLOP/s"]
 
@@ -279,7 +279,7 @@ def _run_phase(
 
 
 def _operation_count(phase: Phase, all_cores: bool) -> int:
-    """Operations of the simulated cores."""
+    """Return operations of the simulated cores."""
     counts = [
         sum(loop.iterations * sum(len(s.template) * s.repeats for s in loop.segments) for loop in program)
         for program in phase.programs

@@ -40,7 +40,7 @@ class Bar(NamedTuple):
 
 
 def _phases(run: Run) -> Iterator[tuple[PhaseResult, float]]:
-    """Recorded phases with the cycle at which each starts."""
+    """Yield recorded phases with the cycle at which each starts."""
     start = 0.0
     for phase in run.phases:
         yield phase, start + phase.launch
@@ -48,7 +48,7 @@ def _phases(run: Run) -> Iterator[tuple[PhaseResult, float]]:
 
 
 def bars(run: Run, first: float = 0.0, last: float = float("inf")) -> list[Bar]:
-    """Operations of core 0 that overlap the cycles [first, last]."""
+    """Return operations of core 0 that overlap the cycles [first, last]."""
     found = []
     for phase, offset in _phases(run):
         flat, r = phase.flat, phase.recorded
@@ -60,7 +60,7 @@ def bars(run: Run, first: float = 0.0, last: float = float("inf")) -> list[Bar]:
 
 
 def occupancy(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Bytes in use of each buffer of core 0 from each of the given cycles on, in whole slots."""
+    """Return bytes in use of each buffer of core 0 from each of the given cycles on, in whole slots."""
     slot_bytes = {phase.name: phase.slot_bytes for phase in run.program.phases}
     parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in POOLS.values()}
     for phase, offset in _phases(run):
@@ -80,7 +80,7 @@ def occupancy(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cycles at which operations of core 0 take a flag, and raise it."""
+    """Return cycles at which operations of core 0 take a flag, and raise it."""
     flat, r = phase.flat, phase.recorded
     takes = flat.op_takes.reshape(-1, FLAG_WIDTH), flat.op_take_count
     raises = flat.op_raises.reshape(-1, FLAG_WIDTH), flat.op_raise_count
@@ -130,7 +130,7 @@ def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
 
 
 def _operation_event(phase: PhaseResult, record: int, offset: float, per_cycle: float) -> dict:
-    """The event of one record of a phase that begins at a cycle."""
+    """Return the event of one record of a phase that begins at a cycle."""
     flat, r = phase.flat, phase.recorded
     op, start, cycles = int(r.operation[record]), float(r.start[record]), float(r.end[record] - r.start[record])
     return {
@@ -145,12 +145,12 @@ def _operation_event(phase: PhaseResult, record: int, offset: float, per_cycle: 
 
 
 def _flags_of(table: np.ndarray, counts: np.ndarray, operation: int) -> list[int]:
-    """Numbers of the flags in one operation's row of a flag table."""
+    """Return numbers of the flags in one operation's row of a flag table."""
     return table[operation * FLAG_WIDTH :][: counts[operation]].tolist()
 
 
 def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, int]]:
-    """(raising record, taking record) of each FULL flag: the n-th taken is the n-th raised."""
+    """Yield (raising record, taking record) of each FULL flag: the n-th taken is the n-th raised."""
     flat, r = phase.flat, phase.recorded
     for name, number in FLAG_NUMBER.items():
         if name in initial:  # free slots: arrows back would only clutter

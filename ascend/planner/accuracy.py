@@ -28,7 +28,7 @@ UNIT_ROUNDOFF = {"fp16": 2.0**-11, "bf16": 2.0**-8, "hf32": 2.0**-12, "fp32": 2.
 
 
 def relative_error(product: np.ndarray, exact: np.ndarray) -> float:
-    """Relative Frobenius error (eq. 13 of SGEMM-cube); the absolute one where the exact product is 0."""
+    """Return relative Frobenius error (eq. 13 of SGEMM-cube); the absolute one where the exact product is 0."""
     norm = float(np.linalg.norm(exact))
     difference = float(np.linalg.norm(np.asarray(product, float) - exact))
     return difference / norm if norm else difference
@@ -41,13 +41,15 @@ class ErrorOf(Protocol):
 
 
 def data_error(a: Any, b: Any) -> ErrorOf:
-    """Error (eq. 13) of a schedule's product of `a` and `b` against the FP64 product, computed once for each arithmetic."""
+    """Return the error (eq. 13) of a schedule's product of `a` and `b` against the FP64 product, computed once for each
+    arithmetic."""
     exact = np.asarray(a, float) @ np.asarray(b, float)
     return _once(lambda schedule: (schedule, a, b, exact))
 
 
 def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarray]]) -> ErrorOf:
-    """The error of what is taken for a schedule (a schedule, A, B and their product), computed once for each arithmetic."""
+    """Return the error of what is taken for a schedule (a schedule, A, B and their product), computed once for each
+    arithmetic."""
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule, **options: Any) -> float:
@@ -61,7 +63,7 @@ def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarr
 
 
 def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> ErrorOf:
-    """Error (eq. 13) of a schedule on a sample of the product of random matrices, computed once for each arithmetic.
+    """Return the error (eq. 13) of a schedule on a sample of the product of random matrices, computed once for each arithmetic.
 
     int8 operands are integers from -127 to 127, whatever the distribution; ValueError if that is unknown.
     """
@@ -80,7 +82,7 @@ def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> Error
 def _draw(
     distribution: Distribution, seed: int, m: int, k: int, n: int, whole: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A, B and their FP64 product."""
+    """Return A, B and their FP64 product."""
     rng = np.random.default_rng(seed)
     if whole:
         a, b = (rng.integers(-127, 128, shape).astype(np.float32) for shape in ((m, k), (k, n)))
@@ -90,7 +92,7 @@ def _draw(
 
 
 def error_bound(schedule: TileSchedule) -> float:
-    """A bound on |computed - exact| of each element over (|A| |B|), for data inside the formats' normal ranges.
+    """Return a bound on |computed - exact| of each element over (|A| |B|), for data inside the formats' normal ranges.
 
     Rounding the operands: with one word 2 u + u^2, u the unit roundoff of the operand (0 for int8 and FP32). With two FP16
     words x = h + l / 2^s (1 + d), |d| <= 2^-22: 2 * 2^-22, and 2^-22 for the term l l if it is left out (eq. 7).

@@ -112,13 +112,13 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
 
 
 def _launch(found: Plan) -> float:
-    """Seconds of a plan that its own launch takes."""
+    """Return seconds of a plan that its own launch takes."""
     s = found.schedule
     return s.launch_seconds if s.launches else 0.0
 
 
 def _part(chip: Chip, cores: int, busy: int) -> Chip:
-    """A group of cores with what the busy groups leave it of the memory bandwidth and of L2."""
+    """Return a group of cores with what the busy groups leave it of the memory bandwidth and of L2."""
     return chip.replace(
         cores=cores, hbm_bytes_per_second=chip.hbm_bytes_per_second / busy, l2_usable_bytes=chip.l2_usable_bytes // busy
     )

@@ -77,7 +77,7 @@ class Choice:
         return sampled_error(self.distribution), f"sample of {self.distribution} elements"
 
     def error(self, schedule: TileSchedule) -> float:
-        """The error of a schedule's product (eq. 13)."""
+        """Return the error of a schedule's product (eq. 13)."""
         return self.measured[0](schedule)
 
     @property

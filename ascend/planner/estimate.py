@@ -50,7 +50,7 @@ class Candidates:
 
     @classmethod
     def joined(cls, parts: "Sequence[Candidates]") -> "Candidates":
-        """Candidates of one kind and direction, one part after the other."""
+        """Return candidates of one kind and direction, one part after the other."""
         names = ("bm", "bk", "bn", "at_m", "slices", "at_n", "whole")
         columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         first = parts[0]
@@ -173,7 +173,7 @@ class _Forms(BlockForms):
         )  # fmt: skip
 
     def memory_cycles(self, rate: float) -> np.ndarray:
-        """Cycles that memory takes for a byte of one core over a path of that rate, on average over the core's stays."""
+        """Return cycles that memory takes for a byte of one core over a path of that rate, on average over the core's stays."""
         bandwidth = self.chip.hbm_bytes_per_cycle
         all_at_work, last = (np.maximum(active / bandwidth, 1 / rate) for active in (self.active, self.last_active))
         return all_at_work + self.last_share * (last - all_at_work)
@@ -189,7 +189,7 @@ class _Forms(BlockForms):
         return nd_costs(self.r, self.c.bk * np.maximum(self.depth // self.count, 1), self.c.bn, self.step)
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
-        """Cycles to load bytes of A (0) or B (1), `size` in L1."""
+        """Return cycles to load bytes of A (0) or B (1), `size` in L1."""
         return self.widened(size) if operand and self.r.widens else self.read(size, operand)
 
     def read(self, size: np.ndarray, operand: int) -> np.ndarray:
@@ -198,7 +198,7 @@ class _Forms(BlockForms):
         return size * hit + self.load_missed(size, operand)
 
     def load_missed(self, size: np.ndarray, operand: int) -> np.ndarray:
-        """Cycles of the loads in which memory is read."""
+        """Return cycles of the loads in which memory is read."""
         extra = (self.costs[operand + 2] - 1) / min(self.chip.l2_read_rate, self.chip.memory_read_rate)
         return size * self.misses[operand] * (self.read_cycles + extra)
 
@@ -211,7 +211,7 @@ class _Forms(BlockForms):
         return np.maximum.reduce([read, write, (read + self.latency + write) / slots])
 
     def _streamed(self, load: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
-        """Cycles for one k block of what is streamed, on average."""
+        """Return cycles for one k block of what is streamed, on average."""
         widths = {"a": self.tm, "b": self.tn}
         streamed = [
             load(self.filled * self.each * width, number)

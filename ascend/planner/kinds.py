@@ -34,7 +34,8 @@ class OnGrids:
 
     @staticmethod
     def modes(r: Request, split: int | None) -> tuple[Mode, ...]:
-        """Modes that are tried where none is named; only one sum of all terms can be added slice by slice behind FIXPIPE."""
+        """Return modes that are tried where none is named; only one sum of all terms can be added slice by slice behind
+        FIXPIPE."""
         if r.terms == 1:
             return TERMWISE_MODES[:1]
         sliced = r.merge == "atomic" and not r.adds_slices_in_memory and (split or 1) > 1
@@ -42,7 +43,7 @@ class OnGrids:
 
     @staticmethod
     def schedules(r: Request, count: int, rank: str, split: int | None, accepts: Accepts | None) -> Found:
-        """The first by closed forms, then vector kernels, which have none."""
+        """Yield the first by closed forms, then vector kernels, which have none."""
         yield from best_schedules(r, count, split, rank == "traffic", accepts)
         if r.mode == TERMWISE_MODES[0] or r.terms == 1:
             for schedule in vector_schedules(r):
@@ -51,7 +52,7 @@ class OnGrids:
 
     @staticmethod
     def ranked(plans: list[Plan], rank: str) -> list[Plan]:
-        """Best first; of equal times more cores, even blocks, less traffic."""
+        """Return best first; of equal times more cores, even blocks, less traffic."""
         if rank == "traffic":
             return sorted(plans, key=lambda p: (p.schedule.memory_bytes(), p.seconds))
         best = min(p.seconds for p in plans)

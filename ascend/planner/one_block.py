@@ -23,7 +23,7 @@ def plan_of_block(
     target: str = "",
     **options: Any,
 ) -> Plan:
-    """The plan of a named block: what `target` says of it, else of a grid's choices the fastest residency.
+    """Return the plan of a named block: what `target` says of it, else of a grid's choices the fastest residency.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ def _points(schedule: Kernel, error_of: ErrorOf, source: str) -> Iterator[Point]
 
 
 def _schedules(m: int, k: int, n: int, chip: Chip) -> Iterator[Kernel]:
-    """The fastest schedule of each kernel, and what its chain and its slices can be."""
+    """Yield the fastest schedule of each kernel, and what its chain and its slices can be."""
     seen = set()
 
     def fresh(schedule: Kernel) -> bool:
@@ -201,7 +201,7 @@ def _no_error(schedule: Kernel) -> float:
 
 
 def mark_front(points: list[Point]) -> list[Point]:
-    """The points, fastest first, with the front marked and what each bit costs there."""
+    """Return the points, fastest first, with the front marked and what each bit costs there."""
     ordered = sorted(points, key=lambda point: (point.plan.seconds, -point.bits))
     marked: list[Point] = []
     last: Point | None = None

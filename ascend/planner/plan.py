@@ -111,7 +111,7 @@ def plan(
 
 
 def _candidates(requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
-    """The first schedules of each request, as many as were asked for or some more, simulated where times rank them.
+    """Return the first schedules of each request, as many as were asked for or some more, simulated where times rank them.
 
     Raises ValueError if there are none.
     """
@@ -146,7 +146,8 @@ def _candidates(requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
 
 
 def _refined(plans: list[Plan], requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
-    """Faster schedules next to the fastest, and next to the fastest that deals tiles one by one if it is nearly as fast."""
+    """Return faster schedules next to the fastest, and next to the fastest that deals tiles one by one if it is nearly as
+    fast."""
     best = min(plans, key=lambda p: p.seconds)
     dealt = [p for p in plans if p.schedule.deals_one_by_one and p.seconds < NEARLY * best.seconds]
     starts = [best, *sorted(dealt, key=lambda p: p.seconds)[:1]]

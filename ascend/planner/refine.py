@@ -20,7 +20,7 @@ WIDTHS = range(1, 9)
 
 
 def orders(s: Kernel, directions: tuple[int, ...]) -> Iterator[dict[str, Any]]:
-    """Other orders of the tiles of a schedule in which nothing is resident."""
+    """Yield other orders of the tiles of a schedule in which nothing is resident."""
     if s.resident != "none" or s.kernel != "grid":
         return
     most = max(len(s.row_blocks), len(s.column_blocks))
@@ -33,7 +33,7 @@ def orders(s: Kernel, directions: tuple[int, ...]) -> Iterator[dict[str, Any]]:
 
 
 def blocks(s: Kernel, powers_of_two: bool) -> Iterator[dict[str, Any]]:
-    """Blocks one step larger or smaller along one side, and with half or twice the products of k."""
+    """Yield blocks one step larger or smaller along one side, and with half or twice the products of k."""
     b, whole = s.blocking, FORMATS[s.operand].whole_k
     sizes = [(b.bm, 2 * b.bk, b.bn)] + [(b.bm, b.bk // 2, b.bn)] * (b.bk % (2 * whole) == 0)
     if not powers_of_two:
@@ -45,7 +45,7 @@ def blocks(s: Kernel, powers_of_two: bool) -> Iterator[dict[str, Any]]:
 
 
 def neighbours(s: Kernel, r: Request) -> Iterator[Kernel]:
-    """The schedules next to one that the request allows: each is built, and said by its target."""
+    """Yield the schedules next to one that the request allows: each is built, and said by its target."""
     said = DIALECTS.get(r.target, ANY)
     if not s.on_cube:
         return

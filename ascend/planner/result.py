@@ -150,7 +150,7 @@ class Plan(Result):
 
 
 def with_error(plan: Plan, error: float | None, source: str) -> Plan:
-    """The plan with an error and where it comes from."""
+    """Return the plan with an error and where it comes from."""
     return Plan(plan.schedule, plan.timeline, plan.analytic_seconds, plan.roofline, error, source, plan.traffic)
 
 
@@ -175,7 +175,7 @@ def plan_of(schedule: Kernel, error: float | None = None, source: str = "given")
 
 
 def bare_plan(s: Kernel, timeline: Timeline | None, seconds: float | None) -> Plan:
-    """The plan of a schedule without its error; simulated where no closed form gives its seconds."""
+    """Return the plan of a schedule without its error; simulated where no closed form gives its seconds."""
     if seconds is None:
         timeline = timeline or simulate(s)
         seconds = timeline.seconds

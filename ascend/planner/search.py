@@ -45,7 +45,7 @@ Accepts = Callable[[Kernel], bool]
 
 
 def tiling_blocks(r: Request) -> tuple[np.ndarray, np.ndarray]:
-    """Feasible (bm, bk, bn) rows, int64, shape (blocks, 3), and which of them cut tiles of bn columns.
+    """Return feasible (bm, bk, bn) rows, int64, shape (blocks, 3), and which of them cut tiles of bn columns.
 
     The others' block is the nearly equal tile that it cuts. Where B lies in ND rows blocks of whole lines may be better than
     equal tiles, which begin within lines.
@@ -68,7 +68,7 @@ def tiling_blocks(r: Request) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
-    """All candidates in groups of one kind and direction; `split`: only with this number of slices."""
+    """Yield all candidates in groups of one kind and direction; `split`: only with this number of slices."""
     said = DIALECTS.get(r.target, ANY)
     blocks_said, cut = tiling_blocks(r)
     if said.powers_of_two:
@@ -128,7 +128,7 @@ class _Group(NamedTuple):
 
     @classmethod
     def of(cls, r: Request, c: Candidates, place: np.ndarray) -> "_Group":
-        """The group with its closed forms."""
+        """Return the group with its closed forms."""
         found = estimate(r, c)
         return cls(c, place, found, (c.bk * LARGEST_SIZE + found.n_fused) * 64 + c.slices)
 
@@ -143,7 +143,7 @@ class _Ranking:
         self.refused: set[float] = set()
 
     def first(self, count: int) -> tuple[list[tuple[Kernel, float]], bool]:
-        """The first `count` schedules that are accepted, and whether some that come later may be missing.
+        """Return the first `count` schedules that are accepted, and whether some that come later may be missing.
 
         They are looked for among the first candidates of those whose sums are not refused yet.
         """
@@ -178,7 +178,7 @@ class _Ranking:
         return _first(found, group.c, group.place, count, self.by_traffic)
 
     def _schedule(self, number: int, at: int) -> Kernel | None:
-        """A candidate's schedule, if it can be built and its sums are accepted."""
+        """Return a candidate's schedule, if it can be built and its sums are accepted."""
         c, sums = self.groups[number].c, float(self.groups[number].sums[at])
         if (number, at) not in self.built:
             self.built[number, at] = _schedule(self.r, c, at)
@@ -191,7 +191,7 @@ class _Ranking:
 def best_schedules(
     r: Request, count: int, split: int | None = None, by_traffic: bool = False, accepts: Accepts | None = None
 ) -> list[tuple[Kernel, float]]:
-    """The first `count` schedules by the closed forms' time (or traffic), with their seconds; some of each kind.
+    """Return the first `count` schedules by the closed forms' time (or traffic), with their seconds; some of each kind.
 
     `accepts` leaves out schedules by how they sum: it is asked once for each size of the blocks of k, number of them in
     a group, and number of slices, and no other schedule that sums so is built where it refuses one.
@@ -208,7 +208,7 @@ def best_schedules(
 
 @lru_cache(maxsize=2)  # the two modes of one way to compute, whose plans in shorter chains have the same candidates
 def _groups(r: Request, split: int | None) -> list[_Group]:
-    """The candidates of each kind and direction with their closed forms."""
+    """Return the candidates of each kind and direction with their closed forms."""
     parts: dict[tuple, list[tuple[Candidates, np.ndarray]]] = {}
     before = 0
     for part in grid_candidates(r, split):
@@ -224,7 +224,8 @@ def _groups(r: Request, split: int | None) -> list[_Group]:
 def _first(
     found: Estimate, c: Candidates, place: np.ndarray, count: int, by_traffic: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Indices of the first `count` and those as good as the last of them, their seconds, keys to sort them by (least first).
+    """Return indices of the first `count` and those as good as the last of them, their seconds, keys to sort them by (least
+    first).
 
     Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block. Thousands
     of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
@@ -243,7 +244,8 @@ def _first(
 
 
 def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
-    """One candidate as a schedule; None if a buffer that the closed forms leave out overflows, or a target cannot say it."""
+    """Return one candidate as a schedule; None if a buffer that the closed forms leave out overflows, or a target cannot say
+    it."""
     block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
     at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
     grid = Grid(k=slices) if c.deals_one_by_one else Grid(at_m, slices, at_n)
@@ -260,7 +262,7 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
 
 
 def vector_schedules(r: Request) -> list[Kernel]:
-    """Vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands."""
+    """Return vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands."""
     if r.target or min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
         return []
     operand = r.operand if r.terms == 1 else "fp32"

@@ -19,7 +19,7 @@ DEQUANTIZE_INSTRUCTIONS, DEQUANTIZED_BYTES = 4, 2
 
 
 def passes_before(s: TileSchedule, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
-    """Words (with `include_split`), fractals and zeros that the multiplication needs."""
+    """Yield words (with `include_split`), fractals and zeros that the multiplication needs."""
     if include_split and s.split_elements:
         yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
     if s.converts:
@@ -40,7 +40,7 @@ def passes_after(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
 
 
 def dequantized(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
-    """The scales of a core's last tile by vector units: those of its other tiles are applied while the cube goes on.
+    """Yield the scales of a core's last tile by vector units: those of its other tiles are applied while the cube goes on.
 
     The vector cores are started beside the cubes, which takes `vector_launch_us`.
     """
@@ -53,7 +53,7 @@ def dequantized(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
 
 
 def vector_cycles(chip: Chip, size: float) -> float:
-    """Cycles of a vector instruction over so many bytes."""
+    """Return cycles of a vector instruction over so many bytes."""
     return chip.vector_head + size / chip.vector_rate
 
 
@@ -84,7 +84,7 @@ def _streaming_phase(
 def _streaming(
     s: TileSchedule, name: str, elements: Sequence[int], in_bytes: int, out_bytes: int, instructions: int, active: int
 ) -> Phase:
-    """Each core's number of elements through UB, `active` cores at a time."""
+    """Yield each core's number of elements through UB, `active` cores at a time."""
     chip = s.placed_on
     chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
     if not chunk:
@@ -103,7 +103,7 @@ def _streaming(
 
 
 def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, instructions: int) -> Template:
-    """One chunk: read unless nothing is, computed, written."""
+    """Return one chunk: read unless nothing is, computed, written."""
     vector = instructions * vector_cycles(chip, count * ACCUMULATOR_BYTES)
     written = store(chip, f"{name} write", out_bytes * count)
     if not in_bytes:
@@ -116,7 +116,7 @@ def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, 
 
 # -- a vector kernel: the larger operand through UB once, the other one kept there --------------------------------------------
 def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
-    """One phase: each core reads its part of the streamed operand tile by tile and stores its part of C.
+    """Return one phase: each core reads its part of the streamed operand tile by tile and stores its part of C.
 
     A tile costs one vector instruction for each row of the kept operand and each line of the tile: its head, and its
     FP32 lanes at the vector rate (twice for FP16 operands, which are widened first).
@@ -129,7 +129,7 @@ def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
 
 
 def core_part(schedule: TileSchedule, core: int) -> tuple[int, int]:
-    """(lines of the streamed side, length of its slice of k) of a core; (0, 0) for an idle one."""
+    """Return (lines of the streamed side, length of its slice of k) of a core; (0, 0) for an idle one."""
     s = schedule
     side, along = (s.n, s.grid.n) if s.sums.lanes == "b" else (s.m, s.grid.m)
     place, number = core % along, core // along

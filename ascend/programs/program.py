@@ -87,7 +87,7 @@ class Loop(NamedTuple):
 def shared_programs(
     parts: Iterable[Hashable], loops: Callable[[Any], Iterable[Loop]]
 ) -> tuple[tuple[tuple[Loop, ...], ...], tuple[int, ...]]:
-    """(programs, the number of each core's) of what the cores do: the loops of each different part once."""
+    """Return (programs, the number of each core's) of what the cores do: the loops of each different part once."""
     of_core = list(parts)
     numbers = {part: number for number, part in enumerate(dict.fromkeys(of_core))}
     return tuple(tuple(loops(part)) for part in numbers), tuple(numbers[part] for part in of_core)
@@ -117,7 +117,7 @@ class Program:
     channel_rates: tuple[float, float, float]
 
     def operations(self, core: int = 0) -> Iterator[PipeOperation]:
-        """Every operation of a core in program order. Long for large sizes."""
+        """Yield every operation of a core in program order. Long for large sizes."""
         for phase in self.phases:
             for loop in phase.programs[phase.program_of_core[core]]:
                 for _ in range(loop.iterations):

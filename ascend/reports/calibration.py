@@ -40,12 +40,12 @@ class Calibration(NamedTuple):
 def speed(
     chip: Chip, size: Size = ASSUMED_SIZE, block: Blocking = PUBLISHED_BLOCK, buffering: Buffering = "double"
 ) -> float:
-    """TFLOP/s of a block at a size (m, k, n)."""
+    """Return TFLOP/s of a block at a size (m, k, n)."""
     return simulate(build_schedule(*size, chip, block, buffering=buffering)).tflops
 
 
 def predict(chip: Chip, size: Size = ASSUMED_SIZE) -> tuple[float, float]:
-    """TFLOP/s of the published block, (single, double) buffered."""
+    """Return TFLOP/s of the published block, (single, double) buffered."""
     return speed(chip, size, buffering="single"), speed(chip, size)
 
 
@@ -91,7 +91,7 @@ class Statement(NamedTuple):
 
 
 def statements() -> list[Statement]:
-    """The published performance statements on 910A and 910B3, nominal and calibrated predictions beside them."""
+    """Return the published performance statements on 910A and 910B3, nominal and calibrated predictions beside them."""
     nominal = get_chip("910A")
     chips = (nominal, nominal.with_calibration())
     m, k, n = ASSUMED_SIZE

@@ -76,12 +76,12 @@ def _one_by_one(s: Kernel) -> bool:
 
 
 def _in_one_load(s: Kernel) -> bool:
-    """Whether each core has one tile at most, and all of k in one load."""
+    """Return whether each core has one tile at most, and all of k in one load."""
     return _one_by_one(s) and s.waves == 1 and s.k <= s.load_k
 
 
 def _keeps_a(s: Kernel) -> bool:
-    """Whether A's rows of a tile stay in L1 with all of k, beside two loads of B."""
+    """Return whether A's rows of a tile stay in L1 with all of k, beside two loads of B."""
     kept = s.blocking.bm * s.k + 2 * s.load_k * s.blocking.bn
     return (
         s.resident == "a" and len(s.k_slices) == 1 and s.groups == 1 and kept * s.operand_bytes <= s.placed_on.l1_bytes
@@ -140,7 +140,7 @@ def arch_of(s: Kernel) -> str:
 
 
 def assemblies_of(s: Kernel, products: str = "one") -> list[Assembly]:
-    """The kernels of CATLASS that a plan is, for one product or several; none for what CATLASS does not multiply."""
+    """Return the kernels of CATLASS that a plan is, for one product or several; none for what CATLASS does not multiply."""
     if not s.on_cube or s.terms > 1 or s.operand not in ELEMENTS or s.dequantize:
         return []
     rows = MX if s.format.scale_block else ASSEMBLIES[arch_of(s)]
@@ -148,7 +148,7 @@ def assemblies_of(s: Kernel, products: str = "one") -> list[Assembly]:
 
 
 def policy_values(s: Kernel, policy: Policy) -> dict[str, str]:
-    """Values of a policy's template parameters for a plan, by name.
+    """Return values of a policy's template parameters for a plan, by name.
 
     Without the unit flag L0C has as many stages as the plan; with it one, as the policies ask. INT8 has no unit flag.
     """
@@ -167,7 +167,7 @@ def policy_values(s: Kernel, policy: Policy) -> dict[str, str]:
 
 
 def instantiation(s: Kernel, row: Assembly) -> list[str]:
-    """The C++ type aliases of an assembly, down to MatmulAdapter."""
+    """Return the C++ type aliases of an assembly, down to MatmulAdapter."""
     arch, policy, b = arch_of(s), POLICIES[row.policy], s.blocking
     given = ", ".join(policy_values(s, policy).values())
     named = ", ".join(name for _, name in policy.parameters)
@@ -213,12 +213,12 @@ def instantiation(s: Kernel, row: Assembly) -> list[str]:
 
 
 def _shape(sizes: tuple[int, int, int], tla: bool) -> str:
-    """The type of a tile's shape, M, N, K."""
+    """Return the type of a tile's shape, M, N, K."""
     return f"Shape<{', '.join(f'Int<{x}>' for x in sizes)}>" if tla else f"GemmShape<{', '.join(map(str, sizes))}>"
 
 
 def catlass_text(s: Kernel, products: str = "one") -> str:
-    """The instantiation of the first assembly that a plan is, and the policies of the others; "" where it is none."""
+    """Return the instantiation of the first assembly that a plan is, and the policies of the others; "" where it is none."""
     rows = assemblies_of(s, products)
     if not rows:
         return ""

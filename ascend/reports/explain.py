@@ -21,7 +21,8 @@ LANDMARKS = (96, 176, 192)
 
 @default_fp_state
 def explain(schedule: Kernel) -> list[str]:
-    """Sentences (published:, computed:, simulated: or inferred:) on a schedule's block and square blocks of 96, 176 and 192.
+    """Return sentences (published:, computed:, simulated: or inferred:) on a schedule's block and square blocks of 96, 176 and
+    192.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ PAPER_PEAK = 256e12 / 3
 
 
 def figure_6(chip: Chip) -> list[dict]:
-    """N_fused and f over bm x bk, for every feasible block."""
+    """Return N_fused and f over bm x bk, for every feasible block."""
     return [
         {
             "bm": b.bm, "bk": b.bk, "bn": b.bn, "bm_bk": b.bm * b.bk, "bn_over_bm": b.bn / b.bm,
@@ -39,7 +39,7 @@ def figure_6(chip: Chip) -> list[dict]:
 def figure_10(
     chip: Chip, size: Size = ASSUMED_SIZE, blocks: Iterable[Blocking] | None = None, progress: Progress = None
 ) -> list[dict]:
-    """Every block in the roofline: operational intensity, roof, single- and double-buffered speed."""
+    """Return every block in the roofline: operational intensity, roof, single- and double-buffered speed."""
     chosen = list(feasible_blocks(chip) if blocks is None else blocks)
     rows = []
     for number, b in enumerate(chosen):
@@ -57,7 +57,7 @@ def figure_10(
 
 
 def figure_11(chip: Chip, size: Size = ASSUMED_SIZE, progress: Progress = None) -> list[dict]:
-    """Single against double buffering over square blocks (b, bk, b)."""
+    """Return single against double buffering over square blocks (b, bk, b)."""
     blocks = [b for b in feasible_blocks(chip) if b.bm == b.bn and b.bk in (16, 32, 48, 64, 80, 96, 128)]
     return [
         {**row, "n_fused": Blocking(row["bm"], row["bk"], row["bn"]).n_fused(chip)}
@@ -66,7 +66,7 @@ def figure_11(chip: Chip, size: Size = ASSUMED_SIZE, progress: Progress = None) 
 
 
 def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress = None) -> list[dict]:
-    """Scaling in m = n, in k, and in all: the block on `chip`, the best block there, FP32 GEMM on 910B3 (best block).
+    """Return scaling in m = n, in k, and in all: the block on `chip`, the best block there, FP32 GEMM on 910B3 (best block).
 
     "Best" is the fastest of the five that the closed forms put first, for each size.
     """
@@ -92,7 +92,7 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
 
 
 def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Progress = None, **options) -> list[dict]:
-    """TFLOP/s and FLOP/B of each block (bm, bn) with one bk whose kernel fits."""
+    """Return TFLOP/s and FLOP/B of each block (bm, bn) with one bk whose kernel fits."""
     blocks = [b for b in feasible_blocks(chip) if b.bk == bk]
     if not blocks:
         raise ValueError(f"no feasible block of {chip.name} has bk = {bk}")
@@ -123,7 +123,7 @@ def pipe_rows(timeline: Timeline) -> list[dict]:
 
 
 def ping_pong_rows(schedule: Kernel) -> list[dict]:
-    """The first 4,000 cycles of the multiplication with single and with double buffers: an operation a row, times in us.
+    """Return the first 4,000 cycles of the multiplication with single and with double buffers: an operation a row, times in us.
 
     `number` counts the k blocks of one kind of work: even ones use the first of two buffers.
     """
@@ -144,7 +144,7 @@ def ping_pong_rows(schedule: Kernel) -> list[dict]:
 
 
 def occupancy_rows(timeline: Timeline) -> list[dict]:
-    """Bytes in use of each buffer of core 0 over 60,000 cycles where a C block leaves: a change a row, times in us."""
+    """Return bytes in use of each buffer of core 0 over 60,000 cycles where a C block leaves: a change a row, times in us."""
     recorded, cycles = timeline.recorded(), 60_000
     first = _first_leaving(recorded, cycles)
     rows = []

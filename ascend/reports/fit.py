@@ -140,12 +140,12 @@ class _Rows:
         self.chip, self.rows, self.schedules = chip, rows, schedules
 
     def without(self, number: int) -> "_Rows":
-        """All rows but one."""
+        """Return all rows but one."""
         kept = [i for i in range(len(self.rows)) if i != number]
         return _Rows(self.chip, [self.rows[i] for i in kept], [self.schedules[i] for i in kept])
 
     def changed(self, free: Sequence[Free], x: Sequence[float]) -> Chip:
-        """The chip with parameters moved by x, in their units."""
+        """Return the chip with parameters moved by x, in their units."""
         changes: dict[str, Any] = {}
         for each, value in zip(free, x, strict=True):
             for number in each.numbers:
@@ -154,14 +154,14 @@ class _Rows:
         return self.chip.replace(**changes) if changes else self.chip
 
     def bounds(self, free: Free) -> tuple[float, float]:
-        """The range of a parameter as differences from the chip's, in its units."""
+        """Return the range of a parameter as differences from the chip's, in its units."""
         if not free.unit:
             return math.log(free.low), math.log(free.high)
         now = getattr(self.chip, free.numbers[0])
         return (free.low - now) / free.unit, (max(free.high, now) - now) / free.unit
 
     def residuals(self, free: Sequence[Free], x: Sequence[float]) -> np.ndarray:
-        """One number for each time and each busy ratio."""
+        """Return one number for each time and each busy ratio."""
         chip, found = self.changed(free, x), []
         for schedule, row in zip(self.schedules, self.rows, strict=True):
             timeline = simulate(schedule.timed_by(chip))
@@ -170,7 +170,7 @@ class _Rows:
         return np.array(found)
 
     def jacobian(self, free: Sequence[Free], x: Sequence[float]) -> np.ndarray:
-        """How residuals change with each parameter, over a tenth of it (or of its unit) to either side."""
+        """Return how residuals change with each parameter, over a tenth of it (or of its unit) to either side."""
         columns = []
         for number, each in enumerate(free):
             low, high = self.bounds(each)
@@ -181,7 +181,7 @@ class _Rows:
         return np.stack(columns, axis=1)
 
     def effect(self, free: Free) -> float:
-        """How far a start to either side moves a residual: of a rate that limits nothing as it is, once it is slower."""
+        """Return how far a start to either side moves a residual: of a rate that limits nothing as it is, once it is slower."""
         now, (low, high) = self.residuals([], []), self.bounds(free)
         return max(
             float(np.abs(self.residuals([free], [float(np.clip(x, low, high))]) - now).max()) for x in STARTS[1:]
@@ -190,7 +190,8 @@ class _Rows:
     def fitted(
         self, free: Sequence[Free], starts: Sequence[Sequence[float]], enough: float = GOOD_ENOUGH / 4
     ) -> tuple[float, np.ndarray]:
-        """(root mean square, parameters) of the best fit from several starts, or of the first one that is good `enough`."""
+        """Return (root mean square, parameters) of the best fit from several starts, or of the first one that is good
+        `enough`."""
         from scipy.optimize import least_squares
 
         bounds = np.array([self.bounds(each) for each in free]).T
@@ -256,7 +257,7 @@ def fit_profile(
 
 
 def _at_edge(data: _Rows, chosen: Sequence[Free], x: Sequence[float]) -> tuple[str, ...]:
-    """The parameters whose value is an end of their range, within a hundredth of it."""
+    """Return the parameters whose value is an end of their range, within a hundredth of it."""
     found = []
     for free, value in zip(chosen, x, strict=True):
         low, high = data.bounds(free)
@@ -268,7 +269,8 @@ def _at_edge(data: _Rows, chosen: Sequence[Free], x: Sequence[float]) -> tuple[s
 def _chosen(
     data: _Rows, candidates: list[Free], progress: Callable[[int, int], None] | None
 ) -> tuple[list[Free], list[float]]:  # fmt: skip
-    """The parameters that explain the rows, and their values: each one added explains them better, none can be dropped."""
+    """Return the parameters that explain the rows, and their values: each one added explains them better, none can be
+    dropped."""
     now = data.residuals([], [])
     chosen: list[Free] = []
     x: list[float] = []
@@ -292,7 +294,7 @@ def _chosen(
 
 
 def _told_apart(data: _Rows, free: Sequence[Free], x: np.ndarray) -> bool:
-    """Whether the Jacobian of some parameters has full rank: no column is nearly a sum of the others."""
+    """Return whether the Jacobian of some parameters has full rank: no column is nearly a sum of the others."""
     jacobian = data.jacobian(free, x.tolist())
     lengths = np.linalg.norm(jacobian, axis=0)
     if (lengths * 0.1 < LEAST_EFFECT).any():
@@ -314,12 +316,13 @@ def _without_needless(
 
 
 def _as_good(error: float, observations: int) -> float:
-    """The root mean square up to which a fit explains so many observations as well as one with that error."""
+    """Return the root mean square up to which a fit explains so many observations as well as one with that error."""
     return max(error * math.exp(ALIKE / 2 / observations), GOOD_ENOUGH)
 
 
 def _is_worth(best: float, error: float, observations: int, parameters: int) -> bool:
-    """Whether a parameter more, which takes the root mean square from `error` to `best`, lowers Akaike's corrected criterion.
+    """Return whether a parameter more, which takes the root mean square from `error` to `best`, lowers Akaike's corrected
+    criterion.
 
     Nearly as many parameters as observations follow their scatter.
     """
@@ -349,7 +352,7 @@ def _alike(
 
 
 def _why_not(free: Free, alike: dict[str, tuple[str, ...]]) -> str:
-    """Why a parameter on which rows depend was not fitted."""
+    """Return why a parameter on which rows depend was not fitted."""
     taken = [name for name, others in alike.items() if free.name in others]
     return f"the rows do not tell it from {' or '.join(taken)}" if taken else "the rows are explained without it"
 
@@ -373,7 +376,7 @@ def _standard_errors(numbers: Sequence[str], without: Sequence[Chip | None]) -> 
 
 
 def _residuals(data: _Rows, fitted: Chip, without: Sequence[Chip | None]) -> list[Residual]:
-    """Each row before and after, and from a fit of the same parameters to the others."""
+    """Return each row before and after, and from a fit of the same parameters to the others."""
     found = []
     for row, schedule, other in zip(data.rows, data.schedules, without, strict=True):
         nominal, calibrated = (simulate(schedule.timed_by(chip)).seconds for chip in (data.chip, fitted))

@@ -73,14 +73,14 @@ NEEDED = (
 
 
 def key_parts(chip: Chip) -> tuple[KeyPart, ...]:
-    """The template parameters of the operator on a chip. Raises ValueError for a chip whose keys are not known."""
+    """Return the template parameters of the operator on a chip. Raises ValueError for a chip whose keys are not known."""
     if not chip.fixpipe:
         raise ValueError(f"MatMulV3's keys are those of Atlas A2, A3 and Ascend 950, got {chip.name}")
     return A5_KEY if chip.name == "950" else A2_KEY
 
 
 def encode_key(parts: tuple[KeyPart, ...], chosen: Mapping[str, str]) -> int:
-    """The tiling key of named values; parameters that are not named have their first.
+    """Return the tiling key of named values; parameters that are not named have their first.
 
     Raises ValueError for a parameter or value that there is not.
     """
@@ -97,7 +97,7 @@ def encode_key(parts: tuple[KeyPart, ...], chosen: Mapping[str, str]) -> int:
 
 
 def decode_key(parts: tuple[KeyPart, ...], key: int) -> dict[str, str]:
-    """The named values of a tiling key. Raises ValueError for a number that is no key."""
+    """Return the named values of a tiling key. Raises ValueError for a number that is no key."""
     found, rest = {}, key
     for name, bits, values in parts:
         rest, place = divmod(rest, 1 << bits)
@@ -110,7 +110,7 @@ def decode_key(parts: tuple[KeyPart, ...], key: int) -> dict[str, str]:
 
 
 def laid_out(inner: int, outer: int, operand: str, operand_bytes: float) -> bool:
-    """Whether vector cores turn ND rows of `inner` elements into NZ fractals before the product (Atlas A2 and A3).
+    """Return whether vector cores turn ND rows of `inner` elements into NZ fractals before the product (Atlas A2 and A3).
 
     Not where rows are whole lines or among the lengths that MTE2 turns on its way. What the operator decides besides, for sizes
     that are multiples of 16384, is left out.
@@ -152,7 +152,7 @@ def check_matmul_v3(s: Kernel) -> None:
 
 
 def matmul_v3_tiling(s: Kernel) -> MatMulV3Tiling:
-    """The key and the fields of a plan that deals tiles one by one; ValueError for others.
+    """Return the key and the fields of a plan that deals tiles one by one; ValueError for others.
 
     Bands of the plan's order become the operator's cut for L2 (inferred: the operator staggers the tiles inside of a band, so
     that the same tiles are multiplied at about the same time, by other cores).
@@ -195,7 +195,7 @@ def _a5_tiling(s: Kernel) -> MatMulV3Tiling:
 
 
 def matmul_v3_snippet(s: Kernel) -> str:
-    """The key in words and the fields as JSON; ValueError for plans that the operator cannot say."""
+    """Return the key in words and the fields as JSON; ValueError for plans that the operator cannot say."""
     found = matmul_v3_tiling(s)
     words = ", ".join(f"{name} {value}" for name, value in found.template.items())
     what = "MatMulV3BasicTilingData" if s.placed_on.name == "950" else 'the "knowledge" of a *_MatMulV3_runtime_kb.json'
@@ -206,7 +206,7 @@ def matmul_v3_snippet(s: Kernel) -> str:
 
 
 def read_knowledge(path: str | Path) -> dict[str, Any] | None:
-    """The line of a *_MatMulV3_runtime_kb.json; None for a file that is something else.
+    """Return the line of a *_MatMulV3_runtime_kb.json; None for a file that is something else.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def read_knowledge(path: str | Path) -> dict[str, Any] | None:
 
 
 def template_of(enable: int) -> dict[str, str]:
-    """The template parameters that tilingEnable's digits name: splitting of k, full loads, output, shift of k.
+    """Return the template parameters that tilingEnable's digits name: splitting of k, full loads, output, shift of k.
 
     Raises ValueError for digits that name none.
     """
@@ -247,7 +247,7 @@ def template_of(enable: int) -> dict[str, str]:
 
 
 def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = "the tiling") -> Entered:
-    """The schedule of a line of a *_MatMulV3_runtime_kb.json, and what it leaves open.
+    """Return the schedule of a line of a *_MatMulV3_runtime_kb.json, and what it leaves open.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
 
 
 def _base_schedule(info: Mapping[str, Any], f: Mapping[str, int], chip: Chip, template: Mapping[str, str]) -> Entered:
-    """The schedule of the base template: tiles one by one, the cut for L2 as bands."""
+    """Return the schedule of the base template: tiles one by one, the cut for L2 as bands."""
     swizzle, notes = _bands(f)
     depths = f["depthA1"] // max(f["stepM"], 1), f["depthB1"] // max(f["stepN"], 1)
     depth = max(min(*depths, DEEPEST_STREAM), 1)
@@ -313,7 +313,7 @@ def _base_schedule(info: Mapping[str, Any], f: Mapping[str, int], chip: Chip, te
 
 
 def _bands(f: Mapping[str, int]) -> tuple[Swizzle, list[str]]:
-    """The order that is nearest to the cut for L2, and what it leaves out."""
+    """Return the order that is nearest to the cut for L2, and what it leaves out."""
     rows, columns = max(f["l2MTileBlock"], 1), max(f["l2NTileBlock"], 1)
     if f["l2MTileCnt"] <= 1 < f["l2NTileCnt"]:
         return Swizzle(columns, 1, turns=False), []

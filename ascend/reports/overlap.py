@@ -52,7 +52,7 @@ class Link(NamedTuple):
     sizes: tuple[float, float]  #: Smallest and largest bytes of a row.
 
     def seconds(self, size: float) -> float:
-        """Time of a collective of so many bytes."""
+        """Return the time of a collective of so many bytes."""
         return self.latency + size / self.rate
 
     def sentences(self) -> list[str]:
@@ -95,7 +95,7 @@ class Cut(NamedTuple):
 
 
 def read_collective(path: str | Path) -> list[MeasuredCollective]:
-    """Rows of hccl_test's output (between "|"), or lines of bytes and microseconds between commas or spaces.
+    """Return rows of hccl_test's output (between "|"), or lines of bytes and microseconds between commas or spaces.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def fit_link(rows: Sequence[MeasuredCollective]) -> Link:
 
 
 def makespan(first: Sequence[float], second: Sequence[float]) -> float:
-    """The time of jobs that pass two machines in order, each taking the next as soon as it is free."""
+    """Return the time of jobs that pass two machines in order, each taking the next as soon as it is free."""
     one = both = 0.0
     for a, b in zip(first, second, strict=True):
         one += a
@@ -201,7 +201,7 @@ class OverlapPlan(Result):
         return min(self.cuts, key=lambda cut: (cut.seconds, cut.parts))
 
     def to_rows(self) -> list[dict]:
-        """One record for each number of parts."""
+        """Return one record for each number of parts."""
         return [cut._asdict() | {"exposed": cut.exposed} for cut in self.cuts]
 
     def sentences(self) -> list[str]:
@@ -279,6 +279,6 @@ def plan_overlap(
 
 
 def _bytes_of_c(options: dict[str, Any]) -> int:
-    """Bytes of an element of C: as wide as 16-bit operands of one term, else as the sums."""
+    """Return bytes of an element of C: as wide as 16-bit operands of one term, else as the sums."""
     short = FORMATS[options["operand"]].bits <= 16 and options["operand"] != "int8"
     return 2 if options["terms"] == 1 and short else ACCUMULATOR_BYTES

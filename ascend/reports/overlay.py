@@ -66,7 +66,7 @@ class Overlay(Result):
         return sorted(found, key=lambda pipe: -abs(pipe.more)) if self.differs else []
 
     def to_rows(self) -> list[dict]:
-        """One record for each pipe."""
+        """Return one record for each pipe."""
         return [
             {"operator": self.row.name, "pipe": p.pipe, "measured": p.measured, "predicted": p.predicted}
             for p in self.pipes

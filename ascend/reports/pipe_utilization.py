@@ -26,12 +26,12 @@ class _Cores(NamedTuple):
 
 
 def is_pipe_utilization(path: str | Path) -> bool:
-    """Whether a file is called as msopprof calls PipeUtilization.csv."""
+    """Return whether a file is called as msopprof calls PipeUtilization.csv."""
     return Path(path).name.lower().startswith("pipeutilization")
 
 
 def read_pipe_utilization(path: str | Path, size: tuple[int, int, int], operand: str, layout: str) -> ProfileRow:
-    """The product of a PipeUtilization file, as a row of a profile.
+    """Return the product of a PipeUtilization file, as a row of a profile.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def read_pipe_utilization(path: str | Path, size: tuple[int, int, int], operand:
 
 
 def _cores(lines: list[dict[str, str]], kind: str) -> _Cores:
-    """The cores of a kind; a pipe's time is its mean over them."""
+    """Return the cores of a kind; a pipe's time is its mean over them."""
     own = [line for line in lines if number_in(line, *CORE_TIMES[kind])]
     ran = [number_in(line, *CORE_TIMES[kind]) or 0.0 for line in own]
     busy = {}

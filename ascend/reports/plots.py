@@ -25,7 +25,7 @@ def _save(figure, path: str | Path) -> list[Path]:
 
 
 def _colour(kind: str) -> str:
-    """The colour of an operation by its name."""
+    """Return the colour of an operation by its name."""
     if kind.startswith("cube"):
         return colour_of(COLOURS["cube"])
     if kind in ("A load", "B load", "A miss", "B miss", "stream load", "kept load"):
@@ -57,7 +57,7 @@ def pipes_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]
 
 
 def ping_pong_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Single beside double buffers (rows of ping_pong_rows): k blocks, numbered, in shades of the two buffers."""
+    """Return single beside double buffers (rows of ping_pong_rows): k blocks, numbered, in shades of the two buffers."""
     figure = new_figure(11, 5.2)
     panels = figure.subplots(2, 1, sharex=True)
     lanes, end = {"MTE2": "GM to L1", "MTE1": "L1 to L0", "CUBE": "cube"}, max(row["start"] for row in rows)
@@ -82,7 +82,7 @@ def ping_pong_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak: float, title: str) -> list[Path]:
-    """Blocks in the roofline (rows of figure_10); `bandwidth` in B/s, `peak` in FLOP/s."""
+    """Return blocks in the roofline (rows of figure_10); `bandwidth` in B/s, `peak` in FLOP/s."""
     figure = new_figure(7.5, 4.6)
     axes = figure.subplots()
     knee = peak / bandwidth
@@ -108,7 +108,7 @@ def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak
 
 
 def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """N_fused and f over bm x bk (rows of figure_6), coloured by bn / bm."""
+    """Return N_fused and f over bm x bk (rows of figure_6), coloured by bn / bm."""
     from matplotlib.colors import LogNorm
 
     figure, (left, right) = side_by_side(2, 9.5, 4)
@@ -126,7 +126,7 @@ def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Pa
 
 
 def figure_11_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Single and double buffering over square blocks, a line for each bk."""
+    """Return single and double buffering over square blocks, a line for each bk."""
     figure, both = side_by_side(2, 9.5, 4.2, sharey=True)
     depths = sorted({row["bk"] for row in rows})
     import matplotlib
@@ -147,7 +147,7 @@ def figure_11_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Scaling in m = n, k and all."""
+    """Return scaling in m = n, k and all."""
     names = list(dict.fromkeys(row["series"] for row in rows))
     figure, panels = side_by_side(len(names), 11.5, 3.9, sharey=True)
     for axes, name in zip(panels, names, strict=True):
@@ -169,7 +169,7 @@ def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Speed over (bm, bn); white where eq. 12 rejects the block."""
+    """Return the speed over (bm, bn); white where eq. 12 rejects the block."""
     import numpy as np
 
     bm = sorted({row["bm"] for row in rows})
@@ -222,7 +222,7 @@ def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str)
 
 
 def occupancy_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Bytes in use of each buffer of core 0 (rows of occupancy_rows)."""
+    """Return bytes in use of each buffer of core 0 (rows of occupancy_rows)."""
     names = list(dict.fromkeys(row["buffer"] for row in rows))
     figure = new_figure(11, 1.1 * len(names) + 0.8)
     panels = figure.subplots(len(names), sharex=True, squeeze=False).ravel()
@@ -240,7 +240,7 @@ def occupancy_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> list[Path]:
-    """Time against bits; the front as a line with labels."""
+    """Return the time against bits; the front as a line with labels."""
     require_matplotlib()
     from matplotlib.ticker import LogLocator
 
@@ -270,7 +270,7 @@ def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> list[P
 
 
 def overlay_plot(found: Sequence[Overlay], path: str | Path, title: str) -> list[Path]:
-    """Each product's pipes as two bars, measured and predicted, in a panel of its own; "all" is the time of the task.
+    """Return each product's pipes as two bars, measured and predicted, in a panel of its own; "all" is the time of the task.
 
     Of more products than :data:`MOST_PANELS` those that take the most time are drawn, and the title says so.
     """

@@ -65,7 +65,7 @@ class Profile(NamedTuple):
 
 
 def read_profile(path: str | Path) -> Profile:
-    """The matrix products of an op_summary or kernel_details file, line by line.
+    """Return the matrix products of an op_summary or kernel_details file, line by line.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _no_products(kinds: list[str]) -> str:
 
 
 def _duration(fields: Mapping[str, str], where: str) -> float:
-    """The microseconds of a line."""
+    """Return the microseconds of a line."""
     duration = number_in(fields, "Task Duration(us)")
     if not duration:
         raise ValueError(f"{where}: 'Task Duration(us)' must be above 0, got {fields['Task Duration(us)']!r}")
@@ -141,7 +141,8 @@ def _duration(fields: Mapping[str, str], where: str) -> float:
 
 
 def together(rows: Iterable[ProfileRow]) -> list[ProfileRow]:
-    """Lines of the same product as one: the median of their times, the means of their busy shares, in order of first lines."""
+    """Return lines of the same product as one: the median of their times, the means of their busy shares, in order of first
+    lines."""
     groups: dict[tuple, list[ProfileRow]] = {}
     for row in rows:
         groups.setdefault(row.product, []).append(row)

@@ -58,7 +58,7 @@ class _Line(NamedTuple):
     given: str
 
     def matrix(self, at: int, batched: bool = False) -> "_Matrix":
-        """An input's last two dimensions as they are stored, and how many matrices lie before them."""
+        """Return an input's last two dimensions as they are stored, and how many matrices lie before them."""
         shape, form = self.shapes[at], self.formats[at] if at < len(self.formats) else ""
         folded = (len(shape) in (4, 5) and not batched) or (form == "FRACTAL_NZ" and len(shape) >= 4)
         if folded and shape[-2] == FRACTAL_ROWS:
@@ -75,7 +75,7 @@ class _Matrix(NamedTuple):
     layout: str
 
     def as_stored(self, turned: bool) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(size, unit) of each side, or of its transpose."""
+        """Return (size, unit) of each side, or of its transpose."""
         sides = (self.rows, self.units[0]), (self.columns, self.units[1])
         return (sides[1], sides[0]) if turned else sides
 
@@ -156,7 +156,7 @@ def _operand(line: _Line, fields: Mapping[str, str]) -> str:
 
 
 def _product(line: _Line) -> ProductLine:
-    """One product; leading dimensions of A before one B are rows of it."""
+    """Return one product; leading dimensions of A before one B are rows of it."""
     if len(line.shapes) > 1 and len(line.shapes[1]) == 2 and len(line.shapes[0]) == 3 and line.outputs:
         a, c = line.shapes[0], line.outputs[0]
         if len(c) == 3 and c[:-1] == a[:-1]:
@@ -176,18 +176,18 @@ def _are_matrices(line: _Line) -> bool:
 
 
 def _output(line: _Line) -> tuple[int, int]:
-    """Rows and columns of C, out of fractals where it lies in them."""
+    """Return rows and columns of C, out of fractals where it lies in them."""
     shape = line.outputs[0]
     return (shape[-3] * shape[-2], shape[-4] * shape[-1]) if len(shape) == 4 else (shape[-2], shape[-1])
 
 
 def _quantised(line: _Line) -> ProductLine:
-    """One product, or a batch of them."""
+    """Return one product, or a batch of them."""
     return _batch(line) if line.outputs and len(line.outputs[0]) == 3 else _product(line)
 
 
 def _batch(line: _Line) -> ProductLine:
-    """A batch: sizes of one product, and m of each. One matrix for the whole batch has no size of it or 1."""
+    """Return a batch: sizes of one product, and m of each. One matrix for the whole batch has no size of it or 1."""
     shapes, outputs = line.shapes, line.outputs
     if len(shapes) < 2 or not outputs or len(outputs[0]) < 3 or min(len(shape) for shape in shapes[:2]) < 2:
         raise ValueError(
@@ -204,7 +204,8 @@ def _batch(line: _Line) -> ProductLine:
 
 
 def _grouped(line: _Line) -> ProductLine:
-    """Groups of rows, each with its own weight: one tensor of all weights or a list of them; one output or one for each."""
+    """Return groups of rows, each with its own weight: one tensor of all weights or a list of them; one output or one for
+    each."""
     shapes, outputs = line.shapes, line.outputs
     if len(outputs) > 1:
         return _listed_groups(line)
@@ -224,7 +225,7 @@ def _grouped(line: _Line) -> ProductLine:
 
 
 def _listed_groups(line: _Line) -> ProductLine:
-    """Groups whose rows, weights and outputs are tensors of their own, in this order."""
+    """Return groups whose rows, weights and outputs are tensors of their own, in this order."""
     count = len(line.outputs)
     parts = []
     for group in range(count):
@@ -269,7 +270,7 @@ def _sizes(line: _Line, a: _Matrix, b: _Matrix, c: Shape) -> _Sizes:
 
 
 def _same(size: int, wanted: int, unit: int) -> bool:
-    """Whether a size is the wanted one, up to whole units."""
+    """Return whether a size is the wanted one, up to whole units."""
     return -(-size // unit) == -(-wanted // unit)
 
 

@@ -342,7 +342,7 @@ class PredictedTime(NamedTuple):
 
 
 def measured_schedule(row: Measurement) -> Kernel:
-    """The schedule that a published kernel means: whole tiles of C, both operands streamed; else the best plan."""
+    """Return the schedule that a published kernel means: whole tiles of C, both operands streamed; else the best plan."""
     chip = get_chip(row.chip)
     options: dict[str, Any] = {
         "terms": 1, "operand": row.operand, "layout": row.layout, "warm": row.source in LOOPED, "dequantize": row.dequantize,
@@ -368,7 +368,7 @@ def predicted_us(row: Measurement, timeline: Timeline) -> float:
 
 
 def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[PredictedTime]:
-    """Published times beside the predictions."""
+    """Return published times beside the predictions."""
     found = []
     for row in rows:
         schedule = measured_schedule(row)
@@ -389,7 +389,7 @@ class Spread(NamedTuple):
 
 
 def spread(found: list[PredictedTime]) -> Spread:
-    """How far the predictions of some rows are off."""
+    """Return how far the predictions of some rows are off."""
     logs = [math.log1p(c.error) for c in found]
     gaps = [
         (pipe, c.busy[at] - c.measurement.busy[at])

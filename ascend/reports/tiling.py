@@ -70,7 +70,7 @@ def notes(schedule: Kernel) -> list[str]:
 
 
 def _mode_note(s: Kernel) -> str:
-    """Which cores SetDim and usedCoreNum count, and how AscendC is told so."""
+    """Return which cores SetDim and usedCoreNum count, and how AscendC is told so."""
     mode, cubes = core_mode(s), cube_fields(s)["usedCoreNum"]
     if mode.name == "cube only":
         return (
@@ -92,7 +92,7 @@ def _mode_note(s: Kernel) -> str:
 
 
 def layout_words(schedule: Kernel) -> str:
-    """How the operands that the caller gives lie in memory, and what becomes of them."""
+    """Return how the operands that the caller gives lie in memory, and what becomes of them."""
     s = schedule
     if not s.on_cube:
         return f"A and B in {s.operand.upper()} rows"
@@ -122,7 +122,7 @@ def ascendc_snippet(schedule: Kernel) -> str:
 
 
 def tiling_calls(schedule: Kernel) -> list[str]:
-    """Calls of MultiCoreMatmulTiling before GetTiling, in the order that the API asks for."""
+    """Return calls of MultiCoreMatmulTiling before GetTiling, in the order that the API asks for."""
     s, fields = schedule, tiling_fields(schedule)
     layout, kind = layout_of(s), s.format.data_type
     form = "NZ" if layout == "nz" else "ND"
@@ -200,7 +200,7 @@ def pto_snippet(schedule: Kernel) -> str:
 
 
 def triton_snippet(schedule: Kernel) -> str:
-    """Constants of a Triton kernel that computes a tile in a program; nothing where another order is meant."""
+    """Return constants of a Triton kernel that computes a tile in a program; nothing where another order is meant."""
     s, b = schedule, schedule.blocking
     if not s.on_cube or s.terms == 1 or s.mode not in DIALECTS["triton"].modes or described(s, "triton") is not None:
         return ""
@@ -216,13 +216,13 @@ SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_s
 
 
 def snippets(schedule: Kernel) -> dict[str, str]:
-    """Text for each dialect that the chip has, and that has the operand; for the basic API where there is none."""
+    """Return the text for each dialect that the chip has, and that has the operand; for the basic API where there is none."""
     found = {name: SNIPPETS[name](schedule) for name, row in DIALECTS.items() if row.has(schedule.placed_on)}
     return {name: text for name, text in found.items() if text} or {"AscendC, basic API": basic_snippet(schedule)}
 
 
 def tile_shapes(schedule: Kernel) -> list[tuple[str, str, str, int, int]]:
-    """(buffer, content, layout, bytes used, bytes there) of each buffer of a core."""
+    """Return (buffer, content, layout, bytes used, bytes there) of each buffer of a core."""
     s, b = schedule, schedule.blocking
     use = schedule.buffer_use()
     panels = {name: " (panel)" if s.resident == name else "" for name in ("a", "b")}

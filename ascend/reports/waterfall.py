@@ -88,7 +88,7 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Wate
 
 
 def _matters(cause: Cause, schedule: Kernel) -> bool:
-    """Whether the cause can cost anything for this schedule."""
+    """Return whether the cause can cost anything for this schedule."""
     chip = schedule.placed_on
     if cause.split:
         return schedule.terms > 1
@@ -106,7 +106,7 @@ def _matters(cause: Cause, schedule: Kernel) -> bool:
 
 
 def _with_causes(schedule: Kernel, present: int) -> Program:
-    """The program with the first `present` causes in force and the others free."""
+    """Return the program with the first `present` causes in force and the others free."""
     absent = CAUSES[present:]
     chip = schedule.placed_on.replace(**{name: 0.0 for cause in absent for name in cause.parameters})
     program = build_program(
@@ -116,7 +116,7 @@ def _with_causes(schedule: Kernel, present: int) -> Program:
 
 
 def free_of_charge(program: Program, kinds: set[str]) -> Program:
-    """The program with operations of some kinds taking no time; the flags between the pipes stay."""
+    """Return the program with operations of some kinds taking no time; the flags between the pipes stay."""
     if not kinds:
         return program
 
@@ -178,7 +178,7 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
 
 @default_fp_state
 def sweep(schedule: Kernel, parameter: str, values: list[float]) -> list[tuple[float, float]]:
-    """(value, TFLOP/s) of a what-if sweep over one chip parameter."""
+    """Return (value, TFLOP/s) of a what-if sweep over one chip parameter."""
     return [(value, _speed(schedule, schedule.placed_on.replace(**{parameter: value}))) for value in values]
 
 

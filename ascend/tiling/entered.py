@@ -31,7 +31,7 @@ class Entered(NamedTuple):
 
 
 def read_tiling(path: str | Path) -> dict[str, int]:
-    """Fields of a JSON file: the object itself, or its "tiling" (as in the record of an emitted kernel).
+    """Return fields of a JSON file: the object itself, or its "tiling" (as in the record of an emitted kernel).
 
     Raises
     ------
@@ -54,7 +54,7 @@ def read_tiling(path: str | Path) -> dict[str, int]:
 
 
 def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options: Any) -> Entered:
-    """The schedule of AscendC's Matmul with these fields.
+    """Return the schedule of AscendC's Matmul with these fields.
 
     Parameters
     ----------

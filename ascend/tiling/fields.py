@@ -19,17 +19,17 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 def aligned(size: int, unit: int = 16) -> int:
-    """The size in whole units."""
+    """Return the size in whole units."""
     return fractals(size, unit) * unit
 
 
 def layout_of(schedule: Kernel) -> Layout:
-    """How the operands of the multiplication lie in memory: NZ where a pass writes words or turns rows before it."""
+    """Return how the operands of the multiplication lie in memory: NZ where a pass writes words or turns rows before it."""
     return "nz" if schedule.terms > 1 or schedule.converts else schedule.layout
 
 
 def core_rectangle(schedule: Kernel) -> tuple[int, int]:
-    """Rows and columns of C that one core computes when AscendC deals rectangles.
+    """Return rows and columns of C that one core computes when AscendC deals rectangles.
 
     A grid's own cut; the row blocks of the paper's kernel; where tiles are dealt one by one, the rectangles of whole tiles
     that leave the busiest core the fewest.
@@ -64,7 +64,7 @@ class CoreMode(NamedTuple):
 
 
 def core_mode(schedule: Kernel) -> CoreMode:
-    """The mode of a schedule's Matmul: MIX where vector work is fused.
+    """Return the mode of a schedule's Matmul: MIX where vector work is fused.
 
     In MIX mode both vector cores of a cube drive it if its rectangle has an even number of tiles along n or along m; otherwise
     one vector core is started beside each cube.
@@ -100,7 +100,7 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
 
 
 def cube_fields(schedule: Kernel) -> dict[str, int]:
-    """Tiling fields that count cubes, whatever the mode; empty for a vector kernel.
+    """Return tiling fields that count cubes, whatever the mode; empty for a vector kernel.
 
     Where A and B lie in NZ (also words, which a pass splits) sizes are padded to whole fractals, as the published rules ask.
 
@@ -132,12 +132,12 @@ def cube_fields(schedule: Kernel) -> dict[str, int]:
 
 
 def by_columns(s: Kernel) -> bool:
-    """Whether each core walks a rectangle of its own along m first."""
+    """Return whether each core walks a rectangle of its own along m first."""
     return s.owns_rectangles and s.swizzle.direction == 1
 
 
 def _in_l1(s: Kernel, blocks: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """stepKa and stepKb, depthA1 and depthB1 of a core that walks so many k blocks.
+    """Return stepKa and stepKb, depthA1 and depthB1 of a core that walks so many k blocks.
 
     A stream's depth is in whole steps: an odd buffer has no field. Of a panel and a stream as much is kept as lets the loads
     of one divide those of the other, as the MDL template asks.
@@ -151,7 +151,8 @@ def _in_l1(s: Kernel, blocks: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _dividing(panel: int, stream: int, blocks: int) -> Iterator[tuple[int, int]]:
-    """Steps of a panel and of a stream, the largest first, of which one is loaded a whole number of times for the other."""
+    """Yield steps of a panel and of a stream, the largest first, of which one is loaded a whole number of times for the
+    other."""
     for p in range(panel, 0, -1):
         for q in range(stream, 0, -1):
             more, fewer = sorted((fractals(blocks, p), fractals(blocks, q)), reverse=True)
@@ -168,7 +169,7 @@ def broken_rules(
     intrinsics_check: bool = True,
     counted: int = 1,
 ) -> list[str]:
-    """The published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
+    """Return the published rules of TCubeTiling that a set of fields breaks; empty for fields that a kernel takes.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ def broken_rules(
 
 
 def broken_rules_of(schedule: Kernel) -> list[str]:
-    """The published rules that the fields of a schedule on the cube break."""
+    """Return the published rules that the fields of a schedule on the cube break."""
     s = schedule
     return broken_rules(
         tiling_fields(s), s.placed_on, s.operand, len(s.k_slices) > 1, layout_of(s), counted=core_mode(s).counted
@@ -199,7 +200,8 @@ def broken_rules_of(schedule: Kernel) -> list[str]:
 
 
 def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
-    """The kernel that the fields of a target describe, where it is another one than the schedule; None where it is the same.
+    """Return the kernel that the fields of a target describe, where it is another one than the schedule; None where it is the
+    same.
 
     AscendC's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one; a PTO kernel walks either
     (:mod:`ascend.emit`); Triton's programs are tiles one by one, with all terms in one walk over k.
@@ -251,5 +253,5 @@ def check_multiplied(title: str, s: Kernel, operands: Collection[str]) -> None:
 
 
 def is_said_by(schedule: Kernel, target: str) -> bool:
-    """Whether a target's fields say this schedule, and are legal."""
+    """Return whether a target's fields say this schedule, and are legal."""
     return described(schedule, target) is None and (target != "ascendc" or not broken_rules_of(schedule))

@@ -21,7 +21,7 @@ ITERATE_M_FIRST, ITERATE_N_FIRST = 0, 1
 
 
 def whole_k(operand: str) -> int:
-    """Products in a whole number of fractals, along either operand: C0 * fractal_num of the page, 64 for MxMatmul."""
+    """Return products in a whole number of fractals, along either operand: C0 * fractal_num of the page, 64 for MxMatmul."""
     return FORMATS[operand].whole_k
 
 
@@ -46,14 +46,14 @@ class Tiling:
         return self.fields[name]
 
     def bytes(self, *names: str) -> int:
-        """The product of some fields, in bytes of operands."""
+        """Return the product of some fields, in bytes of operands."""
         product = FORMATS[self.operand].bits
         for name in names:
             product *= self[name]
         return product // 8
 
     def in_l1(self, depth: str, base: str) -> int:
-        """Bytes of an operand's blocks in L1, with its block scales."""
+        """Return bytes of an operand's blocks in L1, with its block scales."""
         return self[depth] * self[base] * FORMATS[self.operand].stored(self["baseK"])
 
     @property
@@ -69,7 +69,7 @@ class Tiling:
         return fractals(self["M"], self["singleCoreM"]) * fractals(self["N"], self["singleCoreN"]) * k_parts
 
     def walks(self, step: str) -> int:
-        """Loads of L1 along a core's k."""
+        """Return loads of L1 along a core's k."""
         return fractals(self["singleCoreK"], self["baseK"] * self[step])
 
 
@@ -158,7 +158,7 @@ def _always(t: Tiling) -> bool:
 
 
 def _inner_nd(t: Tiling) -> int:
-    """The larger inner size of A and B in ND rows."""
+    """Return the larger inner size of A and B in ND rows."""
     return 0 if _in_nz(t) else max(t["Ka"], t["Kb"] if t.layout == "nt" else t["N"])
 
 

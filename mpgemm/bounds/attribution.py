@@ -119,7 +119,7 @@ class Attribution(Result):
 
 
 def _spelled(part: str) -> str:
-    """A part with the cause that it belongs to."""
+    """Return a part with the cause that it belongs to."""
     return f"{CAUSES[-1]}: {part}" if part in ACCUMULATION else part
 
 
@@ -187,18 +187,18 @@ def dot_run(method, a, b, c, engine, overflow, options):
 
 
 def format_of(x: np.ndarray) -> Format:
-    """The floating-point format of an array's elements, fp32 where numpy has no type of it."""
+    """Return the floating-point format of an array's elements, fp32 where numpy has no type of it."""
     return tcm.format_of_dtype(x.dtype) or tcm.FORMATS["fp32"]
 
 
 def ulp_at(x: Fraction, fmt: Format) -> Fraction:
-    """Unit in the last place of a format at x."""
+    """Return the unit in the last place of a format at x."""
     exponent = max(floor_log2(x), fmt.emin) if x else fmt.emin
     return Fraction(2) ** (exponent - fmt.fraction_bits)
 
 
 def floor_log2(x: Fraction) -> int:
-    """Exponent of the leading bit of x, not 0."""
+    """Return the exponent of the leading bit of x, not 0."""
     x = abs(x)
     guess = x.numerator.bit_length() - x.denominator.bit_length()
     return guess if Fraction(2) ** guess <= x else guess - 1
@@ -211,7 +211,7 @@ def _fractions(values: np.ndarray) -> list[Fraction]:
 
 
 def _split_operand(run, operand: np.ndarray, axis: int) -> SplitOperand:
-    """An operand beside its words, in rational numbers."""
+    """Return an operand beside its words, in rational numbers."""
     value = np.array([Fraction(float(v)) for v in operand.ravel()], object).reshape(operand.shape)
     words = [np.array(word, object).reshape(operand.shape) for word in exact_words(run, operand, axis)]
     if run.row.kind != "words":
@@ -222,7 +222,7 @@ def _split_operand(run, operand: np.ndarray, axis: int) -> SplitOperand:
 
 
 def exact_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
-    """Words of a vector as rational numbers in the operand's own units: word -> element."""
+    """Return words of a vector as rational numbers in the operand's own units: word -> element."""
     if run.row.kind != "words":
         return _integer_words(run, operand, axis)
     equilibrated = run.equilibrated()
@@ -255,7 +255,7 @@ def _integer_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
 
 # -- stages 4 and 5 ------------------------------------------------------------------------------------------------------
 def _core_stages(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction]:
-    """Values of the stages "alignment" and "core"."""
+    """Return values of the stages "alignment" and "core"."""
     if run.row.kind != "words":
         return _integer_core(run, terms, c)
     rows, columns = run.equilibrated()[2:]
@@ -352,7 +352,7 @@ class _ExactOutside(EngineArithmetic):
 
 
 def encode_fraction(x: Fraction, fmt: Format) -> int:
-    """The encoding of a dyadic rational rounded to nearest even; raises ValueError for any other number."""
+    """Return the encoding of a dyadic rational rounded to nearest even; raises ValueError for any other number."""
     if x.denominator & (x.denominator - 1):
         raise ValueError(f"{x} is not a dyadic rational")
     return round_to_bits(x < 0, abs(x.numerator), -(x.denominator.bit_length() - 1), fmt)

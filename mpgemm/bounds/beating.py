@@ -46,7 +46,7 @@ def beating_operands(
     k: int | None = None,
     **options: Unpack[LimitOptions],
 ) -> formal.FormalVerdict:
-    """FP32 operands of a dot product on which `better` has the smaller absolute error.
+    """Return FP32 operands of a dot product on which `better` has the smaller absolute error.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def beating_operands(
 
 
 def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = None) -> formal.Way:
-    """A recovery method on an engine as a way to compute a dot product of FP32 operands.
+    """Return a recovery method on an engine as a way to compute a dot product of FP32 operands.
 
     Raises Unencodable, ValueError as :func:`beating_operands`.
     """
@@ -110,7 +110,7 @@ def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = Non
 def _words(
     numbers: Sequence[n.Number], row: RecoveryMethod, unit: Modelled, conditions: list[Term]
 ) -> list[tuple[Term, ...]]:
-    """Words of an operand's numbers, the highest first, padded with zeros to whole k steps."""
+    """Return words of an operand's numbers, the highest first, padded with zeros to whole k steps."""
     fmt, padding = unit.formats[0], (-len(numbers)) % unit.k
     scale, zero = row.word_scale(fmt), t.constant(0, fmt.bits)
     split = [ways.rounded_words(x, fmt, row.words, scale, row.rounding, unit, conditions) for x in numbers]
@@ -187,7 +187,7 @@ class _OnReference(Engine):
 
 @default_fp_state
 def _run(witness: Witness, row: RecoveryMethod, unit: MatrixEngine) -> int:
-    """The method's result, the same from the compiled kernels (one element, and each of a tile) and from the reference.
+    """Return the method's result, the same from the compiled kernels (one element, and each of a tile) and from the reference.
 
     Raises Contradiction if they differ.
     """

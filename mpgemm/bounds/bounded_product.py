@@ -69,7 +69,7 @@ class Measured(NamedTuple):
 
 
 def output_bound(bound: np.ndarray, exact: np.ndarray, fmt: Format) -> np.ndarray:
-    """A bound with the rounding to nearest into an output format added; infinite where that may overflow."""
+    """Return a bound with the rounding to nearest into an output format added; infinite where that may overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.abs(exact) + bound
         total = bound + fmt.unit_roundoff * largest + fmt.min_subnormal
@@ -129,27 +129,28 @@ class BoundedProduct(ABC):
 
     @abstractmethod
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Operands of the exact product, A and B as float64 with their block scales."""
+        """Return operands of the exact product, A and B as float64 with their block scales."""
 
     @abstractmethod
     def errors(self, data: Data) -> Errors:
-        """The product and its errors, before it is rounded to an output format.
+        """Return the product and its errors, before it is rounded to an output format.
 
         Raises ValueError if shapes do not fit, or operands are beyond the range of the format.
         """
 
     @abstractmethod
     def _bound(self, data: Data) -> np.ndarray:
-        """Bound of the error before the rounding to an output format."""
+        """Return the bound of the error before the rounding to an output format."""
 
     @default_fp_state
     def bounded(self, data: Data) -> Bounded:
-        """Bound the product's error with certainty. Raises ValueError as :meth:`errors`; also if no bound is known."""
+        """Return the bound the product's error with certainty. Raises ValueError as :meth:`errors`; also if no bound is
+        known."""
         return _bounded(self.expected(data), self._bound(data), self.out_format)
 
     @default_fp_state
     def measure(self, data: Data) -> Measured:
-        """The product, its error and its bound, rounded to the output format; errors as of :meth:`bounded`."""
+        """Return the product, its error and its bound, rounded to the output format; errors as of :meth:`bounded`."""
         return _measured(self.errors(data), self._bound(data), self.out_format)
 
 
@@ -178,7 +179,7 @@ class EngineProduct(BoundedProduct):
         return self.engine.label
 
     def order(self, data: Data) -> KernelOrder:
-        """The orders of k that are allowed."""
+        """Return the orders of k that are allowed."""
         return kernel_order(self.engine, data.a.shape[1], self.splits, self.k_order, self.promote_every, data.scaling)
 
     @default_fp_state
@@ -211,7 +212,7 @@ class EngineProduct(BoundedProduct):
             return np.where(np.isnan(lost), np.inf, bound + lost * bounds.MARGIN)
 
     def rounded(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        """A and B as the engine takes them, float64, without block scales."""
+        """Return A and B as the engine takes them, float64, without block scales."""
         a, b = self.engine.formats[:2]
         bits_a, bits_b = _encoded(data.a, a, "a"), _encoded(data.b, b, "b")
         return values_of_bits(bits_a, a).astype(np.float64), values_of_bits(bits_b, b).astype(np.float64)
@@ -221,11 +222,11 @@ class EngineProduct(BoundedProduct):
         return *self._scaled(self.rounded(data) if self.reference == "rounded" else given, data), data.c
 
     def multiplied(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        """A and B as the engine multiplies them, float64 with their block scales."""
+        """Return A and B as the engine multiplies them, float64 with their block scales."""
         return self._scaled(self.rounded(data), data)
 
     def _used(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        """A and B as the engine takes them, in the types of its formats."""
+        """Return A and B as the engine takes them, in the types of its formats."""
         pairs = zip(data[:2], self.engine.formats[:2], "ab", strict=True)
         a, b = (values_of_bits(_encoded(x, fmt, name), fmt) for x, fmt, name in pairs)
         return a, b
@@ -269,7 +270,7 @@ class MethodProduct(BoundedProduct):
 
 
 def upwards(x: float, digits: int = 3) -> float:
-    """A number rounded up to so many decimal digits, so that a printed bound stays one."""
+    """Return a number rounded up to so many decimal digits, so that a printed bound stays one."""
     if x == 0 or not math.isfinite(x):
         return x
     exact = Decimal(x)

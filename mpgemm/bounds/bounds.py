@@ -49,8 +49,8 @@ MARGIN = 1 + 2.0**-10
 
 
 def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
-    """Error of one step of a core, for operands with these facts (by default whatever the formats hold); ValueError if
-    nothing is known."""
+    """Return the error of one step of a core, for operands with these facts (by default whatever the formats hold); ValueError
+    if nothing is known."""
     spec = accumulator_of(engine)
     if spec is None:
         raise ValueError(f"{engine.label}: no bound without a known accumulator")
@@ -63,12 +63,12 @@ def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
 
 # -- dot products --------------------------------------------------------------------------------------------------------
 def steps_of(engine: Engine, k: int, terms: int) -> int:
-    """Steps of `terms` products each that a chain over k products takes."""
+    """Return steps of `terms` products each that a chain over k products takes."""
     return -(-k // engine.k) * -(-engine.k // terms)
 
 
 def overflow_from(engine: Engine) -> float:
-    """The size of a sum, or of a product, from which a result may be infinite."""
+    """Return the size of a sum, or of a product, from which a result may be infinite."""
     result = engine.formats[3]
     if isinstance(result, IntegerFormat):
         return float(result.maximum) + 1
@@ -78,8 +78,8 @@ def overflow_from(engine: Engine) -> float:
 
 
 def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | None = None) -> np.ndarray:
-    """Bound of |computed - exact| for a chain of core steps over operands that the formats hold, of S or more; infinite
-    at overflow."""
+    """Return the bound of |computed - exact| for a chain of core steps over operands that the formats hold, of S or more;
+    infinite at overflow."""
     error = step_error(engine, facts)
     sizes = np.asarray(sizes, np.float64) * MARGIN
     result = engine.formats[3]
@@ -96,7 +96,7 @@ def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | 
 
 
 def chain_error(error: StepError, steps: int) -> tuple[float, float]:
-    """(relative, absolute) error of a chain of so many steps: of S, and beside it."""
+    """Return (relative, absolute) error of a chain of so many steps: of S, and beside it."""
     if not steps:
         return 0.0, 0.0
     factor = grown(error, steps)
@@ -115,7 +115,7 @@ def grown(error: StepError, steps: int) -> float:
 
 
 def growth(relative: float, steps: int) -> float:
-    """(1 + alpha)^T - 1: what T `steps` with a `relative` error of alpha each come to."""
+    """Return (1 + alpha)^T - 1: what T `steps` with a `relative` error of alpha each come to."""
     if not math.isfinite(relative):
         return math.inf if steps else 0.0
     exponent = steps * math.log1p(relative)

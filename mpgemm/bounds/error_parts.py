@@ -26,7 +26,8 @@ CAUSES = ("overflow", "range", "split", "dropped term", "accumulation")
 
 
 def full_bits(fmt: Format, words: int, rounding: str) -> int:
-    """Fraction bits, as :func:`tensorcore_models.bits_kept` counts, that words keep of a number if all of them are normal.
+    """Return the fraction bits, as :func:`tensorcore_models.bits_kept` counts, that words keep of a number if all of them are
+    normal.
 
     >>> from tensorcore_models import get_format
     >>> full_bits(get_format("fp16"), 2, "rne"), full_bits(get_format("fp16"), 2, "rz"), full_bits(get_format("bf16"), 1, "rne")
@@ -37,7 +38,7 @@ def full_bits(fmt: Format, words: int, rounding: str) -> int:
 
 
 def overflow_threshold(fmt: Format) -> float:
-    """Magnitude from which rounding to nearest goes beyond the largest number of a format.
+    """Return the magnitude from which rounding to nearest goes beyond the largest number of a format.
 
     >>> from tensorcore_models import get_format
     >>> overflow_threshold(get_format("fp16"))
@@ -73,7 +74,7 @@ class SplitOperand:
         return ~kept.astype(bool) & ~self.overflow & (self.value != 0).astype(bool)
 
     def only(self, cause: str, values: np.ndarray) -> np.ndarray:
-        """`values` where the element belongs to a cause, else 0."""
+        """Return `values` where the element belongs to a cause, else 0."""
         here = {"overflow": self.overflow, "range": self.small, "split": ~(self.overflow | self.small)}[cause]
         zero: Any = Fraction(0) if values.dtype == object else 0.0
         return np.where(here, values, zero)
@@ -84,7 +85,7 @@ class SplitOperand:
 
 
 def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x y, without work where a factor is zero, as most causes are."""
+    """Return x y, without work where a factor is zero, as most causes are."""
     if x.any() and y.any():
         return x @ y
     return np.zeros((x.shape[0], y.shape[1]), x.dtype)
@@ -93,7 +94,8 @@ def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def error_parts(
     x: SplitOperand, y: SplitOperand, products: Collection[tuple[int, int]], error: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The parts of computed - exact, element by element: a matrix for each of :data:`CAUSES`, which add up to the error."""
+    """Return the parts of computed - exact, element by element: a matrix for each of :data:`CAUSES`, which add up to the
+    error."""
     joined = y.joined
     parts = {
         cause: _times(x.change(cause), joined) + _times(x.value, y.change(cause))

@@ -75,7 +75,7 @@ def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling |
 
 
 def _in_float64(x: np.ndarray) -> np.ndarray:
-    """Values in float64; those of 8 bits by a table, which is faster."""
+    """Return values in float64; those of 8 bits by a table, which is faster."""
     x = np.asarray(x)
     fmt = format_of_dtype(x.dtype)
     if fmt is None or fmt.bits > 8:
@@ -120,7 +120,7 @@ class KernelBound:
 
     # -- chains ----------------------------------------------------------------------------------------------------------
     def _by_size(self) -> np.ndarray:
-        """Error of all chains together in any order that is allowed."""
+        """Return the error of all chains together in any order that is allowed."""
         step = bounds.step_error(self.unit, self.used.facts)
         order, k = self.order, self.order.k
         if order.promote_every is None and order.block is None:
@@ -168,8 +168,8 @@ class KernelBound:
         return self.used.sizes
 
     def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the chain's
-        with one after the other; a fused multiply-add rounds less."""
+        """Return chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the
+        chain's with one after the other; a fused multiply-add rounds less."""
         step = bounds.step_error(self.unit, self.used.facts)
         relative, absolute = bounds.chain_error(step, bounds.steps_of(self.unit, self.order.longest, step.terms))
         total, error = (np.zeros((self.used.x.shape[0], self.used.y.shape[1])) for _ in range(2))
@@ -222,7 +222,7 @@ class KernelBound:
             return np.where(self._usable & (fits | finite), error, np.inf)
 
     def _outside(self, reach: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(error, what surely fits) behind scales and c."""
+        """Return (error, what surely fits) behind scales and c."""
         assert self.scaling is not None
         known = self.exact is not None and self.c is None
         exact = np.abs(self.exact if known else multiply(self.used.a, self.used.b))  # type: ignore[arg-type]
@@ -244,13 +244,13 @@ class KernelBound:
         return error, fits
 
     def _of_weights(self, fmt: Format) -> np.ndarray:
-        """Bound the loss of weights that are rounded to a format with their scales."""
+        """Return the bound the loss of weights that are rounded to a format with their scales."""
         a = np.abs(self.used.a)
         least = a.sum(1, keepdims=True) * fmt.min_subnormal / 2
         return (fmt.unit_roundoff * multiply(a, np.abs(self.used.b)) + least) * bounds.MARGIN
 
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""
+        """Return sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""
         scaling = self.scaling
         assert scaling is not None
         if scaling.applied == "product":

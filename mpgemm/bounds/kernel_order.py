@@ -37,7 +37,7 @@ class KernelOrder:
         )
 
     def chains(self) -> list[tuple[range, ...]]:
-        """The pieces of every chain, in the order in which they are added; for a known order."""
+        """Return the pieces of every chain, in the order in which they are added; for a known order."""
         if self.promote_every is not None or self.block is not None:
             every = min(x for x in (self.block, self.promote_every and self.promote_every[0]) if x is not None)
             parts = (
@@ -127,7 +127,7 @@ def check_sums_outside(unit: Engine) -> None:
 
 
 def _interval(unit: Engine, given: Any, block: int | None) -> tuple[int, int] | None:
-    """(least, most) products between sums outside."""
+    """Return (least, most) products between sums outside."""
     if given is None:
         return None
     ends = given if isinstance(given, tuple | list) else (given, given)

@@ -99,7 +99,7 @@ def whole(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def run_bound(run, lines: tuple[Lines, Lines] | None = None) -> MethodBound:
-    """The deterministic bound of a prepared run; with the lines of its operands its sizes are products of norms.
+    """Return the deterministic bound of a prepared run; with the lines of its operands its sizes are products of norms.
 
     Raises ValueError as :func:`method_bound`.
     """
@@ -122,7 +122,7 @@ def run_bound(run, lines: tuple[Lines, Lines] | None = None) -> MethodBound:
 
 
 def _sizes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """The sum of products of sides; of norms in one pass."""
+    """Return the sum of products of sides; of norms in one pass."""
     if pairs[0][0].shape[1] != 1:
         return sum((x @ y for x, y in pairs[1:]), pairs[0][0] @ pairs[0][1])
     return np.einsum("ir,rj->ij", np.hstack([x for x, _ in pairs]), np.vstack([y for _, y in pairs]))
@@ -149,7 +149,7 @@ class _Words(NamedTuple):
 
 
 def word_values(run):
-    """(words of A, words of B) as float64 in the operands' units, and the exponents that undo the equilibration."""
+    """Return (words of A, words of B) as float64 in the operands' units, and the exponents that undo the equilibration."""
     if run.row.kind == "own":
         return *([np.ldexp(*word) for word in words] for words in _own_words(run)), None
     if run.row.kind != "words":
@@ -163,7 +163,7 @@ def word_values(run):
 
 
 def _own_words(run) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Words of a split of one's own in float64 with the exponents of their rows or columns as a column or row."""
+    """Return words of a split of one's own in float64 with the exponents of their rows or columns as a column or row."""
     return [
         [(word.astype(np.float64), (exponents[:, None] if axis else exponents).astype(np.int32)) for word, exponents in words]
         for words, axis in zip(run.words, (1, 0), strict=True)
@@ -290,7 +290,7 @@ def _arithmetic_of(run, words: _Words, side: Side) -> "BoundArithmetic":
 
 
 def stacked(words, axis: int) -> np.ndarray:
-    """Words beside each other along k."""
+    """Return words beside each other along k."""
     return np.concatenate(words, axis=1 - axis) if words else np.zeros((1, 1))
 
 
@@ -318,8 +318,8 @@ def _integer_sums(run, kept, magnitude_c, side: Side) -> np.ndarray:
 
 
 def _quantised_underflow(run, side: Side) -> tuple[list[float], np.ndarray]:
-    """Bound the loss by underflow of the FP32 scales' products: they, and each product with them, are rounded to multiples
-    of 2^-149."""
+    """Return the bound the loss by underflow of the FP32 scales' products: they, and each product with them, are rounded to
+    multiples of 2^-149."""
     from mpgemm.recovery.integer_words import quantise
 
     words_a, words_b = (quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
@@ -347,7 +347,7 @@ class BoundArithmetic(Arithmetic):
         return sum(np.abs(a) @ np.abs(b) for a, b in pairs)
 
     def _length(self, pair) -> int:
-        """Products of a word of A and one of B for each element."""
+        """Return products of a word of A and one of B for each element."""
         return pair[0].shape[1]
 
     def chain(self, pairs, seed):
@@ -424,18 +424,18 @@ class _NormArithmetic(BoundArithmetic):
         return self._added((size, error), None, count)
 
     def _chains(self, size, steps: int, count: int):
-        """Bound the loss of `count` chains of `steps` whose sizes add up to `size`."""
+        """Return the bound the loss of `count` chains of `steps` whose sizes add up to `size`."""
         whole = bounds.accumulation_bound(self.engine, size, steps, self.facts)  # infinite where one may overflow
         return whole + (count - 1) * steps * self.step.absolute * 2 * (1 + bounds.growth(self.step.relative, steps))
 
     def _added(self, value, c, count: int):
-        """Sums of `count` parts outside, and c."""
+        """Return sums of `count` parts outside, and c."""
         size, error = value if c is None else (value[0] + c[0], value[1] + c[1])
         return size, error + (size + error) * bounds.growth(self.unit, count + 1) + (count + 1) * self.tiny
 
 
 def published_bounds(run) -> dict[str, float]:
-    """Published relative bounds that go with a run: block FMA (of |A||B|) and multiword (of ||A||_inf ||B||_inf)."""
+    """Return published relative bounds that go with a run: block FMA (of |A||B|) and multiword (of ||A||_inf ||B||_inf)."""
     engine, k = run.engine, max(run.a.shape[1], 1)
     word, result = engine.formats[0], engine.formats[3]
     accumulator = accumulator_of(engine)

@@ -18,7 +18,7 @@ _SAFE = (2.0**-400, 2.0**400)
 
 
 def largest_of(x: np.ndarray, axis: int) -> np.ndarray:
-    """The largest magnitude of each row (axis 1) or column (axis 0), float64, that axis kept with length 1."""
+    """Return the largest magnitude of each row (axis 1) or column (axis 0), float64, that axis kept with length 1."""
     if not x.shape[axis]:
         return np.zeros(tuple(1 if i == axis else n for i, n in enumerate(x.shape)))
     high, low = x.max(axis=axis, keepdims=True), x.min(axis=axis, keepdims=True)
@@ -26,7 +26,7 @@ def largest_of(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def norms(x: np.ndarray, axis: int) -> np.ndarray:
-    """Euclidean norms of the rows (axis 1) or columns (axis 0), float64, that axis kept with length 1."""
+    """Return Euclidean norms of the rows (axis 1) or columns (axis 0), float64, that axis kept with length 1."""
     largest = largest_of(x, axis)
     top = float(largest.max(initial=0.0))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -49,7 +49,7 @@ class Lines:
         self._found: dict[Any, Any] = {}
 
     def of(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """``function(values, axis, *arguments)``."""
+        """Return ``function(values, axis, *arguments)``."""
         key = function, *arguments
         if key not in self._found:
             self._found[key] = function(self.values, self.axis, *arguments)
@@ -76,7 +76,7 @@ class Lines:
         return norms(np.asarray(self.given.values, np.float64) - self.values, self.axis)
 
     def rounded_to(self, dtype: Any) -> "Lines":
-        """Rounded to nearest to a type of numpy; itself where that is its own."""
+        """Return rounded to nearest to a type of numpy; itself where that is its own."""
         if self.values.dtype == dtype:
             return self
         if dtype not in self._found:
@@ -132,7 +132,8 @@ def _least(x: np.ndarray) -> np.ndarray:
 def split_norms(
     size: np.ndarray, largest: np.ndarray, k: int, words: int, scale: int, fmt: Format, near: bool
 ) -> tuple[list[np.ndarray], np.ndarray, int] | None:
-    """Norms of the words of rows of k elements, of what they leave, in the operand's units, and an exponent above all words.
+    """Return norms of the words of rows of k elements, of what they leave, in the operand's units, and an exponent above all
+    words.
 
     size, largest: Norms of the rows, and their largest elements.
     near: Whether words are rounded to nearest.

@@ -19,7 +19,7 @@ from tensorcore_models.formats.rounding import decode
 
 
 def accumulator_of(engine: Engine) -> Accumulator | None:
-    """The algorithm of an engine's core, None where nothing is known of it."""
+    """Return the algorithm of an engine's core, None where nothing is known of it."""
     return getattr(engine, "accumulator", None)
 
 
@@ -28,7 +28,7 @@ SHOWN = 1 << 16
 
 
 def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> OperandFacts:
-    """Facts that hold for any operands of floating-point formats; `largest`: exponents in A and in B, by default the
+    """Return facts that hold for any operands of floating-point formats; `largest`: exponents in A and in B, by default the
     formats' own."""
     a, b = (get_float_format(f) for f in engine.formats[:2])
     scales = block_scales(engine)
@@ -45,7 +45,7 @@ def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> 
 
 
 def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b=None) -> OperandFacts | None:
-    """Facts of values and of their block scales; None for integer operands, whose products and sums are exact."""
+    """Return facts of values and of their block scales; None for integer operands, whose products and sums are exact."""
     if any(isinstance(f, IntegerFormat) for f in engine.formats[:2]):
         return None
     a_format, b_format = engine.formats[:2]
@@ -68,7 +68,7 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
 
 
 def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.ndarray, ...]:
-    """(A, B, scales of A, scales of B) in float64, scales None without; given as values, or (uint8) as
+    """Return (A, B, scales of A, scales of B) in float64, scales None without; given as values, or (uint8) as
     :meth:`Engine.gemm` takes them."""
     a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
     check_shapes(a, b)
@@ -79,7 +79,7 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
 
 
 def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np.ndarray]:
-    """The operands that an engine multiplies, element times block scale: float64, exact."""
+    """Return the operands that an engine multiplies, element times block scale: float64, exact."""
     scales = block_scales(engine)
     if scales is None:
         return a, b
@@ -87,18 +87,18 @@ def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np
 
 
 def _spread(scales: np.ndarray, block_size: int, k: int, axis: int) -> np.ndarray:
-    """One scale for each element along k."""
+    """Return one scale for each element along k."""
     return np.take(scales, np.arange(k) // block_size, axis=axis)
 
 
 def _zero_rule(engine: Engine) -> str:
-    """The edge rule zero_operand of an engine's core."""
+    """Return the edge rule zero_operand of an engine's core."""
     spec = accumulator_of(engine)
     return getattr(spec and spec.inner, "zero_operand", "format_minimum")
 
 
 def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | None, axis: int) -> AlignedOperand:
-    """Alignment exponents of one operand's elements."""
+    """Return alignment exponents of one operand's elements."""
     rule = _zero_rule(engine)
     scales = block_scales(engine)
     if scales is None or scale is None:
@@ -111,8 +111,8 @@ def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | Non
 
 
 def _telling(x: np.ndarray, fmt: Format) -> np.ndarray:
-    """Elements whose largest exponents, of all and of small ones, are those of all elements: the largest one, a zero and a
-    subnormal number where there are any."""
+    """Return elements whose largest exponents, of all and of small ones, are those of all elements: the largest one, a zero and
+    a subnormal number where there are any."""
     largest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
     if not np.isfinite(largest):
         return x

@@ -35,10 +35,10 @@ class Population(ABC):
 
     @abstractmethod
     def whole(self) -> Data:
-        """The whole product: that of the first seed, or the given one."""
+        """Return the whole product: that of the first seed, or the given one."""
 
     def corner(self) -> Data:
-        """Rows and columns of it, evenly spread."""
+        """Return rows and columns of it, evenly spread."""
         return corner(self.whole(), self.side)
 
     @abstractmethod
@@ -62,20 +62,20 @@ def evenly_spread(data: Data, side: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def part_of(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:
-    """Some rows of A and columns of B."""
+    """Return some rows of A and columns of B."""
     c = None if data.c is None else data.c[np.ix_(rows, columns)]
     scaling = None if data.scaling is None else data.scaling.part(rows, columns)
     return Data(data.a[rows], data.b[:, columns], c, scaling)
 
 
 def random_part(data: Data, block: tuple[int, int], rng: np.random.Generator) -> Data:
-    """Random rows of A and columns of B."""
+    """Return random rows of A and columns of B."""
     sizes = zip((data.a.shape[0], data.b.shape[1]), block, strict=True)
     return part_of(data, *(np.sort(rng.choice(n, size, replace=False)) for n, size in sizes))
 
 
 def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data:
-    """The data with k in a random order, so many products together: a multiple of those that share a block scale."""
+    """Return the data with k in a random order, so many products together: a multiple of those that share a block scale."""
     k = data.a.shape[1]
     whole = k // together
     places = rng.permutation(whole)[:, None]
@@ -139,7 +139,7 @@ class Orders(Population):
         return self.data
 
     def blocks(self, count: int) -> Iterator[Data]:
-        """Random rows and columns, k in a random order."""
+        """Yield random rows and columns, k in a random order."""
         rng = np.random.default_rng(0)
         for _ in range(count):
             yield in_random_order(random_part(self.data, self.block, rng), self.together, rng)

@@ -42,12 +42,12 @@ class Part(NamedTuple):
 
 
 def deviation(squares, elements: int, probability: float):
-    """Bound the martingale part of as many sums together: sqrt(ln(2 elements / delta) / 2 * squares)."""
+    """Return the bound the martingale part of as many sums together: sqrt(ln(2 elements / delta) / 2 * squares)."""
     return np.sqrt(math.log(2 * max(1, elements) / (1 - probability)) / 2 * squares)
 
 
 def step_sums(roundings: tuple[Roundings, ...]) -> tuple[float, float]:
-    """(drift, squares) of one step whose sum has size 1."""
+    """Return (drift, squares) of one step whose sum has size 1."""
     drift = sum(r.number * r.unit / 2 for r in roundings if r.directed)
     return drift, sum(r.number * r.unit**2 for r in roundings)
 
@@ -64,7 +64,7 @@ def likely_bound(
     overflow: str | None = None,
     **options,
 ) -> np.ndarray:
-    """Bound ``|computed - exact|`` of :func:`mpgemm.recovered_gemm` in all elements together, with a probability.
+    """Return the bound ``|computed - exact|`` of :func:`mpgemm.recovered_gemm` in all elements together, with a probability.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def likely_bound(
 
 
 def _sums(run, undo: np.ndarray | None) -> Part:
-    """The method's sums; `undo`: exponents by which equilibrated operands were scaled."""
+    """Return the method's sums; `undo`: exponents by which equilibrated operands were scaled."""
     raw_a, raw_b = ([tcm.decode(w, run.word_format).astype(np.float64) for w in words] for words in run.words())
     arithmetic = LikelyArithmetic(run.engine, facts_of(run.engine, stacked(raw_a, 1), stacked(raw_b, 0)), run.row.order)
     shape = run.a.shape[0], run.b.shape[1]
@@ -117,7 +117,7 @@ def _sums(run, undo: np.ndarray | None) -> Part:
 
 
 def _cube_sums(run, words_a, words_b) -> Part:
-    """The cube's chains in whatever order: as many steps as one chain over all products and four operations take."""
+    """Return the cube's chains in whatever order: as many steps as one chain over all products and four operations take."""
     kept = sum(np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in run.row.products)
     kept = kept if run.c is None else kept + np.abs(run.c.astype(np.float64))
     zeros = np.zeros(kept.shape)
@@ -152,7 +152,7 @@ class LikelyArithmetic(BoundArithmetic):
         self.drift, self.squares = step_sums(self.step.roundings)
 
     def summed(self, size: np.ndarray, steps: int, mean: np.ndarray, seed: Part) -> Part:
-        """A chain of so many steps whose sums have a mean size; `seed`: what is carried into it."""
+        """Return a chain of so many steps whose sums have a mean size; `seed`: what is carried into it."""
         error = seed.error + bounds.accumulation_bound(self.engine, size + seed.error, steps, self.facts)
         factor, absolute = bounds.chain_error(self.step, steps)
         most, usual = ((x + error) * (1 + self.step.relative) for x in (size, mean))
@@ -172,7 +172,7 @@ class LikelyArithmetic(BoundArithmetic):
         )
 
     def _mean(self, pairs, seed: np.ndarray) -> np.ndarray:
-        """The mean size over the steps: where all pairs go through a k step before the next, sums grow with k."""
+        """Return the mean size over the steps: where all pairs go through a k step before the next, sums grow with k."""
         step = turn(self.order, self.engine)
         if step is None:
             return self._size(pairs) + seed

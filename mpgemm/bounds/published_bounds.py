@@ -15,7 +15,7 @@ def gamma(n: float, u: float) -> float:
 def block_fma_bounds(
     n: int, block: int, u_low: float, u_high: float, u_out: float | None = None, probability: float = 0.99
 ):
-    """Bounds of ``|C^ - C| <= f |A||B|`` for a block FMA, after Blanchard, Higham, Lopez, Mary and Pranesh 2020.
+    """Return bounds of ``|C^ - C| <= f |A||B|`` for a block FMA, after Blanchard, Higham, Lopez, Mary and Pranesh 2020.
 
     Operands are rounded to u_low, products are summed in precision u_high, and every block of `block` products is rounded to
     u_out if that is coarser. They leave out alignment, directed rounding, underflow and overflow.

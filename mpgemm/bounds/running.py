@@ -44,7 +44,7 @@ def chain_sum(
     addend=0.0,
     groups: int = GROUPS,
 ) -> ChainSum:
-    """A chain over pieces of k, in their order, on finite values as the engine takes them; `addend`: |C| where c may be
+    """Return a chain over pieces of k, in their order, on finite values as the engine takes them; `addend`: |C| where c may be
     in the chain."""
     step = step_error(engine, facts)
     shape = (a.shape[0], b.shape[1])
@@ -65,7 +65,7 @@ def chain_sum(
 
 
 def _groups(pieces: Sequence[range], step: int, most: int) -> Iterator[slice]:
-    """Slices of k of whole steps."""
+    """Yield slices of k of whole steps."""
     count = sum(-(-len(piece) // step) for piece in pieces)
     length = step * max(1, -(-count // most))
     for piece in pieces:
@@ -75,7 +75,7 @@ def _groups(pieces: Sequence[range], step: int, most: int) -> Iterator[slice]:
 
 
 def _lost(step: StepError, steps: int, reach, sizes, behind, operands) -> np.ndarray:
-    """Bound the loss of a group of steps; `behind`: the reach after it but for the loss of its own."""
+    """Return the bound the loss of a group of steps; `behind`: the reach after it but for the loss of its own."""
     if step.alignment is None or steps > 1:
         factor, absolute = growth(step.relative, steps), chain_error(step, steps)[1]
         return factor * (reach + sizes) + step.products * (1 + factor) * sizes + absolute
@@ -87,7 +87,7 @@ def _lost(step: StepError, steps: int, reach, sizes, behind, operands) -> np.nda
 
 
 def _power_below(x: np.ndarray) -> np.ndarray:
-    """The largest power of two that is not above; 0 for 0."""
+    """Return the largest power of two that is not above; 0 for 0."""
     powers = (x.view(np.int64) & _EXPONENT).view(np.float64)
     below = powers == 0  # 0, or subnormal numbers of FP64
     if below.any() and x[below].any():

@@ -12,7 +12,7 @@ _AT_ONCE = 256
 
 
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A B of float64 matrices; all but large products are computed in parts that OpenBLAS leaves to one thread."""
+    """Return A B of float64 matrices; all but large products are computed in parts that OpenBLAS leaves to one thread."""
     (m, k), n = a.shape, b.shape[1]
     if m * k * n <= ONE_THREAD or m * k * n >= SEVERAL:
         return a @ b

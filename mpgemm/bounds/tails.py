@@ -49,7 +49,8 @@ class Tail:
 
 
 def exceedance(values: np.ndarray, value: float) -> float:
-    """The probability to exceed a value: as often as seen, beyond half of the tail as the tail has it, within half a value."""
+    """Return the probability to exceed a value: as often as seen, beyond half of the tail as the tail has it, within half a
+    value."""
     above = int(np.count_nonzero(values > value))
     if not values.size or 2 * above >= tail_size(values.size):
         return above / max(1, values.size)
@@ -62,12 +63,12 @@ def exceedance(values: np.ndarray, value: float) -> float:
 
 
 def tail_size(count: int) -> int:
-    """How many of `count` values are taken for the tail."""
+    """Return how many of `count` values are taken for the tail."""
     return max(1, min(max(count // ONE_IN, FEWEST), count // 4))
 
 
 def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = None) -> Tail:
-    """The tail, of `size` values, of `count` values of which at least the largest are given; none negative, infinite
+    """Return the tail, of `size` values, of `count` values of which at least the largest are given; none negative, infinite
     ones included."""
     count = values.size if count is None else count
     if not values.size:
@@ -87,7 +88,8 @@ def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = No
 
 
 def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: float) -> float:
-    """An upper confidence limit of what a value of independent draws exceeds with a probability; at least the largest seen."""
+    """Return an upper confidence limit of what a value of independent draws exceeds with a probability; at least the largest
+    seen."""
     draws = [x.ravel() for x in draws]
     whole = np.concatenate(draws)
     if not whole.size:

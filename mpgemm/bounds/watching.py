@@ -82,7 +82,8 @@ def hold(product: JudgedProduct, computed: np.ndarray, error: np.ndarray, bound:
 
 
 def within(error: np.ndarray, bound: np.ndarray | None) -> bool:
-    """Whether all of ``|error|`` is within the least element of a bound, which is finite: one reading of the errors tells."""
+    """Return whether all of ``|error|`` is within the least element of a bound, which is finite: one reading of the errors
+    tells."""
     if bound is None or not error.size or not bound.size:
         return bound is not None
     return bool(max(np.max(error), -np.min(error)) <= np.min(bound) < np.inf)
@@ -130,7 +131,7 @@ def _chain_bound(engine: Engine, sizes: np.ndarray, k: int, tops: tuple[int, int
 
 
 def held_product(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """One chain on an engine of float64 operands that its formats hold, held against its bound. Raises OutsideBound.
+    """Return one chain on an engine of float64 operands that its formats hold, held against its bound. Raises OutsideBound.
 
     The exact product is the one in FP64 with the bound of that: much less than the engine's own.
     """
@@ -149,7 +150,7 @@ def held_product(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray | N
 
 
 def with_rounded_operands(bound: np.ndarray, x: Lines, y: Lines) -> np.ndarray:
-    """A bound of the product of rounded operands, with what their rounding loses."""
+    """Return a bound of the product of rounded operands, with what their rounding loses."""
     if x.given is not x or y.given is not y:
         with np.errstate(all="ignore"):
             lost = x.lost @ y.given.norms + x.norms @ y.lost

@@ -64,7 +64,7 @@ def facts_of(units: Device) -> dict[str, str]:
 
 
 def this_gpu() -> CampaignDevice:
-    """The first GPU of this machine.
+    """Return the first GPU of this machine.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def this_gpu() -> CampaignDevice:
 
 
 def gpu_times(run: Callable[[], object]) -> dict[str, float]:
-    """Seconds of a call on the GPU, medians: as it comes, of the device alone, and of the host alone.
+    """Return seconds of a call on the GPU, medians: as it comes, of the device alone, and of the host alone.
 
     ``seconds`` is between events around the call, waiting for the host included; ``device_seconds`` the same behind work that
     keeps the GPU busy until the host has enqueued everything; ``host_seconds`` what the host takes until the call returns. A

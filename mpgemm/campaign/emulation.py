@@ -63,7 +63,7 @@ OWN_DATA: dict[str, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
 
 
 def on(device: torch.device, x: np.ndarray | None) -> Any:
-    """Encodings as a batch of one on the device."""
+    """Return encodings as a batch of one on the device."""
     return None if x is None else torch.from_numpy(np.ascontiguousarray(x).view(f"i{x.itemsize}"))[None].to(device)
 
 
@@ -75,7 +75,7 @@ def edges(device: torch.device) -> Iterator[Task]:
 
 
 def compared_at_edge(device: torch.device, name: str, edge: str, seed: int) -> dict[str, int]:
-    """Products at an edge, on the device and by the CPU's kernels."""
+    """Return products at an edge, on the device and by the CPU's kernels."""
     engine = tcm.get_instruction(*name.split(":", 1))
     low, rng = lowered(engine), np.random.default_rng(seed)
     found = {"elements": 0, "differ": 0, "tiles": 0, "again": 0, "on_cpu": 0}
@@ -112,7 +112,7 @@ def own(device: torch.device, arch: str) -> Iterator[Task]:
 def compared_with_own(
     device: torch.device, name: str, fmt: str, data: str, shape: tuple[int, int, int]
 ) -> dict[str, int]:
-    """One product by torch, and emulated on the same device."""
+    """Return one product by torch, and emulated on the same device."""
     unit, (m, n, k) = tcm.get_instruction(*name.split(":", 1)), shape
     draws = torch.Generator(device).manual_seed(m * 7 + n * 11 + k)
     a, b = (_operand(OWN_DATA[data], shape, fmt, device, draws) for shape in ((m, k), (k, n)))
@@ -137,7 +137,7 @@ def run(work: Work) -> None:
 
 
 def tasks(device: torch.device, arch: str) -> Iterator[Task]:
-    """Own products and edges, in turn as long as there are both: neither waits for the end of the other."""
+    """Yield own products and edges, in turn as long as there are both: neither waits for the end of the other."""
     others = edges(device)
     for task in own(device, arch):
         yield task

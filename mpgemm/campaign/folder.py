@@ -21,7 +21,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object of a file.
+    """Return the JSON object of a file.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class Rows:
         self.rows = [row for row in self._held if "failed" not in row]
 
     def has(self, facts: Mapping[str, Any]) -> bool:
-        """Whether there is a row of these facts."""
+        """Return whether there is a row of these facts."""
         wanted = json.loads(json.dumps(facts))
         return any(all(key in row and row[key] == value for key, value in wanted.items()) for row in self.rows)
 
@@ -108,7 +108,7 @@ def _rows_of(held: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
 
 
 def shares(folder: Path, part: str) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """(rows, tasks that had no time) of each share of a part; ValueError names a damaged file."""
+    """Yield (rows, tasks that had no time) of each share of a part; ValueError names a damaged file."""
     for path in sorted((Path(folder) / part).glob("rows-*.json")):
         held = read_json(path)
         yield _rows_of(held, path), int(held.get("left") or 0)
@@ -122,7 +122,7 @@ def keep_arrays(folder: Path, part: str, name: str, arrays: Mapping[str, np.ndar
 
 
 def kept_arrays(folder: Path, part: str, name: str = "**/*") -> dict[str, np.ndarray]:
-    """The arrays of a row, or all of a part.
+    """Return the arrays of a row, or all of a part.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class FunctionModel(Protocol):
     """A model of a function: results of encodings."""
 
     def bits(self, *operands: Any) -> np.ndarray:
-        """Encodings of the results."""
+        """Return encodings of the results."""
         ...
 
 
@@ -114,7 +114,7 @@ FUNCTIONS = (
 
 # -- on the device -----------------------------------------------------------------------------------------------------------
 def hashed(device: torch.device, function: PTXFunction) -> np.ndarray:
-    """Hashes of all blocks, computed on the device."""
+    """Return hashes of all blocks, computed on the device."""
     out = torch.empty(BLOCKS, dtype=torch.int64, device=device)
     for first in range(0, BLOCKS, BLOCKS_AT_ONCE):
         count = min(BLOCKS_AT_ONCE, BLOCKS - first)
@@ -124,7 +124,7 @@ def hashed(device: torch.device, function: PTXFunction) -> np.ndarray:
 
 
 def results(device: torch.device, function: PTXFunction, *operands: np.ndarray) -> np.ndarray:
-    """Results for encodings of 32 bits, whose number is a multiple of the lanes of a program."""
+    """Return results for encodings of 32 bits, whose number is a multiple of the lanes of a program."""
     x, y = (torch.from_numpy(o.view(np.int32)).to(device) for o in (operands[0], operands[-1]))
     out = torch.empty_like(x)
     kernel = function_kernels.results_of_two if function.operands == 2 else function_kernels.results_of
@@ -133,7 +133,7 @@ def results(device: torch.device, function: PTXFunction, *operands: np.ndarray) 
 
 
 def operand_pairs() -> tuple[np.ndarray, np.ndarray]:
-    """Operands of divisions: a half of exponents around 1, the rest any encodings."""
+    """Return operands of divisions: a half of exponents around 1, the rest any encodings."""
     rng, half = np.random.default_rng(7), PAIRS // 2
     pairs = []
     for _ in range(2):
@@ -161,13 +161,13 @@ def recorded(device: torch.device, folder: Path, part: str, function: PTXFunctio
 
 
 def model_of(arch: str, function: PTXFunction) -> FunctionModel | None:
-    """The model of a function; None where the architecture has none."""
+    """Return the model of a function; None where the architecture has none."""
     known = {row.name: row for row in tcm.list_functions(arch)}
     return known.get(function.instruction)
 
 
 def is_on(arch: str, function: PTXFunction) -> bool:
-    """Whether an architecture has a function, as far as models say; what no model is of is tried everywhere."""
+    """Return whether an architecture has a function, as far as models say; what no model is of is tried everywhere."""
     having = {row.arch for row in tcm.list_functions() if row.name == function.instruction}
     return not having or arch in having
 
@@ -175,8 +175,8 @@ def is_on(arch: str, function: PTXFunction) -> bool:
 def compared(
     folder: Path, part: str, function: PTXFunction, model: FunctionModel, seconds: float, clock=time.monotonic
 ) -> dict[str, Any]:
-    """How much of the recording a model misses: pairs of operands, or blocks in an order that samples the domain, until the
-    time is over."""
+    """Return how much of the recording a model misses: pairs of operands, or blocks in an order that samples the domain, until
+    the time is over."""
     arrays = kept_arrays(folder, part, function.name)
     if not arrays:
         raise ValueError(f"{function.name} was not recorded")
@@ -199,7 +199,7 @@ def tasks(
     device: torch.device, folder: Path, part: str, arch: str, seconds: float,
     models: Callable[[str, PTXFunction], FunctionModel | None] = model_of,
 ) -> Iterator[Task]:  # fmt: skip
-    """Each function's recording, then each model beside it."""
+    """Yield each function's recording, then each model beside it."""
     there = [function for function in FUNCTIONS if is_on(arch, function)]
     for function in there:
         yield {"function": function.name, "what": "recorded"}, partial(recorded, device, folder, part, function)

@@ -56,7 +56,7 @@ class JobOutcome:
 
 
 def planned(parts: Sequence[CampaignPart], budget: float, processes: int) -> list[list[Job]]:
-    """Jobs in groups: those of a group run side by side, one group after the other.
+    """Return jobs in groups: those of a group run side by side, one group after the other.
 
     Parameters
     ----------

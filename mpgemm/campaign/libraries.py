@@ -27,7 +27,7 @@ _SIGNED = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def bits(x: torch.Tensor) -> np.ndarray:
-    """A tensor's encodings as integers."""
+    """Return a tensor's encodings as integers."""
     return x.contiguous().view(_SIGNED[x.element_size()]).cpu().numpy()
 
 
@@ -55,7 +55,7 @@ def recorded(device: CampaignDevice, folder: Path, part: str, case: LibraryCase,
 
 
 def ordered(device: torch.device, arch: str, fmt: str, shape: tuple[int, int, int]) -> dict[str, Any]:
-    """Which chains of the models, in which order over k, give every bit of a product."""
+    """Return which chains of the models, in which order over k, give every bit of a product."""
     found = reproduce(TorchMatmulEngine(fmt, device=str(device)), candidates(arch, fmt), shape)
     return {"reproduced": found["reproduced"], "best": max(found["agreement"].values(), default=0.0)}
 
@@ -63,7 +63,7 @@ def ordered(device: torch.device, arch: str, fmt: str, shape: tuple[int, int, in
 def tasks(
     device: CampaignDevice, folder: Path, part: str, recorded_cases: Callable[[], Iterator[LibraryCase]] = cases
 ) -> Iterator[Task]:
-    """Each case, then orders of small products."""
+    """Yield each case, then orders of small products."""
     log = LibraryLog()
     for case in recorded_cases():
         yield {"name": case.name, **case.facts}, partial(recorded, device, folder, part, case, log)

@@ -52,7 +52,7 @@ class LibraryCase:
 
 
 def drawn(shape: tuple[int, ...], seed: list[int]) -> np.ndarray:
-    """Standard normal numbers in FP32."""
+    """Return standard normal numbers in FP32."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
@@ -65,7 +65,7 @@ def _sizes(m: int, n: int, k: int) -> dict[str, Any]:
 
 
 def cases() -> Iterator[LibraryCase]:
-    """All of them, small products of every kind first."""
+    """Yield all of them, small products of every kind first."""
     families = [
         list(family())
         for family in (_plain, _wide_results, _scaled, _scaled_by_parts, _integers, _attention, _pointwise)

@@ -23,13 +23,13 @@ FP64 = "ozaki2_int8:moduli=15"
 
 
 def methods_of(target: KernelTarget) -> list[str]:
-    """Methods whose words the target multiplies."""
+    """Return methods whose words the target multiplies."""
     words = {**{name: kernel_form(recipe(name)).format for name in KERNELS}, FP64: "s8"}
     return [name for name, fmt in words.items() if (target.name, fmt) not in MISSING]
 
 
 def tasks(target: KernelTarget, device: torch.device) -> Iterator[Task]:
-    """Each shape, kind of data and method: small products of all methods come first."""
+    """Yield each shape, kind of data and method: small products of all methods come first."""
     for m, n, k in SHAPES:
         for kind in DATA:
             for method in methods_of(target):
@@ -38,7 +38,7 @@ def tasks(target: KernelTarget, device: torch.device) -> Iterator[Task]:
 
 
 def compared(target: KernelTarget, device: torch.device, method: str, shape: tuple[int, int, int], kind: str) -> dict:
-    """How many elements of a product differ from the simulation."""
+    """Return how many elements of a product differ from the simulation."""
     if method == FP64:
         return _compared_doubles(target, device, shape, kind)
     row, (m, n, k) = recipe(method), shape
@@ -54,7 +54,7 @@ def compared(target: KernelTarget, device: torch.device, method: str, shape: tup
 
 
 def _compared_doubles(target: KernelTarget, device: torch.device, shape: tuple[int, int, int], kind: str) -> dict:
-    """The same for residues, where what is not finite makes rows and columns NaN."""
+    """Return the same for residues, where what is not finite makes rows and columns NaN."""
     a, b, _ = operands(kind, *shape, "s8")
     found = matmul(torch.from_numpy(a).to(device), torch.from_numpy(b).to(device), FP64).cpu().numpy()
     expected = ResidueCase(residue_method(FP64), target).expected(a, b, None)

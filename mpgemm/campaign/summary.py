@@ -91,7 +91,7 @@ def _write_table(folder: Path, part: str, rows: Sequence[dict[str, Any]]) -> Non
 
 
 def _kernel(row: dict[str, Any]) -> str:
-    """The kernel that took the longest."""
+    """Return the kernel that took the longest."""
     timed = [kernel for kernel in row.get("kernels", ()) if len(kernel) == 2]
     return str(max(timed, key=lambda kernel: kernel[1])[0])[:80] if timed else ""
 

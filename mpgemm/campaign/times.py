@@ -64,7 +64,7 @@ def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int)
 
 
 def operands(device: torch.device, shape: tuple[int, int, int], kind: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """A and B of normal numbers, the same for every product of a shape."""
+    """Return A and B of normal numbers, the same for every product of a shape."""
     (m, n, k), draws = shape, torch.Generator(device).manual_seed(0)
     a, b = (torch.randn(size, device=device, generator=draws) for size in ((m, k), (k, n)))
     return a.to(kind), b.to(kind)
@@ -76,7 +76,7 @@ def _torch_call(device, shape, kind: torch.dtype, precision: str | None) -> Call
 
 
 def _has_precision(precision: str) -> bool:
-    """Whether this torch has a precision of FP32 products of that name."""
+    """Return whether this torch has a precision of FP32 products of that name."""
     try:
         _torch_product(torch.ones(1, 1), torch.ones(1, 1), precision)
     except (ValueError, RuntimeError):
@@ -85,7 +85,7 @@ def _has_precision(precision: str) -> bool:
 
 
 def _torch_product(a: torch.Tensor, b: torch.Tensor, precision: str) -> torch.Tensor:
-    """torch's product in a precision of its matmul settings."""
+    """Return torch's product in a precision of its matmul settings."""
     settings = torch.backends.cuda.matmul
     before = settings.fp32_precision
     try:
@@ -122,7 +122,7 @@ def emulated(
 
 
 def tiled(target: KernelTarget, device: torch.device, time: Callable[[Callable[[], object]], dict]) -> Iterator[Task]:
-    """The times of the largest side in each tile of :data:`tensorcore_models.gpu.tiles.CANDIDATES`."""
+    """Yield the times of the largest side in each tile of :data:`tensorcore_models.gpu.tiles.CANDIDATES`."""
     for facts, _ in emulated(target, device, time):
         side, name = facts["m"], facts["name"].removeprefix("emulated ")
         for tile in CANDIDATES if side == SIDES[-1] else ():

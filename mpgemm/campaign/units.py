@@ -16,7 +16,7 @@ TARGET = 1 << 40
 
 
 def rows_of(arch: str) -> list[Instruction]:
-    """The instructions that are compared."""
+    """Return the instructions that are compared."""
     return [row for row in list_instructions(arch) if row.published]
 
 

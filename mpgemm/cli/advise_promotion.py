@@ -25,7 +25,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     source = add_matrix_arguments(parser, "normal 64 x 4096 x 64")
     source.add_argument("--repeats", type=int, default=1, metavar="N", help="seeds, which decide together (default 1)")
     parser.goes_without(("--repeats",), ("files", "--shipped"), "matrices that are drawn")

@@ -17,7 +17,7 @@ EXAMPLES = (("markidis ootomo --engine v100", "FP32 operands on which adding c i
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("better", metavar="METHOD", help="the method that is to be nearer; NAME or NAME:OPTION=VALUE,...")
     add("worse", metavar="OTHER", help="the method that is to be farther off")

@@ -27,7 +27,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("parts", nargs="*", metavar="PART", help=f"{', '.join(CAMPAIGN_PARTS)} (all of them)")
     add(

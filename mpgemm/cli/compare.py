@@ -34,7 +34,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     from mpgemm.recovery.framework_names import FRAMEWORK_NAMES  # their names are in the help of this command alone
     from mpgemm.recovery.methods import list_methods
 

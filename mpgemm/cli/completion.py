@@ -13,7 +13,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("shell", choices=SHELLS, help="bash, zsh: source <(mpgemm completion bash); fish: ... | source")
 
 

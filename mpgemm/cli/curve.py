@@ -38,7 +38,7 @@ METHODS = ("markidis@v100", "ootomo@v100", "markidis@h100", "ootomo@h100", "fp32
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     what = parser.add_argument_group("what to draw")

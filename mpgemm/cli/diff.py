@@ -23,7 +23,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c1", "the first GPU's result"), ("c2", "the second GPU's result")):
         add(name, metavar=name.upper(), help=f"matrix file: {text}")
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[Recipe, int, list[str]]:
-    """The first recipe that agrees with most elements, with how many, and all others that agree with every one: none is
+    """Return the first recipe that agrees with most elements, with how many, and all others that agree with every one: none is
     picked."""
     from tensorcore_models.libraries.compare import candidates
     from tensorcore_models.libraries.recorded import Problem
@@ -92,7 +92,7 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
 
 
 def _rounds(args) -> bool:
-    """Whether both sides' libraries round FP32 operands to TF32 by themselves."""
+    """Return whether both sides' libraries round FP32 operands to TF32 by themselves."""
     if args.profiles is not None:
         return True
     named = zip(args.gpus, args.libraries or (None, None), strict=True)

@@ -21,7 +21,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them, or a device")
     add("second", metavar="SPEC_B", help="instruction of the same formats")
@@ -65,6 +65,6 @@ def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -
 
 
 def _finite(found: Any, formats: Any) -> bool:
-    """Whether an input has neither infinities nor NaN: those are looked at last."""
+    """Return whether an input has neither infinities nor NaN: those are looked at last."""
     used = [(formats.a, code) for code in found.a] + [(formats.b, code) for code in found.b] + [(formats.c, found.c)]
     return all(fmt.decode_exact(code).kind == "finite" for fmt, code in used)

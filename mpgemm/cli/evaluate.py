@@ -48,7 +48,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_input_arguments(parser, "the pairs that ship with the package")
     what = parser.add_argument_group("what to compare")
     add_method_arguments(what, "all of these")
@@ -203,7 +203,7 @@ def _that_run(names: list[str]) -> list[str]:
 
 
 def _measured(args: argparse.Namespace, cases: list[Case], methods: list, context: Context) -> list[evaluation.Record]:
-    """All records; of many cases a table of those that are done lies in --out as soon as it can."""
+    """Return all records; of many cases a table of those that are done lies in --out as soon as it can."""
     from mpgemm.experiments import evaluate as evaluation
 
     records: list[evaluation.Record] = []
@@ -271,7 +271,7 @@ class InputFindings:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {
             "case": self.case.label if self.members == 1 else self.case.group,
             "identity": dict(self.case.identity) if self.members == 1 else {"members": self.members},
@@ -295,7 +295,7 @@ def _cube_options(args: argparse.Namespace) -> CubeOptions:
 
 
 def _groups(cases: list[Case]) -> list[list[Case]]:
-    """The cases of each group."""
+    """Return the cases of each group."""
     found: dict[str, list[Case]] = {}
     for case in cases:
         found.setdefault(case.group, []).append(case)
@@ -303,7 +303,7 @@ def _groups(cases: list[Case]) -> list[list[Case]]:
 
 
 def _together(cases: list[Case]) -> list[np.ndarray]:
-    """All rows of A and of B, each matrix once."""
+    """Return all rows of A and of B, each matrix once."""
     import numpy as np
 
     pairs = [case.load() for case in cases]
@@ -311,7 +311,7 @@ def _together(cases: list[Case]) -> list[np.ndarray]:
 
 
 def _case_lines(inputs: list[InputFindings], summaries: list, checks: list) -> Iterator[str | report.Table]:
-    """The verdicts, then the tables that they rest on."""
+    """Yield the verdicts, then the tables that they rest on."""
     said = False
     for number, entry in enumerate(inputs):
         if len(inputs) > 1:
@@ -337,7 +337,7 @@ def _case_lines(inputs: list[InputFindings], summaries: list, checks: list) -> I
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str = "seeds") -> report.Table:
-    """Errors of the methods on one input; the ways in which a cube step may round are side by side. several: What its
+    """Return errors of the methods on one input; the ways in which a cube step may round are side by side. several: What its
     products are."""
     seeds = max((summary.count for summary in summaries), default=1)
     title = group + (
@@ -360,7 +360,7 @@ def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str
 
 
 def _cell(summary: evaluation.Summary | None, metric: str):
-    """A metric as the table shows it."""
+    """Return a metric as the table shows it."""
     if metric == "effective_bits" and summary is not None and summary.count > 1:
         return summary.bits.text()
     return getattr(summary, metric)

@@ -32,7 +32,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add(
         "method",
@@ -128,12 +128,12 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _wrapped_lines(found: object) -> list[str]:
-    """The lines of a result's text, what is wrapped indented."""
+    """Return the lines of a result's text, what is wrapped indented."""
     return [wrapped(line, hang="    ") if line.strip() else line for line in str(found).split("\n")]
 
 
 def _function(args) -> Output:
-    """A special function of a number."""
+    """Return a special function of a number."""
     from mpgemm.explanations.functions import explain_function, find_function
 
     if len(args.engine) > 1:
@@ -148,7 +148,7 @@ def _function(args) -> Output:
 
 
 def _scaled(args, name: str) -> Output:
-    """The plain product of operands with scales."""
+    """Return the plain product of operands with scales."""
     import numpy as np
 
     from mpgemm.explanations.scaled_dots import explain_scaled
@@ -175,7 +175,7 @@ def _scaled(args, name: str) -> Output:
 
 
 def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
-    """A and B as matrices."""
+    """Return A and B as matrices."""
     if args.a:
         return _vector(args.a, "a")[None], _vector(args.b, "b")[:, None]
     a, b, _ = _matrices(args, None)
@@ -184,7 +184,7 @@ def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
 
 # -- operands ------------------------------------------------------------------------------------------------------------
 def _operands(args):
-    """Row of A, column of B, c."""
+    """Return the row of A, column of B, c."""
     from mpgemm.explanations.example import VALPEY_A, VALPEY_B, VALPEY_C
 
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
@@ -207,7 +207,7 @@ def _operands(args):
 
 
 def _matrices(args, c):
-    """A, B and the matrix C or None."""
+    """Return A, B and the matrix C or None."""
     from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 
     if args.files:
@@ -222,7 +222,7 @@ def _matrices(args, c):
 
 
 def _element(args, a, b, matrix_c, c) -> tuple[int, int]:
-    """The element that is asked for; with two engines by default the first whose bits differ."""
+    """Return the element that is asked for; with two engines by default the first whose bits differ."""
     import numpy as np
 
     from mpgemm.recovered import recovered_gemm
@@ -256,7 +256,7 @@ def _vector(texts: list[str], name: str) -> np.ndarray:
 
 
 def _number(text: str | None) -> np.float32 | None:
-    """The number that a text is, None where it is none: decimal, hexadecimal, a fraction, or a power of two."""
+    """Return the number that a text is, None where it is none: decimal, hexadecimal, a fraction, or a power of two."""
     import numpy as np
 
     if text is None:
@@ -274,7 +274,7 @@ def _number(text: str | None) -> np.float32 | None:
 
 # -- two engines ---------------------------------------------------------------------------------------------------------
 def _plain(fmt: str) -> str:
-    """The method that is the plain product of a format."""
+    """Return the method that is the plain product of a format."""
     from tensorcore_models.formats.names import FP8, format_family, operand_format
 
     if format_family(fmt) == FP8:
@@ -288,7 +288,7 @@ def _plain(fmt: str) -> str:
 
 
 def _method(args) -> str:
-    """The method that two engines run: their plain product unless another is named."""
+    """Return the method that two engines run: their plain product unless another is named."""
     from mpgemm.recovery.engines import plain_engine
 
     if args.method is not None:

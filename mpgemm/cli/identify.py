@@ -30,7 +30,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     box = parser.add_mutually_exclusive_group(required=True)
     add = box.add_argument
     add("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
@@ -128,7 +128,7 @@ def _misreadings(suite: str, unit: Any) -> Iterator[str]:
 
 
 def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:
-    """The solvers that are asked for, none without --solver."""
+    """Return the solvers that are asked for, none without --solver."""
     if args.solver is None:
         return ()
     try:
@@ -138,7 +138,8 @@ def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:
 
 
 def _progress(quiet: bool) -> Callable[[str], None]:
-    """Lines on standard error with the time so far, where it is a terminal: how much is left depends on the box's answers."""
+    """Return lines on standard error with the time so far, where it is a terminal: how much is left depends on the box's
+    answers."""
     if quiet or not sys.stderr.isatty():
         return lambda line: None
     start = time.monotonic()
@@ -175,7 +176,7 @@ def _hardware(name: str) -> Any:
 
 
 def _function(name: str) -> Any:
-    """A function by MODULE:FUNCTION, looked for in the current folder too."""
+    """Return a function by MODULE:FUNCTION, looked for in the current folder too."""
     module_name, separator, attribute = name.partition(":")
     if not separator or not module_name or not attribute:
         raise ValueError(f"--python takes MODULE:FUNCTION, got {name!r}")

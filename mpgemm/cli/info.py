@@ -14,7 +14,7 @@ EXAMPLES = (("", "versions, kernels, instruction sets, engines"),)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

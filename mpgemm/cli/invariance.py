@@ -33,7 +33,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {options.RECORD}"
     )
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
-    """The recording of --recorded, the rows of --profile, or a recording made of --config."""
+    """Return the recording of --recorded, the rows of --profile, or a recording made of --config."""
     from mpgemm.cli.common.profile_options import ProfiledRecording
     from tensorcore_models.formats import operand_format
     from tensorcore_models.libraries.recorded import Problem, Recording, load_recording
@@ -126,8 +126,8 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
 
 
 def _measured(gpu: str) -> tuple[str, str]:
-    """(the device whose rules hold for a GPU, what is to be said of that). Raises ValueError where none of its architecture is
-    measured."""
+    """Return (the device whose rules hold for a GPU, what is to be said of that). Raises ValueError where none of its
+    architecture is measured."""
     from tensorcore_models.catalogue import canonical_device
     from tensorcore_models.catalogue.devices import DEVICES
     from tensorcore_models.libraries.cublaslt_tables import TARGETS
@@ -159,7 +159,7 @@ def _recipe(recording: Recording | ProfiledRecording, problem: Problem) -> tuple
 
 
 def _weight(recording: Recording | ProfiledRecording, problems: list[Problem], seed: int) -> dict:
-    """One weight matrix: what changes from each recorded m to the next."""
+    """Return one weight matrix: what changes from each recorded m to the next."""
     from tensorcore_models.libraries.compare import differences, summary
 
     fmt, out_format, k, n = _layer(problems[0])
@@ -186,7 +186,7 @@ def _weight(recording: Recording | ProfiledRecording, problems: list[Problem], s
 
 
 def _bits_change(first: Recipe, second: Recipe, out_format: str, n: int, seed: int) -> bool:
-    """Whether two recipes give different bits on random rows."""
+    """Return whether two recipes give different bits on random rows."""
     import numpy as np
 
     rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ RUN_ON = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add(
         "method",
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _row(args: argparse.Namespace):
-    """The method's row; ValueError for options that it does not take."""
+    """Return the method's row; ValueError for options that it does not take."""
     from mpgemm.kernels.recipes import recipe
     from mpgemm.kernels.residues import RESIDUES, residue_method
 
@@ -104,7 +104,7 @@ def _row(args: argparse.Namespace):
 
 
 def _checked(row, target, written, types) -> list:
-    """The texts that were written, run here at a shape for which they were compiled."""
+    """Return the texts that were written, run here at a shape for which they were compiled."""
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.gate import GateCase, ResidueCase, near_tile, text_machine
     from tensorcore_models.gpu.launchers import CompiledText

@@ -27,7 +27,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add(
         "names",
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _devices() -> tuple[list[dict], Table]:
-    """Devices with the dense peaks of their data sheets, TFLOP/s or TOP/s."""
+    """Return devices with the dense peaks of their data sheets, TFLOP/s or TOP/s."""
     from tensorcore_models.catalogue.devices import DEVICES
     from tensorcore_models.catalogue.rates import DATA_SHEETS
 
@@ -176,7 +176,7 @@ def _facts(row: Instruction) -> dict:
 
 
 def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
-    """The address or the picture of one instruction."""
+    """Return the address or the picture of one instruction."""
     from mpgemm.reporting.site import page_address
     from tensorcore_models.atlas import catalogued, page_path
     from tensorcore_models.orders.trees import tree_of
@@ -197,7 +197,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
 
 # -- instructions explained ----------------------------------------------------------------------------------------------
 def _by_arithmetic(rows: list[Instruction]) -> list[list[Instruction]]:
-    """Rows that compute the same together: accumulator, formats and k."""
+    """Return rows that compute the same together: accumulator, formats and k."""
     groups: dict[tuple, list[Instruction]] = {}
     for row in rows:
         formats = (row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format, row.block_size)

@@ -41,7 +41,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
     add("b", metavar="B", help="matrix file")
@@ -178,7 +178,7 @@ def _predicted(args: argparse.Namespace) -> _Prediction:
 def _recipe(
     args: argparse.Namespace, config: dict[str, str], sizes: tuple[int, int, int], fmt: str, out_format: str
 ) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe of --kernel or of --library, and what it rests on."""
+    """Return the recipe of --kernel or of --library, and what it rests on."""
     if args.kernel is not None:
         return kernel_recipe(args, fmt)
     if args.library is None:

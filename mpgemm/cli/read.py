@@ -30,7 +30,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("kernels", nargs="+", metavar="KERNEL", help="one kernel, or two to compare")
     add_launch_arguments(parser)
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
-    """Counts of PTX and SASS; the status is 1 where ptxas contracted."""
+    """Return counts of PTX and SASS; the status is 1 where ptxas contracted."""
     from tensorcore_models.compiled.ptx.program import PTXProgram
     from tensorcore_models.compiled.sass import beside_sass, disassembled
 

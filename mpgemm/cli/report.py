@@ -80,18 +80,18 @@ def _page(args: argparse.Namespace, folders: list[Path]) -> str:
 
 
 def contents(folder: Path) -> list[Path]:
-    """The tables and pictures of a folder, each picture behind the table of its name."""
+    """Return the tables and pictures of a folder, each picture behind the table of its name."""
     return sorted((p for p in folder.iterdir() if p.suffix in (".csv", ".png")), key=lambda p: (p.stem, p.suffix))
 
 
 def escaped(text: object) -> str:
-    """Text that Markdown shows as it is: no HTML, no emphasis, no links, no cells."""
+    """Return the text that Markdown shows as it is: no HTML, no emphasis, no links, no cells."""
     plain = html.escape(" ".join(str(text).split()), quote=False)
     return re.sub(r"([\\`*\[\]|])", r"\\\1", plain)
 
 
 def markdown_page(folders: list[Path], title: str, base: Path, rows: int = MOST_ROWS) -> str:
-    """The page as Markdown; pictures are linked relative to `base`."""
+    """Return the page as Markdown; pictures are linked relative to `base`."""
     from mpgemm.reporting.findings import findings_of
 
     lines = [f"# {escaped(title)}", ""]
@@ -140,7 +140,7 @@ def _basis(found: Findings) -> Iterator[str]:
 
 
 def _tables(path: Path, rows: int) -> Iterator[str]:
-    """The tables of a CSV file, each with a line that says how many rows are left out."""
+    """Yield the tables of a CSV file, each with a line that says how many rows are left out."""
     try:
         tables = read_tables(path)
     except ValueError as error:

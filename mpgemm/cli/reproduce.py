@@ -40,7 +40,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME", help="figures and tables; --list shows them")
     add("--list", action="store_true", help="what there is, from which paper, how long it takes")
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _refusal(args: argparse.Namespace, row: Reproduction) -> str:
-    """Why a row is not computed with these options, empty where it obeys them all."""
+    """Return why a row is not computed with these options, empty where it obeys them all."""
     useless = [
         f"--{'set' if name == 'changes' else name.replace('_', '-')}" for name in (*KEYWORDS, *HOW)
         if name in args.given and name not in row.takes
@@ -144,7 +144,7 @@ def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, r
 
 
 def _options(args: argparse.Namespace, row: Reproduction) -> dict:
-    """The keywords that the options say."""
+    """Return the keywords that the options say."""
     found = {name: getattr(args, name) for name in KEYWORDS if name in args.given}
     if "solver" in found:
         found["backends"] = found.pop("solver")

@@ -23,7 +23,7 @@ SECONDS, QUICK_SECONDS = 30.0, 1.0
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})")
     add("--quick", action="store_true", help=f"{QUICK_SECONDS:g} s of random comparisons")

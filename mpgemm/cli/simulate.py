@@ -47,7 +47,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_shared_arguments(parser)
     _add_schedule(parser.add_argument_group("schedule and simulation"))
     show = parser.add_argument_group("also show")
@@ -186,7 +186,7 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Output:
 
 
 def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
-    """The schedule that the fields of --tiling mean, and what they say that it does not follow."""
+    """Return the schedule that the fields of --tiling mean, and what they say that it does not follow."""
     from ascend.reports.matmul_v3 import entered_knowledge, read_knowledge
     from ascend.tiling.entered import entered, read_tiling
 
@@ -199,7 +199,7 @@ def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
 
 
 def _own_kernel(chip: ascend.Chip) -> str:
-    """The kernel that is meant where none is named: the paper's is for coupled cores, whose C goes through UB."""
+    """Return the kernel that is meant where none is named: the paper's is for coupled cores, whose C goes through UB."""
     return "grid" if chip.fixpipe else "paper"
 
 
@@ -214,7 +214,7 @@ def _block(args: argparse.Namespace) -> ascend.Blocking:
 def _schedule(
     args: argparse.Namespace, size: tuple[int, int, int], chip: ascend.Chip, kernel: str, options: dict
 ) -> Kernel:
-    """The schedule that the options describe."""
+    """Return the schedule that the options describe."""
     block = _block(args)
     grid = parse_grid(args.grid) if args.grid else None
     # Tiles one by one go to all cores: a grid along k alone says how many there are.
@@ -228,7 +228,7 @@ def _schedule(
 
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
-    """The files asked for, the data beside each picture; the run is recorded once for all of them."""
+    """Return the files asked for, the data beside each picture; the run is recorded once for all of them."""
     if not any((args.trace, args.gantt, args.ping_pong, args.occupancy, args.waterfall_plot)):
         return []
     from ascend.reports import figures, plots
@@ -323,7 +323,8 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
 
 
 def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
-    """The kernel's options for a row of a profile, which says the operands, what scales their sums, and mostly the layout."""
+    """Return the kernel's options for a row of a profile, which says the operands, what scales their sums, and mostly the
+    layout."""
     found = kernel_of(args) | {"terms": 1, "operand": row.operand}
     if row.layout and "layout" not in args.given:
         found["layout"] = row.layout
@@ -331,7 +332,7 @@ def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
 
 
 def _batch_seconds(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], float]:
-    """The time of a batch or of groups of a profile, dealt to groups of cores."""
+    """Return the time of a batch or of groups of a profile, dealt to groups of cores."""
 
     def seconds_of(row: ProfileRow) -> float:
         options = _options_of(args, row)
@@ -341,7 +342,7 @@ def _batch_seconds(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[Pro
 
 
 def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], Kernel]:
-    """The kernel of a profile's row: the one that options name, or the best plan for its shapes."""
+    """Return the kernel of a profile's row: the one that options name, or the best plan for its shapes."""
     named = any(
         (args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag, args.template)
     )

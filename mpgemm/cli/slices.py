@@ -25,7 +25,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_matrix_arguments(parser, "normal 64 x 256 x 64")
     add = parser.add_argument
     add(

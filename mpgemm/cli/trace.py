@@ -22,7 +22,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("what", choices=("compare",), help="compare: two runs, module by module")
     for name in ("first", "second"):
@@ -73,7 +73,7 @@ def _lines(found: TraceComparison, compared: str, no_recipes: bool) -> Iterator[
 
 
 def _shown(found: TraceComparison) -> list[ModuleDifference]:
-    """The modules from the first that differs on, thinned evenly."""
+    """Return the modules from the first that differs on, thinned evenly."""
     start = next(i for i, row in enumerate(found.modules) if row is found.first)
     rows = found.modules[start:]
     places = (

@@ -25,7 +25,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
         add(name, metavar=name.upper(), help=f"matrix file: {text}")
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _read(path: str, fmt: str | None):
-    """Encodings of a matrix and their format: that of its elements, or the one that is named."""
+    """Return encodings of a matrix and their format: that of its elements, or the one that is named."""
     return options.read_operand(path, fmt, None)
 
 

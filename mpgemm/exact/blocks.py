@@ -17,7 +17,7 @@ _ROWS, _COLUMNS = 32, 64
 
 
 def sums_are_exact(formats: tuple[Format, Format], block: int) -> bool:
-    """Whether sums of `block` products of numbers of two formats are exact in FP64, in every order."""
+    """Return whether sums of `block` products of numbers of two formats are exact in FP64, in every order."""
     numbers = 1.0 * block
     for fmt in formats:
         numbers *= fmt.max_finite / fmt.min_subnormal
@@ -45,7 +45,7 @@ class ExactBlocks(ExactResult):
         self._start()
 
     def magnitudes(self) -> ExactResult:
-        """The exact product of the absolute values, with |C|."""
+        """Return the exact product of the absolute values, with |C|."""
         c = None if self._c is None else np.abs(self._c)
         of_a, of_b = (np.abs(each) for each in self._factors)
         return ExactBlocks(np.abs(self._a), np.abs(self._b), (of_a, of_b), self._block, c)
@@ -63,7 +63,7 @@ class ExactBlocks(ExactResult):
         return out
 
     def _part(self, rows: slice, columns: slice, what: int, x: np.ndarray | None) -> np.ndarray:
-        """Some elements: dot products of their blocks' sums and of these blocks' factors."""
+        """Return some elements: dot products of their blocks' sums and of these blocks' factors."""
         a, b = self._factors[0][rows], self._factors[1][:, columns]
         m, blocks, n = len(a), len(b), b.shape[1]
         sums = np.empty((blocks, m, n))
@@ -81,5 +81,5 @@ class ExactBlocks(ExactResult):
 
 
 def _flat(x: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The bytes of float64 numbers as the kernel takes them, and that they are float64."""
+    """Return the bytes of float64 numbers as the kernel takes them, and that they are float64."""
     return np.ascontiguousarray(x).reshape(-1).view(np.uint8), True

@@ -54,7 +54,7 @@ class Conditioning(Result):
         return max(0.0, bits - math.log2(self.norm))
 
     def sentence(self, bits: float | None = None) -> str:
-        """The numbers, and what they leave of so many bits."""
+        """Return the numbers, and what they leave of so many bits."""
         zeros = f" ({self.zeros} of {self.elements} results cancel to 0)" if self.zeros else ""
         text = (
             f"Condition of the product, |A||B| / |AB|: {self.norm:.2g} in norm; by element {self.median:.2g} in the median, "
@@ -67,17 +67,17 @@ class Conditioning(Result):
         return f"{text}. Of {bits:.3g} bits of |A||B| it leaves {left:.1f} of the result{none}."
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [asdict(self)]
 
     def sentences(self) -> list[str]:
-        """One sentence."""
+        """Return one sentence."""
         return [self.sentence()]
 
 
 @default_fp_state
 def condition_of_product(a, b, c=None) -> Conditioning:
-    """The condition number of A B (+ C) from its exact product.
+    """Return the condition number of A B (+ C) from its exact product.
 
     Parameters
     ----------

@@ -246,7 +246,7 @@ class ErrorMeter:
         return difference
 
     def _checked(self, computed: np.ndarray) -> tuple[np.ndarray, "tcm.Format"]:
-        """A result and its format."""
+        """Return a result and its format."""
         computed = tcm.as_array(computed, "computed")
         if computed.shape != self.shape[:2]:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
@@ -297,7 +297,7 @@ class ErrorMeter:
         }
 
     def _rowwise(self, difference: np.ndarray) -> float:
-        """The largest error over the norms of its row and column, which are divided by one after the other."""
+        """Return the largest error over the norms of its row and column, which are divided by one after the other."""
         (rows, row_scales), (columns, column_scales) = self._sides
         shift = row_scales[:, None] + column_scales
         with np.errstate(under="ignore", over="ignore"):
@@ -305,7 +305,7 @@ class ErrorMeter:
         return _largest_ratio(difference, scale)
 
     def _agreement(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(elements right though not finite, elements where both sides are finite)."""
+        """Return (elements right though not finite, elements where both sides are finite)."""
         both_nan = np.isnan(values) & np.isnan(self._values)
         same_inf = np.isinf(values) & (values == self._values)
         return both_nan | same_inf, np.isfinite(values) & np.isfinite(self._values)
@@ -318,7 +318,7 @@ def _exact_sizes(exact: ExactResult) -> np.ndarray:
 
 
 def _row_norms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(2-norms of the rows over their finite elements, each times 2^-e; e), a slice of them at a time."""
+    """Return (2-norms of the rows over their finite elements, each times 2^-e; e), a slice of them at a time."""
     largest, squares = np.zeros(x.shape[0]), np.zeros(x.shape[0])
     for rows, values in _finite_slices(x):
         largest[rows] = np.maximum(largest[rows], np.abs(values).max(axis=1, initial=0.0))
@@ -329,7 +329,7 @@ def _row_norms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _finite_slices(x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """(rows, their elements in some columns as float64, 0 where they are not finite), at most `_NORM_SLICE` at a time."""
+    """Yield (rows, their elements in some columns as float64, 0 where they are not finite), at most `_NORM_SLICE` at a time."""
     height = max(_NORM_SLICE // max(x.shape[1], 1), 1)
     for row in range(0, x.shape[0], height):
         rows = slice(row, row + height)
@@ -340,7 +340,7 @@ def _finite_slices(x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def _norm_inf(x: np.ndarray) -> float:
-    """Largest row sum of |x|; infinite where x is not finite."""
+    """Return largest row sum of |x|; infinite where x is not finite."""
     if not x.size:
         return 0.0
     with np.errstate(over="ignore"):
@@ -349,7 +349,7 @@ def _norm_inf(x: np.ndarray) -> float:
 
 
 def _input_norm_inf(x: np.ndarray) -> float:
-    """Largest row sum over the finite elements."""
+    """Return largest row sum over the finite elements."""
     sums = np.zeros(x.shape[0])
     for rows, values in _finite_slices(x):
         with np.errstate(over="ignore"):
@@ -358,7 +358,7 @@ def _input_norm_inf(x: np.ndarray) -> float:
 
 
 def _mean(x: np.ndarray) -> float:
-    """The mean of numbers that are not negative: infinite where one is, 0 of none, finite though their sum overflows."""
+    """Return the mean of numbers that are not negative: infinite where one is, 0 of none, finite though their sum overflows."""
     if not np.isfinite(x).all():
         return math.inf
     try:
@@ -373,7 +373,8 @@ _CHUNK = 1 << 22
 
 
 def exact_sum(x: np.ndarray) -> float:
-    """The sum of finite numbers, rounded once: `math.fsum` by whole arrays, in slices of 40 bits that add up as integers."""
+    """Return the sum of finite numbers, rounded once: `math.fsum` by whole arrays, in slices of 40 bits that add up as
+    integers."""
     left = x.ravel()
     top = math.frexp(float(np.abs(left).max(initial=0.0)))[1]
     total, unit = 0, top
@@ -388,7 +389,7 @@ def exact_sum(x: np.ndarray) -> float:
 
 
 def norm_frobenius(x: np.ndarray) -> float:
-    """Frobenius norm without overflow or underflow on the way; infinite where x is not finite."""
+    """Return Frobenius norm without overflow or underflow on the way; infinite where x is not finite."""
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):
         return 0.0 if largest == 0.0 else math.inf
@@ -400,7 +401,7 @@ def norm_frobenius(x: np.ndarray) -> float:
 
 
 def _ratio(error: float, scale: float) -> float:
-    """error / scale with 0/0 = 0, x/inf = 0 only for x = 0, and never rounded to 0 or to NaN."""
+    """Return error / scale with 0/0 = 0, x/inf = 0 only for x = 0, and never rounded to 0 or to NaN."""
     if error == 0.0:
         return 0.0
     if scale == 0.0 or math.isinf(error):
@@ -409,7 +410,7 @@ def _ratio(error: float, scale: float) -> float:
 
 
 def _largest_ratio(difference: np.ndarray, sizes: np.ndarray) -> float:
-    """The largest |dC_ij| / S_ij by the rules of :func:`_ratio`."""
+    """Return the largest |dC_ij| / S_ij by the rules of :func:`_ratio`."""
     if not difference.any():
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):

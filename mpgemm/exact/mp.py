@@ -97,7 +97,7 @@ def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _exponents(x: np.ndarray) -> tuple[int, int]:
-    """Exponents of the unit in the last place of the smallest number of x, and just above the largest."""
+    """Return exponents of the unit in the last place of the smallest number of x, and just above the largest."""
     magnitudes = np.abs(x[np.isfinite(x) & (x != 0)])
     if magnitudes.size == 0:
         return 0, 0
@@ -105,7 +105,7 @@ def _exponents(x: np.ndarray) -> tuple[int, int]:
 
 
 def _precision(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, prec: int | None) -> int:
-    """Bits that hold every partial sum exactly: from the lowest bit of a product to above the largest sum."""
+    """Return bits that hold every partial sum exactly: from the lowest bit of a product to above the largest sum."""
     if prec is not None:
         if prec < 1:
             raise ValueError(f"prec must be at least 1 bit, got {prec}")

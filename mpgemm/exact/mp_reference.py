@@ -22,13 +22,13 @@ class MpResult:
         self.elements = [[product[i, j] for j in range(self.shape[1])] for i in range(self.shape[0])]
 
     def rounded(self, fmt: str) -> np.ndarray:
-        """All elements correctly rounded (to nearest, ties to even) to the format, as its values."""
+        """Return all elements correctly rounded (to nearest, ties to even) to the format, as its values."""
         row = tcm.FORMATS[fmt]
         values = np.array([[round_mpf(x, row) for x in line] for line in self.elements], dtype=np.float64)
         return values.reshape(self.shape).astype(row.dtype)
 
     def error_of(self, computed: np.ndarray) -> np.ndarray:
-        """computed - exact, exact and then rounded once to binary64: 0 only where they are equal, NaN where either is
+        """Return computed - exact, exact and then rounded once to binary64: 0 only where they are equal, NaN where either is
         not finite."""
         values = np.asarray(computed).astype(np.float64)
         fp64 = tcm.FORMATS["fp64"]
@@ -45,7 +45,7 @@ class MpResult:
 
 
 def round_mpf(x: "mpmath.mpf", fmt: "tcm.Format") -> float:
-    """One mpmath number rounded to `fmt`; the value as a float, which holds every format up to binary64."""
+    """Return one mpmath number rounded to `fmt`; the value as a float, which holds every format up to binary64."""
     if not mpmath.isfinite(x):
         return float(x)
     sign, magnitude, exponent, _ = x._mpf_

@@ -30,7 +30,7 @@ _FEW_COLUMNS = 8
 
 
 def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
-    """The exact product A B (+ C).
+    """Return the exact product A B (+ C).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ExactResult:
 
     @default_fp_state
     def rounded(self, fmt: str | tcm.Format = "fp32") -> np.ndarray:
-        """The exact values rounded once to a format, to nearest with ties to even.
+        """Return the exact values rounded once to a format, to nearest with ties to even.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class ExactResult:
 
     @default_fp_state
     def error_of(self, computed: Any) -> np.ndarray:
-        """computed - exact, each difference rounded once to binary64, to nearest with ties to even.
+        """Return computed - exact, each difference rounded once to binary64, to nearest with ties to even.
 
         It is 0 if and only if the element is exact: a difference below binary64's range becomes its smallest
         number with the difference's sign, 2^-1074. Below 2^-1022 binary64 has fewer bits, its numbers are 2^-1074
@@ -148,8 +148,7 @@ class ExactResult:
 
     @default_fp_state
     def equals(self, computed: Any) -> np.ndarray:
-        """Which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN
-        for NaN.
+        """Return which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN for NaN.
 
         Parameters
         ----------
@@ -170,7 +169,7 @@ class ExactResult:
 
     @default_fp_state
     def magnitudes(self) -> "ExactResult":
-        """The exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
+        """Return the exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
         other = object.__new__(type(self))
         other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
         other.shape = self.shape
@@ -239,7 +238,7 @@ class ExactResult:
         return out
 
     def _dots(self, rows: np.ndarray, columns: np.ndarray, what: int, x: np.ndarray | None = None) -> np.ndarray:
-        """Elements that only the long accumulator settles."""
+        """Return elements that only the long accumulator settles."""
         k, n = self._b.shape
         if n <= _FEW_COLUMNS or rows.size * _TRANSPOSE_FROM <= self.shape[0] * n:
             return self._dots_of(self._b, (n, 1), rows, columns, columns, what, x)
@@ -255,7 +254,7 @@ class ExactResult:
     def _dots_of(
         self, b: np.ndarray, steps: tuple[int, int], rows, columns, columns_of_b, what: int, x: np.ndarray | None
     ) -> np.ndarray:
-        """Elements by the long accumulator, from columns of B with given strides along k and from column to column."""
+        """Return elements by the long accumulator, from columns of B with given strides along k and from column to column."""
         k = self._b.shape[0]
         out = np.empty(rows.size)
         exact_kernel.dots(
@@ -274,7 +273,7 @@ class ExactResult:
 
 
 def _copied(x: Any, name: str) -> np.ndarray:
-    """A float32 or float64 array of the same values that nobody else can change."""
+    """Return a float32 or float64 array of the same values that nobody else can change."""
     array = source_array(x, name)
     return array.copy() if np.may_share_memory(array, np.asarray(x)) else array
 
@@ -285,7 +284,7 @@ def _bytes(x: np.ndarray) -> tuple[np.ndarray, bool]:
 
 @default_fp_state
 def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
-    """c + the dot product of two vectors of finite numbers in Python integers: the readable truth, slow.
+    """Return c + the dot product of two vectors of finite numbers in Python integers: the readable truth, slow.
 
     Parameters
     ----------
@@ -325,6 +324,6 @@ def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
 
 
 def _integer(x: float) -> tuple[int, int]:
-    """x as (m, e) with x = m 2^e."""
+    """Return x as (m, e) with x = m 2^e."""
     numerator, denominator = x.as_integer_ratio()
     return numerator, 1 - denominator.bit_length()

@@ -20,14 +20,14 @@ def _options() -> dict:
 
 
 def _modelled() -> list[GemmMethod]:
-    """bf16x6 as the AMX unit's model computes it."""
+    """Return bf16x6 as the AMX unit's model computes it."""
     row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
     changes = ",".join(f"{key}={value}" for key, value in _options().items())
     return [recovery_method(f"{row}:{changes}@{engine}")]
 
 
 def _on_this_cpu() -> list[GemmMethod]:
-    """The unit itself, or what emulates it."""
+    """Return the unit itself, or what emulates it."""
     unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
     name = f"{USUAL} on {unit}"
     return [GemmMethod("amx", name, _multiply, {"unit": unit}, _details, True, timed=True, bound=_bound)]
@@ -51,7 +51,7 @@ def _bound(a: Lines, b: Lines, c: np.ndarray | None = None) -> np.ndarray | None
 
 
 def _details(*operands: np.ndarray) -> dict:
-    """The path that ran; where that is numpy's product, why."""
+    """Return the path that ran; where that is numpy's product, why."""
     report = sgemm_report(*map(as_fp32, operands), method=USUAL)
     return {"path": report.path, "unit": report.unit, "reason": report.reason}
 

@@ -32,13 +32,13 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 def _from_the_left(p: np.ndarray) -> np.ndarray:
-    """Row sums, one value after the other."""
+    """Return the row sums, one value after the other."""
     return np.cumsum(p, 1, dtype=np.float32)[:, -1:]
 
 
 def _by_quads(p: np.ndarray) -> np.ndarray:
-    """Row sums of the four threads that hold a row of a matrix instruction's result, two neighbours of each eight columns a
-    thread: each adds its values as a balanced tree, and the threads add theirs across distances 2 and 1."""  # fmt: skip
+    """Return the row sums of the four threads that hold a row of a matrix instruction's result, two neighbours of each eight
+    columns a thread: each adds its values as a balanced tree, and the threads add theirs across distances 2 and 1."""
     groups = 1 << (max(-(-p.shape[1] // 8), 1) - 1).bit_length()
     padded = np.zeros((p.shape[0], 8 * groups), np.float32)
     padded[:, : p.shape[1]] = p
@@ -85,7 +85,7 @@ class AttentionErrors:
         return {stage: _relative(part, self.exact) for stage, part in self.parts.items()}
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {"engine": self.engine, "kv_tile": self.tile, "total": self.total, "stages": self.shares()}
 
 
@@ -182,7 +182,7 @@ class AttentionProgram:
         return tcm.get_function(self.functions, "ex2.approx.ftz.f32").values(x)
 
     def row_sum(self, sums: np.ndarray, shrink: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """The running row sums (queries, 1) with a tile of P, all FP32."""
+        """Return the running row sums (queries, 1) with a tile of P, all FP32."""
         added = self.kernel.row_sum(p)
         return fused_multiply_add(sums, shrink, added) if self.kernel.fused_sum else sums * shrink + added
 
@@ -196,7 +196,8 @@ class AttentionProgram:
 
 
 def visible(queries: int, keys: int, causal: bool, window: tuple[int, int] | None = None) -> np.ndarray:
-    """Which keys each query sees: query i stands at key i + keys - queries. window: keys before and behind it, -1 for all."""
+    """Return which keys each query sees: query i stands at key i + keys - queries. window: keys before and behind it, -1 for
+    all."""
     place = np.arange(queries)[:, None] + keys - queries
     at, left, right = np.arange(keys)[None], *((-1, -1) if window is None else window)
     right = 0 if causal and right < 0 else min(right, 0) if causal else right
@@ -206,7 +207,7 @@ def visible(queries: int, keys: int, causal: bool, window: tuple[int, int] | Non
 
 
 def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> np.ndarray:
-    """The output with the first `level` stages modelled, the others exact; 0 for a query that sees no key.
+    """Return the output with the first `level` stages modelled, the others exact; 0 for a query that sees no key.
 
     Raises OutsideBound if a product on the engine is outside of its certified bound.
     """
@@ -246,8 +247,8 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
 
 
 def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | None, fused: bool) -> np.ndarray:
-    """e^(scale (scores - top)), 0 for -infinity; through FP32 powers of two where `power` computes them, of exponents that are
-    rounded once (`fused`) or after their product, too."""  # fmt: skip
+    """Return e^(scale (scores - top)), 0 for -infinity; through FP32 powers of two where `power` computes them, of exponents
+    that are rounded once (`fused`) or after their product, too."""  # fmt: skip
     seen, top = np.isfinite(scores), np.where(np.isfinite(top), top, 0.0)
     scores = np.where(seen, scores, 0.0)
     with np.errstate(under="ignore", over="ignore"):
@@ -262,6 +263,6 @@ def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | 
 
 
 def table(found: Sequence[AttentionErrors], shape: str) -> Table:
-    """Errors of several engines and tiles; `shape` is for the title."""
+    """Return errors of several engines and tiles; `shape` is for the title."""
     rows = [[each.engine, each.tile, each.total, *each.shares().values()] for each in found]
     return Table(f"attention, {shape}: ||part||_F / ||exact||_F", ["engine", "keys in a tile", "total", *STAGES], rows)

@@ -39,7 +39,7 @@ class BlockingBits:
 
 
 def chain_length(block: ascend.Blocking, chip: ascend.Chip, k: int) -> int:
-    """Products that one chain in L0C adds: bk * N_fused, at most k."""
+    """Return products that one chain in L0C adds: bk * N_fused, at most k."""
     return min(block.bk * block.n_fused(chip), k)
 
 

@@ -66,18 +66,19 @@ class GivenProduct:
         self._chains: dict[tuple, np.ndarray] = {}
 
     def bits(self, name: str, fmt: AnyFormat, rounding: str | None) -> np.ndarray:
-        """Encodings of the operand "a", "b" or "c"."""
+        """Return encodings of the operand "a", "b" or "c"."""
         key = name, fmt.name, rounding
         if key not in self._bits:
             self._bits[key] = operand_bits(getattr(self, name), fmt, rounding, name)
         return self._bits[key]
 
     def addend(self, fmt: AnyFormat) -> np.ndarray | None:
-        """Encodings of C0, None without."""
+        """Return encodings of C0, None without."""
         return None if self.c is None else self.bits("c", fmt, None)
 
     def sum_bits(self, engine: MatrixEngine, order: Order) -> np.ndarray:
-        """A B in an order of k on an engine whose operand format has all values; chains of other orders are used again."""
+        """Return A B in an order of k on an engine whose operand format has all values; chains of other orders are used
+        again."""
         a, b = (self.bits(name, fmt, None) for name, fmt in zip("ab", engine.formats, strict=False))
         result = engine.formats[3]
 
@@ -121,11 +122,11 @@ class Candidate:
         return f"{self.who}, {self.how}"
 
     def sums(self, product: GivenProduct) -> list[tuple[np.ndarray, AnyFormat]]:
-        """Sums before the last rounding, one for each kind of tile."""
+        """Return sums before the last rounding, one for each kind of tile."""
         return [compute(product) for compute in self.computes]
 
     def finished(self, sums: list[tuple[np.ndarray, AnyFormat]]) -> np.ndarray:
-        """Encodings of the result, shape (kinds of tiles, m, n)."""
+        """Return encodings of the result, shape (kinds of tiles, m, n)."""
         return np.stack([_finished(bits, unit, self.result) for bits, unit in sums])
 
 
@@ -133,7 +134,7 @@ def candidates(
     a: np.ndarray, b: np.ndarray, result: AnyFormat, *, methods: Sequence[RecoveryMethod] | None = None,
     recipes: Iterable[Recipe] = (), device: str | None = None, scaling: Scaling | None = None,
 ) -> Iterator[Candidate]:  # fmt: skip
-    """Every candidate whose formats fit.
+    """Yield every candidate whose formats fit.
 
     a, b (shapes (m, k) and (k, n)): Values in the natural types of their formats. Formats that lack some of them are
         tried with rounding.
@@ -174,7 +175,8 @@ def candidates(
 
 
 def _cores(device: str | None) -> tuple[MatrixEngine, ...]:
-    """A GPU's own FP32 and FP64 units beside its matrix units: fused multiply-adds. Any GPU's where none is asked about."""
+    """Return a GPU's own FP32 and FP64 units beside its matrix units: fused multiply-adds. Any GPU's where none is asked
+    about."""
     if device is not None and all(row.path not in GPU_PATHS for row in tcm.list_instructions(device)):
         return ()
     arch = "gpu" if device is None else tcm.list_instructions(device)[0].label.partition(":")[0]
@@ -187,7 +189,7 @@ def _cores(device: str | None) -> tuple[MatrixEngine, ...]:
 
 
 def _in_library_orders(family, shape, rounding, result) -> Iterator[Candidate]:
-    """A family in the orders of an H100's libraries, where one of it is an H100's."""
+    """Yield a family in the orders of an H100's libraries, where one of it is an H100's."""
     unit = next((engine for engine in family if _runs_there(engine)), None)
     if unit is None or rounding not in (None, "rne") or unit.formats[3].name not in ("fp32", "fp64"):
         return
@@ -197,7 +199,7 @@ def _in_library_orders(family, shape, rounding, result) -> Iterator[Candidate]:
 
 
 def _runs_there(engine: MatrixEngine) -> bool:
-    """Whether an H100's libraries multiply with the engine: its matrix units, FP32 and FP64 cores."""
+    """Return whether an H100's libraries multiply with the engine: its matrix units, FP32 and FP64 cores."""
     arch, _, name = engine.label.partition(":")
     return name.endswith(" cores") or (arch == RECORDED_ARCH and engine.formats[0].bits > 8)
 
@@ -210,7 +212,8 @@ def _families(
     scaling: Scaling | None = None,
     cores: Sequence[MatrixEngine] = (),
 ) -> Iterator[tuple[list[MatrixEngine], str | None]]:
-    """Engines that compute the same with the roundings that bring the operands into their formats; the asked ones first."""
+    """Yield engines that compute the same with the roundings that bring the operands into their formats; the asked ones
+    first."""
     holds: dict[str, bool] = {}
     found: dict[tuple, list[MatrixEngine]] = {}
     units = (*(core for core in cores if _becomes(core.formats[3], result)), *_units(result, scaling))
@@ -229,7 +232,7 @@ def _arithmetic(engine: MatrixEngine, rounding: str | None) -> tuple:
 
 
 def _units(result: AnyFormat, scaling: Scaling | None = None) -> Iterator[MatrixEngine]:
-    """Instructions and IEEE chains whose results can become `result`."""
+    """Yield instructions and IEEE chains whose results can become `result`."""
     blocks: tuple[str | None, int | None] = (None, None)
     if scaling is not None and scaling.applied == "product":
         blocks = scaling.rule_a.format, scaling.rule_a.along
@@ -266,7 +269,7 @@ def _distinct(engines: Iterable[MatrixEngine], key) -> list[list[MatrixEngine]]:
 
 
 def _roundings(engine: Engine, a: np.ndarray, b: np.ndarray, holds: dict[str, bool]) -> tuple[str | None, ...]:
-    """How operands get into the engine's formats: None where they are there already; empty where they do not fit."""
+    """Return how operands get into the engine's formats: None where they are there already; empty where they do not fit."""
     for x, fmt, name in ((a, engine.formats[0], "a"), (b, engine.formats[1], "b")):
         if isinstance(fmt, IntegerFormat) != (x.dtype.kind in "iu"):
             return ()
@@ -282,7 +285,7 @@ def _roundings(engine: Engine, a: np.ndarray, b: np.ndarray, holds: dict[str, bo
 
 
 def _held(x: np.ndarray, fmt: Format | IntegerFormat) -> bool:
-    """Whether a format has all values of a matrix; a few rows tell of most that it has not."""
+    """Return whether a format has all values of a matrix; a few rows tell of most that it has not."""
     try:
         for part in (x[:1, :SAMPLE], x):
             operand_bits(part, fmt, None, "x")
@@ -292,7 +295,7 @@ def _held(x: np.ndarray, fmt: Format | IntegerFormat) -> bool:
 
 
 def _candidate(engines: list[MatrixEngine], how: str, order: dict, words: str, rounding, result) -> Candidate:
-    """The first of engines that compute the same, in an order."""
+    """Return the first of engines that compute the same, in an order."""
     engine, *others = engines
     how += "" if rounding is None else f", operands rounded ({rounding})"
     how += "" if engine.formats[3] == result else f", result rounded to {result.name}"
@@ -317,7 +320,8 @@ def _arithmetic_words(engine: MatrixEngine) -> str:
 
 
 def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict, str, list[MatrixEngine]]]:
-    """Orders of several chains: what they are, the arguments of `gemm_bits`, words, and the engines that add alike in them.
+    """Return orders of several chains: what they are, the arguments of `gemm_bits`, words, and the engines that add alike in
+    them.
 
     Engines of one arithmetic whose k steps differ add alike where k is cut at the same places.
     """
@@ -329,7 +333,7 @@ def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict,
 
 
 def _joined(engine: MatrixEngine, k: int) -> tuple[tuple[str, dict, str, object], ...]:
-    """Different orders of several chains of one engine, each with what identifies it."""
+    """Return different orders of several chains of one engine, each with what identifies it."""
     return _joined_steps(engine.k, str(engine.formats[3].name), k)
 
 
@@ -339,7 +343,7 @@ def _joined_steps(step: int, d: str, k: int) -> tuple[tuple[str, dict, str, obje
 
 
 def _orders_of_steps(step: int, d: str, k: int) -> Iterator[tuple[str, dict, str, object]]:
-    """The orders of a unit that takes `step` values of k at once and gives sums in `d`."""
+    """Yield the orders of a unit that takes `step` values of k at once and gives sums in `d`."""
     names = [(f"split-k in {s} parts", f"split_k:{s}") for s in SPLITS]
     names += [(f"sliced-k in {s} chains", f"sliced_k:{s}") for s in SLICES]
     seen = set()
@@ -369,7 +373,7 @@ def _engine(engine: Engine, rounding, order: dict, product: GivenProduct) -> tup
 
 
 def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
-    """FP32 (FP64) arithmetic of CPUs in the orders of their kernels, wide sums rounded once, the exact sum."""
+    """Yield FP32 (FP64) arithmetic of CPUs in the orders of their kernels, wide sums rounded once, the exact sum."""
     wide = "fp64" if np.float64 in (a.dtype, b.dtype) else "fp32"
     unit = get_float_format(wide)
     rounded = "" if unit == result else f", result rounded to {result.name}"
@@ -395,7 +399,7 @@ def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
 
 
 def _short(x: np.ndarray) -> bool:
-    """Whether products with such a number have no more bits than FP32."""
+    """Return whether products with such a number have no more bits than FP32."""
     return x.dtype.itemsize <= 2
 
 
@@ -431,7 +435,7 @@ def _recipe(recipe: Recipe, result, product: GivenProduct) -> tuple[np.ndarray, 
 
 
 def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterator[Candidate]:
-    """Recovery methods with the options that are tried, on every arithmetic that takes their words."""
+    """Yield recovery methods with the options that are tried, on every arithmetic that takes their words."""
     rows_of_products = (row for row in tcm.list_instructions() if row.published and not row.accumulator.partial)
     engines = [row for row in rows_of_products if row.scale_format is None]
     engines.sort(key=lambda row: row.label not in asked)
@@ -461,7 +465,7 @@ def _suitable(row: RecoveryMethod, engines: Sequence[Instruction]) -> Iterator[I
 
 
 def _variants(row: RecoveryMethod) -> Iterator[tuple[str, RecoveryMethod]]:
-    """The method, and with one option changed."""
+    """Yield the method, and with one option changed."""
     yield row.name, row
     seen = {dataclasses.replace(row, options={})}
     for name, values in OPTIONS.items():

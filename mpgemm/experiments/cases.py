@@ -35,23 +35,23 @@ class Case:
         object.__setattr__(self, "group", self.group or self.label)
 
     def operands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """(A, B, C), C None for a plain product."""
+        """Return (A, B, C), C None for a plain product."""
         return *self.load(), None if self.addend is None else self.addend()
 
 
 def distinct_cases(cases: Sequence[Case]) -> list[Case]:
-    """The cases without copies: one that has the label and the matrices of an earlier one is no second seed."""
+    """Return the cases without copies: one that has the label and the matrices of an earlier one is no second seed."""
     return list({(case.group, case.label, content_key(case.identity)): case for case in cases}.values())
 
 
 def stacks_of(cases: Sequence[Case]) -> set[str]:
-    """Groups of several cases that are no seeds of one distribution: the pairs of a stack."""
+    """Return groups of several cases that are no seeds of one distribution: the pairs of a stack."""
     members = Counter(case.group for case in cases if "seed" not in case.identity)
     return {group for group, count in members.items() if count > 1}
 
 
 def shipped_case(name: str) -> Case:
-    """A pair that ships with the package."""
+    """Return a pair that ships with the package."""
     a, b = matrices.load_shipped(name)
     row = matrices.SHIPPED[name]
     identity = {"shipped": name, "sha256": _digest(a, b)}
@@ -65,7 +65,7 @@ def generated_cases(
     parameters: Mapping[str, float] | None = None,
     precision: str = "fp32",
 ) -> list[Case]:
-    """One case for each seed, all of one group."""
+    """Return one case for each seed, all of one group."""
     m, k, n = shape
     if min(shape) >= 0:
         check_fits((m * k + k * n + m * n,), 8, f"matrices of {m} x {k} x {n}")
@@ -89,15 +89,15 @@ def generated_cases(
 
 
 def file_case(a_path: Path, b_path: Path) -> Case:
-    """Two matrix files, each with one matrix; see :func:`file_cases`."""
+    """Return two matrix files, each with one matrix; see :func:`file_cases`."""
     return _matrices_case(read_matrix(a_path), read_matrix(b_path), str(a_path), str(b_path))
 
 
 def file_cases(
     a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None, *, transpose_b: bool = False
 ) -> list[Case]:
-    """Two files of matrices or of stacks of them: a case for each pair of a stack, a single matrix with all of the other's;
-    the pairs of a stack are one group.
+    """Return two files of matrices or of stacks of them: a case for each pair of a stack, a single matrix with all of the
+    other's; the pairs of a stack are one group.
 
     Numbers keep their precision; the note says how many FP32 lacks.
 
@@ -143,7 +143,7 @@ def _beyond_fp32(*operands: tuple[str, np.ndarray, int]) -> str:
 
 
 def with_addend(case: Case, source: str) -> Case:
-    """The case with a C: a matrix file (a name with a suffix), or a distribution drawn with the case's seed, 0 where it
+    """Return the case with a C: a matrix file (a name with a suffix), or a distribution drawn with the case's seed, 0 where it
     has none."""
     m, n = _product_shape(case)
     label = Path(source).name
@@ -178,7 +178,7 @@ def _product_shape(case: Case) -> tuple[int, int]:
 
 
 def given_case(a, b, c=None, label: str = "") -> Case:
-    """Matrices that are there already, in any real type; the label says their shapes by default."""
+    """Return matrices that are there already, in any real type; the label says their shapes by default."""
     (a, a_beyond), (b, b_beyond) = as_given(a, "a"), as_given(b, "b")
     check_shapes(a, b)
     operands = [("A", a, a_beyond), ("B", b, b_beyond)]
@@ -197,7 +197,7 @@ def _given(a: np.ndarray, b: np.ndarray) -> matrices.Pair:
 
 
 def as_given(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
-    """(x as float32 where that has all of its values, else as float64; how many elements FP32 lacks).
+    """Return (x as float32 where that has all of its values, else as float64; how many elements FP32 lacks).
 
     Raises TypeError, ValueError as :func:`mpgemm.inputs.files.check_matrix`, and for what float64 lacks: long doubles,
         integers beyond 2^53. A product of rounded numbers is another one, which may differ in all of its digits.
@@ -213,7 +213,7 @@ def as_given(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
 
 
 def as_fp32(x: np.ndarray) -> np.ndarray:
-    """Rounded to nearest even to float32, the operand format of the methods for FP32."""
+    """Return rounded to nearest even to float32, the operand format of the methods for FP32."""
     with np.errstate(over="ignore", under="ignore"):
         return x.astype(np.float32, copy=False)
 

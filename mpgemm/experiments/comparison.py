@@ -250,7 +250,7 @@ def _alike(found: Sequence[Runs]) -> list[list[Runs]]:
 
 
 def _cell(runs: Runs, column: str, requested: Sequence[str]):
-    """A cell of the table: the field of the row, both operands' counts in one."""
+    """Return a cell of the table: the field of the row, both operands' counts in one."""
     row, record = runs.row(), runs.first
     if column == "method" and record.certainty == "reconstruction":
         return f"{record.method} [reconstruction]"

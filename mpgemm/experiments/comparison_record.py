@@ -114,7 +114,7 @@ class Runs:
     records: tuple[ComparisonRecord, ...]
 
     def of_case(self, case: str) -> "Runs":
-        """The records of one case alone."""
+        """Return the records of one case alone."""
         return Runs(tuple(record for record in self.records if record.case == case))
 
     @property
@@ -137,7 +137,7 @@ class Runs:
         return SeedSpread.of([getattr(record.errors, metric) for record in self.records])
 
     def row(self) -> dict:
-        """A row as the first record has it, with the medians of all numbers and the counts of the largest seed."""
+        """Return a row as the first record has it, with the medians of all numbers and the counts of the largest seed."""
         rows = [record.row() for record in self.records]
         medians = {name: self.spread(name).median for name in METRICS}
         counts = {
@@ -148,5 +148,5 @@ class Runs:
 
 
 def records_table(records: Sequence[ComparisonRecord]) -> Table:
-    """Rows of records as a table."""
+    """Return rows of records as a table."""
     return Table("", _COLUMNS, [list(record.row().values()) for record in records])

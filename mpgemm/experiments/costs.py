@@ -23,12 +23,13 @@ class Rate:
     source: str
 
     def milliseconds(self, products: int) -> float:
-        """Time at this rate of `products` products of 10^12 operations each (2 m k n = 10^12)."""
+        """Return the time at this rate of `products` products of 10^12 operations each (2 m k n = 10^12)."""
         return 1000 * products / self.tflops
 
 
 def data_sheet(requested: str) -> DataSheet | None:
-    """The data sheet of the device that an engine's name begins with ("a100", "h100/wgmma"), None where it names none."""
+    """Return the data sheet of the device that an engine's name begins with ("a100", "h100/wgmma"), None where it names
+    none."""
     try:
         return DATA_SHEETS.get(canonical_device(requested.partition(":")[0].partition("/")[0]))
     except ValueError:
@@ -36,7 +37,7 @@ def data_sheet(requested: str) -> DataSheet | None:
 
 
 def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | None = None) -> Rate | None:
-    """The rate of a pair's engine, None where nobody states it: the user's first; `operands`: of its device's native
+    """Return the rate of a pair's engine, None where nobody states it: the user's first; `operands`: of its device's native
     product instead."""
     a_format, _, _, d_format = pair.engine.formats
     if operands is None or operands == a_format.name:

@@ -30,7 +30,7 @@ class CpuOrder:
 
 
 def cpu_orders(k: int) -> Iterator[CpuOrder]:
-    """Every order of this module for k products, each once; orders of several kinds of tiles come last."""
+    """Yield every order of this module for k products, each once; orders of several kinds of tiles come last."""
     seen = set()
     for how, order in _single(k):
         if order not in seen:
@@ -47,7 +47,7 @@ def cpu_orders(k: int) -> Iterator[CpuOrder]:
 
 
 def _single(k: int) -> Iterator[tuple[str, Order]]:
-    """(words, order): chains, blocks, lanes, restarts, pairwise."""
+    """Yield (words, order): chains, blocks, lanes, restarts, pairwise."""
     whole = range(k)
     yield "one chain over k", Chain((whole,))
     for length, blocks in _blocked(k).items():
@@ -65,7 +65,7 @@ def _single(k: int) -> Iterator[tuple[str, Order]]:
 
 
 def _blocked(k: int) -> dict[str, list[range]]:
-    """Ways to cut k, by what they are called: not at all, at multiples of a length, the last two blocks alike."""
+    """Return ways to cut k, by what they are called: not at all, at multiples of a length, the last two blocks alike."""
     found: dict[str, list[range]] = {"": [range(k)]}
     for length in BLOCKS:
         if length >= k:
@@ -94,7 +94,7 @@ def _balanced(k: int, length: int, unit: int) -> list[range]:
 
 
 def _lanes(piece: range, lanes: int, join: Callable[[list[Order]], Order]) -> Order:
-    """Interleaved chains over a piece of k, joined."""
+    """Return interleaved chains over a piece of k, joined."""
     lanes = min(lanes, len(piece))
     return join([Chain((range(piece.start + lane, piece.stop, lanes),)) for lane in range(lanes)])
 
@@ -104,20 +104,20 @@ def _in_order(parts: list[Order]) -> Order:
 
 
 def _neighbours(parts: list[Order]) -> Order:
-    """A tree that adds neighbours first."""
+    """Return a tree that adds neighbours first."""
     while len(parts) > 1:
         parts = [joined(parts[i : i + 2]) for i in range(0, len(parts), 2)]
     return parts[0]
 
 
 def _folded(parts: list[Order]) -> Order:
-    """Both halves of a vector added, then neighbours."""
+    """Return both halves of a vector added, then neighbours."""
     half = len(parts) // 2
     return _neighbours([Sum((parts[i], parts[i + half])) for i in range(half)])
 
 
 def _registers(parts: list[Order], width: int, folded: int) -> Order:
-    """Vectors of `width` lanes: each folded, the vectors added in order, and what is left joined as `_folded` does."""
+    """Return vectors of `width` lanes: each folded, the vectors added in order, and what is left joined as `_folded` does."""
     rows = [parts[i : i + width] for i in range(0, len(parts), width)]
     if folded:
         half = width // 2
@@ -145,7 +145,7 @@ JOINS: dict[str, Callable[[list[Order]], Order]] = {
 
 
 def _pairwise(start: int, stop: int) -> Order:
-    """NumPy's pairwise sum: eight lanes up to a length, else the sums of both halves."""
+    """Return NumPy's pairwise sum: eight lanes up to a length, else the sums of both halves."""
     size = stop - start
     if size < 8:
         return Chain((range(start, stop),))

@@ -14,7 +14,7 @@ from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT, cho
 
 
 def sgemm_bound(fmt: str, a: Lines, b: Lines, c: np.ndarray | None = None) -> np.ndarray:
-    """Bound of a product (plus c) in FP32 or FP64 in any order of k, of operands rounded to it."""
+    """Return the bound of a product (plus c) in FP32 or FP64 in any order of k, of operands rounded to it."""
     dtype = tcm.FORMATS[fmt].dtype
     with np.errstate(all="ignore"):
         x, y = a.rounded_to(dtype), b.rounded_to(dtype)
@@ -29,7 +29,7 @@ def cube_bound(
     words: bool, a: Lines, b: Lines, *, order: str = "termwise", scale_exponent: ScaleExponent = 12,
     low_low: bool = False, row_scaling: bool = False, accumulate: str = "fp32", **_,
 ) -> np.ndarray | None:  # fmt: skip
-    """Bound of :func:`ascend.cube_gemm` (`words`) or `cube_hgemm` on the 910A, however steps round and k is cut.
+    """Return the bound of :func:`ascend.cube_gemm` (`words`) or `cube_hgemm` on the 910A, however steps round and k is cut.
 
     Every sum of a term is rounded once for each product, each group of k (of a cube step at least) and a few times at the end.
     """
@@ -59,7 +59,7 @@ def _automatic(x: np.ndarray, axis: int) -> int:
 
 
 def _cube_sums(words_a, words_b, scales, k: int, low_low: bool, accumulate: str) -> np.ndarray:
-    """Bound the loss by sums and by the term that is left out, from norms of the words in the operands' units."""
+    """Return the bound the loss by sums and by the term that is left out, from norms of the words in the operands' units."""
     if len(words_a) == 1:
         return sums_bound(words_a[0] * words_b[0], k + k // 16 + 2, accumulate)
     sizes = sum(words_a) * sum(words_b)
@@ -81,7 +81,7 @@ def _saturated_cube_bound(words: bool, x: Lines, y: Lines, scales, low_low: bool
 
 
 def _saturated_words(x: np.ndarray, axis: int, scale: int | None, given: Lines) -> tuple[list[np.ndarray], Lines]:
-    """Norms of two words (of one without a scale), and the lines of their sum."""
+    """Return norms of two words (of one without a scale), and the lines of their sum."""
     if scale is None:
         words = [tcm.round_to(x, "fp16", saturate=True, nan=0.0)]
     else:
@@ -91,8 +91,8 @@ def _saturated_words(x: np.ndarray, axis: int, scale: int | None, given: Lines) 
 
 
 def _scaled_cube_bound(a: Lines, b: Lines, terms: int) -> np.ndarray:
-    """Rows and columns that begin at 2^14 lose 2^-22 of an element in their words, or 2^-48 of the largest of the row, and the
-    product of the low words is below 2^-20 of that of the norms."""
+    """Return rows and columns that begin at 2^14 lose 2^-22 of an element in their words, or 2^-48 of the largest of the row,
+    and the product of the low words is below 2^-20 of that of the norms."""
     with np.errstate(all="ignore"):
         sizes = a.norms * b.norms
         lost = 2 * (2.0**-22 + 2.0**-48 * a.values.shape[1] ** 0.5) + 2.0**-20

@@ -30,7 +30,7 @@ class BoundLine:
 def bound_lines(
     methods: Sequence[GemmMethod], places: Sequence[tuple[float, Case]], metric: str, axis: str
 ) -> list[BoundLine]:
-    """A line for each method.
+    """Return a line for each method.
 
     places: Points of the axis with the case that is looked at.
     metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`: the error of a product that errs by its bound everywhere.
@@ -61,7 +61,7 @@ def bound_lines(
 
 
 def bound_of(method: GemmMethod, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray | None, str, str]:
-    """(bound of each element or None, what kind it is, why there is none)."""
+    """Return (bound of each element or None, what kind it is, why there is none)."""
     kinds: tuple[tuple[str, Callable | None], ...] = (
         (f"{PROBABILITY:.0%}", method.likely_bound), ("certain", method.certain_bound or method.bound_by_norms),
     )  # fmt: skip

@@ -103,7 +103,7 @@ def error_curves(
     parameters: dict | None = None,
     bounds: bool = True,
 ) -> Outcome:
-    """Errors of methods along an axis, as a table, a figure with bands, and data.
+    """Return errors of methods along an axis, as a table, a figure with bands, and data.
 
     axis: One of :data:`AXES`.
     points: Its values.
@@ -160,8 +160,8 @@ _STYLES = ("-", "--", "-.", ":")
 
 
 def _built(names: Sequence[str]) -> tuple[list[GemmMethod], dict[str, str]]:
-    """The methods, each called what it was asked for by (a name that means several keeps theirs), and why others are left
-    out. Raises UnsuitableEngine if no engine runs its method."""
+    """Return the methods, each called what it was asked for by (a name that means several keeps theirs), and why others are
+    left out. Raises UnsuitableEngine if no engine runs its method."""
     found: dict[str, GemmMethod] = {}
     left_out: dict[str, str] = {}
     for name in names:
@@ -189,7 +189,7 @@ def _point(method: GemmMethod, x: float, records: Sequence[Record], metric: str)
 
 
 def _beside(point: CurvePoint, records: Sequence[Record], others: Sequence[Record], metric: str) -> CurvePoint:
-    """The point with what its seeds say beside the baseline's."""
+    """Return the point with what its seeds say beside the baseline's."""
     base = "componentwise" if metric in ("componentwise", "rowwise") else "relative_frobenius"
     errors = records[0].errors
     differences = differences_of(records, others, metric, BASELINES[others[0].method][1])
@@ -201,7 +201,7 @@ def _beside(point: CurvePoint, records: Sequence[Record], others: Sequence[Recor
 
 
 def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
-    """One verdict for each method beside the baseline: where it is as accurate, and how far behind it ends."""
+    """Return one verdict for each method beside the baseline: where it is as accurate, and how far behind it ends."""
     found = []
     for label, line in lines.items():
         if line[0].status is None:
@@ -261,7 +261,7 @@ def _outcome(
 
 
 def _of_bounds(bounds: Sequence[BoundLine], lines: dict[str, list[CurvePoint]]) -> list[str]:
-    """How far bounds lie above the errors, and which are not there."""
+    """Return how far bounds lie above the errors, and which are not there."""
     found = []
     for bound in bounds:
         line = next(line for line in lines.values() if line[0].method == bound.method)
@@ -300,5 +300,5 @@ def _cell(point: CurvePoint) -> str:
 
 
 def points_table(outcome: Outcome) -> Table:
-    """The points of the curves."""
+    """Return the points of the curves."""
     return Table.of_rows("", outcome.data["points"])

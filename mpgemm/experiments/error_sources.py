@@ -15,7 +15,7 @@ KEPT = ((0, 0), (0, 1), (1, 0))
 def error_sources(
     a: np.ndarray, b: np.ndarray, error: np.ndarray, scales: tuple[int, int], weights: np.ndarray | float = 1.0
 ) -> Mapping[str, float]:
-    """The Frobenius norm of each part of computed - exact times `weights`; elements that are not finite count as 0."""
+    """Return the Frobenius norm of each part of computed - exact times `weights`; elements that are not finite count as 0."""
     counted = np.isfinite(error)
     parts = error_parts(_split(a, scales[0]), _split(b, scales[1]), KEPT, np.where(counted, error, 0.0))
     return {cause: float(np.linalg.norm(np.where(counted, part, 0.0) * weights)) for cause, part in parts.items()}

@@ -44,7 +44,7 @@ class Record:
     held: int = 0  #: Results with a finite certified bound, which they are within.
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         names = (
             "case",
             "group",
@@ -118,7 +118,7 @@ def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
 
 
 def not_held(measured: Iterable[tuple[str, str, ErrorReport, int]]) -> list[str]:
-    """Which results no certified bound vouches for, in a sentence for each input; (group, label, errors, held)."""
+    """Return which results no certified bound vouches for, in a sentence for each input; (group, label, errors, held)."""
     missing: dict[str, dict[str, tuple[int, int]]] = {}
     for group, label, errors, held in measured:
         size = errors.m * errors.n
@@ -133,7 +133,7 @@ def not_held(measured: Iterable[tuple[str, str, ErrorReport, int]]) -> list[str]
 
 
 def conditions_of(records: Iterable[Record]) -> dict[str, Conditioning]:
-    """The condition number of each case's product."""
+    """Return the condition number of each case's product."""
     return {record.case: record.condition for record in records if record.condition is not None}
 
 
@@ -161,7 +161,7 @@ def forget_inputs() -> None:
 
 
 def measure(case: Case, method: GemmMethod) -> dict:
-    """The result of one method on one case, JSON-compatible: the task that an executor runs."""
+    """Return the result of one method on one case, JSON-compatible: the task that an executor runs."""
     (a, b, c), meter, lines = _inputs(case)
     given = (a, b) if c is None else (a, b, c)
     start = time.perf_counter()
@@ -217,7 +217,7 @@ class Summary:
 
 
 def summarise(records: Sequence[Record]) -> list[Summary]:
-    """One :class:`Summary` for each group and method: errors averaged over the seeds (Xue et al., section 6.1), bits
+    """Return one :class:`Summary` for each group and method: errors averaged over the seeds (Xue et al., section 6.1), bits
     from the mean."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:

@@ -73,7 +73,7 @@ def _processes(cluster: str) -> int:
 
 
 def _local_cluster(processes: int):
-    """Processes with one thread each: a kernel's threads would compete for the same cores."""
+    """Return processes with one thread each: a kernel's threads would compete for the same cores."""
     from distributed import LocalCluster
 
     return LocalCluster(

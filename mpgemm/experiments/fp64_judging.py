@@ -30,7 +30,7 @@ _SAID = {
 
 
 def judge_fp64(group: str, records: Sequence[Record], results: int, *, pairs: bool = False) -> list[str]:
-    """Which methods with FP64 results are as accurate as NumPy's FP64 product; empty where that was not measured.
+    """Return which methods with FP64 results are as accurate as NumPy's FP64 product; empty where that was not measured.
 
     A method is where neither the norm nor a single result is worse by more than two such products of one input may differ.
 
@@ -76,7 +76,7 @@ def judge_fp64(group: str, records: Sequence[Record], results: int, *, pairs: bo
 
 
 def _beside_native(records: Sequence[Record], native: Sequence[Record], results: int) -> tuple[str, float, float]:
-    """(standing, bits behind in the norm, bits behind in the worst element), at least 0."""
+    """Return (standing, bits behind in the norm, bits behind in the worst element), at least 0."""
     middles = {m: middle_of(differences_of(records, native, m, FP64_ROUNDOFF)) for m in METRICS}
     exact = all(record.errors.componentwise == 0 for record in records)
     found = [standing(*middles[m], m, results * len(records), exact=exact) for m in METRICS]

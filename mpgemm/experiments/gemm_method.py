@@ -68,7 +68,7 @@ class GemmMethod:
 
 
 def likely(*operands: np.ndarray | None, **options) -> np.ndarray:
-    """The bound of :func:`mpgemm.bounds.probabilistic.likely_bound`, whose module curves alone need."""
+    """Return the bound of :func:`mpgemm.bounds.probabilistic.likely_bound`, whose module curves alone need."""
     from mpgemm.bounds.probabilistic import likely_bound
 
     return likely_bound(*operands, **options)

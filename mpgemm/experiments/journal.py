@@ -27,7 +27,7 @@ def _check_of(result: object) -> str:
 
 
 def _is_ours(line: bytes) -> bool:
-    """Whether a line is one of a journal, sound or not."""
+    """Return whether a line is one of a journal, sound or not."""
     return line.startswith(_HEAD)
 
 
@@ -94,7 +94,7 @@ class Journal:
         return len(self._results)
 
     def get(self, configuration: Mapping) -> dict | None:
-        """The finished result of that configuration, or None."""
+        """Return the finished result of that configuration, or None."""
         return self._results.get(content_key(configuration))
 
     def add(self, configuration: Mapping, result: Mapping) -> None:

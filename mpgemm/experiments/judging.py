@@ -66,18 +66,18 @@ Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Errors]]]
 
 
 def median_of(records: Errors, name: str) -> float:
-    """The median of a field of the error reports."""
+    """Return the median of a field of the error reports."""
     return SeedSpread.of([getattr(record.errors, name) for record in records]).median
 
 
 def bits_of(records: Errors) -> float:
-    """The median of the effective bits."""
+    """Return the median of the effective bits."""
     return SeedSpread.of_bits([record.errors.effective_bits() for record in records]).median
 
 
 def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) -> Verdict | None:
-    """The verdict on the input of a case and of all others of its group; None where FP32 or SGEMM-cube without scaled rows
-    was not measured, or there are no elements."""
+    """Return the verdict on the input of a case and of all others of its group; None where FP32 or SGEMM-cube without scaled
+    rows was not measured, or there are no elements."""
     mine: dict[str, list[Record]] = {}
     for record in _each_once(records):
         if record.group == case.group:
@@ -109,7 +109,7 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
 
 
 def _each_once(records: Sequence[Record]) -> list[Record]:
-    """The records without those of a case and method that are there already: a copy is no second seed."""
+    """Return the records without those of a case and method that are there already: a copy is no second seed."""
     return list({(record.group, record.case, record.method): record for record in records}.values())
 
 
@@ -124,7 +124,7 @@ def setting_of(method: GemmMethod) -> CubeSetting | None:
 def _settings(
     methods: Sequence[GemmMethod], mine: Mapping[str, Errors]
 ) -> dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]]:
-    """Each setting of SGEMM-cube that was measured, by its step orders."""
+    """Return each setting of SGEMM-cube that was measured, by its step orders."""
     measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]] = {}
     for method in methods:
         setting = setting_of(method)
@@ -136,7 +136,7 @@ def _settings(
 def preferred_setting(
     methods: Sequence[GemmMethod], records: Sequence[Record]
 ) -> tuple[CubeSetting, tuple[CubeSetting, ...]] | None:
-    """The setting without scaled rows to use for all these products, and others that are as good; None where FP32 or
+    """Return the setting without scaled rows to use for all these products, and others that are as good; None where FP32 or
     SGEMM-cube was not measured."""
     mine: dict[str, list[Record]] = {}
     for record in _each_once(records):
@@ -185,7 +185,7 @@ def verdict(a, b) -> Verdict:
 
 
 def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
-    """Bits that scaling brings where it brings most; -inf where results are lost with it, or a status gets worse."""
+    """Return bits that scaling brings where it brings most; -inf where results are lost with it, or a status gets worse."""
     before, after = ({j.step_order: j for j in found} for found in (plain, scaled))
     steps = [step for step in before if step in after]
     if any(
@@ -200,8 +200,8 @@ def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
 
 
 def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, tuple[CubeSetting, ...]]:
-    """The preferred setting among those as good as the best in every step order, and the others among them; where there is
-    none, the setting that is least behind FP32 in the step order in which it is most behind."""
+    """Return the preferred setting among those as good as the best in every step order, and the others among them; where there
+    is none, the setting that is least behind FP32 in the step order in which it is most behind."""
     tolerance = {metric: max(bits, sampling_bits(results)) for metric, bits in SAME_BITS.items()}
     errors = {
         setting: {(step, metric): median_of(found[step][1], metric) for step in found for metric in METRICS}
@@ -211,11 +211,11 @@ def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, t
     baseline = {metric: median_of(fp32, metric) for metric in METRICS}
 
     def excess(setting: CubeSetting) -> float:
-        """Bits behind the best beyond the tolerance, at most."""
+        """Return bits behind the best beyond the tolerance, at most."""
         return max(bits_between(best[key], errors[setting][key]) - tolerance[key[1]] for key in best)
 
     def behind(setting: CubeSetting) -> float:
-        """Bits behind FP32 beyond what two FP32 products may differ, at most."""
+        """Return bits behind FP32 beyond what two FP32 products may differ, at most."""
         return max(bits_between(baseline[key[1]], errors[setting][key]) - NOISE_BITS[key[1]] for key in best)
 
     order = sorted(plain, key=lambda setting: setting.preference)
@@ -230,7 +230,7 @@ def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, t
 
 
 def _lost_in_a_seed(records: Errors, fp32: Errors) -> bool:
-    """Whether a result of any seed is lost that FP32 keeps; the first seed is looked at element by element besides."""
+    """Return whether a result of any seed is lost that FP32 keeps; the first seed is looked at element by element besides."""
     kept = {record.case for record in fp32 if record.errors.componentwise <= LOST}
     return any(record.case in kept and record.errors.componentwise > LOST for record in records)
 
@@ -256,7 +256,7 @@ class _Look:
         self.fp32_lost = self._lost(fp32_baseline(self.a, self.b))[0]
 
     def _lost(self, product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(which results are lost, computed - exact)."""
+        """Return (which results are lost, computed - exact)."""
         with np.errstate(invalid="ignore"):
             error = np.asarray(self.exact.error_of(product))
             same = (product == self.values) | (np.isnan(product) & np.isnan(self.values))
@@ -264,7 +264,7 @@ class _Look:
         return far & ~same, error
 
     def judgements(self, setting: CubeSetting, found: Mapping[str, tuple[GemmMethod, Errors]]) -> tuple[Judgement, ...]:
-        """One setting for each step order. What differs between them by no more than noise decides nothing."""
+        """Return one setting for each step order. What differs between them by no more than noise decides nothing."""
         judged = tuple(self._judgement(setting, *pair) for pair in found.values())
         spread = {m: max(j.differences[m] for j in judged) - min(j.differences[m] for j in judged) for m in METRICS}
         statuses = {j.status for j in judged}
@@ -273,7 +273,7 @@ class _Look:
         return tuple(replace(j, status="undecided" if "undecided" in statuses else "borderline") for j in judged)
 
     def _judgement(self, setting: CubeSetting, method: GemmMethod, records: Errors) -> Judgement:
-        """One setting beside FP32."""
+        """Return one setting beside FP32."""
         product = method.multiply(self.a, self.b)
         lost, error = self._lost(product)
         method.hold(product, error, *self.lines)
@@ -306,7 +306,7 @@ class _Look:
         )
 
     def _worst(self, lost: np.ndarray, error: np.ndarray) -> tuple[int, int] | None:
-        """Row and column of the lost result with the largest error over |A||B|."""
+        """Return the row and column of the lost result with the largest error over |A||B|."""
         if not lost.any():
             return None
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -317,14 +317,14 @@ class _Look:
     def _bits_with(
         self, method: GemmMethod, bits: float, error: np.ndarray, said: Mapping, options: Mapping | None = None
     ) -> float:
-        """Bits of the same method with other options, by default as they are said."""
+        """Return bits of the same method with other options, by default as they are said."""
         product = method.multiply(self.a, self.b, **(said if options is None else options))
         changed = np.asarray(self.exact.error_of(product))
         method.hold(product, changed, *self.lines, **said)
         return bits + bits_between(float(np.linalg.norm(changed)), float(np.linalg.norm(error)), 0.0)
 
     def _short_chain_bits(self, method: GemmMethod, bits: float, error: np.ndarray) -> float | None:
-        """Bits of the same method where each chain of k has :data:`SHORT_CHAIN` products; None where k is no longer."""
+        """Return bits of the same method where each chain of k has :data:`SHORT_CHAIN` products; None where k is no longer."""
         (m, k), n = self.a.shape, self.b.shape[1]
         if k <= SHORT_CHAIN:
             return None
@@ -334,7 +334,7 @@ class _Look:
     def _sources(
         self, setting: CubeSetting, error: np.ndarray, lost: np.ndarray, by_element: bool
     ) -> Mapping[str, float]:
-        """Parts of the error, over the largest; where single elements decide, each over its |A||B|, lost ones alone."""
+        """Return parts of the error, over the largest; where single elements decide, each over its |A||B|, lost ones alone."""
         if setting.row_scaling or not error.size:
             return {}
         weights: np.ndarray | float = 1.0
@@ -348,7 +348,7 @@ class _Look:
         return {source: part / largest for source, part in parts.items()} if largest > 0 else {}
 
     def lost_operands(self) -> tuple[LostOperand, ...]:
-        """The operands with elements that overflow or are not finite, and the first such element."""
+        """Return the operands with elements that overflow or are not finite, and the first such element."""
         found = []
         for name, x in (("A", self.a), ("B", self.b)):
             nonfinite = ~np.isfinite(x)

@@ -38,7 +38,7 @@ def library_orders(engine: MatrixEngine, shape: tuple[int, int, int]) -> Iterato
 
 
 def _sliced(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
-    """Slices of whole 128 or 16 bytes, the residue of k first where the unit takes several products at once."""
+    """Yield slices of whole 128 or 16 bytes, the residue of k first where the unit takes several products at once."""
     size = engine.formats[0].container.itemsize
     whole_lines = (128 // size,) if k % (128 // size) == 0 else ()
     for tile in TILES if engine.k > 1 else (engine.k,):
@@ -56,13 +56,13 @@ def _sliced(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
 
 
 def _slice(part: range, tile: int, step: int) -> Chain:
-    """A slice with its residue first, as one piece where this changes no step of the unit."""
+    """Return a slice with its residue first, as one piece where this changes no step of the unit."""
     chain = residue_first(part.start, part.stop, tile)
     return chain if len(chain.pieces[0]) % step else Chain((part,))
 
 
 def _dealt(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
-    """Tiles dealt in turn to slices, joined in their order or pairwise."""
+    """Yield tiles dealt in turn to slices, joined in their order or pairwise."""
     tile = DEALT.get(engine.formats[0].name)
     if tile is None or tile % engine.k:
         return
@@ -75,7 +75,7 @@ def _dealt(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
 
 
 def _lanes(engine: MatrixEngine, m: int, k: int, n: int) -> Iterator[tuple[str, Order]]:
-    """Lanes of matrix-vector kernels."""
+    """Yield lanes of matrix-vector kernels."""
     if 1 not in (m, n) or engine.k > 1:
         return
     wide = max(1, engine.formats[0].container.itemsize // 4)

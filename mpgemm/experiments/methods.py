@@ -34,13 +34,13 @@ DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
 
 
 def _of_fp32(multiply: Callable[..., np.ndarray], *operands: np.ndarray, **options) -> np.ndarray:
-    """A product that takes FP32 numbers only, of operands rounded to them."""
+    """Return a product that takes FP32 numbers only, of operands rounded to them."""
     return multiply(*map(as_fp32, operands), **options)
 
 
 def fp32_baseline(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The float32 product that others are judged by: chains of :data:`FP32_CHAIN` fused multiply-adds, each from zero, added
-    up in float32 in the order of k. The same bits on every machine; a BLAS sums about as many products in a chain."""
+    """Return the float32 product that others are judged by: chains of :data:`FP32_CHAIN` fused multiply-adds, each from zero,
+    added up in float32 in the order of k. The same bits on every machine; a BLAS sums about as many products in a chain."""
     return ieee_engine("fp32").gemm(as_fp32(a), as_fp32(b), promote_every=FP32_CHAIN)
 
 
@@ -52,13 +52,13 @@ def _fp32() -> GemmMethod:
 
 
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """NumPy's float32 product: the SGEMM of the BLAS that NumPy was built with."""
+    """Return NumPy's float32 product: the SGEMM of the BLAS that NumPy was built with."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return np.matmul(as_fp32(a), as_fp32(b))
 
 
 def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """NumPy's float64 product of the operands as they are."""
+    """Return NumPy's float64 product of the operands as they are."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return np.matmul(a.astype(np.float64), b.astype(np.float64))
 
@@ -86,7 +86,8 @@ class CubeOptions:
     def method(
         self, function: Callable, name: str, label: str, step_order: str = DEFAULT_STEP_ORDER, **given
     ) -> GemmMethod:
-        """`function` of ascend with these options and those given; the name shows a step order that is not the default."""
+        """Return `function` of ascend with these options and those given; the name shows a step order that is not the
+        default."""
         keywords, settings = {**given, "step_order": step_order}, {**given, "step_order": step_order}
         if step_order != DEFAULT_STEP_ORDER:
             name = f"{name}_{step_order}"
@@ -103,15 +104,15 @@ class CubeOptions:
 
 
 def short_chains(order: str, shape: tuple[int, int, int], products: int) -> TileSchedule:
-    """SGEMM-cube in an order with so many products in each chain of k."""
+    """Return SGEMM-cube in an order with so many products in each chain of k."""
     m, k, n = shape
     whole = TileSchedule.unblocked(m=m, k=k, n=n, mode=order)  # type: ignore[arg-type]
     return replace(whole, blocking=replace(whole.blocking, bk=products))
 
 
 def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does, and, as the
-    catalogue assumes, FP32 on the cube of the 910B."""
+    """Return the float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does, and, as
+    the catalogue assumes, FP32 on the cube of the 910B."""
     return prepare(as_fp32(a), as_fp32(b), None, "fp32", "ieee").product()
 
 
@@ -128,7 +129,8 @@ def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
 
 
 def engine_method(name: str) -> GemmMethod:
-    """A matrix engine without block scales by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or "torch:FORMAT"."""
+    """Return a matrix engine without block scales by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or
+    "torch:FORMAT"."""
     engine = _engine(name)
     if engine.scale_format is not None:
         raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
@@ -138,7 +140,7 @@ def engine_method(name: str) -> GemmMethod:
 
 
 def _engine(name: str) -> tcm.Engine:
-    """A model of the catalogue, a device's default FP16 instruction, or hardware that is there."""
+    """Return a model of the catalogue, a device's default FP16 instruction, or hardware that is there."""
     return named_engine(name) or tcm.default_instruction(name, a_format="fp16", d_format="fp32")
 
 
@@ -151,7 +153,7 @@ def _engine_bound(name: str, a: Lines, b: Lines) -> np.ndarray | None:
 
 
 def _sums_method(name: str, label: str, multiply: Callable[..., np.ndarray]) -> GemmMethod:
-    """A product of sums in FP32, or in FP64 where its name says so; a C is added to it at the end."""
+    """Return a product of sums in FP32, or in FP64 where its name says so; a C is added to it at the end."""
     bound = partial(sgemm_bound, "fp64" if name == "fp64" else "fp32")
     return GemmMethod(name, label, partial(with_addend, multiply), takes_addend=True, bound=bound)
 
@@ -159,7 +161,7 @@ def _sums_method(name: str, label: str, multiply: Callable[..., np.ndarray]) -> 
 def with_addend(
     multiply: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
 ) -> np.ndarray:
-    """An FP32 or FP64 product, and C added to it in the same precision."""
+    """Return an FP32 or FP64 product, and C added to it in the same precision."""
     product = multiply(a, b)
     with np.errstate(over="ignore", invalid="ignore"):
         return product if c is None else product + (as_fp32(c) if product.dtype == np.float32 else c)
@@ -205,7 +207,8 @@ ON_REQUEST = ("bf16x6", "amx")
 
 
 def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOptions | None = None) -> list[GemmMethod]:
-    """The methods of those names (see the module), each once, in the order given. Raises ValueError for an unknown name."""
+    """Return the methods of those names (see the module), each once, in the order given. Raises ValueError for an unknown
+    name."""
     options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}
     for name in names:
@@ -229,7 +232,7 @@ def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOpti
 
 
 def _together(method: GemmMethod, other: GemmMethod) -> GemmMethod:
-    """A method asked for twice: devices that compute alike are named together, "h100, h200: INSTRUCTION"."""
+    """Return a method asked for twice: devices that compute alike are named together, "h100, h200: INSTRUCTION"."""
     asked, separator, what = method.label.partition(": ")
     also, _, same = other.label.partition(": ")
     return replace(method, label=f"{asked}, {also}: {what}") if separator and what == same and also != asked else method

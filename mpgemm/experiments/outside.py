@@ -96,7 +96,7 @@ def _read(path: Path) -> tuple[dict, JudgedProduct, np.ndarray]:
 
 
 def _computed(product: JudgedProduct) -> np.ndarray:
-    """The product, held against its bound again."""
+    """Return the product, held against its bound again."""
     recipe, (a, b, c) = product.recipe, (product.a, product.b, product.c)
     if "method" in recipe:
         method = _method(recipe)
@@ -126,7 +126,7 @@ def _computed(product: JudgedProduct) -> np.ndarray:
 
 
 def _kernel(product: JudgedProduct) -> np.ndarray:
-    """A right kernel in some order of chains; without the scales that it may have had it is not computed again."""
+    """Return a right kernel in some order of chains; without the scales that it may have had it is not computed again."""
     engine, options = plain_engine(product.recipe["engine"]), product.recipe["chains"]
     order = kernel_order(engine, product.a.shape[1], 1, options.get("k_order"), options.get("promote_every"), None)
     c = None if product.c is None else product.c.astype(np.float64)
@@ -138,7 +138,7 @@ def _kernel(product: JudgedProduct) -> np.ndarray:
 
 
 def _method(recipe: Mapping) -> GemmMethod:
-    """The method of a recipe, one of an experiment."""
+    """Return the method of a recipe, one of an experiment."""
     name = recipe["method"]
     if not recipe.get("step_order"):
         return build_methods([name])[0]

@@ -148,7 +148,7 @@ class PromotionAdvice(Result):
 
 
 def spelled(every: int | None) -> str:
-    """An interval in words."""
+    """Return an interval in words."""
     return "never" if every is None else f"every {every} products"
 
 
@@ -235,7 +235,7 @@ def advise_promotion(
 
 
 def _default_target(best: float, operands: float) -> tuple[float, str]:
-    """Error of the sums that is enough, and where that comes from: less would be lost in the operands' rounding."""
+    """Return the error of the sums that is enough, and where that comes from: less would be lost in the operands' rounding."""
     if operands / 4 > 2 * best:
         return operands / 4, "a quarter of the error of rounding the operands"
     return 2 * best, "twice the smallest error reached"
@@ -287,7 +287,7 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
 
 
 def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
-    """Operands of narrow formats times powers of two that bring their largest element just below the largest number."""
+    """Return operands of narrow formats times powers of two that bring their largest element just below the largest number."""
     scaled, exponents = [], []
     for x, fmt in zip(data[:2], engine.formats[:2], strict=True):
         largest = float(np.max(np.abs(x.astype(np.float64))))
@@ -299,7 +299,7 @@ def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
 
 
 def _whole(measured: Measured, exact: np.ndarray) -> float:
-    """Relative error against the exact product of the operands as given."""
+    """Return relative error against the exact product of the operands as given."""
     return _ratio(np.where(np.isfinite(measured.computed), measured.computed - exact, np.inf), exact)
 
 
@@ -308,7 +308,7 @@ def _relative(measured: Measured) -> float:
 
 
 def _ratio(error: np.ndarray, exact: np.ndarray) -> float:
-    """Frobenius norm of an error over that of the exact values, without overflow on the way; 0/0 is 0."""
+    """Return Frobenius norm of an error over that of the exact values, without overflow on the way; 0/0 is 0."""
     if not np.isfinite(error).all():
         return math.inf
     (above, up), (below, down) = (_norm(x) for x in (error, exact))
@@ -318,6 +318,6 @@ def _ratio(error: np.ndarray, exact: np.ndarray) -> float:
 
 
 def _norm(x: np.ndarray) -> tuple[float, int]:
-    """(f, e) with the norm f 2^e, f near 1."""
+    """Return (f, e) with the norm f 2^e, f near 1."""
     exponent = int(np.frexp(np.max(np.abs(x), initial=0.0))[1])
     return float(np.linalg.norm(np.ldexp(x, -exponent))), exponent

@@ -70,11 +70,11 @@ class PromotionOverSeeds(Result):
         return SeedSpread.of([advice.wanted for advice in self.by_seed])
 
     def to_rows(self) -> list[dict]:
-        """One for each interval."""
+        """Return one for each interval."""
         return [asdict(interval) for interval in self.intervals]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values: the intervals over the seeds, and each seed's advice."""
+        """Return JSON-compatible values: the intervals over the seeds, and each seed's advice."""
         return {
             "engine": self.by_seed[0].engine,
             "shape": self.by_seed[0].shape,
@@ -86,7 +86,7 @@ class PromotionOverSeeds(Result):
         }
 
     def sentences(self) -> list[str]:
-        """The recommendation, what is borderline, and what decided."""
+        """Return the recommendation, what is borderline, and what decided."""
         return [self.verdict, *self._undecided(), self._decided_by()]
 
     @property

@@ -99,7 +99,7 @@ class OneInput:
         return ""
 
     def of_pairs(self) -> list["OneInput"]:
-        """Each pair of a stack as an input of its own."""
+        """Return each pair of a stack as an input of its own."""
         cases = list(dict.fromkeys(record.case for runs in self.ranked for record in runs.records))
         return [
             OneInput(case, [runs.of_case(case) for runs in self.ranked],
@@ -108,13 +108,13 @@ class OneInput:
         ]  # fmt: skip
 
     def without_fp32(self) -> dict[str, str]:
-        """Pairs of a stack in which FP32's error is nothing to reach, and why."""
+        """Return pairs of a stack in which FP32's error is nothing to reach, and why."""
         found = {pair.case: pair.why_no_fp32 for pair in self.of_pairs()} if self.pairs else {}
         return {case: why for case, why in found.items() if why}
 
     def exact_pairs(self) -> list[str]:
-        """Pairs of a stack that FP32 and every method compute exactly, as those with zeros: they tell no method from another;
-        none where all are such pairs."""
+        """Return pairs of a stack that FP32 and every method compute exactly, as those with zeros: they tell no method from
+        another; none where all are such pairs."""
         if not self.pairs:
             return []
         errors: dict[str, list[float]] = {}
@@ -127,8 +127,8 @@ class OneInput:
         return found if len(found) < len(errors) else []
 
     def beside_fp32(self, runs: Runs) -> tuple[str, Margin]:
-        """How a method stands beside FP32 (:data:`mpgemm.experiments.standing.STATUSES`), and the margin that decides: of
-        seeds on all of them together, of a stack in the worst pair in which FP32 is a measure."""
+        """Return how a method stands beside FP32 (:data:`mpgemm.experiments.standing.STATUSES`), and the margin that decides:
+        of seeds on all of them together, of a stack in the worst pair in which FP32 is a measure."""
         if self.pairs:
             each = [pair.beside_fp32(runs.of_case(pair.case)) for pair in self.of_pairs() if not pair.why_no_fp32]
             return max(each, key=_how_bad)
@@ -151,7 +151,7 @@ class OneInput:
         return status, Margin(metric, difference + noise, -noise, seeds, measured, more)
 
     def beside_bits(self, runs: Runs, bits: float) -> tuple[str, Margin]:
-        """How a method stands beside so many bits, and the margin: of a stack in the worst pair, else over the seeds.
+        """Return how a method stands beside so many bits, and the margin: of a stack in the worst pair, else over the seeds.
 
         Without an interval the measured bits count.
         """
@@ -168,7 +168,7 @@ class OneInput:
 
 
 def _how_bad(judged: tuple[str, Margin]) -> tuple[int, float]:
-    """Sorts by standing and margin, the worst last."""
+    """Return sorts by standing and margin, the worst last."""
     status, margin = judged
     return STATUSES.index(status), -margin.bits
 
@@ -236,7 +236,7 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
 
 
 def _of_stack(found: OneInput, pairs: int) -> list[str]:
-    """How a stack is judged, and the pairs that say nothing of FP32."""
+    """Return how a stack is judged, and the pairs that say nothing of FP32."""
     lines = [f"Each of the {pairs} pairs is judged by itself; the worst decides."]
     if missing := found.without_fp32():
         case, why = next(iter(missing.items()))
@@ -280,7 +280,7 @@ def _sentence(row: Recommendation, found: Mapping[str, Runs], of: OneInput) -> s
 
 
 def _spelled_margin(margin: Margin) -> str:
-    """How far from the threshold, and what would decide."""
+    """Return how far from the threshold, and what would decide."""
     where = "within" if margin.bits >= 0 else "beyond"
     of = " of the largest result" if margin.metric == "componentwise" else ""
     text = f"{abs(margin.bits):.2f} bits {where} the threshold of {abs(margin.threshold):.2f}{of}"
@@ -292,7 +292,7 @@ def _spelled_margin(margin: Margin) -> str:
 
 
 def _spelled_chance(margin: Margin) -> str:
-    """Why a method is undecided, and what would decide."""
+    """Return why a method is undecided, and what would decide."""
     if margin.seeds is not None:
         return f"which about {margin.seeds} seeds would decide (at most {MOST} are tried)"
     counted = f"{margin.measured} result{'s' * (margin.measured != 1)}"

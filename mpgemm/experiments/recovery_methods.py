@@ -33,7 +33,7 @@ class MethodOnEngine(NamedTuple):
 
 
 def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[str, str, str]]]:
-    """Methods (or METHOD@ENGINE) and engines that fit each other, and (method, engine, reason) of pairs that do not."""
+    """Return methods (or METHOD@ENGINE) and engines that fit each other, and (method, engine, reason) of pairs that do not."""
     pairs, skipped = [], []
     if not methods:
         raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
@@ -60,7 +60,8 @@ def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[st
 
 
 def _rounded_by_the_library(name: str, row: RecoveryMethod, engine: str | Engine) -> tuple[RecoveryMethod, str]:
-    """The row of a library's name of TF32, with the library's rounding on the device where that is known and another one."""
+    """Return the row of a library's name of TF32, with the library's rounding on the device where that is known and another
+    one."""
     base, _, options = name.partition("@")[0].partition(":")
     if base.lower().replace("-", "_") not in ROUNDED_BY_CUBLAS or "rounding" in options or not isinstance(engine, str):
         return row, name
@@ -81,8 +82,8 @@ def pair_method(
     store: WordStore | None = None,
     **options,
 ) -> GemmMethod:
-    """A method on an engine as an experiment runs it; counts and bounds are details; a `store` is shared by those of
-    the same splits."""
+    """Return a method on an engine as an experiment runs it; counts and bounds are details; a `store` is shared by those of the
+    same splits."""
     name = f"recovery:{pair.name}@{pair.engine.label}"
     # The row and the engine in full: what the journal's results depend on. A callable's address changes, so it never resumes.
     settings = {"row": repr(replace(pair.row, options={})), "engine": repr(pair.engine), "bounds": bounds, **options}
@@ -104,18 +105,18 @@ def _certain(pair: MethodOnEngine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def recovery_method(text: str) -> GemmMethod:
-    """The method behind "recovery:": METHOD, or METHOD@ENGINE."""
+    """Return the method behind "recovery:": METHOD, or METHOD@ENGINE."""
     return pair_method(only_pair(text)._replace(name=text.partition("@")[0]))
 
 
 def only_pair(method: str, engine: str | None = None) -> MethodOnEngine:
-    """One method on one engine (default: the method's own); errors as of :func:`resolve_pairs`."""
+    """Return one method on one engine (default: the method's own); errors as of :func:`resolve_pairs`."""
     (pair,), _ = resolve_pairs([method], [engine])
     return pair
 
 
 def labelled_methods(rows: Sequence[tuple[str, str | None, str]]) -> list[GemmMethod]:
-    """Methods of (method, engine, label); what they lose in splitting is not counted."""
+    """Return methods of (method, engine, label); what they lose in splitting is not counted."""
     return [pair_method(only_pair(method, engine), label=label, counts=False) for method, engine, label in rows]
 
 
@@ -144,14 +145,14 @@ def _bound(pair: MethodOnEngine, options: dict, a: Lines, b: Lines, c=None) -> n
 
 
 def _addend(row: RecoveryMethod, engine: Engine, c: np.ndarray | None) -> np.ndarray | None:
-    """C as the method adds it: rounded to FP32 where the sums outside of the core are FP32."""
+    """Return C as the method adds it: rounded to FP32 where the sums outside of the core are FP32."""
     return c if c is None or row.kind != "words" or engine.formats[3].name == "fp64" else as_fp32(c)
 
 
 def _details(
     pair: MethodOnEngine, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
 ) -> dict:
-    """Passes, counts and bound, as JSON-compatible values."""
+    """Return passes, counts and bound, as JSON-compatible values."""
     run = prepare(a, b, None, pair.row, pair.engine, options.get("overflow"))
     bound = relative_bound(a, b, c, pair.row, pair.engine) if bounds else None
     chosen = "" if run.count is None else run.count.reason
@@ -168,7 +169,7 @@ def _details(
 
 
 def relative_bound(a, b, c, row, engine) -> float | None:
-    """The largest deterministic bound over S = |A||B| + |C|, None where none is known for the core."""
+    """Return the largest deterministic bound over S = |A||B| + |C|, None where none is known for the core."""
     added = _addend(row, engine, c)
     try:
         bound = method_bound(a, b, added, row, engine).total

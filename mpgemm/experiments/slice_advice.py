@@ -254,7 +254,7 @@ def slice_advice(
 
 
 def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, str]:
-    """Bits of the target, and the format of the results."""
+    """Return bits of the target, and the format of the results."""
     if output not in (None, *RESULT_BITS):
         raise ValueError(f"output is {output!r}, expected fp32 or fp64")
     if target in RESULT_BITS:
@@ -328,7 +328,7 @@ class _Goal:
         return np.abs(np.asarray(self.exact.error_of(product)))
 
     def _largest(self, product: np.ndarray) -> tuple[float, int]:
-        """The largest error over the target's scale, and its row."""
+        """Return the largest error over the target's scale, and its row."""
         error = self._error(product)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.where(error > 0, error / self.scale, 0.0)
@@ -343,7 +343,8 @@ class _Goal:
         return math.log2(norm) - math.log2(error) if norm and math.isfinite(error) else -math.inf
 
     def proved(self, share: np.ndarray) -> bool:
-        """Whether what words leave of |A||B|, with the result's rounding on top, is within the target in every element."""
+        """Return whether what words leave of |A||B|, with the result's rounding on top, is within the target in every
+        element."""
         with np.errstate(divide="ignore", invalid="ignore"):
             granted = np.where(self.sizes > 0, (self.allowed - self.own) / self.sizes, 0.0)
         return bool((share <= granted).all())
@@ -367,7 +368,7 @@ class _Goal:
 
 
 def _costs(row: RecoveryMethod, devices: Sequence[str]) -> dict[str, float]:
-    """Milliseconds for 10^12 operations on each device that takes the words and has a rate."""
+    """Return milliseconds for 10^12 operations on each device that takes the words and has a rate."""
     found = {}
     for device in devices:
         try:

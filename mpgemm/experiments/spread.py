@@ -68,7 +68,7 @@ class MeanInterval:
         return (self.low > threshold) - (self.high < threshold)
 
     def seeds_to_decide(self, threshold: float) -> int | None:
-        """How many seeds, these included, would leave the threshold out if mean and deviation stay; None beyond
+        """Return how many seeds, these included, would leave the threshold out if mean and deviation stay; None beyond
         :data:`MOST`."""
         if self.beside(threshold):
             return self.seeds
@@ -90,7 +90,7 @@ class MeanInterval:
 
 
 def interval_of(values: Sequence[float]) -> MeanInterval | None:
-    """The interval of the mean; None below :data:`FEWEST` values. Where one is infinite it spans the values.
+    """Return the interval of the mean; None below :data:`FEWEST` values. Where one is infinite it spans the values.
 
     >>> interval_of([1.0, 2.0]) is None
     True

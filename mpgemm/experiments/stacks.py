@@ -57,18 +57,18 @@ class StackVerdict(Result):
     worst: tuple[Verdict, ...]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {**asdict(self), "worst": [member.to_dict() for member in self.worst], "text": self.sentences()}
 
     def to_rows(self) -> list[dict]:
-        """How many members have each status."""
+        """Return how many members have each status."""
         return [{"status": status, "members": members} for status, members in self.counts.items()]
 
     def __repr__(self) -> str:
         return f"<StackVerdict: {self.members} members, {self.status}; {self.recommended}>"
 
     def sentences(self) -> list[str]:
-        """The decision, then one line for each thing to know."""
+        """Return the decision, then one line for each thing to know."""
         if len(self.counts) == 1:
             found = f"{HEADLINES[self.status]} in all {self.members} pairs"
         else:
@@ -94,8 +94,8 @@ class StackVerdict(Result):
 
 
 def judge_stack(cases: Sequence[Case], methods: Sequence[GemmMethod], records: Sequence[Record]) -> StackVerdict | None:
-    """The verdict on the members of a stack; None where FP32 or SGEMM-cube without scaled rows was not measured, or there
-    are no elements.
+    """Return the verdict on the members of a stack; None where FP32 or SGEMM-cube without scaled rows was not measured, or
+    there are no elements.
 
     cases: The members, all of one group.
     records: Of all methods on them, and perhaps on other inputs.
@@ -130,5 +130,5 @@ def _to_look_at(member: Verdict) -> bool:
 
 
 def _standing(member: Verdict) -> tuple[int, float]:
-    """Sorts verdicts, the worst first."""
+    """Return sorts verdicts, the worst first."""
     return -STATUSES.index(member.status), min(min(j.differences.values()) for j in member.judged)

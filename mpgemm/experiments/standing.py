@@ -36,7 +36,7 @@ FEWEST_RESULTS = 1 + math.ceil((_SPREAD / NOISE_BITS["relative_frobenius"]) ** 2
 
 
 def sampling_bits(results: int) -> float:
-    """Bits by which the measured difference of two methods may be chance, of that many results.
+    """Return bits by which the measured difference of two methods may be chance, of that many results.
 
     >>> [round(sampling_bits(n), 2) for n in (1, 16, 65536)]
     [4.67, 0.73, 0.01]
@@ -46,7 +46,7 @@ def sampling_bits(results: int) -> float:
 
 
 def results_that_decide(difference: float, metric: str = "relative_frobenius") -> int | None:
-    """How many results would tell this difference from the threshold, if it stays; None beyond a million."""
+    """Return how many results would tell this difference from the threshold, if it stays; None beyond a million."""
     distance = abs(difference + NOISE_BITS[metric])
     if distance < _SPREAD / 1000:
         return None
@@ -54,8 +54,8 @@ def results_that_decide(difference: float, metric: str = "relative_frobenius") -
 
 
 def results_for_all(differences: Mapping[str, float]) -> int | None:
-    """How many results would decide by all metrics, if the differences stay: one beyond its threshold decides alone, within
-    all of them each must be told; None beyond a million.
+    """Return how many results would decide by all metrics, if the differences stay: one beyond its threshold decides alone,
+    within all of them each must be told; None beyond a million.
 
     >>> results_for_all({"relative_frobenius": -1.3, "componentwise": -1.52})
     28
@@ -71,7 +71,7 @@ def results_for_all(differences: Mapping[str, float]) -> int | None:
 def standing(
     difference: float, interval: MeanInterval | None, metric: str, results: int, *, exact: bool = False
 ) -> str:
-    """One of :data:`STATUSES` but the last.
+    """Return one of :data:`STATUSES` but the last.
 
     difference, interval: Bits more than the other method (less where negative), and their interval where there are seeds
         enough.
@@ -95,12 +95,12 @@ def standing(
 
 
 def worst_status(found: Iterable[str]) -> str:
-    """The worst of several."""
+    """Return the worst of several."""
     return max(found, key=STATUSES.index)
 
 
 def bits_between(error: float, other: float, floor: float = FP32_ROUNDOFF) -> float:
-    """How many bits smaller `error` is than `other`, both at least `floor`; 0 where both are infinite."""
+    """Return how many bits smaller `error` is than `other`, both at least `floor`; 0 where both are infinite."""
     error, other = max(error, floor), max(other, floor)
     if math.isinf(error) or math.isinf(other):
         return 0.0 if error == other else math.copysign(math.inf, -1 if math.isinf(error) else 1)
@@ -110,12 +110,12 @@ def bits_between(error: float, other: float, floor: float = FP32_ROUNDOFF) -> fl
 def differences_of(
     records: Sequence[Record], others: Sequence[Record], metric: str, floor: float = FP32_ROUNDOFF
 ) -> list[float]:
-    """Bits by which one method's error is smaller than another's, seed by seed: on each case that both have, once."""
+    """Return bits by which one method's error is smaller than another's, seed by seed: on each case that both have, once."""
     mine, theirs = ({record.case: getattr(record.errors, metric) for record in of} for of in (records, others))
     return [bits_between(error, theirs[case], floor) for case, error in mine.items() if case in theirs]
 
 
 def middle_of(differences: Sequence[float]) -> tuple[float, MeanInterval | None]:
-    """(the mean with its interval), or the median without one where there are too few."""
+    """Return (the mean with its interval), or the median without one where there are too few."""
     interval = interval_of(differences)
     return (SeedSpread.of(differences).median, None) if interval is None else (interval.mean, interval)

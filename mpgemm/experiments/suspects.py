@@ -117,7 +117,7 @@ class Whodunit(Result):
         )
 
     def _only(self) -> str:
-        """The settled arithmetic and its verb."""
+        """Return the settled arithmetic and its verb."""
         by_who = self.by_who()
         if len(by_who) > 1:
             return f"{self.shared}: {', '.join(by_who)} give"
@@ -148,14 +148,14 @@ class Whodunit(Result):
 
 
 def _named(name: str, same: tuple[str, ...]) -> str:
-    """An arithmetic with the other architectures that have it."""
+    """Return an arithmetic with the other architectures that have it."""
     archs = dict.fromkeys(label.partition(":")[0] for label in same)
     others = [arch for arch in archs if f"{arch}:" not in name]
     return f"{name} (the same arithmetic on {', '.join(others)})" if others else name
 
 
 def expected_by_chance(kinds: int, others: Iterable[tuple[int, int]]) -> float:
-    """How many candidates give a result by chance, as the agreement of the candidates among each other tells.
+    """Return how many candidates give a result by chance, as the agreement of the candidates among each other tells.
 
     Of several that give it from different sums, all but one do by chance. Another one that differs from them in d of n elements
     gives a new element like these with probability p = (n - d + 1/2) / (n + 1), and n of them with p^n: were the result that of

@@ -28,7 +28,7 @@ def results_of(
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
 ) -> list[dict]:
-    """The results of all tasks in their order, from the journal or added to it as soon as they are there; `executor`
+    """Return the results of all tasks in their order, from the journal or added to it as soon as they are there; `executor`
     runs the rest."""
     progress = progress or (lambda done, total, label: None)
     results = [None if journal is None else journal.get(task.key) for task in tasks]
@@ -49,7 +49,7 @@ def results_of(
 def _computed(
     tasks: Sequence[Task], missing: Sequence[int], executor: Executor | None
 ) -> Iterator[tuple[int, dict | None]]:
-    """(number of a task, None) before its result, (number, result) with it."""
+    """Yield (number of a task, None) before its result, (number, result) with it."""
     if executor is None:
         for number in missing:
             yield number, None

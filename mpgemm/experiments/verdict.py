@@ -163,7 +163,7 @@ class Verdict(Result):
         return sentences(self)
 
     def _repr_html_(self) -> str:
-        """The sentences; the numbers behind them are in the data frame."""
+        """Return the sentences; the numbers behind them are in the data frame."""
         first, *rest = sentences(self)
         items = "".join(f"<li>{html.escape(line.strip())}</li>" for line in rest)
         return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>"
@@ -210,7 +210,7 @@ ILL_CONDITIONED = 100.0
 
 
 def sentences(verdict: Verdict) -> list[str]:
-    """One line for each thing to know, the decision first."""
+    """Return one line for each thing to know, the decision first."""
     judged = verdict.judged
     lines = [_headline(verdict, judged), *_nothing_to_compare(verdict)]
     lines += [step_sentence(judgement, verdict) for judgement in judged]
@@ -243,19 +243,19 @@ def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
 
 
 def spelled_bits(bits: float) -> str:
-    """Bits that agree, in words: "21.8 bits", "every bit", "no bits"."""
+    """Return bits that agree, in words: "21.8 bits", "every bit", "no bits"."""
     if bits == math.inf:
         return "every bit"
     return f"{bits:.1f} bits" if bits >= 0.05 else "no bits"
 
 
 def _fp32_bits(bits: float) -> str:
-    """Bits in words as :func:`spelled_bits` says them; a correctly rounded FP32 result has "24 bits or more"."""
+    """Return bits in words as :func:`spelled_bits` says them; a correctly rounded FP32 result has "24 bits or more"."""
     return "24 bits or more" if 24 <= bits < math.inf else spelled_bits(bits)
 
 
 def _nothing_to_compare(verdict: Verdict) -> list[str]:
-    """Why bits of the product are not told, or are few in FP32, too."""
+    """Return why bits of the product are not told, or are few in FP32, too."""
     if verdict.not_finite.results:
         return [f"{verdict.not_finite} Bits are not told."]
     if verdict.zero:
@@ -266,7 +266,7 @@ def _nothing_to_compare(verdict: Verdict) -> list[str]:
 
 
 def step_sentence(judgement: Judgement, verdict: Verdict) -> str:
-    """SGEMM-cube beside FP32 with one rounding inside a step."""
+    """Return SGEMM-cube beside FP32 with one rounding inside a step."""
     how = STEPS[judgement.step_order]
     if verdict.not_finite.results:
         return f"{how}: {judgement.lost_results} of {verdict.results} results are lost"
@@ -307,7 +307,7 @@ def _weighed(found: str, judgement: Judgement) -> str:
 
 
 def _margin(judgement: Judgement, verdict: Verdict) -> str:
-    """How far a borderline difference lies from the threshold."""
+    """Return how far a borderline difference lies from the threshold."""
     metric = min(METRICS, key=lambda m: judgement.differences[m] + verdict.noise[m])
     margin, noise = judgement.differences[metric] + verdict.noise[metric], verdict.noise[metric]
     what = " of the largest result" if metric == "componentwise" else ""
@@ -353,7 +353,7 @@ def _undecided(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
 
 
 def _condition(verdict: Verdict) -> list[str]:
-    """The condition of an ill-conditioned product, and what FP32 itself reaches."""
+    """Return the condition of an ill-conditioned product, and what FP32 itself reaches."""
     condition = verdict.condition
     if condition is None or verdict.zero or verdict.not_finite.results or not condition.norm >= ILL_CONDITIONED:
         return []
@@ -361,14 +361,14 @@ def _condition(verdict: Verdict) -> list[str]:
 
 
 def _beside(verdict: Verdict) -> list[str]:
-    """Other FP32 products."""
+    """Return other FP32 products."""
     if verdict.not_finite.results or verdict.zero or not verdict.beside:
         return []
     return [f"Beside it: {', '.join(f'{label} {_fp32_bits(bits)}' for label, bits in verdict.beside.items())}."]
 
 
 def _causes(verdict: Verdict) -> list[str]:
-    """Why it is worse without scaling, each cause once; FP32 in one chain where the length of the chain is all of it."""
+    """Return why it is worse without scaling, each cause once; FP32 in one chain where the length of the chain is all of it."""
     lines = []
     for cause in dict.fromkeys(j.cause for j in verdict.judgements if j.cause):
         steps = [j for j in verdict.judgements if j.cause == cause]
@@ -431,7 +431,7 @@ def _scaling(verdict: Verdict) -> str:
 
 
 def _gains(before: Judgement, after: Judgement) -> bool:
-    """Whether scaling brings bits worth telling, or a better status."""
+    """Return whether scaling brings bits worth telling, or a better status."""
     better = STATUSES.index(after.status) < STATUSES.index(before.status)
     return better or after.effective_bits - before.effective_bits > SCALING_BITS
 
@@ -456,13 +456,13 @@ def _advice(verdict: Verdict) -> str:
 
 
 def _short_chains_suffice(judgement: Judgement, verdict: Verdict) -> bool:
-    """Whether a method that is less accurate reaches FP32's relative error in short chains."""
+    """Return whether a method that is less accurate reaches FP32's relative error in short chains."""
     short = judgement.short_chain_bits
     return short is not None and short >= judgement.fp32_bits - verdict.noise["relative_frobenius"]
 
 
 def _same(setting: CubeSetting, others: Sequence[CubeSetting]) -> str:
-    """Which other settings give the same: of the same order by their s_b, else by the order."""
+    """Return which other settings give the same: of the same order by their s_b, else by the order."""
     scales = sorted((str(o.scale_exponent) for o in others if o.order == setting.order), key=lambda s: (len(s), s))
     names = [f"s_b = {', '.join(scales)}"] if scales else []
     names += [f"{order} order" for order in dict.fromkeys(o.order for o in others if o.order != setting.order)]

@@ -48,7 +48,8 @@ def whodunit(
     thorough: bool = False,
     progress: Progress | None = None,
 ) -> Whodunit:
-    """Which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how many by chance.
+    """Return which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how many by
+    chance.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def whodunit(
 def _encoded(
     found: np.ndarray, result: str | Format | IntegerFormat | None
 ) -> tuple[np.ndarray, Format | IntegerFormat]:
-    """Encodings of a result and their format."""
+    """Return encodings of a result and their format."""
     if result is not None:
         fmt = operand_format(result)
         return check_bits(found, fmt, "C"), fmt
@@ -139,8 +140,8 @@ class _Scene:
         return tuple(_spread_over(x, side) for x, side in zip((m, n), sides, strict=True))  # type: ignore[return-value]
 
     def telling(self, side: int) -> Elements:
-        """Rows and columns on which sums nearly alike differ, nearest to where roundings part; evenly spread ones if
-        not below FP32."""
+        """Return rows and columns on which sums nearly alike differ, nearest to where roundings part; evenly spread ones if not
+        below FP32."""
         rows, columns = self.spread(max(side * 8, 64))
         if not isinstance(self.result, Format) or self.result.bits > 16 or rows.size * columns.size <= side * side:
             return self.spread(side)
@@ -164,13 +165,13 @@ class _Scene:
         return tuple(x[i] for x, i in zip((rows, columns), picked, strict=True))  # type: ignore[return-value]
 
     def affordable(self, count: int) -> Elements:
-        """All rows and columns, or as many as the budget allows for `count` candidates."""
+        """Return all rows and columns, or as many as the budget allows for `count` candidates."""
         m, n = self.found.shape
         elements = min(BUDGET_OF_ONE, BUDGET // max(1, count)) // self.a.shape[1]
         return self.everything if m * n <= elements else self.spread(max(FIRST, int(elements**0.5)))
 
     def product(self, where: Elements) -> GivenProduct:
-        """The part of the product that gives these elements."""
+        """Return the part of the product that gives these elements."""
         rows, columns = where
         c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
         scaling = None if self.scaling is None else self.scaling.part(rows, columns)
@@ -180,7 +181,7 @@ class _Scene:
         return GivenProduct(np.ascontiguousarray(a), np.ascontiguousarray(b), c, scaling)
 
     def sums(self, candidate: Candidate, product: GivenProduct, where: Elements) -> list | None:
-        """The candidate's sums of elements before the last rounding, None where it refuses the operands."""
+        """Return the candidate's sums of elements before the last rounding, None where it refuses the operands."""
         with np.errstate(all="ignore"):
             try:
                 if not candidate.whole:
@@ -192,7 +193,7 @@ class _Scene:
                 return None
 
     def equal(self, bits: np.ndarray, where: Elements) -> np.ndarray:
-        """Which elements one of the kinds of tiles gives; NaNs are equal."""
+        """Return which elements one of the kinds of tiles gives; NaNs are equal."""
         found = self.found[np.ix_(*where)]
         same = bits == found
         if isinstance(self.result, Format) and not same.any(axis=0).all():
@@ -237,7 +238,7 @@ class _Search:
         return answer
 
     def _on_all(self, size: int, device: str | None) -> Whodunit:
-        """The answer of the candidates tried so far: on all elements those that give the first `size`, or nearly do."""
+        """Return the answer of the candidates tried so far: on all elements those that give the first `size`, or nearly do."""
         scene = self.scene
         self.compared = []
         passed = [c for score, c in self.scored if score == size]
@@ -281,7 +282,7 @@ class _Search:
             yield candidate
 
     def _agreement(self, candidate: Candidate, product: GivenProduct, where: Elements) -> int:
-        """Elements with the same bits; -1 where the candidate refuses."""
+        """Return elements with the same bits; -1 where the candidate refuses."""
         sums = self.scene.sums(candidate, product, where)
         return -1 if sums is None else int(self.scene.equal(candidate.finished(sums), where).sum())
 
@@ -307,7 +308,7 @@ class _Search:
 
 
 def _different(suspects: list[Suspect]) -> list[Suspect]:
-    """Suspects without those that compare like an earlier one."""
+    """Return suspects without those that compare like an earlier one."""
     found: dict[tuple, Suspect] = {}
     for suspect in suspects:
         found.setdefault((suspect.agree, suspect.first), suspect)
@@ -321,6 +322,6 @@ def _simplest(exact: list[_Compared]) -> list[_Compared]:
 
 
 def _shared(exact: list[Candidate]) -> dict[str, str]:
-    """The traits that candidates have in common."""
+    """Return the traits that candidates have in common."""
     traits = exact[0].traits.items() if exact else ()
     return {name: text for name, text in traits if all(c.traits.get(name) == text for c in exact)}

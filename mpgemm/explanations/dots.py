@@ -61,7 +61,8 @@ class Explanation(Result):
         return "\n".join([*head, *map(str, self.steps), str(self.attribution)])
 
     def folded(self) -> str:
-        """The text with, of each stage of many steps, only the first step, the last one and the steps that matter most."""
+        """Return the text with, of each stage of many steps, only the first step, the last one and the steps that matter
+        most."""
         shown = _folded(self.steps)
         lines, left = [f"{self.method} on {self.engine}", f"  {self.formula}"], 0
         for index, step in enumerate(self.steps):
@@ -86,7 +87,7 @@ class Explanation(Result):
 
 
 def _folded(steps: tuple[ExplainedStep, ...]) -> set[int]:
-    """Indices of the steps to show."""
+    """Return indices of the steps to show."""
     shown: set[int] = set()
     for stage in dict.fromkeys(step.stage for step in steps):
         of_stage = [index for index, step in enumerate(steps) if step.stage == stage]
@@ -170,7 +171,7 @@ def _sizes(run) -> list[float]:
 
 
 def _word_steps(run) -> list[ExplainedStep]:
-    """The words of every element and what they leave of it."""
+    """Return the words of every element and what they leave of it."""
     steps, fmt = [], run.word_format
     rows, columns = run.equilibrated()[2:]
     for name, exponents in (("a", rows), ("b", columns)):
@@ -195,7 +196,7 @@ def _word_steps(run) -> list[ExplainedStep]:
 
 
 def _integer_steps(run) -> list[ExplainedStep]:
-    """Words in the operands' units, and the exact products of words."""
+    """Return words in the operands' units, and the exact products of words."""
     words_a, words_b = exact_words(run, run.a, 1), exact_words(run, run.b, 0)
     steps = []
     for name, words in (("a", words_a), ("b", words_b)):
@@ -282,7 +283,7 @@ class Tracer(EngineArithmetic):
         return value
 
     def _schedule(self, pairs):
-        """(pair, first k) in the order of the chain."""
+        """Return (pair, first k) in the order of the chain."""
         k, step = pairs[0][0].shape[1], self.engine.k
         turn = max(1, k if self.turn is None else self.turn)
         return [
@@ -309,7 +310,7 @@ class Tracer(EngineArithmetic):
         return self._note("core", f"{self._name(pair)}, k = {start} to {stop - 1}", value, lost)
 
     def _step_error(self, a, b, seed, value) -> float | None:
-        """How far one step is from the exact sum of its addends."""
+        """Return how far one step is from the exact sum of its addends."""
         if not np.isfinite(value).all() or (seed is not None and not np.isfinite(seed).all()):
             return None
         x, y = (tcm.decode(v, f) for v, f in zip((a, b), self.engine.formats, strict=False))
@@ -387,7 +388,7 @@ class AlignedAddends(NamedTuple):
 
 
 def alignment(spec: Any, formats, a, b, seed: float | None) -> AlignedAddends | None:
-    """How a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero."""
+    """Return how a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero."""
     addends = []
     for k in range(a.size):
         x, y = (f.decode_exact(int(v[k])) for f, v in ((formats[0], a), (formats[1], b)))

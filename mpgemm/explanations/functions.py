@@ -84,7 +84,7 @@ class FunctionExplanation:
     error: float | None
 
     def to_dict(self) -> dict:
-        """All of it for JSON."""
+        """Return all of it for JSON."""
         found = asdict(self)
         found["function"] = f"{self.function.arch}:{self.function.name}"
         found["evidence"] = self.function.evidence
@@ -124,7 +124,7 @@ def _lookup_lines(found: Lookup):
 
 
 def find_function(arch: str, name: str) -> Function:
-    """A function by its name, or by the first part of it ("ex2"): the FP32 instruction of it that is the unit alone."""
+    """Return a function by its name, or by the first part of it ("ex2"): the FP32 instruction of it that is the unit alone."""
     if name in UNITS:
         names = [f.name for f in tcm.list_functions(arch) if f.name in (f"{name}.approx.ftz.f32", f"{name}.approx.f32")]
         name = names[0] if names else name
@@ -132,7 +132,7 @@ def find_function(arch: str, name: str) -> Function:
 
 
 def explain_function(function: Function, operands: Sequence[float]) -> FunctionExplanation:
-    """One result of a function step by step.
+    """Return one result of a function step by step.
 
     Parameters
     ----------
@@ -176,13 +176,13 @@ def explain_function(function: Function, operands: Sequence[float]) -> FunctionE
 
 
 def _number(code: int, fmt: str, high: bool) -> float:
-    """The value of an encoding, or of the upper word of a double."""
+    """Return the value of an encoding, or of the upper word of a double."""
     word = np.array(code << 32, np.uint64) if high else np.array(code, tcm.get_format(fmt).container)
     return float(tcm.decode(word, fmt))
 
 
 def _unpacked(function: Function) -> Function:
-    """The form of a packed instruction of one number that computes one; itself otherwise."""
+    """Return the form of a packed instruction of one number that computes one; itself otherwise."""
     name = function.name.replace("f16x2", "f16")
     return tcm.get_function(function.arch, name) if name != function.name else function
 

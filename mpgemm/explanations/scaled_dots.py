@@ -37,7 +37,7 @@ class ScaledExplanation(Result):
     exact: float
 
     def to_rows(self) -> list[dict]:
-        """One for each chain."""
+        """Return one for each chain."""
         return [asdict(step) for step in self.steps]
 
     to_dict = asdict

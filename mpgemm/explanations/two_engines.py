@@ -81,7 +81,7 @@ class SideBySide(Result):
         return [f"{self.method} on {self.engines[0]} and {self.engines[1]}", self.why]
 
     def shown(self) -> list[int]:
-        """Indices of the rows that matter: around the first that differs, the first and the last."""
+        """Return indices of the rows that matter: around the first that differs, the first and the last."""
         near = range(max(0, self.first - AROUND), self.first + AROUND + 1) if self.first is not None else range(AROUND)
         wanted = {0, len(self.rows) - 1, *near}
         return [index for index in range(len(self.rows)) if index in wanted]
@@ -150,13 +150,13 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
 
 
 def _short(first: str, second: str) -> tuple[str, str]:
-    """The architectures where they differ, else the whole names."""
+    """Return the architectures where they differ, else the whole names."""
     archs = first.partition(":")[0], second.partition(":")[0]
     return archs if archs[0] != archs[1] else (first, second)
 
 
 def _common(one: Tracer, other: Tracer) -> list[tuple[Event, Event]]:
-    """Sums at points that both have."""
+    """Return sums at points that both have."""
     known = {event.key: event for event in other.events}
     return [(event, known[event.key]) for event in one.events if event.key in known]
 
@@ -169,7 +169,7 @@ def _alike(names, results) -> tuple[str, tuple[str, ...]]:
 
 # -- why -----------------------------------------------------------------------------------------------------------------
 def _why(runs, events: list[Event], pairs: list[tuple[Event, Event]], index: int, names) -> tuple[str, tuple[str, ...]]:
-    """A sentence on the first row that differs, and the rules that explain it."""
+    """Return a sentence on the first row that differs, and the rules that explain it."""
     one, other = pairs[index]
     if one.pair is None:
         return (
@@ -210,7 +210,7 @@ def _chain_seed(events: list[Event], one: Event) -> float | None:
 
 
 def _value(spec: Accumulator, engine: Engine, a, b, seed: float | None, formats=None) -> float:
-    """One stretch of a chain with an accumulator."""
+    """Return one stretch of a chain with an accumulator."""
     x, y, c, d = formats or engine.formats
     unit = MatrixEngine(spec, a_format=x, b_format=y, c_format=c, d_format=d)
     bits = None if seed is None else tcm.encode(np.array([[seed]]), unit.formats[2])
@@ -218,7 +218,7 @@ def _value(spec: Accumulator, engine: Engine, a, b, seed: float | None, formats=
 
 
 def _rules(engines, a, b, seed, values) -> tuple[str, ...]:
-    """The fewest rules of the second engine that turn the first one's sum into its own."""
+    """Return the fewest rules of the second engine that turn the first one's sum into its own."""
     first, second = (engine.accumulator for engine in engines)
     if type(first) is not type(second):
         return ("algorithm",)
@@ -251,7 +251,7 @@ RULES = {
 
 
 def _spelled(engines, names, rules: tuple[str, ...]) -> str:
-    """The rules in words, of both engines."""
+    """Return the rules in words, of both engines."""
     texts = []
     for engine, name in zip(engines, names, strict=True):
         does = [_brief(engine)] if rules == ("algorithm",) else [_does(engine, rule) for rule in rules]
@@ -270,7 +270,7 @@ def _does(engine: Engine, rule: str) -> str:
 
 
 def _example(engines, names, a, b, seed, start: int) -> str:
-    """The addend of which both keep most differently, where both align addends in one go."""
+    """Return the addend of which both keep most differently, where both align addends in one go."""
     kept = []
     for engine in engines:
         algorithm, spec = engine.accumulator.form()

@@ -71,7 +71,7 @@ class CallRow:
     differing: tuple[int, ...]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {**asdict(self.site), **{k: v for k, v in asdict(self).items() if k != "site"}}
 
 
@@ -132,7 +132,7 @@ class Report:
         return tuple(row for row in self.rows if any(row.differing))
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return {
             "engines": list(self.engines),
             "rows": [row.to_dict() for row in self.rows],
@@ -146,7 +146,7 @@ class Report:
         return json_text(self.to_dict())
 
     def table(self) -> Table:
-        """The rows for a reader."""
+        """Return the rows for a reader."""
         measured = any(row.error_fp64 is not None for row in self.rows)
         headings = ["call site", "phase", "operation", "calls", "m x k x n", "formats", "engine", "order of k"]
         headings += ["error", "vs FP32", "FP32's own error"] if measured else []
@@ -256,13 +256,13 @@ class CallLog:
 
 
 def _squares(x: np.ndarray) -> float:
-    """The sum of squares; infinite where an element is not finite."""
+    """Return the sum of squares; infinite where an element is not finite."""
     total = float(np.sum(np.square(np.asarray(x, np.float64))))
     return math.inf if math.isnan(total) else total
 
 
 def _ratio(error: float, size: float) -> float:
-    """sqrt(error / size), 0 for no error."""
+    """Return sqrt(error / size), 0 for no error."""
     if error == 0:
         return 0.0
     return math.inf if size == 0 or math.isinf(error) else math.sqrt(error / size)

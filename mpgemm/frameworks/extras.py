@@ -5,7 +5,7 @@ from types import ModuleType
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """The module, or an error that names the extra which brings it.
+    """Return the module, or an error that names the extra which brings it.
 
     module: What to import.
     extra: Extra of this package that installs it.

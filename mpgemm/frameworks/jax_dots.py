@@ -72,7 +72,7 @@ def dot_general(
     engine: str = "h100",
     input_rounding: str | None = None,
 ):
-    """`jax.lax.dot_general` with a named algorithm, on an emulated matrix unit.
+    """Return `jax.lax.dot_general` with a named algorithm, on an emulated matrix unit.
 
     Parameters
     ----------
@@ -148,14 +148,14 @@ def _check_types(name: str, algorithm: Algorithm, dtypes, rounding: str | None) 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _matmul(call: _Call, a, b):
-    """A B for a batch of matrices."""
+    """Return A B for a batch of matrices."""
     result = jax.ShapeDtypeStruct((a.shape[0], a.shape[1], b.shape[2]), call.out)
     return jax.pure_callback(partial(_on_host, call), result, a, b, vmap_method="sequential")
 
 
 def _backward(call: _Call, kept, grad):
-    """Gradients by the same algorithm, from operands in its type; of FP8 operands from cotangents in E5M2, as FP8 training has
-    it (Micikevicius et al. 2022, arXiv:2209.05433)."""
+    """Return gradients by the same algorithm, from operands in its type; of FP8 operands from cotangents in E5M2, as FP8
+    training has it (Micikevicius et al. 2022, arXiv:2209.05433)."""
     a, b = kept
     if np.dtype(a.dtype).itemsize == 1:
         gradient = get_float_format(_GRADIENTS[np.dtype(a.dtype).name])
@@ -175,7 +175,7 @@ _GRADIENTS = {
 
 
 def _narrowed(fmt, grad) -> np.ndarray:
-    """The cotangent in a format of 8 bits. Raises ValueError where a finite value overflows."""
+    """Return the cotangent in a format of 8 bits. Raises ValueError where a finite value overflows."""
     values = np.asarray(grad)
     found = values_of_bits(operand_bits(values, fmt, "rne", "the cotangent"), fmt)
     return _not_overflown(found, values.astype(np.float64), f"the cotangent, rounded to {fmt.name},")
@@ -195,7 +195,7 @@ _matmul.defvjp(lambda call, a, b: (_matmul(call, a, b), (a, b)), _backward)
 
 
 def _on_host(call: _Call, a, b) -> np.ndarray:
-    """The products of a batch, as numpy arrays of the result's type."""
+    """Return the products of a batch, as numpy arrays of the result's type."""
     a, b = np.asarray(a), np.asarray(b)
     algorithm = ALGORITHMS[call.algorithm]
     fmt = tcm.format_of_dtype(call.out)

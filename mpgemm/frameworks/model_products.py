@@ -16,7 +16,7 @@ from tensorcore_models.libraries.recorded_products import load_rows
 
 
 def product_rows(products: Sequence[Mapping], kernels: Iterable[str]) -> list[dict]:
-    """Rows of products with the kernels that computed them.
+    """Return rows of products with the kernels that computed them.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def write_rows(rows: Sequence[Mapping], path: str | Path, **shared: str) -> None
 def profiled_products(
     rows: str | Path | Sequence[Mapping], gpu: str = "h100", *, assume: str | None = None
 ) -> Callable[[Product], libraries.Recipe | None]:
-    """The recipes of recorded products, as `recipe=` of :func:`mpgemm.torch.emulate` takes them.
+    """Return the recipes of recorded products, as `recipe=` of :func:`mpgemm.torch.emulate` takes them.
 
     Parameters
     ----------

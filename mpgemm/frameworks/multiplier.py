@@ -57,7 +57,7 @@ RecipeOf = Callable[[Product], libraries.Recipe | None]
 
 
 def recipe_chooser(recipe: Recording | RecipeOf | None) -> RecipeOf | None:
-    """A function from a product to its recipe, from a recording of a library's choices or a user's function."""
+    """Return a function from a product to its recipe, from a recording of a library's choices or a user's function."""
     if isinstance(recipe, Recording):
         return lambda p: recipe.recipe(Problem(p.a_format, p.out_format, p.k, p.n, p.m))
     if recipe is None or callable(recipe):
@@ -100,7 +100,7 @@ class Multiplier:
         return self.engine.label if self.engine is not None else str(self.target)
 
     def engine_for(self, a_format: str, b_format: str, accumulator: str = "fp32") -> Engine:
-        """The engine that multiplies operands of these formats into sums of `accumulator` (fp64 for fp64); ValueError
+        """Return the engine that multiplies operands of these formats into sums of `accumulator` (fp64 for fp64); ValueError
         lists what there is."""
         if self.engine is not None:
             return self.placed(self.engine)
@@ -110,11 +110,11 @@ class Multiplier:
         return self._engines[key]
 
     def beside(self, tensor: Any) -> "Multiplier":
-        """The same, its engines' long chains on the GPU of a tensor."""
+        """Return the same, its engines' long chains on the GPU of a tensor."""
         return replace(self, near=tensor, _engines={})
 
     def placed(self, engine: Engine) -> Engine:
-        """An engine whose long chains run where this multiplier's do."""
+        """Return an engine whose long chains run where this multiplier's do."""
         return engine if self.near is None else chained_there(engine, self.near)
 
     def _find(self, a_format: str, b_format: str, accumulator: str) -> Engine:
@@ -130,12 +130,12 @@ class Multiplier:
         return device_engine(self.device, get_format(a_format), get_format(b_format), d_format, self.path)
 
     def recipe_for(self, product: Product) -> libraries.Recipe | None:
-        """The recipe of a product, None where the engine's order of k is used."""
+        """Return the recipe of a product, None where the engine's order of k is used."""
         recipe = None if self._recipe is None else self._recipe(product)
         return recipe if recipe is None else replace(recipe, engine=self.placed(recipe.engine))
 
     def describe(self, product: Product) -> tuple[str, str]:
-        """(engine, order of k) as text."""
+        """Return (engine, order of k) as text."""
         recipe = self.recipe_for(product)
         if recipe is not None:
             return recipe.engine.label, recipe.name
@@ -145,7 +145,7 @@ class Multiplier:
         return self.engine_for(product.a_format, product.b_format, product.accumulator).label, order
 
     def multiply(self, a: np.ndarray, b: np.ndarray, product: Product) -> np.ndarray:
-        """A B as the unit gives it, in the format of its sums, or in the output format where a recipe ends there; any
+        """Return A B as the unit gives it, in the format of its sums, or in the output format where a recipe ends there; any
         strides."""
         recipe = self.recipe_for(product)
         if recipe is not None:
@@ -173,7 +173,7 @@ def recipe_values(
 
 
 def _target(target: str | Engine) -> tuple[str, str | None, Engine | None]:
-    """(device, path, engine): a device and perhaps a path, or one engine for everything."""
+    """Return (device, path, engine): a device and perhaps a path, or one engine for everything."""
     if isinstance(target, Engine):
         return "", None, target
     if not isinstance(target, str):
@@ -191,7 +191,7 @@ def _target(target: str | Engine) -> tuple[str, str | None, Engine | None]:
 
 
 def multipliers(target: str | Engine | Sequence[str | Engine], **options) -> list[Multiplier]:
-    """One multiplier for each target, of one target or of several different ones."""
+    """Return one multiplier for each target, of one target or of several different ones."""
     targets = [target] if isinstance(target, str | Engine) else list(target)
     if not targets:
         raise ValueError("no engine: name a device, 'arch:name' or an Engine")

@@ -24,7 +24,7 @@ class PredictedTrace(Trace):
     multiplier: Any = None
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
-        """A module's tensor: recorded, or predicted where it is the output."""
+        """Return a module's tensor: recorded, or predicted where it is the output."""
         assert self.recorded is not None
         return self._output(key) if kind == "output" and key in self.modules else self.recorded.tensor(key, kind)
 

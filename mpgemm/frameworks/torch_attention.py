@@ -69,7 +69,7 @@ class SdpaMode(TorchFunctionMode):
         return (self.call if func is SDPA else func)(*args, **kwargs)
 
     def call(self, *args, **kwargs) -> torch.Tensor:
-        """`scaled_dot_product_attention` as this block has it; torch's own layers call it with function modes off."""
+        """Return `scaled_dot_product_attention` as this block has it; torch's own layers call it with function modes off."""
         kernel = self._kernel(*args, **kwargs)
         if kernel == "math":
             self._say_math(*args, **kwargs)
@@ -77,7 +77,7 @@ class SdpaMode(TorchFunctionMode):
         return self._fused(kernel, *args, **kwargs)
 
     def _kernel(self, query, *args, **kwargs) -> str:
-        """Which kernel computes a call; raises Unknown where that is torch's choice, and not known."""
+        """Return which kernel computes a call; raises Unknown where that is torch's choice, and not known."""
         if self.choice.kernel != "auto":
             return self.choice.kernel
         if self.run.libraries is None:
@@ -119,8 +119,8 @@ class SdpaMode(TorchFunctionMode):
     def forward(
         self, kernel: str, arrays: list[np.ndarray], query: torch.Tensor, causal: bool, scale: float
     ) -> torch.Tensor:
-        """The output of all heads, arrays (heads, queries or keys, d), on every engine; the first one's, of the type and on the
-        device of `query`, whose GPU runs long products."""
+        """Return the output of all heads, arrays (heads, queries or keys, d), on every engine; the first one's, of the type and
+        on the device of `query`, whose GPU runs long products."""
         fmt = format_of(query.dtype, "query")
         mask = visible(arrays[0].shape[1], arrays[1].shape[1], causal)
         tile = self.choice.tile or TILE
@@ -139,7 +139,7 @@ class SdpaMode(TorchFunctionMode):
         return self.run.attention(outputs, arrays, fmt, orders)
 
     def _recorded(self, kernel: str, each: Multiplier) -> bool:
-        """Whether a kernel as it was recorded runs, and not the program with tiles of a size that was named."""
+        """Return whether a kernel as it was recorded runs, and not the program with tiles of a size that was named."""
         return kernel != "flash" or (self.choice.tile is None and each.device in MULTIPROCESSORS)
 
     def _order(self, kernel: str, each: Multiplier, arrays: list[np.ndarray], tile: int) -> str:
@@ -197,7 +197,7 @@ class _Flash(torch.autograd.Function):
 
 
 def _gradients(products: Callable[..., torch.Tensor], saved, grad: torch.Tensor, causal: bool, scale: float):
-    """Gradients of Q, K and V, shapes (heads, rows, d)."""
+    """Return gradients of Q, K and V, shapes (heads, rows, d)."""
     q, k, v, out = saved
     grad = grad.reshape(out.shape).contiguous()
     narrow, wide = q.dtype, torch.float32

@@ -15,7 +15,7 @@ from tensorcore_models.formats.sums import add_rounded, scale_rounded
 
 
 def multiplied(each: Multiplier, a: torch.Tensor, b: torch.Tensor, product: Product) -> torch.Tensor:
-    """A B of a batch on a multiplier without a recipe, in the format of its sums."""
+    """Return A B of a batch on a multiplier without a recipe, in the format of its sums."""
     engine: Any = each.engine_for(product.a_format, product.b_format, product.accumulator)
     return engine.gemm(
         a, b, input_rounding=each.input_rounding, input_saturate=each.input_saturate, k_order=each.k_order,
@@ -24,8 +24,8 @@ def multiplied(each: Multiplier, a: torch.Tensor, b: torch.Tensor, product: Prod
 
 
 def from_host(run: Any, handler: Any, args, options) -> torch.Tensor:
-    """A product with scales, of groups or of integers of tensors on a GPU, the first of `args` among them: scales and ends are
-    the host's, long chains run there. run: The block. handler: What computes it from tensors on the CPU."""
+    """Return a product with scales, of groups or of integers of tensors on a GPU, the first of `args` among them: scales and
+    ends are the host's, long chains run there. run: The block. handler: What computes it from tensors on the CPU."""
     near = copy.copy(run)
     near.multipliers = [each.beside(args[0]) for each in run.multipliers]
     args_there, options = tree_map_only(torch.Tensor, torch.Tensor.cpu, (args, options))
@@ -41,7 +41,7 @@ def ended(d: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float) ->
 
 
 def run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta, out_dtype):
-    """(results, products before c is added), both in the output's type."""
+    """Return (results, products before c is added), both in the output's type."""
     pairs = list(zip(*arrays, strict=True))
     sums = [each.multiply(x, y, product) for x, y in pairs]
     plain = [to_tensor(d).to(out_dtype) for d in sums]

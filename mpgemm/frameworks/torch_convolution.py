@@ -37,13 +37,13 @@ class Geometry:
 
 
 def _padded(x: torch.Tensor, left: Sequence[int], right: Sequence[int]) -> torch.Tensor:
-    """Zeros around the spatial dimensions; negative numbers crop."""
+    """Return zeros around the spatial dimensions; negative numbers crop."""
     sides = [side for pair in zip(reversed(left), reversed(right), strict=True) for side in pair]
     return torch.nn.functional.pad(x, sides) if any(sides) else x
 
 
 def _windows(x: torch.Tensor, kernel: Sequence[int], stride, dilation, groups: int) -> tuple[torch.Tensor, list[int]]:
-    """((groups, images * positions, channels of a group * kernel positions), output size) of a padded input."""
+    """Return ((groups, images * positions, channels of a group * kernel positions), output size) of a padded input."""
     images, channels = x.shape[:2]
     sizes = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
     steps = x.stride()
@@ -58,19 +58,19 @@ def _windows(x: torch.Tensor, kernel: Sequence[int], stride, dilation, groups: i
 
 
 def _by_position(y: torch.Tensor, groups: int) -> torch.Tensor:
-    """(images, channels, positions...) as (groups, images * positions, channels of a group)."""
+    """Return (images, channels, positions...) as (groups, images * positions, channels of a group)."""
     channels = y.shape[1] // groups
     return y.movedim(1, -1).reshape(-1, groups, channels).transpose(0, 1)
 
 
 def _by_channel(y: torch.Tensor, images: int, sizes: Sequence[int]) -> torch.Tensor:
-    """The inverse of :func:`_by_position`."""
+    """Return the inverse of :func:`_by_position`."""
     channels = y.shape[0] * y.shape[2]
     return y.transpose(0, 1).reshape(images, *sizes, channels).movedim(-1, 1)
 
 
 def forward(x: torch.Tensor, weight: torch.Tensor, g: Geometry, multiply: Multiply) -> torch.Tensor:
-    """The convolution of x (images, channels, ...) with a weight (outputs, channels of a group, ...)."""
+    """Return the convolution of x (images, channels, ...) with a weight (outputs, channels of a group, ...)."""
     windows, sizes = _windows(_padded(x, g.padding, g.padding), weight.shape[2:], g.stride, g.dilation, g.groups)
     taps = weight.reshape(g.groups, weight.shape[0] // g.groups, -1).transpose(1, 2)
     return _by_channel(multiply(windows, taps), x.shape[0], sizes)
@@ -79,7 +79,7 @@ def forward(x: torch.Tensor, weight: torch.Tensor, g: Geometry, multiply: Multip
 def input_gradient(
     y: torch.Tensor, weight: torch.Tensor, sizes: Sequence[int], g: Geometry, multiply: Multiply
 ) -> torch.Tensor:
-    """The gradient of an input whose spatial sizes are `sizes`: y unfolded with the strides filled by zeros."""
+    """Return the gradient of an input whose spatial sizes are `sizes`: y unfolded with the strides filled by zeros."""
     spread = y.new_zeros(*y.shape[:2], *((n - 1) * s + 1 for n, s in zip(y.shape[2:], g.stride, strict=True)))
     strided: tuple[Any, ...] = (..., *(slice(None, None, s) for s in g.stride))
     spread[strided] = y
@@ -100,7 +100,7 @@ def input_gradient(
 def weight_gradient(
     x: torch.Tensor, y: torch.Tensor, kernel: Sequence[int], g: Geometry, multiply: Multiply
 ) -> torch.Tensor:
-    """The gradient of a weight from the input x and the output's gradient y."""
+    """Return the gradient of a weight from the input x and the output's gradient y."""
     windows, sizes = _windows(_padded(x, g.padding, g.padding), kernel, g.stride, g.dilation, g.groups)
     windows = windows.reshape(g.groups, x.shape[0], *sizes, windows.shape[-1])
     used = (slice(None), slice(None), *(slice(n) for n in y.shape[2:]))  # a transposed convolution may use fewer
@@ -110,7 +110,7 @@ def weight_gradient(
 
 
 def transposed_sizes(x: torch.Tensor, weight: torch.Tensor, g: Geometry) -> list[int]:
-    """Spatial sizes of a transposed convolution's result."""
+    """Return spatial sizes of a transposed convolution's result."""
     return [
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(

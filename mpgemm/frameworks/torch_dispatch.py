@@ -27,7 +27,7 @@ _NO_PRODUCTS = re.compile(
 
 
 def deliver(func, result, args, kwargs):
-    """The result where the overload wants it: new, in `out`, or in the first argument."""
+    """Return the result where the overload wants it: new, in `out`, or in the first argument."""
     name, out = func.overloadpacket.__name__, kwargs.get("out")
     in_place = out is None and name.endswith("_")
     out = args[0] if in_place else out
@@ -41,7 +41,7 @@ def deliver(func, result, args, kwargs):
 
 @cache
 def is_composite(func) -> bool:
-    """Whether torch gives an operation by others for every device; such ones come here in inference mode."""
+    """Return whether torch gives an operation by others for every device; such ones come here in inference mode."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
 
@@ -57,13 +57,13 @@ def parts_of(func, of_every_device: bool = False) -> Callable | None:
 
 
 def unseen(func) -> bool:
-    """Whether an operation is not torch's own or this package's, so that its name says nothing of what it computes."""
+    """Return whether an operation is not torch's own or this package's, so that its name says nothing of what it computes."""
     return func.namespace not in _KNOWN
 
 
 @cache
 def forms_a_product(packet) -> bool:
-    """Whether an operation multiplies matrices, by its name."""
+    """Return whether an operation multiplies matrices, by its name."""
     namespace, _, name = packet._qualified_op_name.partition("::")
     if namespace == "mpgemm" or _NO_PRODUCTS.fullmatch(name):
         return False
@@ -71,5 +71,5 @@ def forms_a_product(packet) -> bool:
 
 
 def without_values(args) -> bool:
-    """Whether an argument is on the meta device: there is nothing to compute."""
+    """Return whether an argument is on the meta device: there is nothing to compute."""
     return any(isinstance(x, torch.Tensor) and x.is_meta for x in args)

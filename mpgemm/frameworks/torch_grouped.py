@@ -16,7 +16,7 @@ from tensorcore_models import libraries
 
 
 def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
-    """The slice of each group, None for each of a batch. Raises ValueError for offs that do not go with the operand."""
+    """Return the slice of each group, None for each of a batch. Raises ValueError for offs that do not go with the operand."""
     dims = f"{op}: operands of {a.ndim} and {b.ndim} dimensions"
     if a.ndim == b.ndim == 3:
         if offs is not None or len(a) != len(b):
@@ -37,7 +37,7 @@ def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
 
 
 def _parts(a, b, groups: list[slice | None]) -> Iterator[tuple]:
-    """(A, B) of each group, tensors or arrays."""
+    """Yield (A, B) of each group, tensors or arrays."""
     for group, taken in enumerate(groups):
         if taken is None:
             yield a[group], b[group]
@@ -48,7 +48,7 @@ def _parts(a, b, groups: list[slice | None]) -> Iterator[tuple]:
 
 
 def _joined(found: list[torch.Tensor], a, b, groups: list[slice | None]) -> torch.Tensor:
-    """The results of all groups; 0 behind the last end, where torch writes nothing."""
+    """Return the results of all groups; 0 behind the last end, where torch writes nothing."""
     if a.ndim == b.ndim:
         return torch.stack(found)
     out = torch.zeros((a.shape[-2], b.shape[-1]), dtype=found[0].dtype)
@@ -58,7 +58,7 @@ def _joined(found: list[torch.Tensor], a, b, groups: list[slice | None]) -> torc
 
 
 def grouped_mm(run, a, b, offs=None, bias=None, out_dtype=None):
-    """`torch._grouped_mm`."""
+    """Return `torch._grouped_mm`."""
     _refuse_bias("_grouped_mm", bias)
     groups = _groups("_grouped_mm", a, b, offs)
     found = [run.products("_grouped_mm", x[None], y[None], out_dtype)[0] for x, y in _parts(a, b, groups)]
@@ -74,7 +74,7 @@ def _refuse_bias(op: str, bias) -> None:
 def scaled_grouped_mm(
     run, a, b, scale_a, scale_b, offs=None, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False
 ):
-    """`torch._scaled_grouped_mm`: factors of rows and columns, or mx block scales."""
+    """Return `torch._scaled_grouped_mm`: factors of rows and columns, or mx block scales."""
     scales = scale_by_type(scale_a), scale_by_type(scale_b)
     return _scaled(run, "_scaled_grouped_mm", a, b, scales, offs, bias, scale_result, out_dtype, use_fast_accum)
 
@@ -83,7 +83,7 @@ def scaled_grouped_mm_v2(
     run, a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, offs=None, bias=None, out_dtype=None,
     contraction_dim=(), use_fast_accum=False,
 ):  # fmt: skip
-    """`torch.nn.functional.scaled_grouped_mm`: recipes name the rules."""
+    """Return `torch.nn.functional.scaled_grouped_mm`: recipes name the rules."""
     op = "_scaled_grouped_mm_v2"
     refuse_contraction(op, contraction_dim)
     scales = scale_by_recipe(scale_a, recipe_a, swizzle_a, "a"), scale_by_recipe(scale_b, recipe_b, swizzle_b, "b")
@@ -108,7 +108,7 @@ def _scaled(run, op: str, a, b, scales, offs, bias, scale_result, out_dtype, fas
 
 
 def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: int | None) -> list[TorchScale]:
-    """The scales of each group; `rows`: of the whole operand, where its groups are rows (columns)."""
+    """Return the scales of each group; `rows`: of the whole operand, where its groups are rows (columns)."""
     if not scale.blocks and scale.rule is not None and scale.rule.name != "per row and column":
         raise ValueError(f"{op}: scale_{side} is {scale.rule.name}; expected per row and column, mx or nvfp4")
     if scale.blocks and not scale.tiled:

@@ -37,7 +37,8 @@ def _baddbmm(run: Any, c, a, b, out_dtype=None, *, beta=1, alpha=1):
 
 
 def _geometry(x: torch.Tensor, how: Sequence) -> tuple[convolution.Geometry, bool]:
-    """The geometry of a convolution and whether it is transposed, from the arguments that torch gives behind the bias."""
+    """Return the geometry of a convolution and whether it is transposed, from the arguments that torch gives behind the
+    bias."""
     stride, padding, dilation, transposed, output_padding, groups = how
     return convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups), transposed
 

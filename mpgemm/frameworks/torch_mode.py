@@ -139,7 +139,7 @@ class Emulation(TorchDispatchMode):
             return func(*args, **kwargs)
 
     def _other(self, func, args, kwargs):
-        """The result of an operation that forms no product as the named libraries give it, and its row in the report."""
+        """Return the result of an operation that forms no product as the named libraries give it, and its row in the report."""
         name = func.overloadpacket.__name__
         if without_values(args):
             return func(*args, **kwargs)
@@ -163,7 +163,7 @@ class Emulation(TorchDispatchMode):
         return deliver(func, found.value, args, kwargs)
 
     def fused_norm(self, input: torch.Tensor, normalized_shape, weight=None, eps=None) -> torch.Tensor:
-        """`rms_norm`, which torch takes apart on a CPU, and runs as one kernel on a GPU."""
+        """Return `rms_norm`, which torch takes apart on a CPU, and runs as one kernel on a GPU."""
         norm, args = aten.rms_norm.default, (input, normalized_shape, weight, eps)
         if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight)):
             self._refuse(norm, NotImplementedError("gradients of rms_norm's kernel are not known"))
@@ -187,7 +187,7 @@ class Emulation(TorchDispatchMode):
             yield
 
     def site(self) -> tuple[str, str]:
-        """(path of the innermost module that runs, "forward" or "backward")."""
+        """Return (path of the innermost module that runs, "forward" or "backward")."""
         path = max(self.tracker.parents - {"Global"}, key=len, default=OUTSIDE)
         if not self.tracker.is_bw:
             if torch.is_grad_enabled():  # autograd has just made the node of this operation, if it made one
@@ -209,7 +209,8 @@ class Emulation(TorchDispatchMode):
         beta=1,
         kind: str = "matmul",
     ) -> torch.Tensor:
-        """alpha A B + beta C for a batch of matrices, on every engine; the first one's, in a type that is a's by default.
+        """Return alpha A B + beta C for a batch of matrices, on every engine; the first one's, in a type that is a's by
+        default.
 
         `op` is the name for the report; `kind`, "matmul" or "convolution", says whose precision flags hold.
         """
@@ -232,8 +233,8 @@ class Emulation(TorchDispatchMode):
         return Product(op, a.shape[1], a.shape[2], b.shape[2], formats[0], formats[1], out_format, sums)
 
     def _on_gpu(self, op: str, a, b, out_dtype: torch.dtype, c, alpha: float, beta: float, kind: str) -> torch.Tensor:
-        """The same for tensors of a GPU, on it; what only the host knows (recipes, sums in FP16 that go on) is done there, long
-        chains of it on the GPU."""
+        """Return the same for tensors of a GPU, on it; what only the host knows (recipes, sums in FP16 that go on) is done
+        there, long chains of it on the GPU."""
         product = self._product(op, a, b, out_dtype, kind)
 
         def multiply(each: Multiplier):
@@ -266,7 +267,7 @@ class Emulation(TorchDispatchMode):
         end: str = "",
         describe=None,
     ) -> torch.Tensor:
-        """The first engine's result of a product of `batch` matrices, `arrays` holding A and B.
+        """Return the first engine's result of a product of `batch` matrices, `arrays` holding A and B.
 
         `multiply` gives (result, products before c is added, in the output's type) of a multiplier; `describe` gives its
         (engine, order of k) as text, by default those of its plain products; `end` says what is done to the sums.
@@ -298,8 +299,8 @@ class Emulation(TorchDispatchMode):
         return operations.IEEE if product.k == 1 else operations.inferred("one chain over k is assumed")
 
     def _rounding_as_the_library(self, each: Multiplier, product: Product) -> Multiplier:
-        """The multiplier with the library's rounding to TF32, where the product is a matrix product in it, no rounding is
-        named, and it is known for the device; the report says whose it is."""
+        """Return the multiplier with the library's rounding to TF32, where the product is a matrix product in it, no rounding
+        is named, and it is known for the device; the report says whose it is."""
         if "tf32" not in (product.a_format, product.b_format) or each.input_rounding is not None:
             return each
         known = None if "conv" in product.op else tf32_rounding("cublas", each.device)
@@ -311,7 +312,8 @@ class Emulation(TorchDispatchMode):
     def attention(
         self, outputs: Callable[[Multiplier], torch.Tensor], arrays, fmt: str, orders: list[str]
     ) -> torch.Tensor:
-        """The first engine's output of attention, Q, K and V of all heads in `arrays`; the row says keys in the place of k."""
+        """Return the first engine's output of attention, Q, K and V of all heads in `arrays`; the row says keys in the place of
+        k."""
         found = [outputs(each) for each in self.multipliers]
         described = [
             (each.engine_for(fmt, fmt).label, order) for each, order in zip(self.multipliers, orders, strict=True)

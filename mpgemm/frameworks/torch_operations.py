@@ -47,7 +47,7 @@ class Computed:
 
 
 def inferred(why: str) -> str:
-    """The basis of a result that follows from others."""
+    """Return the basis of a result that follows from others."""
     return f"inferred: {why}"
 
 
@@ -67,12 +67,12 @@ def check_libraries(libraries: str, devices: list[str]) -> None:
 
 
 def elements(tree) -> int:
-    """Elements of all tensors of a result."""
+    """Return elements of all tensors of a result."""
     return sum(x.numel() for x in _tensors(tree))
 
 
 def run_exactly(func, args, kwargs) -> Computed | None:
-    """The result of an operation that rounds nothing, or converts to nearest, as every machine does; None for others."""
+    """Return the result of an operation that rounds nothing, or converts to nearest, as every machine does; None for others."""
     name = func.overloadpacket.__name__
     base = name if name in _EXACT else name.rstrip("_")
     if func.is_view or base in _EXACT:
@@ -95,7 +95,7 @@ def _tensors(tree) -> list[torch.Tensor]:
 
 
 def compute(func, args, kwargs) -> Computed | None:
-    """The result of an operation that rounds; None where nobody knows it. Raises Unknown for sizes that nobody knows."""
+    """Return the result of an operation that rounds; None where nobody knows it. Raises Unknown for sizes that nobody knows."""
     name = func.overloadpacket.__name__
     base = name if name.startswith("_") and name != "_" else name.rstrip("_")
     if base in _FUNCTIONS and len(args) == 1:
@@ -106,7 +106,7 @@ def compute(func, args, kwargs) -> Computed | None:
 
 # -- FP32 ----------------------------------------------------------------------------------------------------------------
 def _wide(x: torch.Tensor) -> np.ndarray:
-    """FP32 values of a tensor; Unknown for other types."""
+    """Return FP32 values of a tensor; Unknown for other types."""
     if x.dtype not in (*_REDUCED, torch.float32):
         raise Unknown(
             f"functions of {x.dtype}", field="dtype", known=("torch.float32", "torch.bfloat16", "torch.float16")
@@ -129,7 +129,7 @@ def _gelu(x: torch.Tensor, *, approximate: str = "none") -> Computed:
 
 
 def _pair(x, y) -> tuple[Any, Any, torch.dtype] | None:
-    """Operands in FP32 (or FP64) and the type of the result; None for integers and complex numbers."""
+    """Return operands in FP32 (or FP64) and the type of the result; None for integers and complex numbers."""
     dtype = torch.result_type(x, y)
     if not dtype.is_floating_point:
         return None
@@ -235,7 +235,7 @@ def _rms_norm(x, normalized_shape, weight=None, eps=None) -> Computed | None:
 
 
 def _layer_norm(x, normalized_shape, weight, bias, eps) -> Computed | None:
-    """The normalised rows; their means and deviations, which only gradients use, are torch's own."""
+    """Return the normalised rows; their means and deviations, which only gradients use, are torch's own."""
     if len(normalized_shape) != 1:
         return None
     by, plus = (None if each is None else _wide(each) for each in (weight, bias))

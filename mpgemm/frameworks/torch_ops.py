@@ -16,7 +16,7 @@ def gemm(
     input_rounding: str | None,
     out_dtype: torch.dtype,
 ) -> torch.Tensor:
-    """A B for a batch of matrices, shapes (batch, m, k) and (batch, k, n)."""
+    """Return A B for a batch of matrices, shapes (batch, m, k) and (batch, k, n)."""
     unit = Multiplier(engine, k_order=k_order, promote_every=promote_every, input_rounding=input_rounding)
     arrays = to_array(a, "a"), to_array(b, "b")
     a_format, b_format = format_of(a.dtype, "a"), format_of(b.dtype, "b")
@@ -39,7 +39,7 @@ def _keep(ctx, inputs, output):
 
 
 def _backward(ctx, grad):
-    """Gradients on the same engine, in the types of the operands."""
+    """Return gradients on the same engine, in the types of the operands."""
     a, b = ctx.saved_tensors
     *options, _ = ctx.options
     grad = grad.to(a.dtype)
@@ -61,7 +61,8 @@ def matmul(
     input_rounding: str | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """A B on an emulated unit, as the operation ``torch.ops.mpgemm.gemm``: it can be compiled, exported and differentiated.
+    """Return A B on an emulated unit, as the operation ``torch.ops.mpgemm.gemm``: it can be compiled, exported and
+    differentiated.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def open_here(block: OpenBlock) -> Iterator[None]:
 
 
 def _starting(start: Callable) -> Callable:
-    """`Thread.start` for threads that may be started inside of a block; a dispatch mode is of one thread."""
+    """Return `Thread.start` for threads that may be started inside of a block; a dispatch mode is of one thread."""
 
     def started(thread):
         if block := _innermost():
@@ -59,7 +59,7 @@ SDPA = torch._C._nn.scaled_dot_product_attention
 
 
 def _attending(sdpa: Callable) -> Callable:
-    """`scaled_dot_product_attention` that may be called inside of a block, by torch's own layers, too.
+    """Return `scaled_dot_product_attention` that may be called inside of a block, by torch's own layers, too.
 
     A function that a program has put in its place is called as it is: what it asks of torch is seen in there.
     """

@@ -75,7 +75,7 @@ def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Line
 
 
 def _kept(recorder: TraceRecorder, name: str) -> Callable:
-    """A hook that records a module as a whole."""
+    """Return a hook that records a module as a whole."""
 
     def hook(module, inputs, output):
         weight, bias = (getattr(module, each, None) for each in ("weight", "bias"))
@@ -138,18 +138,18 @@ class _Products(TorchDispatchMode):
 
 
 def _addmm(c, a, b, out_dtype=None, *, beta=1, alpha=1):
-    """Operands with a bias; None where it is a matrix, or factors stand before it."""
+    """Return operands with a bias; None where it is a matrix, or factors stand before it."""
     plain = c.dim() == 1 and beta == alpha == 1
     return {"input": a, "weight": b.t(), "bias": c} if plain else None
 
 
 def _bmm(a, b, out_dtype=None):
-    """Operands of a batch of one product, as which einsum forms a product of matrices."""
+    """Return operands of a batch of one product, as which einsum forms a product of matrices."""
     return {"input": a[0], "weight": b[0].t()} if a.shape[0] == 1 else None
 
 
 def _scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
-    """Operands with their scales; None for scales that lie in tiles, and for packed FP4."""
+    """Return operands with their scales; None for scales that lie in tiles, and for packed FP4."""
     if a.dtype not in FORMATS or any(scale.dim() == 1 and scale.numel() > 1 for scale in (scale_a, scale_b)):
         return None
     scale_b = scale_b.t() if scale_b.dim() == 2 else scale_b

@@ -69,7 +69,8 @@ def scaled_product(
     scale_result=None,
     fast=False,
 ) -> torch.Tensor:
-    """A product of two FP8 or FP4 matrices with scales of any rule, as `torch._scaled_mm`; ValueError for what is not known."""
+    """Return a product of two FP8 or FP4 matrices with scales of any rule, as `torch._scaled_mm`; ValueError for what is not
+    known."""
     arrays, formats = operands[:2], operands.formats
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
     out_format = format_of(out_dtype, "the result")
@@ -117,7 +118,7 @@ def _refuse(scaling: Scaling, bias, scale_result, out_format: str) -> None:
 
 
 def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> tuple[Engine, dict[str, Any]]:
-    """The unit that multiplies, and the order of k."""
+    """Return the unit that multiplies, and the order of k."""
     if each.recipe_for(product) is not None:
         what = f"{product.op}: a recipe with {scaling.in_words()} is not known"
         raise libraries.Unknown(what, field="recipe", known=("one scale for each matrix",))
@@ -134,8 +135,8 @@ def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> t
 
 
 def _known_fold(each: Multiplier, product: Product, fast: bool) -> bool:
-    """Whether one factor a matrix is measured on the device, or its recipe named; otherwise it is as factors of rows are,
-    predicted. Unknown is raised for formats that nobody has measured on a device that was."""
+    """Return whether one factor a matrix is measured on the device, or its recipe named; otherwise it is as factors of rows
+    are, predicted. Unknown is raised for formats that nobody has measured on a device that was."""
     try:
         scaled_recipe(each, product, fast)
     except libraries.Unknown as error:
@@ -146,7 +147,8 @@ def _known_fold(each: Multiplier, product: Product, fast: bool) -> bool:
 
 
 def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: bool):
-    """One factor a matrix: the user's recipe, the device's measured one with split_k 1, else one chain of a named engine."""
+    """Return one factor a matrix: the user's recipe, the device's measured one with split_k 1, else one chain of a named
+    engine."""
     recipe = scaled_recipe(each, product, fast)
     scale = libraries.folded_scale(float(scaling.a.item()), float(scaling.b.item()))
 
@@ -160,7 +162,7 @@ def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: 
 
 
 def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
-    """The recipe of an FP8 product with one scale for each matrix; Unknown for a device that nobody has measured."""
+    """Return the recipe of an FP8 product with one scale for each matrix; Unknown for a device that nobody has measured."""
     recipe = each.recipe_for(product)
     if recipe is not None:
         return recipe
@@ -177,7 +179,7 @@ def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.R
 
 # -- what torch calls ------------------------------------------------------------------------------------------------------
 def scaled_mm(run, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
-    """`torch._scaled_mm`: block scales of a unit lie in tiles."""
+    """Return `torch._scaled_mm`: block scales of a unit lie in tiles."""
     operands = TorchOperands.of(a, b)
     scaling = operands.scaling(scale_by_type(scale_a), scale_by_type(scale_b))
     return scaled_product(
@@ -196,7 +198,7 @@ def scaled_mm_v2(
     run, a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias=None, out_dtype=None, contraction_dim=(),
     use_fast_accum=False,
 ):  # fmt: skip
-    """`torch.nn.functional.scaled_mm`: recipes name the rules."""
+    """Return `torch.nn.functional.scaled_mm`: recipes name the rules."""
     refuse_contraction("_scaled_mm_v2", contraction_dim)
     operands = TorchOperands.of(a, b)
     scaling = operands.scaling(
@@ -214,7 +216,7 @@ def refuse_contraction(op: str, contraction_dim) -> None:
 
 
 def int_mm(run, a, b):
-    """`torch._int_mm`: int8 operands, int32 sums."""
+    """Return `torch._int_mm`: int8 operands, int32 sums."""
     arrays = [x.detach().numpy() for x in (a, b)]
     for x, name in zip((a, b), ("self", "mat2"), strict=True):
         if x.dtype != torch.int8:

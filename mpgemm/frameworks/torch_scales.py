@@ -40,7 +40,7 @@ PADDED = 4
 
 
 def operand(tensor: torch.Tensor, name: str) -> tuple[np.ndarray, str]:
-    """Values of operand "a" or "b" and their format; FP4, packed with half of k, is taken out of its bytes."""
+    """Return values of operand "a" or "b" and their format; FP4, packed with half of k, is taken out of its bytes."""
     if tensor.dtype != FP4_PAIRS:
         return to_array(tensor, name), format_of(tensor.dtype, name)
     pairs = tensor.detach().view(torch.uint8).numpy()

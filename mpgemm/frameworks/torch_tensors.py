@@ -24,7 +24,7 @@ _TYPES = {get_format(name).dtype: dtype for dtype, name in FORMATS.items()}
 
 
 def format_of(dtype: torch.dtype, name: str) -> str:
-    """The format of a torch type. Raises TypeError if matrix units have no products of it."""
+    """Return the format of a torch type. Raises TypeError if matrix units have no products of it."""
     if dtype not in FORMATS:
         raise TypeError(
             f"{name} is {dtype}: matrix units here take {', '.join(str(t) for t in FORMATS)}; convert it with .to()"
@@ -33,13 +33,13 @@ def format_of(dtype: torch.dtype, name: str) -> str:
 
 
 def to_array(tensor: torch.Tensor, name: str) -> np.ndarray:
-    """A dense CPU tensor's memory as a numpy array of the same strides; TypeError for others."""
+    """Return a dense CPU tensor's memory as a numpy array of the same strides; TypeError for others."""
     format_of(tensor.dtype, name)
     return as_array(tensor, name)
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:
-    """An array's memory as a tensor of the same strides."""
+    """Return an array's memory as a tensor of the same strides."""
     if array.dtype.type.__module__ == ml_dtypes.__name__:
         carrier = np.int16 if array.dtype.itemsize == 2 else np.uint8
         return torch.from_numpy(array.view(carrier)).view(_TYPES[array.dtype])
@@ -47,13 +47,13 @@ def to_tensor(array: np.ndarray) -> torch.Tensor:
 
 
 def same_bits(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Which elements have the same encoding."""
+    """Return which elements have the same encoding."""
     carrier = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
     return x.contiguous().view(carrier) == y.contiguous().view(carrier)
 
 
 def allows_tf32(kind: str) -> bool:
-    """Whether torch's flags let CUDA form FP32 products of this kind in TF32.
+    """Return whether torch's flags let CUDA form FP32 products of this kind in TF32.
 
     kind ({"matmul", "convolution"}): ``torch.backends.cuda.matmul`` and ``torch.backends.cudnn.conv``, each with its
         ``fp32_precision`` (torch 2.9 or newer) or ``allow_tf32``; ``torch.set_float32_matmul_precision`` sets the
@@ -70,5 +70,6 @@ def allows_tf32(kind: str) -> bool:
 
 
 def adds_in_fp16() -> bool:
-    """Whether torch's flag lets CUDA add FP16 products in FP16 (``torch.backends.cuda.matmul.allow_fp16_accumulation``)."""
+    """Return whether torch's flag lets CUDA add FP16 products in FP16
+    (``torch.backends.cuda.matmul.allow_fp16_accumulation``)."""
     return bool(getattr(torch.backends.cuda.matmul, "allow_fp16_accumulation", False))

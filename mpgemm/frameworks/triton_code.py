@@ -78,7 +78,8 @@ def dot_code(compiled: CompiledKernel) -> DotCode:
 
 
 def interleaved(k: int, width: int, held: int, step: int) -> list[int] | None:
-    """The order of k of instructions of `step` products where threads hold `width` neighbours along k and a register `held`.
+    """Return the order of k of instructions of `step` products where threads hold `width` neighbours along k and a register
+    `held`.
 
     Each of width / held instructions takes the next `held` neighbours of every thread. None: ascending.
     """
@@ -122,7 +123,7 @@ class _Module:
         ]
 
     def _position(self, place: str) -> Position | None:
-        """The innermost file, line and column of a location."""
+        """Return the innermost file, line and column of a location."""
         for _ in range(_LIMIT):
             if found := re.match(r'"(.*)":(\d+):(\d+)', place):
                 return PurePath(found[1]).name, int(found[2]), int(found[3])
@@ -133,7 +134,8 @@ class _Module:
         return None
 
     def words(self) -> dict[Position, Words]:
-        """Pairs of words for each position of a dot, without the repetitions of unrolled loops; untraceable ones left out."""
+        """Return pairs of words for each position of a dot, without the repetitions of unrolled loops; untraceable ones left
+        out."""
         made = {row.result: row for row in self.rows if row.result}
         for row in self.rows:
             if row.name in ("ttg.local_store", "ttng.tmem_store") and len(row.operands) > 1:
@@ -147,7 +149,7 @@ class _Module:
 
 
 def _lost(name: str, made: dict[str, _Row]) -> int | None:
-    """How many words a value has lost since it was loaded; None if that cannot be followed."""
+    """Return how many words a value has lost since it was loaded; None if that cannot be followed."""
     lost = 0
     for _ in range(_LIMIT):
         row = made.get(name)
@@ -161,7 +163,7 @@ def _lost(name: str, made: dict[str, _Row]) -> int | None:
 
 
 def _period(pairs: list) -> Words:
-    """The shortest sequence whose repetition the pairs are."""
+    """Return the shortest sequence whose repetition the pairs are."""
     for size in range(1, len(pairs) + 1):
         if len(pairs) % size == 0 and pairs[:size] * (len(pairs) // size) == pairs:
             return tuple(pairs[:size])
@@ -188,7 +190,7 @@ _PTX_NAMES = {"fp16": "f16", "bf16": "bf16", "tf32": "tf32", "e4m3fn": "e4m3", "
 
 
 def instruction_name(opcode: str, a_format: str, b_format: str, d_format: str) -> str | None:
-    """The catalogue's name of a matrix instruction in PTX that carries out a dot of these formats; None for others."""
+    """Return the catalogue's name of a matrix instruction in PTX that carries out a dot of these formats; None for others."""
     words = opcode.split(".")
     shape = next((re.fullmatch(r"m(\d+)n(\d+)k(\d+)", w) for w in words if re.fullmatch(r"m\d+n\d+k\d+", w)), None)
     if opcode.startswith("mma.sync") and shape:

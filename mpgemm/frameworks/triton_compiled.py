@@ -56,7 +56,7 @@ _KNOWN: dict[bytes, CompiledKernel | str] = {}
 
 
 def compile_kernel(kernel: Any, arguments: tuple, options: dict, target: tuple) -> CompiledKernel:
-    """The kernel compiled for arguments as a launch gives them.
+    """Return the kernel compiled for arguments as a launch gives them.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class _Functions:
         self._numbers: dict[int, int] = {}
 
     def add(self, function) -> int:
-        """The number of a function's row."""
+        """Return the number of a function's row."""
         plain = function.fn
         if id(plain) not in self._numbers:
             self._numbers[id(plain)] = number = len(self.rows)
@@ -156,7 +156,7 @@ class _Functions:
         return self._numbers[id(plain)]
 
     def reference(self, value) -> tuple:
-        """A value as something that can be sent: a function's number, a name to import, or the value itself."""
+        """Return a value as something that can be sent: a function's number, a name to import, or the value itself."""
         from triton.runtime.interpreter import InterpretedFunction
 
         if isinstance(value, InterpretedFunction):
@@ -202,7 +202,7 @@ def _compiled(job: dict) -> dict:
 
 
 def _received(rows: list[dict]) -> list:
-    """The functions of the rows, for the compiler."""
+    """Return the functions of the rows, for the compiler."""
     from triton.runtime.jit import JITFunction
 
     functions: list = []

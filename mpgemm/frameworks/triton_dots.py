@@ -83,7 +83,7 @@ class TritonEmulation:
         self._from_zero = False
 
     def report(self) -> Report:
-        """Which instruction and order each dot of a kernel ran on so far, and whether the compiler said so or a rule."""
+        """Return which instruction and order each dot of a kernel ran on so far, and whether the compiler said so or a rule."""
         return self._log.report()
 
     def launched(self, kernel, arguments: tuple, options: dict) -> None:
@@ -126,7 +126,7 @@ class TritonEmulation:
         return result
 
     def _foldable(self, at: Position | None, d, from_zero: bool, imprecise: int) -> bool:
-        """Whether an addition of a dot's result may become its accumulator; `from_zero`: the source gave it none."""
+        """Return whether an addition of a dot's result may become its accumulator; `from_zero`: the source gave it none."""
         if self._code is None:
             return from_zero and imprecise == 0
         return at in self._code.dots and not (_values(d)[1] != 0).any()
@@ -153,7 +153,7 @@ class TritonEmulation:
         return interpreter.TensorHandle(result.astype(c.dtype, copy=False).view(d.data.dtype), d.dtype.scalar)
 
     def _engine(self, fmt_a: str, fmt_b: str, fmt_d: str, at: Position | None) -> Engine:
-        """The instruction that the compiler took, the user's, or the device's for these formats."""
+        """Return the instruction that the compiler took, the user's, or the device's for these formats."""
         named = self.target.engine is not None or self.target.path is not None
         opcodes = () if self._code is None or named or at is None else self._code.instructions.get(at, ())
         names = {instruction_name(opcode, fmt_a, fmt_b, fmt_d) for opcode in opcodes}
@@ -165,7 +165,7 @@ class TritonEmulation:
         return self.target.engine_for(fmt_a, fmt_b, fmt_d)
 
     def _chain(self, fmt_a: str, fmt_b: str, fmt_d: str, precision: str, imprecise: int, k: int, at: Position | None):
-        """(function of a, b and c, engine, order) of one chain."""
+        """Return (function of a, b and c, engine, order) of one chain."""
         if fmt_a == "fp32" and precision not in ("ieee", "tf32"):
             known = ", ".join(("ieee", "tf32", *_WORDS))
             raise ValueError(f"input_precision {precision!r} is not emulated; use one of {known}")
@@ -196,7 +196,7 @@ class TritonEmulation:
         return run, engine, order
 
     def _words(self, precision: str, at: Position | None):
-        """(function of a, b and c, engine, order) of a product of words, as it is compiled."""
+        """Return (function of a, b and c, engine, order) of a product of words, as it is compiled."""
         fmt, pairs = _WORDS[precision]
         if self._code is not None and at is not None:
             pairs = self._code.words.get(at, pairs)
@@ -242,7 +242,7 @@ class TritonEmulation:
         return interpreter.TensorHandle(result, tl.float32)
 
     def _block_scaled_engine(self, left: "_Scaled", right: "_Scaled") -> Engine | None:
-        """The device's block-scaled instruction for these operands, None where it has none."""
+        """Return the device's block-scaled instruction for these operands, None where it has none."""
         blocks = {x.block for x in (left, right) if x.block is not None}
         scales = {x.scale_format for x in (left, right) if x.block is not None}
         wanted = (left.format, right.format, *scales, *blocks)
@@ -282,7 +282,7 @@ class _Scaled:
         return None if self.scales is None else self.values.shape[self.axis] // self.scales.shape[self.axis]
 
     def scale_bits(self, engine: Engine) -> np.ndarray:
-        """Encodings of the scales; ones if none are given."""
+        """Return encodings of the scales; ones if none are given."""
         if self.scales is not None:
             return self.scales
         shape = list(self.values.shape)
@@ -290,7 +290,7 @@ class _Scaled:
         return np.full(shape, tcm.encode(1.0, get_float_format(engine.scale_format or "ue8m0")), np.uint8)
 
     def as_bf16(self) -> np.ndarray:
-        """Elements times scales, rounded to bf16."""
+        """Return elements times scales, rounded to bf16."""
         values = self.values.astype(np.float64)
         if self.scales is not None and self.block is not None:
             values = values * np.repeat(tcm.decode(self.scales, self.scale_format), self.block, self.axis)
@@ -314,7 +314,8 @@ def _scaled_operand(handle, scale, kind, axis: int, packed: int) -> _Scaled:
 
 
 def _words_of(x: np.ndarray, fmt: str, count: int) -> list[np.ndarray]:
-    """x as a sum of words: tf32's first is rounded half away and the rest left to the unit, which cuts; bf16's to nearest."""
+    """Return x as a sum of words: tf32's first is rounded half away and the rest left to the unit, which cuts; bf16's to
+    nearest."""
     found = []
     for _ in range(count - 1):
         found.append(tcm.round_to(x, fmt, "rna" if fmt == "tf32" else "rne").astype(np.float32))
@@ -323,7 +324,7 @@ def _words_of(x: np.ndarray, fmt: str, count: int) -> list[np.ndarray]:
 
 
 def _values(handle) -> tuple[str, np.ndarray]:
-    """(format, values) of a tensor of the interpreter, which keeps bf16 and FP8 as unsigned integers."""
+    """Return (format, values) of a tensor of the interpreter, which keeps bf16 and FP8 as unsigned integers."""
     name = str(handle.dtype.scalar)
     if name == "int32":
         return "s32", handle.data
@@ -334,14 +335,14 @@ def _values(handle) -> tuple[str, np.ndarray]:
 
 
 def _batched(run, a: np.ndarray, b: np.ndarray, c: np.ndarray, *scales) -> np.ndarray:
-    """`run` on matrices, or on each of a batch of them."""
+    """Return `run` on matrices, or on each of a batch of them."""
     if a.ndim == 2:
         return run(a, b, c, *scales)
     return np.stack([run(*each) for each in zip(a, b, c, *scales, strict=True)])
 
 
 def _truncf(source, target):
-    """A conversion to a narrower type: the interpreter cuts bf16 off, a GPU rounds to nearest even."""
+    """Return a conversion to a narrower type: the interpreter cuts bf16 off, a GPU rounds to nearest even."""
     if target.scalar == tl.bfloat16:
         bits = np.asarray(tcm.encode(_values(source)[1], "bf16"))
         return interpreter.TensorHandle(bits, target.scalar)
@@ -349,7 +350,7 @@ def _truncf(source, target):
 
 
 def _kernel_frame() -> FrameType | None:
-    """The innermost frame outside of Triton and of this file."""
+    """Return the innermost frame outside of Triton and of this file."""
     folders = str(Path(triton.__file__).parent), __file__
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(folders):

@@ -80,14 +80,14 @@ def _copied(argument: Any) -> Any:
 
 
 def _bits(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor's encodings, which share its memory."""
+    """Return the tensor's encodings, which share its memory."""
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     array = tensor.reshape(-1).view(kinds[tensor.element_size()]).numpy()
     return array.view(f"u{array.itemsize}").reshape(tensor.shape)
 
 
 def _as_argument(value: Any, name: str) -> Any:
-    """A launch's argument as a parameter of PTX."""
+    """Return a launch's argument as a parameter of PTX."""
     if isinstance(value, torch.Tensor):
         return _bits(value)
     if isinstance(value, bool | int | float):
@@ -96,7 +96,7 @@ def _as_argument(value: Any, name: str) -> Any:
 
 
 def _differences(name: str, emulated: Any, run: Any) -> list[str]:
-    """Lines that name elements of a tensor whose bits differ."""
+    """Return lines that name elements of a tensor whose bits differ."""
     if not isinstance(emulated, torch.Tensor):
         return []
     left, right = _bits(emulated), _bits(run)

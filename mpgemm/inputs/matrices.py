@@ -38,7 +38,8 @@ class Distribution:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
     def complete(self, given: Mapping[str, float]) -> dict[str, float]:
-        """All parameters: the defaults, replaced by what is given, in the defaults' types. Raises ValueError for others."""
+        """Return all parameters: the defaults, replaced by what is given, in the defaults' types. Raises ValueError for
+        others."""
         values = dict(self.parameters)
         for key, value in given.items():
             if key not in values:
@@ -56,7 +57,7 @@ class Distribution:
 
 
 def _independent(draw: Callable[..., np.ndarray]) -> Callable[..., Pair]:
-    """A and B with independent elements of the same distribution."""
+    """Return A and B with independent elements of the same distribution."""
 
     def make(a_stream: Generator, b_stream: Generator, m: int, k: int, n: int, **parameters: float) -> Pair:
         return draw(a_stream, (m, k), **parameters), draw(b_stream, (k, n), **parameters)
@@ -104,7 +105,7 @@ def _two_ranges(a_low: int, a_high: int, b_low: int, b_high: int) -> Callable[..
 
 
 def _conditioned(a_stream, b_stream, m, k, n, condition):
-    """A = U diag(s) V^T, s falling geometrically from 1 to 1/condition; B uniform in [-1, 1]."""
+    """Return a = U diag(s) V^T, s falling geometrically from 1 to 1/condition; B uniform in [-1, 1]."""
     if condition < 1:
         raise ValueError(f"condition must be at least 1, got {condition}")
     rank = min(m, k)
@@ -115,7 +116,7 @@ def _conditioned(a_stream, b_stream, m, k, n, condition):
 
 
 def _cancelling(a_stream, b_stream, m, k, n, bits):
-    """A = [X, -X] P and B = P^T [Y; Y + 2^-bits Z] for a permutation P: A B = -2^-bits X Z while |A||B| = 2 |X||Y|."""
+    """Return a = [X, -X] P and B = P^T [Y; Y + 2^-bits Z] for a permutation P: A B = -2^-bits X Z while |A||B| = 2 |X||Y|."""
     if not 0 <= bits <= 20:
         raise ValueError(f"bits must be from 0 to 20 (float32 holds no finer difference), got {bits}")
     half = k // 2
@@ -129,7 +130,7 @@ def _cancelling(a_stream, b_stream, m, k, n, bits):
 
 
 def _ill_conditioned(a_stream, b_stream, m, k, n, condition):
-    """A = [X, -X, sW] P and B = P^T [Y; Y; sV] for a permutation P: X Y cancels exactly, s^2 W V with W, V >= 0 is left.
+    """Return a = [X, -X, sW] P and B = P^T [Y; Y; sV] for a permutation P: X Y cancels exactly, s^2 W V with W, V >= 0 is left.
 
     Products of X, Y and of W, V are 1/4 in size in the mean, two of the one for each of the other, so that
     s^2 = 2 / (condition - 1) makes |A||B| about condition times |A B|.
@@ -207,7 +208,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 
 
 def get_distribution(name: str) -> Distribution:
-    """The distribution of that name. Raises ValueError if the name is unknown; the message lists the known ones."""
+    """Return the distribution of that name. Raises ValueError if the name is unknown; the message lists the known ones."""
     try:
         return DISTRIBUTIONS[name]
     except KeyError:
@@ -268,7 +269,7 @@ def generate_addend(name: str, m: int, n: int, seed: int = 0, **parameters: floa
 
 
 def _draw(name: str, sizes: tuple[int, int, int], seed: int, parameters: Mapping, streams: tuple[int, int]) -> Pair:
-    """A pair drawn from two of the seed's child streams, in float64."""
+    """Return a pair drawn from two of the seed's child streams, in float64."""
     distribution = get_distribution(name)
     values = distribution.complete(parameters)
     if min(*sizes, seed) < 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def memory_bytes() -> int | None:
-    """Bytes of this machine's memory, None where the system does not say."""
+    """Return bytes of this machine's memory, None where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -23,7 +23,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when they are asked for: compiling and the gate need no torch."""
+    """Return the public names, imported when they are asked for: compiling and the gate need no torch."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require("torch", "kernels")

@@ -81,7 +81,7 @@ class KnownCall:
     def __call__(
         self, a: Any, b: Any, out: torch.Tensor | None, c: torch.Tensor | None, bias: torch.Tensor | None
     ) -> torch.Tensor:
-        """The product of tensors of the call's shapes, strides and types."""
+        """Return the product of tensors of the call's shapes, strides and types."""
         result = torch.empty(self._shape, dtype=self._dtype, device=a.device) if out is None else out
         tensors = {"a": a, "b": b, "out": result}
         if bias is not None:
@@ -138,7 +138,7 @@ class MatmulPlan:
         self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, c: torch.Tensor | None = None,
         bias: torch.Tensor | None = None,
     ) -> torch.Tensor:  # fmt: skip
-        """The end of A B + C.
+        """Return the end of A B + C.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class MatmulPlan:
         return bias
 
     def _for(self, out: torch.Tensor, c: torch.Tensor | None) -> TensorPlan:
-        """The plan for the strides of a result and of C."""
+        """Return the plan for the strides of a result and of C."""
         if c is None and out.is_contiguous():
             return self._plans[self._product.out, None]
         key = _matrix_strides(out), None if c is None else _matrix_strides(c)

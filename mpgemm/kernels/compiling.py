@@ -6,7 +6,7 @@ from tensorcore_models.gpu.targets import KernelTarget
 
 
 def kernel_function(name: str):
-    """The Triton function of a launch."""
+    """Return the Triton function of a launch."""
     triton_module()
     from mpgemm.kernels import source, source_residues, source_words
 
@@ -14,5 +14,6 @@ def kernel_function(name: str):
 
 
 def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False) -> TargetKernel:
-    """A launch compiled for a target: as :func:`tensorcore_models.gpu.compiling.compile_function`, its kernel found by name."""
+    """Return a launch compiled for a target: as :func:`tensorcore_models.gpu.compiling.compile_function`, its kernel found by
+    name."""
     return compile_function(kernel_function(launch.function), launch, target, aligned=aligned)

@@ -59,12 +59,13 @@ STAGES = (3, 2, 1)
 
 
 def accumulators(form: KernelForm) -> int:
-    """Numbers in FP32 that a thread keeps for each element of its tile: chains, and the part of a chain that restarts."""
+    """Return numbers in FP32 that a thread keeps for each element of its tile: chains, and the part of a chain that
+    restarts."""
     return len(form.restarts) + any(form.restarts)
 
 
 def shared_bytes(form: KernelForm, row: Configuration, target: KernelTarget, split=(False, False)) -> int:
-    """Bytes of shared memory, estimated: stages of loads, and on wgmma and tcgen05 the words of B, or of both."""
+    """Return bytes of shared memory, estimated: stages of loads, and on wgmma and tcgen05 the words of B, or of both."""
     size = BYTES[form.format]
     loads = [
         extent * row.depth * (count * size if ready else 4)
@@ -80,7 +81,8 @@ def shared_bytes(form: KernelForm, row: Configuration, target: KernelTarget, spl
 
 
 def registers(form: KernelForm, row: Configuration, target: KernelTarget) -> int:
-    """Registers of a thread, estimated: accumulators (in tensor memory on tcgen05 but for one), a tile's words, addresses."""
+    """Return registers of a thread, estimated: accumulators (in tensor memory on tcgen05 but for one), a tile's words,
+    addresses."""
     threads = row.warps * target.warp
     kept = 1 if target.unit == "blackwell" else accumulators(form)
     tile = kept * row.rows * row.columns
@@ -89,13 +91,13 @@ def registers(form: KernelForm, row: Configuration, target: KernelTarget) -> int
 
 
 def fits(form: KernelForm, row: Configuration, target: KernelTarget) -> bool:
-    """Whether a configuration keeps within shared memory and 255 registers of a thread (512 on CDNA)."""
+    """Return whether a configuration keeps within shared memory and 255 registers of a thread (512 on CDNA)."""
     most = 255 if target.backend == "cuda" else 512
     return shared_bytes(form, row, target) <= target.shared and registers(form, row, target) <= most
 
 
 def most_stages(form: KernelForm, target: KernelTarget) -> int:
-    """Tiles of k that may be under way.
+    """Return tiles of k that may be under way.
 
     On tcgen05 Triton 3.9.0 waits for a pipelined product in the iteration after it, behind the stores that overwrite its words
     where a word has several products and no chain restarts: a race, which the gate finds. One stage waits at once.
@@ -115,7 +117,7 @@ def check_stages(form: KernelForm, row: Configuration, target: KernelTarget) -> 
 
 
 def configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:
-    """The entries that a form fits, small tiles first, each with as many stages as fit.
+    """Return the entries that a form fits, small tiles first, each with as many stages as fit.
 
     Raises
     ------
@@ -183,7 +185,7 @@ def estimate(
     batch: int = 1,
     split=(False, False),
 ) -> CountedWork:
-    """Counted work of a product in a configuration.
+    """Return counted work of a product in a configuration.
 
     Where mma.sync takes operands from registers, warps split what they share with others once more: a tile's A for each of its
     two columns of warps, B for each of its rows of warps.
@@ -209,7 +211,7 @@ def estimate(
 
 
 def choose(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
-    """The entry that costs the least by the counted model; all entries give the same bits."""
+    """Return the entry that costs the least by the counted model; all entries give the same bits."""
     return min(configurations(form, target), key=lambda row: estimate(form, row, target, m, n, k, batch).cost)
 
 
@@ -230,7 +232,7 @@ BYTE, LAUNCH = 128 * 132 * 1.755e9 / 3.35e12, 128 * 1.755e9 * 3e-6
 
 
 def word_configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:
-    """The entries for words that come by TMA, small tiles first; ValueError if none fits."""
+    """Return the entries for words that come by TMA, small tiles first; ValueError if none fits."""
     depth = form.tile or WORD_DEPTH[form.format]
     found = []
     for rows, columns, warps in WORD_SHAPES[target.unit or ""]:
@@ -245,7 +247,7 @@ def word_configurations(form: KernelForm, target: KernelTarget) -> list[Configur
 
 
 def word_configuration(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
-    """The entry for words that come by TMA which costs the least by the counted model: TMA leaves the lanes alone."""
+    """Return the entry for words that come by TMA which costs the least by the counted model: TMA leaves the lanes alone."""
 
     def cost(row: Configuration) -> float:
         rounds = -(-batch * -(-m // row.rows) * -(-n // row.columns) // target.multiprocessors)
@@ -257,7 +259,8 @@ def word_configuration(form: KernelForm, target: KernelTarget, m: int, n: int, k
 
 
 def split_before(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> bool:
-    """Whether by count it takes less time to write the words of both operands to memory first than to split in the product.
+    """Return whether by count it takes less time to write the words of both operands to memory first than to split in the
+    product.
 
     Where words come by TMA the unit waits for splitting and the splitting for the unit: on an H100 `ootomo` at 4096^3 took
     more than the time of both in turn. Elsewhere both run side by side, as :func:`estimate` counts them.

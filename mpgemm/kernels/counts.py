@@ -17,7 +17,7 @@ _OPCODE = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s", re.M)
 
 
 def instruction_counts(ptx: str) -> dict[str, int]:
-    """How many instructions of each purpose a PTX text has, loops counted once; empty for other texts."""
+    """Return how many instructions of each purpose a PTX text has, loops counted once; empty for other texts."""
     if ".visible .entry" not in ptx:
         return {}
     body = ptx[ptx.index(".visible .entry") :]

@@ -14,7 +14,7 @@ from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 
 
 def device_target(device: torch.device) -> KernelTarget | None:
-    """The target of a device; None for a CPU, on which the simulation runs.
+    """Return the target of a device; None for a CPU, on which the simulation runs.
 
     Raises
     ------
@@ -48,7 +48,7 @@ _NOTHING = nullcontext()
 
 
 def current(device: torch.device):
-    """A context in which a device is the current one; nothing to do where it is already."""
+    """Return a context in which a device is the current one; nothing to do where it is already."""
     if device.type == "cuda" and torch.cuda.current_device() != device.index:
         return torch.cuda.device(device)
     return _NOTHING
@@ -56,7 +56,7 @@ def current(device: torch.device):
 
 @cache
 def _triton() -> tuple[Any, Any, Any]:
-    """(drivers, hooks, descriptors) of Triton, imported when a kernel is planned."""
+    """Return (drivers, hooks, descriptors) of Triton, imported when a kernel is planned."""
     from triton import knobs
     from triton.runtime import driver
     from triton.tools.tensor_descriptor import TensorDescriptor
@@ -65,13 +65,13 @@ def _triton() -> tuple[Any, Any, Any]:
 
 
 def current_stream() -> int:
-    """The stream that the current device's launches go to."""
+    """Return the stream that the current device's launches go to."""
     active = _triton()[0].active
     return active.get_current_stream(active.get_current_device())
 
 
 def _passed(x: Any, data: Any) -> Any:
-    """An argument as Triton takes it: a tensor, or the descriptor of one."""
+    """Return an argument as Triton takes it: a tensor, or the descriptor of one."""
     return _triton()[2](data, x.shape, (x.shape[1], 1), x.box) if type(x) is DescribedArray else data
 
 
@@ -101,7 +101,7 @@ class PlannedLaunch:
         self._run = self._kernel.run  # loads the kernel, which cannot be done while a graph is captured
 
     def bound(self, tensors: dict[str, torch.Tensor]) -> list[Any]:
-        """Arguments in order with these tensors; what names others stays open."""
+        """Return arguments in order with these tensors; what names others stays open."""
         arguments = self._fixed.copy()
         for i, x in self._named:
             if x.data in tensors:
@@ -109,14 +109,14 @@ class PlannedLaunch:
         return arguments
 
     def filled(self, arguments: list[Any], tensors: dict[str, torch.Tensor]) -> list[Any]:
-        """The arguments with the open ones taken from `tensors`."""
+        """Return the arguments with the open ones taken from `tensors`."""
         arguments = arguments.copy()
         for i, x in self._open:
             arguments[i] = _passed(x, tensors[x.data])
         return arguments
 
     def with_arguments(self, arguments: list[Any]) -> TritonLaunch:
-        """The launch with tensors in place of names."""
+        """Return the launch with tensors in place of names."""
         given = dict(zip(self._function.arg_names, arguments, strict=True))
         values = {
             name: replace(x, data=given[name]) if isinstance(x, View) else given[name]

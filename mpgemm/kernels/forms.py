@@ -84,7 +84,7 @@ class KernelForm:
 
 
 def narrowed(form: KernelForm, most: tuple[int, int]) -> KernelForm:
-    """The form without products of words that are zero: A has `most[0]` words at most, B `most[1]`.
+    """Return the form without products of words that are zero: A has `most[0]` words at most, B `most[1]`.
 
     Products with zeros leave a sum as it is; so finite results keep their bits. Chains without products stay, as zeros.
     """
@@ -95,7 +95,7 @@ def narrowed(form: KernelForm, most: tuple[int, int]) -> KernelForm:
 
 
 def kernel_method(method: str | RecoveryMethod, **options) -> RecoveryMethod:
-    """The row whose bits a kernel gives: the method's with turns and restarts of a tile, unless the call says which.
+    """Return the row whose bits a kernel gives: the method's with turns and restarts of a tile, unless the call says which.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def kernel_method(method: str | RecoveryMethod, **options) -> RecoveryMethod:
 
 
 def kernel_form(row: RecoveryMethod) -> KernelForm:
-    """The constants for a row.
+    """Return the constants for a row.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
 
 
 def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ...]) -> int | None:
-    """Products of k in a tile; None where any tile has the same bits. Raises ValueError where no tile has the row's."""
+    """Return products of k in a tile; None where any tile has the same bits. Raises ValueError where no tile has the row's."""
     shared = any(chains.count(chain) > 1 and not restarts[chain] for chain in chains)
     inside = any(chains.count(chain) > 1 and restarts[chain] for chain in chains)
     wanted = set()

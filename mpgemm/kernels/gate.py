@@ -65,7 +65,7 @@ DATA: dict[str, Callable] = {"normal": _normal, "positive": _positive, "wide": _
 
 
 def operands(kind: str, m: int, n: int, k: int, fmt: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(A, B, C) of a kind of data for words of a format: FP64 for s8, else FP32; C is normal."""
+    """Return (A, B, C) of a kind of data for words of a format: FP64 for s8, else FP32; C is normal."""
     rng, dtype = np.random.default_rng([seed, list(DATA).index(kind)]), np.float64 if fmt == "s8" else np.float32
     drawn = DATA[kind](rng, (m, k), fmt), DATA[kind](rng, (k, n), fmt), _normal(rng, (m, n), fmt)
     a, b, c = (x.astype(dtype) for x in drawn)
@@ -126,7 +126,7 @@ def text_machine(target: KernelTarget, texts: Sequence[CompiledText] = ()) -> Te
 
 
 def matrix_view(x: np.ndarray, fmt: str = "fp32", flipped: bool = False) -> View:
-    """A matrix as a kernel takes it; flipped: stored by columns."""
+    """Return a matrix as a kernel takes it; flipped: stored by columns."""
     rows, columns = x.shape
     data = x if fmt in ("fp32", "fp64") else tcm.encode(x, fmt)
     data = np.ascontiguousarray(data.T if flipped else data)
@@ -146,7 +146,7 @@ class GateRun:
         return self.row.name
 
     def draw(self, kind: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(A, B, C) of a kind of data."""
+        """Return (A, B, C) of a kind of data."""
         return operands(kind, m, n, k, self.row.formats[0])
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
@@ -211,20 +211,20 @@ class GateCase(GateRun):
         return kernel_form(self.row)
 
     def draw(self, kind: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(A, B, C) of a kind of data, in the types of the case."""
+        """Return (A, B, C) of a kind of data, in the types of the case."""
         a, b, c = super().draw(kind, m, n, k)
         a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
         return a, b, c
 
     def views(self, a, b, c) -> tuple[tuple[int, int, int, int], View, View, View, View | None]:
-        """(sizes, A, B, result, C) in memory."""
+        """Return (sizes, A, B, result, C) in memory."""
         (m, k), n = a.shape, b.shape[1]
         out = matrix_view(np.full((m, n), np.nan, np.float32))
         left, right = (matrix_view(x, t, f) for x, t, f in zip((a, b), self.types, self.flipped, strict=True))
         return (1, m, n, k), left, right, out, matrix_view(c) if self.add else None
 
     def launches(self, a, b, c) -> tuple[list[TritonLaunch], np.ndarray]:
-        """(launches of a product, the array that they write)."""
+        """Return (launches of a product, the array that they write)."""
         sizes, left, right, out, added = self.views(a, b, c)
         exponents = None
         if self.row.equilibrate == "rows":
@@ -301,7 +301,7 @@ def near_tile(tile: Configuration, sizes: tuple[int, int, int]) -> tuple[int, in
 
 
 def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[GateCase | ResidueCase]:
-    """Every method, target and configuration that there is, or those named."""
+    """Yield every method, target and configuration that there is, or those named."""
     for name in targets or [t.name for t in TARGETS.values() if t.gated]:
         target = get_target(name)
         for method in methods or (*KERNELS, RESIDUES):
@@ -330,7 +330,7 @@ def main(targets: Sequence[str]) -> int:
 
 
 def _lines(case: GateRun) -> Iterator[tuple[str, bool]]:
-    """(what is said of a comparison, whether it passed) for each of a case."""
+    """Yield (what is said of a comparison, whether it passed) for each of a case."""
     try:
         for result in case.check():
             yield str(result), result.differ == 0

@@ -16,7 +16,7 @@ def places_of(name: str, view: View | None, dimensions: tuple[str, str]) -> dict
 
 
 def tiles_of(batch: int, m: int, n: int, configuration: Configuration) -> int:
-    """Tiles of a result."""
+    """Return tiles of a result."""
     return batch * -(-m // configuration.rows) * -(-n // configuration.columns)
 
 
@@ -49,14 +49,14 @@ class ProductEnd:
         return (self.alpha, self.beta) != (1.0, 1.0)
 
     def arguments(self) -> dict[str, Any]:
-        """Arguments as the kernels name them."""
+        """Return arguments as the kernels name them."""
         return {
             **places_of("c", self.c, ("row", "column")), "alpha": float(self.alpha), "beta": float(self.beta),
             "bias": self.bias, "flags": self.flags,
         }  # fmt: skip
 
     def constants(self, seed: bool = False) -> dict[str, Any]:
-        """Constants as the kernels name them; seed: C is where sums start."""
+        """Return constants as the kernels name them; seed: C is where sums start."""
         return {
             "ADD": self.c is not None and not seed, "FACTORS": self.factors, **self.epilogue.constants(),
             "MARK": self.flags is not None and bool(self.epilogue),
@@ -68,7 +68,7 @@ NO_END = ProductEnd()
 
 
 def seeds_sums(form: KernelForm, end: ProductEnd, exponents) -> bool:
-    """Whether C is where a form's sums start."""
+    """Return whether C is where a form's sums start."""
     return end.c is not None and form.seeds and not end.factors and exponents is None
 
 
@@ -83,7 +83,7 @@ def gemm_launch(
     exponents: tuple[View, View] | None = None,
     part: int | None = None,
 ) -> TritonLaunch:
-    """The product of a method.
+    """Return the product of a method.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def add_parts_launch(
     configuration: Configuration, sizes: tuple[int, int, int], parts: int, sums: View, out: View, end: ProductEnd,
     exponents: tuple[View, View] | None = None,
 ) -> TritonLaunch:  # fmt: skip
-    """The sums of parts of k added in order, and the end of the product.
+    """Return the sums of parts of k added in order, and the end of the product.
 
     sizes: batch, m, n. sums: Without gaps, the parts of a matrix one after the other. exponents: As the product had them; a
     batch stride of 0 where all matrices have the same.
@@ -165,7 +165,7 @@ def repair_launch(
     end: ProductEnd = NO_END,
     tile: Configuration = REPAIR,
 ) -> TritonLaunch:
-    """Results that are not finite computed again in FP32; parameters as for :func:`gemm_launch`, A and B as given.
+    """Return results that are not finite computed again in FP32; parameters as for :func:`gemm_launch`, A and B as given.
 
     tile: The configuration of the product, if its end has flags; without flags the whole result is read.
     """

@@ -24,7 +24,7 @@ def recovered_product(
     b_words: torch.Tensor | None, b_exponents: torch.Tensor | None, bias: torch.Tensor | None, ends: list[float], method: str,
     scale: str, repair: bool, parts: int, unit: str, tile: list[int], epilogue: str,
 ) -> torch.Tensor:  # fmt: skip
-    """The end of alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n).
+    """Return the end of alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n).
 
     a_words, a_exponents, b_words, b_exponents: As :class:`SplitTensor` has them, where operands were split before. ends: alpha
     and beta. tile: A configuration's fields, or none. epilogue: Its fields as a text. torch wants numbers and tensors, one by
@@ -58,7 +58,7 @@ def _keep(ctx, inputs, output):
 
 
 def _backward(ctx, grad):
-    """Gradients by the same method."""
+    """Return gradients by the same method."""
     a, b = ctx.saved_tensors
     left = right = None
     method, scale, repair, unit = ctx.options
@@ -141,7 +141,7 @@ def matmul(
     out_dtype: torch.dtype = torch.float32,
     **options,
 ) -> torch.Tensor:
-    """alpha A B + beta C in FP32 accuracy on matrix units of lower precision, with bits that are known before it runs.
+    """Return alpha A B + beta C in FP32 accuracy on matrix units of lower precision, with bits that are known before it runs.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ _MOST_KNOWN = 1024
 
 
 def _ended(result: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> torch.Tensor:
-    """alpha result + beta added, each rounded."""
+    """Return alpha result + beta added, each rounded."""
     result = result if (alpha, beta) == (1, 1) else result * alpha
     return result if added is None else result + (added if (alpha, beta) == (1, 1) else added * beta)
 
@@ -286,7 +286,7 @@ def _words(x: torch.Tensor | SplitTensor) -> tuple[torch.Tensor | None, torch.Te
 
 
 def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
-    """Method, scale and repair of a call, which operands that were split bring along."""
+    """Return method, scale and repair of a call, which operands that were split bring along."""
     ready = [x for x in (a, b) if isinstance(x, SplitTensor)]
     for x, side in ((a, 0), (b, 1)):
         if isinstance(x, SplitTensor) and x.side != side:
@@ -324,7 +324,8 @@ def _check_type(x, side: str, method: str) -> None:
 
 
 def _batches(a: torch.Tensor, b: torch.Tensor) -> tuple[tuple[int, ...], torch.Tensor, torch.Tensor]:
-    """(shape of the result, A and B as batches of matrices); a batch of A with one B is one tall matrix where strides allow."""
+    """Return (shape of the result, A and B as batches of matrices); a batch of A with one B is one tall matrix where strides
+    allow."""
     if a.dim() == 0 or b.dim() == 0:
         raise ValueError("a and b have at least one dimension")
     one_row, one_column = a.dim() == 1, b.dim() == 1
@@ -377,7 +378,8 @@ def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dt
 
 
 def _fits(out: torch.Tensor, *read: torch.Tensor | None) -> bool:
-    """Whether a kernel can write to `out` itself: nothing else that it reads lies there, and no program is being compiled."""
+    """Return whether a kernel can write to `out` itself: nothing else that it reads lies there, and no program is being
+    compiled."""
     if torch.compiler.is_compiling() or not out.is_contiguous():
         return False
     place = out.untyped_storage().data_ptr()
@@ -386,7 +388,7 @@ def _fits(out: torch.Tensor, *read: torch.Tensor | None) -> bool:
 
 # -- the end of a product ----------------------------------------------------------------------------------------------------
 def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lines: int) -> tuple:
-    """(the epilogue of a call, its bias as the kernels take it); ValueError, TypeError for what is none.
+    """Return (the epilogue of a call, its bias as the kernels take it); ValueError, TypeError for what is none.
 
     lines: Rows of the product as it runs: a batch of A with one B is one tall matrix.
     """
@@ -422,7 +424,7 @@ def _check_epilogue(verify: bool, a, b, c, bias) -> None:
 
 
 def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verify: bool, unit: str) -> torch.Tensor:
-    """alpha A B + beta C in FP64 from products of int8."""
+    """Return alpha A B + beta C in FP64 from products of int8."""
     row = residue_method(method)
     for x, side in ((a, "a"), (b, "b")):
         if not isinstance(x, torch.Tensor) or x.dtype != torch.float64:
@@ -445,7 +447,7 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
 def idle_parts(a: torch.Tensor, b: torch.Tensor, row, configuration: Configuration | None = None) -> int:
-    """Parts of k that occupy a device which the tiles of one result leave idle; 1 where none do."""
+    """Return parts of k that occupy a device which the tiles of one result leave idle; 1 where none do."""
     target = devices.device_target(a.device)
     (batch, m, k), n = a.shape, b.shape[2]
     if target is None or 0 in (batch, m, n, k):

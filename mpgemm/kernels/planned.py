@@ -93,18 +93,18 @@ def check_triton(s: Kernel) -> None:
 
 
 def planned_method(s: Kernel) -> RecoveryMethod:
-    """The row of :func:`mpgemm.recovered_gemm` that the kernel of a plan computes."""
+    """Return the row of :func:`mpgemm.recovered_gemm` that the kernel of a plan computes."""
     return kernel_method("sgemm_cube", terms=s.terms)
 
 
 def _constants(s: Kernel) -> dict[str, int]:
-    """The constants that `gemm` is compiled for."""
+    """Return the constants that `gemm` is compiled for."""
     b = s.blocking
     return {"M": s.m, "N": s.n, "K": s.k, "BM": b.bm, "BN": b.bn, "BK": b.bk, "BAND": s.swizzle.offset}
 
 
 def triton_files(s: Kernel) -> dict[str, str | dict]:
-    """The files of a plan's kernel in Triton, name to text, or to data for JSON.
+    """Return the files of a plan's kernel in Triton, name to text, or to data for JSON.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def check_form(form: KernelForm) -> None:
 
 
 def kernel_text(form: KernelForm) -> str:
-    """The source of `split_words` and `gemm` for a form."""
+    """Return the source of `split_words` and `gemm` for a form."""
     check_form(form)
     return _TEXT.format(
         version=TRITON_ASCEND, scale=form.scale, split=_indented(_split(form), 1), products=f"{len(form.products)} products",
@@ -136,7 +136,7 @@ def _dots(form: KernelForm) -> list[str]:
 
 
 def _joined(form: KernelForm) -> list[str]:
-    """The chains of each level added, times its power of two, and the next level added to that."""
+    """Return the chains of each level added, times its power of two, and the next level added to that."""
     lines = []
     for level, (chains, shift) in enumerate(zip(form.levels, form.shifts, strict=True)):
         total = " + ".join(f"sum{chain}" for chain in chains)

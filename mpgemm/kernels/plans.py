@@ -96,7 +96,8 @@ class PlannedProduct:
 
 
 def words_needed(form: KernelForm, row: RecoveryMethod, side: int, kind: str) -> int:
-    """Words of an operand that may differ from zero: one where its elements are words, neither scaled nor left unrepaired.
+    """Return words of an operand that may differ from zero: one where its elements are words, neither scaled nor left
+    unrepaired.
 
     Without the repair an infinity would show the words that are left out: its second word is NaN.
     """
@@ -148,7 +149,7 @@ class ProductPlan:
 
     # -- what is launched --------------------------------------------------------------------------------------------------
     def _layout(self, whole: KernelForm, side: int) -> WordPlanes | None:
-        """How an operand's words lie; None where it is split in the product."""
+        """Return how an operand's words lie; None where it is split in the product."""
         if not self._split[side]:
             return None
         batch, *extents, k = self.product.sizes
@@ -186,7 +187,7 @@ class ProductPlan:
             yield repair_launch(sizes, a, b, out, end, self.tile)
 
     def _splitting(self, operands: tuple[View, View], scaled: bool) -> Iterator[TritonLaunch]:
-        """The words of those operands that are split here, in one launch."""
+        """Yield the words of those operands that are split here, in one launch."""
         asked, split = (
             self.product,
             [x is not None and y is None for x, y in zip(self._planes, self.product.ready, strict=True)],
@@ -209,7 +210,7 @@ class ProductPlan:
         )
 
     def _shifts(self, scaled: bool) -> tuple[View, View] | None:
-        """Exponents of rows and columns, and how far they are from one matrix of the batch to the next."""
+        """Return exponents of rows and columns, and how far they are from one matrix of the batch to the next."""
         if not scaled:
             return None
         x, y = self._planes
@@ -218,7 +219,7 @@ class ProductPlan:
         return View(_EXPONENTS[0], "s32", rows), View(_EXPONENTS[1], "s32", columns)
 
     def _multiplying(self, operands: tuple[View, View], out: View, end: ProductEnd, scaled: bool) -> TritonLaunch:
-        """The product: by TMA, or by loads of elements or words."""
+        """Return the product: by TMA, or by loads of elements or words."""
         asked, (x, y) = self.product, self._planes
         if self.described and x is not None and y is not None:
             exponents = _EXPONENTS if scaled else None
@@ -236,11 +237,11 @@ class ProductPlan:
 
     # -- on a device -------------------------------------------------------------------------------------------------------
     def prepared(self) -> list[PlannedLaunch]:
-        """The launches compiled for the current device."""
+        """Return the launches compiled for the current device."""
         return [PlannedLaunch(launch, self.workspace) for launch in self.launches]
 
     def rooms(self, device: torch.device) -> dict[str, torch.Tensor]:
-        """New memory for the workspace."""
+        """Return new memory for the workspace."""
         return {name: torch.empty(shape, dtype=kind, device=device) for name, (shape, kind) in self.workspace.items()}
 
     @property

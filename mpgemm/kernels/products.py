@@ -62,12 +62,12 @@ class SplitTensor:
 
 
 def view(x: torch.Tensor) -> View:
-    """A batch of matrices as a kernel takes it."""
+    """Return a batch of matrices as a kernel takes it."""
     return View(x, TYPES[x.dtype], (x.stride(0), x.stride(1), x.stride(2)))
 
 
 def split_matrices(x: torch.Tensor, side: int, row: RecoveryMethod) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """(planes of words along k, exponents or None) of a batch of matrices on a device."""
+    """Return (planes of words along k, exponents or None) of a batch of matrices on a device."""
     form = kernel_form(row)
     k, lines = x.shape[2 - side], x.shape[1 + side]
     count = words_needed(form, row, side, TYPES[x.dtype])
@@ -179,7 +179,7 @@ class TensorProduct:
         )  # fmt: skip
 
     def tensors(self, out: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The tensors of a plan by their names."""
+        """Return the tensors of a plan by their names."""
         found = {"a": self.a, "b": self.b, "out": out}
         if self.bias is not None:
             found["bias"] = self.bias
@@ -203,7 +203,7 @@ class TensorProduct:
         return found
 
     def _held(self, side: int) -> int:
-        """Batches of the words of an operand that was split before; a batch of A may be one tall matrix here."""
+        """Return batches of the words of an operand that was split before; a batch of A may be one tall matrix here."""
         x, words = (self.a, self.b)[side], self.ready[2 * side]
         assert words is not None
         form = kernel_form(self.row)
@@ -211,7 +211,7 @@ class TensorProduct:
         return words.shape[0] // (count * x.shape[1 + side])
 
     def _batches(self, side: int) -> int | None:
-        """Batches of the words of an operand that the plan is given: one, or those of the product."""
+        """Return batches of the words of an operand that the plan is given: one, or those of the product."""
         if self.ready[2 * side] is None:
             return None
         return 1 if self._held(side) == 1 else self.a.shape[0]
@@ -221,7 +221,7 @@ class TensorProduct:
         plan_of(self.planned(out, tile), self.a.device)(self.tensors(out))
 
     def _tuned(self, out: torch.Tensor, target: KernelTarget) -> Configuration:
-        """The tile whose product takes the least time; c may be the result, so each writes to other memory."""
+        """Return the tile whose product takes the least time; c may be the result, so each writes to other memory."""
         form, spare = kernel_form(self.row), torch.empty_like(out)
         whole = ProductPlan(self.planned(spare), target)
         tiles = word_configurations(whole.form, target) if whole.described else configurations(form, target)
@@ -242,7 +242,7 @@ def _plan_of(product: PlannedProduct, device: torch.device, target: str) -> Tens
 
 
 def plan_of(product: PlannedProduct, device: torch.device) -> TensorPlan:
-    """The plan of a product on a device, made once."""
+    """Return the plan of a product on a device, made once."""
     target = devices.device_target(device)
     assert target is not None
     return _plan_of(product, device, target.name)

@@ -17,7 +17,7 @@ GRADIENTS = {"bf16xfp32x2": "bf16x3", "bf16xfp32x3": "bf16x6"}
 def recipe(
     method: str | RecoveryMethod = DEFAULT, scale: str = "auto", repair: bool = True, parts: int | str = "auto"
 ) -> RecoveryMethod:
-    """The row of :func:`mpgemm.recovered_gemm` whose bits :func:`mpgemm.kernels.matmul` gives.
+    """Return the row of :func:`mpgemm.recovered_gemm` whose bits :func:`mpgemm.kernels.matmul` gives.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ _GIVEN: dict[str, RecoveryMethod] = {}
 
 
 def spelled(method: str | RecoveryMethod, options: dict) -> str:
-    """A method and options of a call as one text; a row of one's own has a text from then on."""
+    """Return a method and options of a call as one text; a row of one's own has a text from then on."""
     if isinstance(method, RecoveryMethod):
         row = kernel_method(method, **options)
         text = f"{row.name}#{hash(row):x}"

@@ -16,7 +16,7 @@ from mpgemm.recovery.method import RecoveryMethod
 def residue_product(
     row: RecoveryMethod, a: torch.Tensor, b: torch.Tensor, unit: str, configuration: Configuration | None = None
 ) -> torch.Tensor:
-    """A B in FP64 for a batch of matrices, shapes (batch, m, k) and (batch, k, n) of any strides.
+    """Return A B in FP64 for a batch of matrices, shapes (batch, m, k) and (batch, k, n) of any strides.
 
     row: Of the kind "residues".
     unit: Whose simulation runs on the CPU.

@@ -31,7 +31,7 @@ TILE, JOIN = Configuration(64, 64, 64, 4, 2), Configuration(8, 64, 1, 4, 1)
 
 
 def residue_method(method: str) -> RecoveryMethod:
-    """The row of a call; ValueError where its moduli would follow from the matrices."""
+    """Return the row of a call; ValueError where its moduli would follow from the matrices."""
     row = get_method(method)
     if row.count is not None:
         raise ValueError(
@@ -81,7 +81,7 @@ class ResiduePlanes:
         return residue_bits(self.moduli, self.sizes[3])
 
     def lines(self, side: int) -> int:
-        """Lines of a plane: rows of A (side 0) or columns of B (1), of all matrices."""
+        """Return lines of a plane: rows of A (side 0) or columns of B (1), of all matrices."""
         return self.sizes[0] * self.sizes[1 + side]
 
     def shape(self, side: int) -> tuple[int, int]:
@@ -111,7 +111,7 @@ def residue_launches(
     tile: Configuration,
     described: bool = False,
 ) -> list[TritonLaunch]:
-    """A B in FP64: the residues of both operands, their products, and the join.
+    """Return A B in FP64: the residues of both operands, their products, and the join.
 
     Parameters
     ----------
@@ -175,5 +175,5 @@ def residue_launches(
 
 
 def residue_tile(target: KernelTarget) -> Configuration:
-    """The tile of products of residues on a target."""
+    """Return the tile of products of residues on a target."""
     return TILES.get(target.unit or "", TILE)

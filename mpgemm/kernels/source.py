@@ -16,7 +16,7 @@ import triton.language as tl
 
 @triton.jit
 def _rounded(x, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
-    """One word of FP32 numbers; tf32 stays in FP32's container, NaN apart from what its carry would make of it."""
+    """Return one word of FP32 numbers; tf32 stays in FP32's container, NaN apart from what its carry would make of it."""
     if FORMAT == "tf32":
         bits = x.to(tl.uint32, bitcast=True)
         near = ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True)
@@ -31,7 +31,7 @@ def _rounded(x, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
 
 @triton.jit
 def words_of(x, COUNT: tl.constexpr, SCALE: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
-    """The words of FP32 numbers, the highest first: word j is what is left, times 2^(j s), rounded."""
+    """Return the words of FP32 numbers, the highest first: word j is what is left, times 2^(j s), rounded."""
     rest = x
     words = ()
     for j in tl.static_range(COUNT):
@@ -45,7 +45,7 @@ def words_of(x, COUNT: tl.constexpr, SCALE: tl.constexpr, FORMAT: tl.constexpr, 
 
 @triton.jit
 def times_power(x, exponent):
-    """x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
+    """Return x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
     first = tl.minimum(tl.maximum(exponent, -126), 127)
     rest = exponent - first
     second = tl.minimum(tl.maximum(rest, -126), 127)
@@ -61,7 +61,7 @@ def _power(exponent):
 
 @triton.jit
 def plane_offset(count: tl.constexpr, plane):
-    """Elements of so many planes in 64 bits: Triton passes numbers below 2^31 in 32."""
+    """Return elements of so many planes in 64 bits: Triton passes numbers below 2^31 in 32."""
     return tl.full((), count, tl.int64) * plane
 
 
@@ -70,7 +70,7 @@ def _tile_words(
     base, offsets, inside, plane, exponents, SPLIT: tl.constexpr, SCALED: tl.constexpr, COUNT: tl.constexpr,
     SCALE: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr,
 ):  # fmt: skip
-    """The words of one tile of an operand: loaded where it was split before, else split here."""
+    """Return the words of one tile of an operand: loaded where it was split before, else split here."""
     if SPLIT:
         words = ()
         for j in tl.static_range(COUNT):
@@ -88,7 +88,7 @@ def begun(
     c, m, n, batch, first_row, first_column, c_batch, c_row, c_column, COUNT: tl.constexpr, START: tl.constexpr,
     SEED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """The chains before the first tile of k: C, or a number."""
+    """Return the chains before the first tile of k: C, or a number."""
     sums = ()
     for _ in tl.static_range(COUNT):
         if SEED:
@@ -105,7 +105,7 @@ def begun(
 def chained_products(
     sums, x, y, PRODUCTS: tl.constexpr, CHAINS: tl.constexpr, RESTARTS: tl.constexpr, PRECISION: tl.constexpr
 ):
-    """The chains after one more tile of k."""
+    """Return the chains after one more tile of k."""
     after = ()
     for c in tl.static_range(len(RESTARTS)):
         part = tl.zeros_like(sums[c]) if RESTARTS[c] else sums[c]
@@ -120,7 +120,7 @@ def chained_products(
 
 @triton.jit
 def joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
-    """The chains put together: each level's, and what came before it times its power of two."""
+    """Return the chains put together: each level's, and what came before it times its power of two."""
     value = sums[LEVELS[0][0]]
     for level in tl.static_range(len(LEVELS)):
         part = sums[LEVELS[level][0]]
@@ -134,7 +134,7 @@ def joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
 
 @triton.jit
 def finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr):
-    """alpha value + beta c, each product and the sum rounded."""
+    """Return alpha value + beta c, each product and the sum rounded."""
     if FACTORS:
         value = value * alpha
     if ADD:
@@ -145,7 +145,7 @@ def finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: 
 
 @triton.jit
 def tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
-    """(batch, first row, first column) of this program: GROUP rows of tiles side by side, so that caches keep B."""
+    """Return (batch, first row, first column) of this program: GROUP rows of tiles side by side, so that caches keep B."""
     program = tl.program_id(0)
     down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
     batch = program // (down * across)
@@ -159,7 +159,7 @@ def tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
 
 @triton.jit
 def part_of(place, k, part_k, PARTS: tl.constexpr):
-    """(batch, begin and end of k) of a program's sum: the parts of a matrix come one after the other."""
+    """Return (batch, begin and end of k) of a program's sum: the parts of a matrix come one after the other."""
     if PARTS == 1:
         return place, 0, k
     else:
@@ -169,7 +169,7 @@ def part_of(place, k, part_k, PARTS: tl.constexpr):
 
 @triton.jit
 def ended(value, bias, rows, columns, m, n, BIAS: tl.constexpr, ACTIVATION: tl.constexpr):
-    """activation(value + bias): the sum rounded, the activation as its PTX computes it, relu by a comparison."""
+    """Return activation(value + bias): the sum rounded, the activation as its PTX computes it, relu by a comparison."""
     if BIAS == "row":
         value = value + tl.load(bias + rows, mask=rows < m, other=0.0).to(tl.float32)[:, None]
     elif BIAS == "column":

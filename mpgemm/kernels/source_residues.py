@@ -24,7 +24,7 @@ def _double_power(exponent):
 
 @triton.jit
 def _times_power(x, exponent):
-    """x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
+    """Return x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
     first = tl.minimum(tl.maximum(exponent, -1022), 1023)
     rest = exponent - first
     second = tl.minimum(tl.maximum(rest, -1022), 1023)
@@ -34,7 +34,7 @@ def _times_power(x, exponent):
 
 @triton.jit
 def _balanced(n, P: tl.constexpr):
-    """The residue of n in [-p/2, p/2)."""
+    """Return the residue of n in [-p/2, p/2)."""
     rest = n % P
     rest = tl.where(rest < 0, rest + P, rest)
     return tl.where(rest >= (P + 1) // 2, rest - P, rest)
@@ -42,7 +42,7 @@ def _balanced(n, P: tl.constexpr):
 
 @triton.jit
 def _residue(top, middle, low, P: tl.constexpr):
-    """The residue of top 2^40 + middle 2^20 + low in [-p/2, p/2): with these factors the sum stays below 2^31."""
+    """Return the residue of top 2^40 + middle 2^20 + low in [-p/2, p/2): with these factors the sum stays below 2^31."""
     of_top: tl.constexpr = ((1 << 40) + P // 2) % P - P // 2
     of_middle: tl.constexpr = ((1 << 20) + P // 2) % P - P // 2
     return _balanced(top * of_top + middle * of_middle + low, P)
@@ -50,7 +50,7 @@ def _residue(top, middle, low, P: tl.constexpr):
 
 @triton.jit
 def _line_exponents(x, first, lines, k, x_line, x_k, BL: tl.constexpr, BK: tl.constexpr):
-    """The least e of each line with abs(x) < 2^e for its elements, 0 for zeros; LOST where any is not finite."""
+    """Return the least e of each line with abs(x) < 2^e for its elements, 0 for zeros; LOST where any is not finite."""
     line, inner = first + tl.arange(0, BL), tl.arange(0, BK)
     places = x + line[:, None].to(tl.int64) * x_line + inner[None, :].to(tl.int64) * x_k
     most = tl.zeros((BL, BK), tl.float64)
@@ -121,7 +121,7 @@ def residues(
 
 @triton.jit
 def _carried(limbs, COUNT: tl.constexpr):
-    """Limbs in [0, 2^40) below a signed one."""
+    """Return limbs in [0, 2^40) below a signed one."""
     carry = tl.zeros_like(limbs[0])
     found = ()
     for j in tl.static_range(COUNT):
@@ -142,7 +142,7 @@ def _plus_product(limbs, q, PRODUCT: tl.constexpr, FACTOR: tl.constexpr, COUNT: 
 
 @triton.jit
 def _rounded(limbs, COUNT: tl.constexpr):
-    """The magnitude of limbs, the last one not negative, rounded once to FP64.
+    """Return the magnitude of limbs, the last one not negative, rounded once to FP64.
 
     Three limbs at a time: what lies below them is one sticky bit. Below 2^53 two upper limbs are one exact number, and one
     addition rounds; from 2^54 on the lowest limb is a sticky bit of the middle one; in between 63 bits are converted.
@@ -174,7 +174,7 @@ def _rounded(limbs, COUNT: tl.constexpr):
 def _residue_tile(
     planes, first, line, lines, start, pitch, DESCRIBED: tl.constexpr, BL: tl.constexpr, BK: tl.constexpr
 ):
-    """A tile of residues: a box by TMA, or loads; `first`: the row of the plane where the matrix begins."""
+    """Return a tile of residues: a box by TMA, or loads; `first`: the row of the plane where the matrix begins."""
     if DESCRIBED:
         return planes.load([(first + line).to(tl.int32), start])
     else:

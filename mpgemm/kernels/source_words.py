@@ -24,7 +24,7 @@ from mpgemm.kernels.source import (
 
 @triton.jit
 def _line_exponents(x, first, lines, k, x_line, x_k, TOP, SIGNIFICAND, BL: tl.constexpr, BK: tl.constexpr):
-    """The powers of two that bring the largest finite element of each line just below the words' target.
+    """Return the powers of two that bring the largest finite element of each line just below the words' target.
 
     TOP, SIGNIFICAND: The target is SIGNIFICAND 2^(TOP - 24), rounded down to 24 bits.
     """
@@ -109,7 +109,7 @@ def split_operands(
 
 @triton.jit
 def _boxes(words, first, line, start, plane, COUNT: tl.constexpr, INNER: tl.constexpr, FLIP: tl.constexpr):
-    """A tile of each word: boxes by TMA, at a line and a place of k; FLIP: whether the box is the tile transposed."""
+    """Return a tile of each word: boxes by TMA, at a line and a place of k; FLIP: whether the box is the tile transposed."""
     tiles = ()
     for j in tl.static_range(COUNT):
         at = first + j * plane

@@ -88,7 +88,7 @@ class RecoveredProducts(TorchDispatchMode):
         return deliver(func, found, args, kwargs)
 
     def product(self, a, b, **ends):
-        """One product by the method."""
+        """Return one product by the method."""
         return matmul(a, b, self.method, **ends, **self.options)
 
 
@@ -119,7 +119,7 @@ _PRODUCTS = {
 
 
 def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **options) -> RecoveredProducts:
-    """A context in which FP32 products of matrices run by a recovery method, forward and backward.
+    """Return a context in which FP32 products of matrices run by a recovery method, forward and backward.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _KNOWN: dict[str, Configuration] = {}
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Median time of a call on the device."""
+    """Return the median time of a call on the device."""
     for _ in range(WARM):
         run()
     times = []
@@ -34,7 +34,7 @@ def seconds(run: Callable[[], object]) -> float:
 def fastest(
     launches: dict[Configuration, TritonLaunch], target: str, run: Callable[[Configuration], object]
 ) -> Configuration:
-    """The configuration whose launch takes the least time, by torch's cache of timings where it has the answer.
+    """Return the configuration whose launch takes the least time, by torch's cache of timings where it has the answer.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def verify(
 
 
 def ended_error(found: np.ndarray, product: ExactResult, c: np.ndarray | None, alpha: float, beta: float) -> np.ndarray:
-    """found - (alpha P + beta C), P to twice the bits of FP64; NaN where anything is not finite."""
+    """Return found - (alpha P + beta C), P to twice the bits of FP64; NaN where anything is not finite."""
     high = product.rounded("fp64")
     low = product.error_of(high)
     added = np.zeros(high.shape) if c is None else np.asarray(c, np.float64)

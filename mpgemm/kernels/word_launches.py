@@ -68,12 +68,12 @@ class WordPlanes:
         return self.rows if self.batches > 1 else 0
 
     def described(self, data: Any, lines: int, depth: int) -> DescribedArray:
-        """The array for boxes of lines x depth."""
+        """Return the array for boxes of lines x depth."""
         box = (lines, depth) if self.inner == "k" else (depth, lines)
         return DescribedArray(data, self.format if self.format != "tf32" else "fp32", self.shape, box)
 
     def view(self, data: Any, side: int) -> View:
-        """The array as :func:`mpgemm.kernels.launches.gemm_launch` takes planes of A (side 0) or B (1)."""
+        """Return the array as :func:`mpgemm.kernels.launches.gemm_launch` takes planes of A (side 0) or B (1)."""
         line, inner = (self.pitch, 1) if self.inner == "k" else (1, self.pitch)
         strides = (inner, line) if side else (line, inner)
         kind = self.format if self.format != "tf32" else "fp32"
@@ -88,7 +88,7 @@ def planes_of(form: KernelForm, side: int, x: View, batches: int, lines: int, k:
 
 
 def padded_depth(form: KernelForm) -> int:
-    """Places of k to a multiple of which planes are padded."""
+    """Return places of k to a multiple of which planes are padded."""
     return max(LEAST_DEPTH, form.tile or 0)
 
 
@@ -103,7 +103,7 @@ def split_operands_launch(
     planes: tuple[WordPlanes | None, WordPlanes | None], words: tuple[Any, Any], exponents: tuple[Any, Any] = (None, None),
     counts: Sequence[int] | None = None,
 ) -> TritonLaunch:  # fmt: skip
-    """The words of A, of B or of both, in one launch.
+    """Return the words of A, of B or of both, in one launch.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def word_product_launch(
     words: tuple[Any, Any], out: View, end: ProductEnd = NO_END, exponents: tuple[Any, Any] | None = None,
     part: int | None = None,
 ) -> TritonLaunch:  # fmt: skip
-    """The product of planes of words by TMA; parameters as for :func:`mpgemm.kernels.launches.gemm_launch` and above."""
+    """Return the product of planes of words by TMA; parameters as for :func:`mpgemm.kernels.launches.gemm_launch` and above."""
     check_depth(form, configuration)
     batch, m, n, k = sizes
     seed, parts = seeds_sums(form, end, exponents), 1 if part is None else -(-k // part)

@@ -51,7 +51,7 @@ def kernels_of(
 
 
 def _word_launches(row: RecoveryMethod, target: KernelTarget, shape, configuration, types) -> list[TritonLaunch]:
-    """The product of words, and its repair."""
+    """Return the product of words, and its repair."""
     form, (m, n, k) = kernel_form(row), shape
     tile = configuration or choose(form, target, m, n, k)
     check_stages(form, tile, target)
@@ -67,7 +67,7 @@ def _word_launches(row: RecoveryMethod, target: KernelTarget, shape, configurati
 
 
 def _residue_launches(row: RecoveryMethod, target: KernelTarget, shape, configuration, types) -> list[TritonLaunch]:
-    """The product of residues, what makes them, and the join."""
+    """Return the product of residues, what makes them, and the join."""
     m, n, k = shape
     planes = ResiduePlanes(row.moduli, (1, m, n, k))
     a, b, out = (View(None, "fp64", (rows * columns, columns, 1)) for rows, columns in ((m, k), (k, n), (m, n)))

@@ -29,7 +29,7 @@ Pair = tuple[Any, Any]
 
 
 def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """C in the type in which it is added. Raises ValueError if that type lacks one of its values."""
+    """Return C in the type in which it is added. Raises ValueError if that type lacks one of its values."""
     c = given.astype(dtype)
     if ((c != given) & ~np.isnan(given)).any():
         raise ValueError(f"c has values that {np.dtype(dtype).name}, in which it is added, lacks; round it first")
@@ -37,7 +37,7 @@ def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def turn(order: str | int, engine: Engine) -> int | None:
-    """Products of k after which the products of one chain take turns; None: each goes over all of k.
+    """Return products of k after which the products of one chain take turns; None: each goes over all of k.
 
     order ({"step", "term"} or int): As :class:`mpgemm.RecoveryMethod` has it.
     engine: Whose k step it is. Raises ValueError if the number is no multiple of it.
@@ -59,14 +59,14 @@ class Arithmetic(Protocol):
         """Sum of products of words in one chain through the core, from `seed` (None: zero)."""
 
     def promoted(self, pair: Pair, every: int | None):
-        """Sum of one product, every k step (or `every` products of k) from zero and added outside."""
+        """Return the sum of one product, every k step (or `every` products of k) from zero and added outside."""
         return self.elementwise([(pair, 0)]) if every is None else self.blocks(every, [pair], None)
 
     def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
         """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
 
     def blocks(self, every: int, pairs: Sequence[Pair], c):
-        """Sum of products, chains from zero over blocks of `every` k, added outside to c (None: zero)."""
+        """Return the sum of products, chains from zero over blocks of `every` k, added outside to c (None: zero)."""
         value = c
         for start in range(0, pairs[0][0].shape[1], every):
             ks = slice(start, start + every)
@@ -75,7 +75,8 @@ class Arithmetic(Protocol):
         return value
 
     def staged(self, every: int, pairs: Sequence[Pair]):
-        """Sum of products, outside from zero: a chain over the first k step, then chains over blocks of `every` k."""
+        """Return the sum of products, outside from zero: a chain over the first k step, then chains over blocks of `every`
+        k."""
         first = slice(0, self.engine.k)
         value = self.chain([(a[:, first], b[first]) for a, b in pairs], None)
         if pairs[0][0].shape[1] > self.engine.k:
@@ -104,7 +105,7 @@ class Arithmetic(Protocol):
         return total
 
     def scaled_input(self, value, scale: int):
-        """value 2^-scale, inside of the unit."""
+        """Return value 2^-scale, inside of the unit."""
         return self.scale(value, -scale)
 
     def scale(self, value, exponent: int):
@@ -115,7 +116,7 @@ class Arithmetic(Protocol):
 
 
 def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
-    """The products of words, s from one to the next, put together as the method's accumulation says, and c added."""
+    """Return the products of words, s from one to the next, put together as the method's accumulation says, and c added."""
     if row.parts != 1:
         one = dataclasses.replace(row, parts=1)
         total = arithmetic.in_parts(
@@ -184,7 +185,7 @@ class EngineArithmetic(Arithmetic):
         self.dtype = np.dtype(np.float64 if engine.formats[3].name == "fp64" else np.float32)
 
     def operand(self, c: np.ndarray) -> np.ndarray:
-        """c as a value; it must have one. Raises ValueError if elements of c do not exist in the format of the sums."""
+        """Return c as a value; it must have one. Raises ValueError if elements of c do not exist in the format of the sums."""
         with np.errstate(over="ignore"):
             value = c.astype(self.dtype)
         lost = (value != c) & ~np.isnan(c)
@@ -196,7 +197,7 @@ class EngineArithmetic(Arithmetic):
         return value
 
     def nothing(self) -> np.ndarray:
-        """The sum of no products."""
+        """Return the sum of no products."""
         return np.zeros(self.shape, self.dtype)
 
     def chain(self, pairs, seed):
@@ -243,7 +244,7 @@ class EngineArithmetic(Arithmetic):
         return total
 
     def _bands_in_lanes(self, words_a, words_b, bands, scale) -> np.ndarray | None:
-        """Encodings of the sums where lanes take the words as they are and scale their sums between the bands."""
+        """Return encodings of the sums where lanes take the words as they are and scale their sums between the bands."""
         engine = self.engine
         if not isinstance(engine, MatrixEngine) or getattr(engine, "rollup", None) is not None:
             return None
@@ -310,7 +311,7 @@ class EngineArithmetic(Arithmetic):
             yield self._joined([(a[:, start : start + length], b[start : start + length]) for a, b in pairs])
 
     def _joined(self, pairs) -> Pair:
-        """All products as one longer k, in the order of the chain; each is padded with zeros to whole turns."""
+        """Return all products as one longer k, in the order of the chain; each is padded with zeros to whole turns."""
         if len(pairs) == 1:
             return pairs[0]
         step, terms = self.turn or self.engine.k, len(pairs)

@@ -27,7 +27,7 @@ _SMALLEST, _LARGEST = -149, 127
 
 
 def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands, scale: int) -> tuple | None:
-    """(words of A, words of B) without their scales; None where a chain over them may have other bits than the bands.
+    """Return (words of A, words of B) without their scales; None where a chain over them may have other bits than the bands.
 
     It has the same bits where no product that is not zero lies below the alignment floor, or so low that its last aligned bit
     is below FP32's smallest number, where no sum can overflow, and where words without their scale stay normal numbers.
@@ -56,7 +56,8 @@ def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands,
 
 
 def _lowered(words: Words, fmt: Format, scale: int) -> tuple[list[np.ndarray], int, int] | None:
-    """Words times 2^(-j scale) and their exponents' range: the smallest after that, the largest before; None if inexact."""
+    """Return words times 2^(-j scale) and their exponents' range: the smallest after that, the largest before; None if
+    inexact."""
     container, top = fmt.container.type, (1 << fmt.exponent_bits) - 1
     one, sign = container(1), container(1 << (fmt.bits - 1))
     lowered, low, high = [], _LARGEST, 2 * _SMALLEST
@@ -94,7 +95,7 @@ def band_steps(
 
 
 def _stepped(word: np.ndarray, axis: int, length: int) -> np.ndarray:
-    """A word padded with zeros along the axis of k."""
+    """Return a word padded with zeros along the axis of k."""
     pad = [(0, 0), (0, 0)]
     pad[axis] = (0, length - word.shape[axis])
     return np.pad(word, pad)

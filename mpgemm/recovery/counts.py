@@ -76,7 +76,8 @@ class ScaledOperands:
 
 
 def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
-    """Bound of what words and dropped products leave of each element of A B before any rounding, in the operands' own scale."""
+    """Return the bound of what words and dropped products leave of each element of A B before any rounding, in the operands'
+    own scale."""
     a, b = operands.a, operands.b
     words_a, words_b = scaled_words(row, a, 1), scaled_words(row, b, 0)
     left_a, left_b = a - sum(words_a), b - sum(words_b)
@@ -90,7 +91,7 @@ def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
 
 
 def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarray]:
-    """The words of an operand in its own units, float64; rows (axis 1) or columns (0) share an exponent, nonfinite ones
+    """Return the words of an operand in its own units, float64; rows (axis 1) or columns (0) share an exponent, nonfinite ones
     count as 0."""
     if row.modular:
         whole, exponents = integers_below(x, axis, residue_bits(row.moduli, x.shape[axis]))
@@ -108,7 +109,7 @@ def lost_share(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
 
 
 def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tuple[int, int]]:
-    """Bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost."""
+    """Return bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost."""
     ratio = lost_share(row, operands)
     if ratio.size == 0:
         return math.inf, (0, 0)
@@ -118,7 +119,7 @@ def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tup
 
 
 def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
-    """The row with every number of slices or moduli that leaves a bit of sums over k, from the fewest."""
+    """Yield the row with every number of slices or moduli that leaves a bit of sums over k, from the fewest."""
     for count in range(2 if row.modular else 1, row.most_words + 1):
         found = row.with_count(count)
         if not row.modular or math.prod(found.moduli) > 8 * max(k, 1):
@@ -126,7 +127,7 @@ def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
 
 
 def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
-    """The number of words that a row with a `count` takes for these operands; ValueError if the result holds fewer bits
+    """Return the number of words that a row with a `count` takes for these operands; ValueError if the result holds fewer bits
     than wanted."""
     control = row.count
     if control is None:
@@ -150,13 +151,13 @@ def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
 
 
 def result_format(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> str:
-    """fp32 or fp64: what a row of integer words gives for these operands."""
+    """Return fp32 or fp64: what a row of integer words gives for these operands."""
     wide = row.target == "fp64" or (row.target == "input" and np.float64 in (a.dtype, b.dtype))
     return "fp64" if wide else "fp32"
 
 
 def _held(row: RecoveryMethod, k: int) -> int:
-    """Bits that the words hold below the largest element of a row."""
+    """Return bits that the words hold below the largest element of a row."""
     return residue_bits(row.moduli, k) if row.modular else row.slice_bits * row.words
 
 
@@ -178,7 +179,7 @@ def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int
 
 
 def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, result: str) -> Count:
-    """The fewest words that keep the wanted bits, by bisection: more words never keep fewer."""
+    """Return the fewest words that keep the wanted bits, by bisection: more words never keep fewer."""
     candidates = list(counts_of(row, operands.a.shape[1]))
     if not candidates:
         raise ValueError(f"method {row.name!r}: no number of moduli leaves a bit for k = {operands.a.shape[1]}")

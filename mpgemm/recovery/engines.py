@@ -55,7 +55,8 @@ def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
 def hypothetical_engine(
     device: str, fmt: str, *, model: str = "fp16", path: str | None = None, **changes
 ) -> NamedEngine:
-    """A device's accumulator with operands that the device lacks, or with changed parameters: an engine that does not exist.
+    """Return a device's accumulator with operands that the device lacks, or with changed parameters: an engine that does not
+    exist.
 
     Parameters
     ----------
@@ -90,7 +91,8 @@ def device_engine(
     d_format: str | None = None,
     path: str | None = None,
 ) -> tcm.Instruction:
-    """The instruction of a device for operands of these formats; where paths compute differently, that of its usual path.
+    """Return the instruction of a device for operands of these formats; where paths compute differently, that of its usual
+    path.
 
     device: Device or architecture.
     fmt, b_format: Formats of a and b; b's is a's by default.
@@ -113,7 +115,7 @@ def device_engine(
 def scaled_engine(
     device: str, a_format: str, b_format: str, scale_format: str, block_size: int, path: str | None = None
 ) -> tcm.Instruction:
-    """The instruction of a device with such block scales: that with the largest k, of the usual path if it has one.
+    """Return the instruction of a device with such block scales: that with the largest k, of the usual path if it has one.
 
     device: Device or architecture.
     Raises ValueError if there is none; the message says which block scales the device has.
@@ -134,7 +136,7 @@ def scaled_engine(
 
 
 def plain_engine(name: str, fmt: str | None = None) -> Engine:
-    """The engine that a name means without a recovery method.
+    """Return the engine that a name means without a recovery method.
 
     name: "arch:name" in any spelling; a device or architecture ("h100": its usual instruction for the operand format,
         "h100/mma" names the path); "ieee" (a chain of fused multiply-adds); hardware as
@@ -160,7 +162,7 @@ def plain_engine(name: str, fmt: str | None = None) -> Engine:
 
 
 def engine_formats(engine: Engine) -> tuple[str, str]:
-    """Names of an engine's operand formats."""
+    """Return names of an engine's operand formats."""
     return engine.formats[0].name, engine.formats[1].name
 
 
@@ -251,12 +253,12 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
 
 
 def _sum_format(fmt: str) -> str:
-    """The format in which products of a word format are summed where nobody says another one."""
+    """Return the format in which products of a word format are summed where nobody says another one."""
     return {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
 
 
 def _sums(row: tcm.Instruction, fmt: str) -> bool:
-    """Whether an instruction multiplies words of a format with each other and adds them up in the usual one."""
+    """Return whether an instruction multiplies words of a format with each other and adds them up in the usual one."""
     return (row.a_format, row.b_format, row.c_format, row.d_format) == (fmt, fmt, *(_sum_format(fmt),) * 2)
 
 
@@ -276,14 +278,15 @@ def _takes(engine: str | Engine, method: RecoveryMethod) -> bool:
 
 
 def named_engine(name: str) -> Engine | None:
-    """Real hardware or a catalogued instruction by its whole name; None for devices, architectures and "ieee"."""
+    """Return real hardware or a catalogued instruction by its whole name; None for devices, architectures and "ieee"."""
     if name.partition(":")[0] in hardware.PREFIXES:
         return hardware_engine(name)
     return tcm.get_instruction(name) if ":" in name else None
 
 
 def hardware_engine(name: str) -> Engine:
-    """Real hardware by :func:`tensorcore_models.hardware.engine`'s names; ValueError if it, or what it needs, is not there."""
+    """Return real hardware by :func:`tensorcore_models.hardware.engine`'s names; ValueError if it, or what it needs, is not
+    there."""
     try:
         engine = hardware.engine(name)
         engine.require()
@@ -293,7 +296,7 @@ def hardware_engine(name: str) -> Engine:
 
 
 def suitable_engines(method: RecoveryMethod) -> list[str]:
-    """Names of catalogued instructions that take the method's words, one for each architecture, eight at most."""
+    """Return names of catalogued instructions that take the method's words, one for each architecture, eight at most."""
     first: dict[str, str] = {}
     for row in tcm.list_instructions():
         result = row.d_format in (("s32",) if method.integer else ("fp32", "fp64"))

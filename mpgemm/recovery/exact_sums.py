@@ -38,7 +38,7 @@ def exact_bits(engine: Engine) -> int:
 
 
 def _kept(spec: Any) -> Iterator[int]:
-    """Bits that an accumulator, and what it is put together from, keeps from the leading one on."""
+    """Yield bits that an accumulator, and what it is put together from, keeps from the leading one on."""
     yield 64
     if not dataclasses.is_dataclass(spec):
         return
@@ -51,14 +51,15 @@ def _kept(spec: Any) -> Iterator[int]:
 
 
 def exact_products(engine: Engine, largest: int) -> int:
-    """Products up to `largest` that a chain from zero sums exactly: whole k steps where it is more than one, 0 where
-    not even one is."""
+    """Return products up to `largest` that a chain from zero sums exactly: whole k steps where it is more than one, 0 where not
+    even one is."""
     count = (1 << exact_bits(engine)) // max(largest, 1)
     return count // engine.k * engine.k if count >= engine.k else count
 
 
 def padding(row: RecoveryMethod, engine: Engine) -> float:
-    """Products of the unit for each one of the method: above 1 where a step takes more than it sums exactly, the rest zeros."""
+    """Return products of the unit for each one of the method: above 1 where a step takes more than it sums exactly, the rest
+    zeros."""
     if not row.exact:
         return 1.0
     count = exact_products(engine, row.largest_product)
@@ -66,7 +67,7 @@ def padding(row: RecoveryMethod, engine: Engine) -> float:
 
 
 def exact_sentence(row: RecoveryMethod, engine: Engine) -> str:
-    """How many products stay exact on an engine, for methods on floating-point words; empty for others."""
+    """Return how many products stay exact on an engine, for methods on floating-point words; empty for others."""
     if not row.exact or row.integer:
         return ""
     count = exact_products(engine, row.largest_product)

@@ -65,5 +65,5 @@ FRAMEWORK_NAMES: dict[str, FrameworkName] = {
 
 
 def framework_name(name: str) -> FrameworkName | None:
-    """The row of a framework's name, None where it is none."""
+    """Return the row of a framework's name, None where it is none."""
     return FRAMEWORK_NAMES.get(name.lower().replace("-", "_"))

@@ -23,7 +23,7 @@ _EXACT_EXPONENT = 390
 
 
 def products_of(products: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Bytes and types of the results of an engine."""
+    """Return bytes and types of the results of an engine."""
     types = np.array([_TYPES[p.dtype] for p in products], np.int32)
     return [np.ascontiguousarray(p).reshape(-1).view(np.uint8) for p in products], types
 
@@ -31,7 +31,7 @@ def products_of(products: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.nd
 def _result(
     rows: np.ndarray, columns: np.ndarray, dtype
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], tuple[np.ndarray | None, np.ndarray | None], np.ndarray]:
-    """An array for the result, exponents and powers of its rows and columns as the kernels take them, and its bytes."""
+    """Return an array for the result, exponents and powers of its rows and columns as the kernels take them, and its bytes."""
     rows, columns = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(columns, np.int32)
     out = np.empty((len(rows), len(columns)), dtype)
     exact = max(int(np.abs(e).max(initial=0)) for e in (rows, columns)) <= _EXACT_EXPONENT
@@ -113,11 +113,11 @@ class Remainders:
             )
 
     def joined(self, planes: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
-        """The integers of :meth:`reduce`'s planes (moduli, m, n), rounded once to FP64, times 2^(row + column)."""
+        """Return the integers of :meth:`reduce`'s planes (moduli, m, n), rounded once to FP64, times 2^(row + column)."""
         return self._joined(planes.reshape(len(self.moduli), -1), rows, columns, dtype)
 
     def _joined(self, flat: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
-        """The integers of planes, one for each weight."""
+        """Return the integers of planes, one for each weight."""
         out, ends, powers, data = _result(rows, columns, dtype)
         if out.size:
             wide = out.dtype == np.float64
@@ -130,7 +130,7 @@ class Remainders:
 
 @functools.lru_cache(maxsize=64)
 def remainders(moduli: tuple[int, ...]) -> Remainders:
-    """The theorem for at most 54 pairwise coprime moduli of at most 256; kept from call to call."""
+    """Return the theorem for at most 54 pairwise coprime moduli of at most 256; kept from call to call."""
     if not 1 <= len(moduli) <= kernel.MOST_MODULI:
         raise ValueError(f"{len(moduli)} moduli: expected 1 to {kernel.MOST_MODULI}")
     return Remainders(tuple(moduli))

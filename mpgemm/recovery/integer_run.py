@@ -84,7 +84,7 @@ class IntegerRun:
         return np.dtype(np.float64 if result_format(self.row, self.a, self.b) == "fp64" else np.float32)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        """Elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
+        """Return elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
         return self._counts(self.a, 1), self._counts(self.b, 0)
 
     def _counts(self, x: np.ndarray, axis: int) -> RangeCounts:
@@ -94,7 +94,7 @@ class IntegerRun:
         return RangeCounts(int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & ~kept)))
 
     def _words(self, axis: int) -> list[np.ndarray]:
-        """Words of A (axis 1) or B (axis 0), or what they are made from: zero where nothing is left of an element."""
+        """Return words of A (axis 1) or B (axis 0), or what they are made from: zero where nothing is left of an element."""
         x, facts = (self.a, self.rows) if axis == 1 else (self.b, self.columns)
         if self.row.modular:
             bits = residue_bits(self.row.moduli, self.a.shape[1])
@@ -104,11 +104,11 @@ class IntegerRun:
         return slice_operand(x, axis, self.row, facts.exponents)[0]
 
     def word_values(self, axis: int) -> list[np.ndarray]:
-        """Words of A (axis 1) or B (axis 0) as float64 in the operand's own units; 0 where an element is not finite."""
+        """Return words of A (axis 1) or B (axis 0) as float64 in the operand's own units; 0 where an element is not finite."""
         return word_values_of(self.clean_a if axis == 1 else self.clean_b, axis, self.row, self.word_format)
 
     def product(self) -> np.ndarray:
-        """The result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
+        """Return the result of the method, shape (m, n); rows and columns with operands that are not finite are NaN."""
         run = {
             "integer_slices": self._slices,
             "residues": self._residues,
@@ -130,7 +130,7 @@ class IntegerRun:
     def _encoded(
         self, words_a: list[np.ndarray], words_b: list[np.ndarray]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Words as encodings of the engine's operands."""
+        """Return words as encodings of the engine's operands."""
         formats = self.engine.formats
         return [encoded(word, formats[0]) for word in words_a], [encoded(word, formats[1]) for word in words_b]
 
@@ -154,7 +154,7 @@ class IntegerRun:
         return len(self._chains(self.row.largest_product)) < len(self.row.products)
 
     def _products_of_slices(self, planes, words, chains, largest: int) -> list[np.ndarray]:
-        """The sum of the products of each chain; `words` are views of the `planes` of A and of B."""
+        """Return the sum of the products of each chain; `words` are views of the `planes` of A and of B."""
         encodings, (m, k), n = self._encoded(*words), self.a.shape, self.b.shape[1]
         longest = max(map(len, chains)) * k * largest
         number = np.dtype(np.int32 if longest < 1 << 31 else np.int64)
@@ -171,7 +171,7 @@ class IntegerRun:
         return list(products)
 
     def _chains(self, largest: int) -> list[list[tuple[int, int]]]:
-        """The products; products of a level together where that changes no bit.
+        """Return the products; products of a level together where that changes no bit.
 
         It changes none where int32 holds the sum of a level and FP64 every sum of all products, in units of the smallest level.
         """
@@ -241,7 +241,8 @@ class IntegerRun:
 
 
 def word_values_of(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | IntegerFormat) -> list[np.ndarray]:
-    """Words of finite rows (axis 1) or columns (axis 0) as float64 in their own units; `fmt` is what quantised words are of."""
+    """Return words of finite rows (axis 1) or columns (axis 0) as float64 in their own units; `fmt` is what quantised words are
+    of."""
     if row.kind != "quantised":
         return scaled_words(row, x, axis)
     return [np.float64(s) * w.astype(np.float64) for w, s in quantise(x, row.words, fmt)]
@@ -249,7 +250,7 @@ def word_values_of(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | 
 
 @functools.lru_cache(maxsize=16)
 def _codes(fmt: Format) -> np.ndarray:
-    """Encodings of the integers -128 to 127 by their last byte; those that the format lacks are not asked for."""
+    """Return encodings of the integers -128 to 127 by their last byte; those that the format lacks are not asked for."""
     values = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32)
     return tcm.encode(values, fmt)
 
@@ -268,7 +269,7 @@ def encoded(word: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
 
 
 def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> Iterator[np.ndarray]:
-    """Products of parts of k, as long as the engine sums them exactly.
+    """Yield products of parts of k, as long as the engine sums them exactly.
 
     Parameters
     ----------
@@ -296,7 +297,7 @@ def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> I
 
 
 def _integers(engine: Engine, bits: np.ndarray) -> np.ndarray:
-    """Exact results as numbers."""
+    """Return exact results as numbers."""
     fmt = engine.formats[3]
     if isinstance(fmt, IntegerFormat):
         return bits.view(np.int32)
@@ -305,7 +306,7 @@ def _integers(engine: Engine, bits: np.ndarray) -> np.ndarray:
 
 
 def _summed(parts: Iterator[np.ndarray]) -> np.ndarray:
-    """The sum of the parts, which are integers: as it is where there is one, else int64."""
+    """Return the sum of the parts, which are integers: as it is where there is one, else int64."""
     total = next(parts)
     for part in parts:
         total = np.add(total, part, dtype=np.int64, casting="unsafe")

@@ -45,7 +45,8 @@ class Magnitudes:
 
 
 def _source(x: np.ndarray, axis: int) -> tuple[np.ndarray, bool, int, int, bool]:
-    """A matrix as the kernels take it: bytes, whether it is double, rows, columns, whether rows have things in common."""
+    """Return a matrix as the kernels take it: bytes, whether it is double, rows, columns, whether rows have things in
+    common."""
     x = np.ascontiguousarray(x, x.dtype.newbyteorder("=")) if x.ndim == 2 else x
     if x.dtype not in (np.float32, np.float64) or x.ndim != 2:
         raise TypeError(f"expected a float32 or float64 matrix, got {x.dtype} with {x.ndim} dimensions")
@@ -55,7 +56,7 @@ def _source(x: np.ndarray, axis: int) -> tuple[np.ndarray, bool, int, int, bool]
 
 
 def magnitudes(x: np.ndarray, axis: int) -> Magnitudes:
-    """Largest finite magnitudes of the rows (axis 1) or columns (axis 0) of a matrix, and whether they are finite.
+    """Return largest finite magnitudes of the rows (axis 1) or columns (axis 0) of a matrix, and whether they are finite.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def magnitudes(x: np.ndarray, axis: int) -> Magnitudes:
 
 
 def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
-    """e for each row (axis 1) or column (axis 0) with max |x| < 2^e over its finite elements; 0 for zeros.
+    """Return e for each row (axis 1) or column (axis 0) with max |x| < 2^e over its finite elements; 0 for zeros.
 
     Parameters
     ----------
@@ -90,14 +91,15 @@ def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _powers(exponents: np.ndarray) -> np.ndarray:
-    """Two powers of two for each exponent whose product is 2^exponent, which may lie beyond what FP64 holds."""
+    """Return two powers of two for each exponent whose product is 2^exponent, which may lie beyond what FP64 holds."""
     half = exponents // 2
     return np.ldexp(1.0, np.stack([half, exponents - half]))
 
 
 # -- slices --------------------------------------------------------------------------------------------------------------
 def top_exponent(row: RecoveryMethod) -> int:
-    """Exponent of the first slice's unit below the common exponent: its bits, 6 for the balanced digits of 8 bits."""
+    """Return the exponent of the first slice's unit below the common exponent: its bits, 6 for the balanced digits of 8
+    bits."""
     return row.slice_bits if row.slice_bits < 8 else row.slice_bits - 2
 
 
@@ -108,7 +110,7 @@ def slice_operand(
     exponents: np.ndarray | None = None,
     out: np.ndarray | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Slices of a matrix on common exponents.
+    """Return slices of a matrix on common exponents.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ def slice_operand(
 
 # -- residues ------------------------------------------------------------------------------------------------------------
 def residue_bits(moduli, k: int) -> int:
-    """The largest beta (62 at most) with 2 k 2^(2 beta) < M: products of integers up to 2^beta stay below M/2.
+    """Return the largest beta (62 at most) with 2 k 2^(2 beta) < M: products of integers up to 2^beta stay below M/2.
 
     Raises
     ------
@@ -176,7 +178,7 @@ def residue_bits(moduli, k: int) -> int:
 
 
 def balanced(n: int, p: int) -> int:
-    """The residue of an integer modulo p that lies in [-p/2, p/2)."""
+    """Return the residue of an integer modulo p that lies in [-p/2, p/2)."""
     return (n + p // 2) % p - p // 2
 
 
@@ -191,7 +193,7 @@ def _modulus_facts(moduli: tuple[int, ...], factors: tuple[int, ...]) -> np.ndar
 def integers_below(
     x: np.ndarray, axis: int, bits: int, exponents: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers below 2^bits, and the values of their units.
+    """Return (RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers below 2^bits, and the values of their units.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ def residue_words(
     out: np.ndarray | None = None,
     factors: Sequence[int] | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Balanced residues of :func:`integers_below`, or of multiples of them, modulo each modulus.
+    """Return balanced residues of :func:`integers_below`, or of multiples of them, modulo each modulus.
 
     Parameters
     ----------
@@ -267,7 +269,7 @@ def residue_words(
 def residue_entries(
     x: np.ndarray, axis: int, bits: int, p: int, tables: np.ndarray, exponents: np.ndarray
 ) -> np.ndarray:
-    """Table entries for the residues of :func:`integers_below` modulo p.
+    """Return the table entries for the residues of :func:`integers_below` modulo p.
 
     Parameters
     ----------
@@ -306,7 +308,7 @@ def quantise(
     largest: float | None = None,
     memory: Scratch | None = None,
 ) -> list[tuple[np.ndarray, float]]:
-    """Words and their FP32 scales: each word is the quantised residual of what the ones before it left.
+    """Return words and their FP32 scales: each word is the quantised residual of what the ones before it left.
 
     Residuals are formed in the type of x. Floating-point words lie in [-1, 1], integer ones in [-q_max, q_max].
 
@@ -344,7 +346,7 @@ def quantise(
 
 
 def _scale(x: float) -> np.float32:
-    """x in FP32, 1 where that is 0."""
+    """Return x in FP32, 1 where that is 0."""
     with np.errstate(over="ignore", under="ignore"):
         return np.float32(x) or np.float32(1)
 

@@ -86,7 +86,7 @@ class CountControl:
 
 
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
-    """Products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
+    """Return products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
 
     words: Number of words.
     level: Largest i + j; all products by default.
@@ -324,7 +324,7 @@ class RecoveryMethod:
         return self.accumulation == "bands"
 
     def word_scale(self, fmt: Format) -> int:
-        """s for words of that format."""
+        """Return s for words of that format."""
         return fmt.precision if self.scale_exponent is None else self.scale_exponent
 
     def with_options(self, **options) -> "RecoveryMethod":
@@ -359,7 +359,7 @@ class RecoveryMethod:
 
 
 def check_moduli(moduli) -> tuple[int, ...]:
-    """Moduli that are pairwise coprime and at most 256. Raises ValueError otherwise."""
+    """Return moduli that are pairwise coprime and at most 256. Raises ValueError otherwise."""
     moduli = tuple(checked_integer(p, "a modulus") for p in moduli)
     if len(moduli) < 2 or any(not 2 <= p <= 256 for p in moduli):
         raise ValueError(f"moduli {moduli} must be at least two integers from 2 to 256")
@@ -392,7 +392,7 @@ class _Call(NamedTuple):
     changes: dict
 
     def now(self, name: str) -> Any:
-        """The field as it stands."""
+        """Return the field as it stands."""
         return self.changes.get(name, getattr(self.row, name))
 
 
@@ -477,7 +477,7 @@ _OPTIONS: dict[str, Mapping[Any, dict] | _Change] = {
 
 
 def _changes(row: RecoveryMethod, options: Mapping) -> dict:
-    """Options of a call as fields of the row."""
+    """Return options of a call as fields of the row."""
     call = _Call(row, options, {})
     known = [name for name in _OPTIONS if name in options]
     for name in (*known, *(name for name in options if name not in _OPTIONS)):

@@ -55,7 +55,7 @@ def get_method(name: str, **options) -> RecoveryMethod:
 
 
 def is_method(name: str) -> bool:
-    """Whether a name, options and case apart, is a method of ours or of a framework."""
+    """Return whether a name, options and case apart, is a method of ours or of a framework."""
     base = name.partition(":")[0]
     return base.lower() in ROWS or framework_name(base) is not None
 

@@ -73,7 +73,7 @@ class OwnRun:
         return checked
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        """Elements of which a word is not finite, and those that are not zero while all their words are."""
+        """Return elements of which a word is not finite, and those that are not zero while all their words are."""
         found = []
         for x, words in zip((self.a, self.b), self.words, strict=True):
             values = [np.asarray(word, np.float64) for word, _ in words]
@@ -88,7 +88,7 @@ class OwnRun:
         return [words_a[i][1][:, None] + words_b[j][1] for i, j in self.row.products]
 
     def product(self) -> np.ndarray:
-        """The result of the method, shape (m, n)."""
+        """Return the result of the method, shape (m, n)."""
         shape = (self.a.shape[0], self.b.shape[1])
         arithmetic = EngineArithmetic(self.engine, self.row.order, shape)
         words_a, words_b = self.words

@@ -35,7 +35,7 @@ _BYTES = (1 << kernel.HIGH, 1)
 
 @functools.cache
 def word_table(p: int) -> np.ndarray:
-    """(h, l, h + l) of every residue 0 to p - 1 with the smallest largest magnitude of the three; int8, shape (3, p)."""
+    """Return (h, l, h + l) of every residue 0 to p - 1 with the smallest largest magnitude of the three; int8, shape (3, p)."""
     if p not in BASES:
         raise ValueError(f"modulus {p} has no words in e4m3; those that have: {', '.join(map(str, BASES))}")
     words = np.array([(h, low, h + low) for h in WORDS for low in WORDS if h + low in set(WORDS)])
@@ -46,7 +46,7 @@ def word_table(p: int) -> np.ndarray:
 
 
 def factors_of(p: int, scale: int = 1) -> tuple[int, int, int]:
-    """Factors of h h', l l' and (h + l)(h' + l') whose sum is x y times `scale` modulo p, balanced."""
+    """Return factors of h h', l l' and (h + l)(h' + l') whose sum is x y times `scale` modulo p, balanced."""
     b = BASES[p]
     high, low, both = b * b - b, 1 - b, b
     return balanced(scale * high, p), balanced(scale * low, p), balanced(scale * both, p)
@@ -83,7 +83,7 @@ class SplitRemainders(Remainders):
 
 @functools.lru_cache(maxsize=64)
 def split_remainders(moduli: tuple[int, ...]) -> SplitRemainders:
-    """The theorem for moduli of :data:`BASES`; kept from call to call."""
+    """Return the theorem for moduli of :data:`BASES`; kept from call to call."""
     if 2 * len(moduli) > kernel.MOST_MODULI:
         raise ValueError(f"{len(moduli)} moduli: expected at most {kernel.MOST_MODULI // 2}")
     return SplitRemainders(tuple(moduli))

@@ -35,7 +35,7 @@ class ChainSums:
 
 
 def sums_of(row: RecoveryMethod) -> ChainSums | None:
-    """The sums of a row; None for accumulations of other kinds: staged, nested, elementwise, bands."""
+    """Return the sums of a row; None for accumulations of other kinds: staged, nested, elementwise, bands."""
     if row.accumulation in ("core", "blocks"):
         return ChainSums((0,) * len(row.products), (row.accumulation == "blocks",), ((0,),), (0,), True)
     if row.accumulation not in ("outside", "k_step", "termwise"):

@@ -18,7 +18,7 @@ class Count(Result):
     reason: str  #: In words.
 
     def to_rows(self) -> list[dict]:
-        """One row."""
+        """Return one row."""
         return [{**asdict(self), "element": list(self.element)}]
 
     def __str__(self) -> str:

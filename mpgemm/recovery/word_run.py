@@ -50,7 +50,7 @@ class WordRun:
         return self.row.word_scale(self.word_format)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        """Elements of A and of B that left the range of the words."""
+        """Return elements of A and of B that left the range of the words."""
         (a, b), (words_a, words_b) = self.equilibrated()[:2], self.words()
         return (
             count_range(a, words_a, self.word_format, self.scale),
@@ -58,7 +58,7 @@ class WordRun:
         )
 
     def equilibrated(self):
-        """(A, B, row exponents, column exponents); exponents are None where nothing is scaled."""
+        """Return (A, B, row exponents, column exponents); exponents are None where nothing is scaled."""
         if self.row.equilibrate == "none":
             return self.a, self.b, None, None
         theta = scaling_target(self.word_format, self.engine.formats[3], self.a.shape[1])
@@ -66,11 +66,11 @@ class WordRun:
         return times_power(self.a, rows[:, None]), times_power(self.b, columns), rows, columns
 
     def words(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-        """Encodings of the words of A and of B, the highest first."""
+        """Return encodings of the words of A and of B, the highest first."""
         return self._split()[:2]
 
     def _split(self):
-        """(words of A, words of B, row exponents, column exponents)."""
+        """Return (words of A, words of B, row exponents, column exponents)."""
         if self.store is not None:
             return self.store.get(self)
         return self.split_now()
@@ -82,7 +82,7 @@ class WordRun:
         return *words, rows, columns
 
     def product(self) -> np.ndarray:
-        """The result of the method, shape (m, n)."""
+        """Return the result of the method, shape (m, n)."""
         value = self.sums()
         if self.row.repair == "fp32" and not np.isfinite(value).all():
             self._repair(value)
@@ -100,7 +100,7 @@ class WordRun:
         value[lost] = chains[lost[np.ix_(rows, columns)]]
 
     def sums(self) -> np.ndarray:
-        """The result of the words' products."""
+        """Return the result of the words' products."""
         arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
         words_a, words_b, rows, columns = self._split()
         c = None if self.c is None else arithmetic.operand(self.c)
@@ -134,7 +134,7 @@ class WordStore:
         return WordStore, (self._pairs,)
 
     def get(self, run: "WordRun"):
-        """The words of a run, split now if they are not among the last ones."""
+        """Return the words of a run, split now if they are not among the last ones."""
         row = run.row
         facts = (
             *map(_place, (run.a, run.b)),
@@ -185,12 +185,13 @@ class CubeRun(WordRun):
 
 # -- splitting -----------------------------------------------------------------------------------------------------------
 def scaling_target(word: Format, result: Format, k: int) -> float:
-    """theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B)."""
+    """Return theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B)."""
     return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
 
 
 def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarray:
-    """Largest e of each row (axis 1) or column (0) with max |x| 2^e <= theta over finite elements; 0 where all are zero."""
+    """Return largest e of each row (axis 1) or column (0) with max |x| 2^e <= theta over finite elements; 0 where all are
+    zero."""
     largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
     significand, exponent = np.frexp(largest)
     theta_significand, theta_exponent = np.frexp(theta)
@@ -199,7 +200,7 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
 
 
 def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    """x 2^exponents exactly: in the type of x where that is exact, else in float64."""
+    """Return x 2^exponents exactly: in the type of x where that is exact, else in float64."""
     if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
         up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -210,7 +211,7 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 
 
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
-    """The words of a matrix as encodings; `overflow` says what becomes of results beyond the largest number: "inf",
+    """Return the words of a matrix as encodings; `overflow` says what becomes of results beyond the largest number: "inf",
     "saturate"."""
     if not row.last_rounding:
         return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
@@ -225,7 +226,7 @@ def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str
 
 
 def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
-    """How many elements of x left the range of their encoded words; see :class:`RangeCounts`."""
+    """Return how many elements of x left the range of their encoded words; see :class:`RangeCounts`."""
     residual = x.astype(np.float64)
     over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -131,7 +131,7 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def sentences_of(verdict: object) -> list[str]:
-    """The sentences of a verdict: the decision, its reasons, and what to do last; none where there is no verdict."""
+    """Return the sentences of a verdict: the decision, its reasons, and what to do last; none where there is no verdict."""
     if not isinstance(verdict, Mapping):
         return []
     return [str(line).strip().removeprefix("Verdict: ") for line in verdict["text"]]
@@ -148,12 +148,12 @@ def _add_verdict(entry: Mapping, found: Findings) -> None:
 
 
 def cases_of(records: Sequence[Mapping]) -> list[str]:
-    """The inputs of records; seeds of one are together."""
+    """Return the inputs of records; seeds of one are together."""
     return list(dict.fromkeys(str(record.get("group") or record["case"]) for record in records))
 
 
 def asked(records: Sequence[Mapping]) -> list[str]:
-    """The engines of records as they were asked for."""
+    """Return the engines of records as they were asked for."""
     return list(dict.fromkeys(str(record.get("requested") or record["engine"]) for record in records))
 
 
@@ -188,7 +188,7 @@ def _error(record: Mapping) -> float | None:
 
 
 def _engines(records: Sequence[Mapping]) -> Iterator[EngineBasis]:
-    """The instructions that methods and engines of records name."""
+    """Yield the instructions that methods and engines of records name."""
     names: dict[str, None] = {}
     for record in records:
         method = str(record.get("method", ""))

@@ -18,12 +18,12 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def html_page(folders: Sequence[Path], title: str, rows: int) -> str:
-    """The page: a section for each folder, at most `rows` rows of a table."""
+    """Return the page: a section for each folder, at most `rows` rows of a table."""
     return document(title, "\n".join(line for folder in folders for line in _section(folder, rows)))
 
 
 def document(title: str, body: str) -> str:
-    """A page of that title around HTML."""
+    """Return a page of that title around HTML."""
     style, script = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -34,7 +34,8 @@ def document(title: str, body: str) -> str:
 
 
 def palette() -> dict[str, dict[str, str]]:
-    """Colours and fonts of the report and of the documentation's site: "light" and what differs in "dark", by CSS variable."""
+    """Return colours and fonts of the report and of the documentation's site: "light" and what differs in "dark", by CSS
+    variable."""
     return json.loads((_ASSETS / "palette.json").read_text(encoding="utf-8"))
 
 
@@ -119,7 +120,7 @@ def _table(table: Table, rows: int, file: str) -> str:
 
 
 def _cell(cell: object) -> str:
-    """A cell: numbers short, the whole number where one points at it, and as what the table is sorted by."""
+    """Return a cell: numbers short, the whole number where one points at it, and as what the table is sorted by."""
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return f"<td>{escape(str(cell))}</td>"
     whole = repr(cell)

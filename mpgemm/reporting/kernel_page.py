@@ -16,7 +16,8 @@ _PARTS = 4
 
 
 def kernel_page(program: KernelProgram, recipe: KernelRecipe) -> str:
-    """The page: expressions with their pictures, the order of k, what it rests on, the code with the lines that are named."""
+    """Return the page: expressions with their pictures, the order of k, what it rests on, the code with the lines that are
+    named."""
     body = "\n".join([*_expressions(recipe), *_order(recipe), *_assumptions(recipe), *_code(program, recipe)])
     return document(f"{recipe.kernel}, {program.target}", body)
 
@@ -32,7 +33,7 @@ def _expressions(recipe: KernelRecipe) -> Iterator[str]:
 
 
 def _linked(lines: list[str]) -> str:
-    """Lines of a tree, each "(line 12)" a link into the code."""
+    """Return lines of a tree, each "(line 12)" a link into the code."""
     parts = []
     for line in lines:
         head, mark, rest = line.rpartition("(line ")
@@ -61,7 +62,7 @@ def _assumptions(recipe: KernelRecipe) -> Iterator[str]:
 
 
 def _code(program: KernelProgram, recipe: KernelRecipe) -> Iterator[str]:
-    """The text; lines that the expressions name are marked."""
+    """Yield the text; lines that the expressions name are marked."""
     named = set().union(*(lines_of(form.root) for form in recipe.forms))
     yield "<section>\n<h2>Code</h2>\n<pre>"
     for number, line in enumerate(program.text.splitlines(), 1):

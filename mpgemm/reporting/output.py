@@ -34,7 +34,7 @@ class Output:
 
 
 def csv_text(tables: Sequence[Table]) -> str:
-    """Tables as CSV, each under its title where there are several."""
+    """Return tables as CSV, each under its title where there are several."""
     if len(tables) == 1:
         return tables[0].to_csv()
     return "\n".join(f"# {table.title}\n{table.to_csv()}" for table in tables)

@@ -49,7 +49,7 @@ LOST_EXPONENT, LARGEST_EXPONENT = -26, 15
 
 
 def _one_panel(width: float, height: float, lines: bool = False):
-    """(figure, axes) for one panel."""
+    """Return (figure, axes) for one panel."""
     figure = new_figure(width, height, lines)
     return figure, figure.add_subplot()
 
@@ -64,7 +64,7 @@ def curves(
     log_base: int = 2,
     marks: Mapping[str, float] | None = None,
 ):
-    """Curves over a common axis.
+    """Return curves over a common axis.
 
     lines: On the logarithmic y axis values that are 0 or not finite are left out.
     log_x: A logarithmic x axis.
@@ -109,7 +109,7 @@ def curves(
 def method_errors(
     groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str, reference: str = "FP32, chains of 256"
 ):
-    """Errors of methods as dots on a logarithmic axis, one colour for each input.
+    """Return errors of methods as dots on a logarithmic axis, one colour for each input.
 
     groups: input -> sequence of (method, error). An error of 0 is at the left edge as an open marker; one that is
         infinite at the right edge as a cross.
@@ -167,7 +167,7 @@ _SIDE, _NARROW = 2.4, 5.0
 
 
 def _title(figure, text: str, points: float, beside: bool = False) -> str:
-    """A title in as many lines as the figure needs, or the axes where a legend is beside them."""
+    """Return a title in as many lines as the figure needs, or the axes where a legend is beside them."""
     width = figure.get_figwidth()
     taken = _SIDE if beside and width >= _NARROW else 0.0
     return textwrap.fill(text, letters(0.92 * (width - taken), points))
@@ -198,7 +198,8 @@ def _side_legend(figure, axes) -> None:
 
 
 def short_engines(engines: Sequence[str]) -> dict[str, str]:
-    """Engines by labels that fit a legend: the architecture, with as much of the instruction's name as tells them apart."""
+    """Return engines by labels that fit a legend: the architecture, with as much of the instruction's name as tells them
+    apart."""
     unique = list(dict.fromkeys(engines))
     arches = [engine.partition(":")[0] for engine in unique]
     labels: dict[str, str] = {}
@@ -284,7 +285,7 @@ def _hatch(number: int) -> str | None:
 
 
 def full_window(scale_exponent: int) -> tuple[int, int]:
-    """Smallest and largest exponent of which two fp16 words, the second scaled by 2^s_b, hold every number with 22 bits.
+    """Return smallest and largest exponent of which two fp16 words, the second scaled by 2^s_b, hold every number with 22 bits.
 
     The last bit of the second word, 2^(e - 22), must not be below fp16's smallest number once it is scaled: e >= -2 - s_b
     (-24 + 22); the first word must be normal and finite: -14 <= e <= 14 (of exponent 15 all but the largest fit); the scaled
@@ -296,7 +297,7 @@ def full_window(scale_exponent: int) -> tuple[int, int]:
 def exponent_histogram(
     histograms: Mapping[str, Mapping[int, int]], title: str, scale_exponents: Sequence[int] = (0, 6, 12)
 ):
-    """How the elements' exponents lie in the range of fp16, on a logarithmic share.
+    """Return how the elements' exponents lie in the range of fp16, on a logarithmic share.
 
     histograms: matrix -> {exponent of the leading bit: number of elements}.
     scale_exponents: s_b whose windows (:func:`full_window`) are drawn above the bars.
@@ -347,7 +348,8 @@ def exponent_histogram(
 
 
 def panel_grid(panels: Sequence[Panel], columns: int = 3):
-    """Several sets of axes in one figure, `columns` beside each other; a label has one colour, the vertical range is shared."""
+    """Return several sets of axes in one figure, `columns` beside each other; a label has one colour, the vertical range is
+    shared."""
     columns = min(columns, len(panels), columns_that_fit())
     rows = -(-len(panels) // columns)
     figure = new_figure(max(4.2 * columns + 0.4, 7.5), 3.2 * rows + 0.9, lines=rows > 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def package_version() -> str:
-    """Version of the installed distribution, "source" where it is run from a checkout that is not installed."""
+    """Return the version of the installed distribution, "source" where it is run from a checkout that is not installed."""
     import importlib.metadata  # a tenth of the time that importing mpgemm takes
 
     try:
@@ -33,7 +33,7 @@ def code_digest() -> str:
 
 
 def environment() -> dict:
-    """The software and machine with which the numbers were measured."""
+    """Return the software and machine with which the numbers were measured."""
     blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     return {
         "mpgemm": package_version(),

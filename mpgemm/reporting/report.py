@@ -48,7 +48,7 @@ def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
 
 
 def terminal_columns() -> int:
-    """Columns of the terminal: $COLUMNS, else of the one that a standard stream that is no pipe and no file leads to,
+    """Return columns of the terminal: $COLUMNS, else of the one that a standard stream that is no pipe and no file leads to,
     else 80."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
@@ -60,7 +60,8 @@ def terminal_columns() -> int:
 
 
 def shown_width() -> int | None:
-    """Columns that a table may take: the terminal's, also where the output goes to a pipe or file; None (any) for --wide."""
+    """Return columns that a table may take: the terminal's, also where the output goes to a pipe or file; None (any) for
+    --wide."""
     return None if _current().wide else terminal_columns()
 
 
@@ -87,7 +88,7 @@ class Table:
         return cls(title, list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
     def __str__(self) -> str:
-        """Plain text, columns two spaces apart."""
+        """Return plain text, columns two spaces apart."""
         return self.text()
 
     def text(self, width: int | None = None) -> str:
@@ -100,7 +101,7 @@ class Table:
         return "\n".join([*(lines or [self.title]), *self._body(width)])
 
     def _body(self, width: int | None) -> list[str]:
-        """The lines below the title."""
+        """Return the lines below the title."""
         kept, widths = self._fit(width)
         left_out = self.headings[len(kept) :]
         if width is None or not left_out or (self.silent and not self.whole):
@@ -127,7 +128,7 @@ class Table:
         return lines
 
     def _keys(self, width: int) -> int:
-        """Columns from the left that tell the rows apart, if they take three quarters of the width at most; else one."""
+        """Return columns from the left that tell the rows apart, if they take three quarters of the width at most; else one."""
         texts = self._texts()
         widths = [max(map(len, column)) + 2 for column in zip(self.headings, *texts, strict=True)]
         for n in range(1, len(widths)):
@@ -136,12 +137,12 @@ class Table:
         return 1
 
     def _turned(self) -> "Table":
-        """Rows as columns."""
+        """Return rows as columns."""
         headings, *rows = zip(self.headings, *self._texts(), strict=True)
         return Table(self.title, headings, rows)
 
     def _lines(self, kept: Sequence[int], widths: Sequence[int]) -> list[str]:
-        """Some columns, as wide as asked, under their headings."""
+        """Return some columns, as wide as asked, under their headings."""
         right, lines = self._right(), []
         for number, row in enumerate([self.headings, *self._texts()]):
             cells = [_wrapped(row[i], widths[i]) for i in kept]
@@ -160,11 +161,11 @@ class Table:
         return [[format_cell(cell) for cell in row] for row in self.rows]
 
     def _right(self) -> list[bool]:
-        """Which columns are numbers."""
+        """Return which columns are numbers."""
         return number_columns(self.rows, len(self.headings))
 
     def _fit(self, width: int | None) -> tuple[list[int], list[int]]:
-        """(columns that are shown, width of each column)."""
+        """Return (columns that are shown, width of each column)."""
         texts = [list(self.headings), *self._texts()]
         widths = [max(len(row[i]) for row in texts) for i in range(len(self.headings))]
         kept = list(range(len(self.headings)))
@@ -182,13 +183,13 @@ class Table:
         return kept, widths
 
     def _least(self, column: int, width: int, cells: Sequence[str]) -> int:
-        """How narrow a column may get: headings and texts are wrapped, numbers are not."""
+        """Return how narrow a column may get: headings and texts are wrapped, numbers are not."""
         if not self._right()[column]:
             return width if column == 0 else min(width, NARROWEST_TEXT)
         return max(map(len, [*self.headings[column].split(), *cells]))
 
     def shown(self) -> str:
-        """Plain text, no wider than the terminal or $COLUMNS."""
+        """Return plain text, no wider than the terminal or $COLUMNS."""
         return self.text(shown_width())
 
     def print(self, stream: TextIO | None = None) -> None:
@@ -196,15 +197,15 @@ class Table:
         print(self.shown(), file=stream or sys.stdout)
 
     def _repr_html_(self) -> str:
-        """The table as notebooks show it."""
+        """Return the table as notebooks show it."""
         return html_table(self.title, self.headings, self.rows)
 
     def to_dataframe(self):
-        """The rows as a pandas data frame, numbers in full. Raises ImportError if pandas is missing."""
+        """Return the rows as a pandas data frame, numbers in full. Raises ImportError if pandas is missing."""
         return data_frame([dict(zip(self.headings, row, strict=True)) for row in self.rows])
 
     def to_csv(self) -> str:
-        """Comma-separated values with a header line; numbers in full."""
+        """Return comma-separated values with a header line; numbers in full."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.headings)
@@ -213,7 +214,7 @@ class Table:
 
 
 def fitted(text: str) -> str:
-    """Lines wrapped to the terminal's width, what is wrapped indented."""
+    """Return lines wrapped to the terminal's width, what is wrapped indented."""
     width = shown_width()
     if width is None:
         return text
@@ -230,7 +231,7 @@ def say(text: str) -> None:
 
 
 def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
-    """Text broken at the terminal's width, each line a paragraph; `hang` stands before what follows a first line
+    """Return the text broken at the terminal's width, each line a paragraph; `hang` stands before what follows a first line
     (default: indent)."""
     hang = indent if hang is None else hang
     width = max(20, terminal_columns())
@@ -242,17 +243,17 @@ def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
 
 
 def item(text: str) -> str:
-    """Text below a headline: two columns in, what is wrapped two more."""
+    """Return the text below a headline: two columns in, what is wrapped two more."""
     return wrapped(text, "  ", "    ")
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """The lines of a cell."""
+    """Return the lines of a cell."""
     return [text] if len(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 def json_text(value: object) -> str:
-    """Strict JSON, indented: what is not finite becomes the string "inf", "-inf" or "nan".
+    """Return strict JSON, indented: what is not finite becomes the string "inf", "-inf" or "nan".
 
     In front are the layout's version ("schema"), the command line where a command runs ("command"), and what the numbers were
     computed with ("environment"); a value that is no object goes under "rows".

@@ -8,7 +8,7 @@ from mpgemm.reporting.report import Table
 
 
 def read_tables(path: Path) -> list[Table]:
-    """The tables of a CSV file, numbers as numbers. Raises ValueError if it is not a readable table."""
+    """Return the tables of a CSV file, numbers as numbers. Raises ValueError if it is not a readable table."""
     try:
         text = path.read_text(encoding="utf-8")
         parts = _parts(text, path.stem)
@@ -18,7 +18,7 @@ def read_tables(path: Path) -> list[Table]:
 
 
 def without_constants(table: Table) -> tuple[Table, dict[str, object]]:
-    """The table without columns that are the same in all of its rows, with their values; one row, or all columns, stay
+    """Return the table without columns that are the same in all of its rows, with their values; one row, or all columns, stay
     as they are."""
     values = list(zip(*table.rows, strict=True))
     constant = [len(table.rows) > 1 and len(set(column)) == 1 for column in values]
@@ -31,7 +31,7 @@ def without_constants(table: Table) -> tuple[Table, dict[str, object]]:
 
 
 def _parts(text: str, stem: str) -> list[tuple[str, str]]:
-    """(title, text) of each table."""
+    """Return (title, text) of each table."""
     parts: list[tuple[str, list[str]]] = []
     for line in text.splitlines(keepends=True):
         if line.startswith("# "):

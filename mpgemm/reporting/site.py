@@ -10,7 +10,7 @@ _BUILT = Path(__file__).resolve().parents[2] / "out" / "site"
 
 
 def _published() -> str:
-    """The address that the distribution's metadata name as documentation; empty where they name none."""
+    """Return the address that the distribution's metadata name as documentation; empty where they name none."""
     try:
         entries = metadata("mpgemm").get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -20,7 +20,7 @@ def _published() -> str:
 
 
 def page_address(page: str) -> str:
-    """The address of a page by its path below the site's root. Raises ValueError if no site is known: what to do."""
+    """Return the address of a page by its path below the site's root. Raises ValueError if no site is known: what to do."""
     base = os.environ.get(VARIABLE) or _published()
     if not base and (_BUILT / "index.html").exists():
         base = str(_BUILT)

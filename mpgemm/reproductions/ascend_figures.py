@@ -15,7 +15,7 @@ Shape = tuple[int, int, int]
 
 
 def figure_6(context: Context, chip: ascend.Chip | None = None) -> Outcome:
-    """N_fused and f of every feasible block."""
+    """Return N_fused and f of every feasible block."""
     chip = chip or ascend.get_chip("910A")
     rows = figures.figure_6(chip)
     title = f"{chip.name}: N_fused and f (eq. 8) of the {len(rows)} feasible blocks"
@@ -26,7 +26,7 @@ def figure_6(context: Context, chip: ascend.Chip | None = None) -> Outcome:
 
 
 def figure_10(context: Context, chip: ascend.Chip | None = None, shape: Shape = ASSUMED_SIZE) -> Outcome:
-    """Every block in the roofline."""
+    """Return every block in the roofline."""
     chip = chip or ascend.get_chip("910A")
     rows = figures.figure_10(chip, shape, progress=_progress(context, "10"))
     peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
@@ -35,14 +35,14 @@ def figure_10(context: Context, chip: ascend.Chip | None = None, shape: Shape = 
 
 
 def figure_11(context: Context, chip: ascend.Chip | None = None, shape: Shape = ASSUMED_SIZE) -> Outcome:
-    """Single against double buffers over square blocks."""
+    """Return single against double buffers over square blocks."""
     chip = chip or ascend.get_chip("910A")
     rows = figures.figure_11(chip, shape, _progress(context, "11"))
     return _outcome("xue11", chip, f"Fig. 11: {_where(chip, shape)}", rows, plots.figure_11_plot)
 
 
 def figure_12(context: Context, chip: ascend.Chip | None = None, block: Shape | None = None) -> Outcome:
-    """Speed against m = n, k and all sizes, beside FP32 on 910B3."""
+    """Return the speed against m = n, k and all sizes, beside FP32 on 910B3."""
     chip = chip or ascend.get_chip("910A")
     chosen = ascend.Blocking(*block) if block else PUBLISHED_BLOCK
     rows = figures.figure_12(chip, chosen, _progress(context, "12"))

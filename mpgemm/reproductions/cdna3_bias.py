@@ -23,7 +23,7 @@ FAR = 4
 
 
 def run(context: Context) -> Outcome:
-    """Deviations from the exact result of both units on the paper's inputs, c = N(0, 1), a and b = 1000 N(0, 1)."""
+    """Return deviations from the exact result of both units on the paper's inputs, c = N(0, 1), a and b = 1000 N(0, 1)."""
     size = QUICK_SIZE if context.quick else SIZE
     parts = [_deviations(seed, size) for seed in context.seeds]
     found = {name: np.concatenate([part[name] for part in parts]) for name in UNITS}
@@ -48,7 +48,7 @@ def run(context: Context) -> Outcome:
 
 
 def _deviations(seed: int, size: int) -> dict[str, np.ndarray]:
-    """D - exact of each unit for one seed."""
+    """Return D - exact of each unit for one seed."""
     rng = np.random.default_rng(seed)
     a, b = ((SCALE * rng.standard_normal(shape)).astype(np.float16) for shape in ((size, CDNA3.k), (CDNA3.k, size)))
     c = rng.standard_normal((size, size)).astype(np.float32)

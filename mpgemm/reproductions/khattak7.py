@@ -52,7 +52,7 @@ class FigureDevice:
     changes: tuple[tuple[str, object], ...] = ()
 
     def engine(self, fmt: str) -> MatrixEngine:
-        """The engine of a word format."""
+        """Return the engine of a word format."""
         path = dict(self.paths).get(fmt)
         if fmt in self.lacks or self.changes:
             model = "fp16" if fmt in self.lacks else fmt
@@ -83,7 +83,7 @@ ACCUMULATION = "outside"
 
 
 def methods_of(fmt: str, words: int, accumulation: str = ACCUMULATION):
-    """One experiment method for each curve of a panel."""
+    """Return one experiment method for each curve of a panel."""
     row, store = get_method("multiword", format=fmt, words=words, accumulation=accumulation), WordStore()
     name = f"multiword:format={fmt},words={words},accumulation={accumulation}"
     return [
@@ -93,7 +93,7 @@ def methods_of(fmt: str, words: int, accumulation: str = ACCUMULATION):
 
 
 def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:
-    """All panels. ``context.quick`` stops at n = 1000."""
+    """Return all panels. ``context.quick`` stops at n = 1000."""
     sizes = tuple(n for n in SIZES if n <= 1300) if context.quick else SIZES
     panels: list[Panel] = []
     tables: list[Table] = []
@@ -148,7 +148,7 @@ def _remarks(data) -> list[str]:
 
 # -- the V100-better-than-B200 effect ------------------------------------------------------------------------------------
 def rounding_variants() -> list[tuple[str, MatrixEngine]]:
-    """Accumulators between V100's and B200's: one parameter changed at a time."""
+    """Return accumulators between V100's and B200's: one parameter changed at a time."""
     v100, b200 = tcm.default_instruction("v100", "fp16"), tcm.default_instruction("b200", "fp16")
     return [
         ("V100: N = 4, F = 23, RZ", v100),
@@ -163,7 +163,7 @@ def rounding_variants() -> list[tuple[str, MatrixEngine]]:
 
 
 def run_effect(context: Context) -> Outcome:
-    """Which parameter makes V100 better than B200: two words of fp16 on variants between the two."""
+    """Return which parameter makes V100 better than B200: two words of fp16 on variants between the two."""
     n = 10_000 if context.quick else 100_000
     row = get_method("multiword", format="fp16", words=2)
     methods = [

@@ -22,7 +22,8 @@ METHODS = (
 
 
 def run(context: Context) -> Outcome:
-    """Error of Markidis' and Ootomo's methods against k: rounding to zero in the core, and what outside sums repair."""
+    """Return the error of Markidis' and Ootomo's methods against k: rounding to zero in the core, and what outside sums
+    repair."""
     points = (16, 128, 1024) if context.quick else (16, 64, 256, 1024, 4096, 16384, 65536)
     rows = [(method, device, f"{label}, {device.upper()}") for method, label in METHODS for device in DEVICES]
     panels: list[Panel] = []

@@ -101,7 +101,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {row.name: row for row in _ROWS}
 
 
 def get_reproduction(name: str) -> Reproduction:
-    """The row of that name. Raises ValueError if there is none."""
+    """Return the row of that name. Raises ValueError if there is none."""
     if name not in REPRODUCTIONS:
         near = difflib.get_close_matches(name, REPRODUCTIONS, 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "; mpgemm reproduce --list names them"

@@ -11,7 +11,7 @@ from tensorcore_models.probing.formal.solvers import NoSolver
 
 
 def run(context: Context, **limits: Unpack[LimitOptions]) -> Outcome:
-    """The table.
+    """Return the table.
 
     context: Its progress.
     **limits: Of each query: see :class:`~tensorcore_models.probing.formal.limits.LimitOptions`.
@@ -42,7 +42,7 @@ def asked(query: Query, name: str, limits: LimitOptions) -> FormalVerdict | Time
 
 
 def cell(verdict: FormalVerdict | TimeoutError) -> str:
-    """A verdict in the table."""
+    """Return a verdict in the table."""
     if isinstance(verdict, TimeoutError):
         return f"timeout ({verdict})"
     backend = f" ({verdict.backend})" if verdict.backend else ""

@@ -36,7 +36,7 @@ class TableRow:
 
 
 def table_row(engine: str | Engine) -> TableRow:
-    """Both methods on the table's input."""
+    """Return both methods on the table's input."""
     engine = resolve_engine(engine, MARKIDIS)
     a, b, c = VALPEY_A[None], VALPEY_B[:, None], VALPEY_C.reshape(1, 1)
     exact = exact_gemm(a, b, c)
@@ -69,7 +69,7 @@ class SearchResult:
 def search(
     engine: str | Engine, family: str = "fp16", k: int = 4, trials: int = 4096, seed: int = 0, keep: int = 3
 ) -> SearchResult:
-    """Random dot products of both methods on an engine.
+    """Return random dot products of both methods on an engine.
 
     Exponents are uniform in [-15, 14] as in the paper's query; to make the sums of different sizes meet, c lies within 24
     binades of the largest product. Results are compared by their exact errors.
@@ -105,7 +105,7 @@ def _inputs(family: str, k: int, trials: int, rng: np.random.Generator):
 
 
 def dot_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, method, engine) -> np.ndarray:
-    """Row by row dot products a_i b_i + c_i, shapes (t, k), (t, k), (t,): the diagonals of small products."""
+    """Return the row by row dot products a_i b_i + c_i, shapes (t, k), (t, k), (t,): the diagonals of small products."""
     out = np.empty(len(a), np.float32)
     for part in _blocks(len(a)):
         out[part] = np.diagonal(recovered_gemm(a[part], b[part].T, _square(c[part]), method, engine))
@@ -113,12 +113,12 @@ def dot_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, method, engine) ->
 
 
 def _blocks(count: int):
-    """Slices short enough that little is computed beside the diagonal, long enough that calls cost little."""
+    """Return slices short enough that little is computed beside the diagonal, long enough that calls cost little."""
     return [slice(start, min(start + 8, count)) for start in range(0, count, 8)]
 
 
 def _square(x: np.ndarray) -> np.ndarray:
-    """A square matrix whose rows are constant."""
+    """Return a square matrix whose rows are constant."""
     return np.broadcast_to(x[:, None], (len(x),) * 2)
 
 
@@ -138,7 +138,7 @@ def _example(a, b, c, markidis, ootomo) -> dict:
 
 
 def search_task(device: str, family: str, k: int, trials: int, seed: int) -> Task:
-    """One :func:`search` as a task that a journal can resume."""
+    """Return one :func:`search` as a task that a journal can resume."""
     engine = resolve_engine(device, MARKIDIS)
     configuration = {
         "search": "valpey5", "engine": repr(engine), "family": family, "k": k, "trials": trials, "seed": seed,
@@ -153,7 +153,7 @@ def _search_result(*arguments) -> dict:
 
 
 def run(context: Context) -> Outcome:
-    """The table on four architectures, and how often random inputs do the same."""
+    """Return the table on four architectures, and how often random inputs do the same."""
     rows = [table_row(device) for device in DEVICES]
     table = Table(
         "Valpey et al., table 5 (b_1 = 1.998046875 * 2^7)",

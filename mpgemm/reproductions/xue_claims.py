@@ -65,14 +65,14 @@ class Ours:
         return min(p.operational_intensity for p in points), points[0].knee
 
     def sizes(self, m: int, k: int, n: int) -> tuple[float, float]:
-        """TFLOP/s of the published block on the 910A and of FP32 on the 910B3."""
+        """Return TFLOP/s of the published block on the 910A and of FP32 on the 910B3."""
         b3 = ascend.plan(m, k, n, self.b3, terms=1, operand="fp32", simulated=2, top=1, error_of=lambda s: 0.0)[0]
         return speed(self.chip, (m, k, n)), b3.tflops
 
     @cache  # noqa: B019  # one object for each run
     def error(self, what: str, exponent: int, k: int = DEPTH_8, side: int = SIDE, signed: bool = True, scale: int = 12,
               step: str = "sequential") -> float:  # fmt: skip
-        """Eq. 13 of "fp16", "fp32" (NumPy's here), "termwise" or "elementwise", the mean over the seeds."""
+        """Return eq. 13 of "fp16", "fp32" (NumPy's here), "termwise" or "elementwise", the mean over the seeds."""
         found = []
         for seed in self.seeds:
             rng = np.random.default_rng(seed)
@@ -199,7 +199,7 @@ CLAIMS = (
 
 
 def run(context: Context) -> Outcome:
-    """The table of claims."""
+    """Return the table of claims."""
     ours = Ours(tuple(context.seeds))
     rows = []
     for number, claim in enumerate(CLAIMS, 1):

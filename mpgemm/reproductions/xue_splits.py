@@ -44,7 +44,7 @@ class SplitFigure:
     to_dict = asdict
 
     def outcome(self, stem: str) -> Outcome:
-        """The figure as a table and a picture; `stem` is that of the files."""
+        """Return the figure as a table and a picture; `stem` is that of the files."""
         rows = [[e, *(curve.values[i] for curve in self.curves)] for i, e in enumerate(self.exponents)]
         table = Table(f"Figure {self.name}: {self.title}", ["exponent", *(curve.label for curve in self.curves)], rows)
         lines = [Curve(c.label, self.exponents, c.values, "-" if c.kind == "formula" else ":") for c in self.curves]
@@ -77,7 +77,7 @@ def split_figure(
 
 
 def figure(context: Context, name: str) -> Outcome:
-    """One figure as a table and a picture."""
+    """Return one figure as a table and a picture."""
     return split_figure(name, context=context).outcome(f"xue{name}")
 
 

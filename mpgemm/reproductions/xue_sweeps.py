@@ -35,7 +35,7 @@ class SweepFigure:
     sweeps_exponent: bool = False  #: Whether x is the offset exponent; otherwise the offset exponent is 0.
 
     def shape_at(self, x: int, shape: Shape | None = None) -> Shape:
-        """(m, k, n) at a point of the x axis; `shape` replaces what the axis does not sweep."""
+        """Return (m, k, n) at a point of the x axis; `shape` replaces what the axis does not sweep."""
         swept = tuple(size == -1 for size in self.shape)
         base = self.shape if shape is None else shape
         m, k, n = (x if s else size for s, size in zip(swept, base, strict=True))
@@ -77,7 +77,7 @@ class SweepResult:
     summaries: tuple[tuple[Summary, ...], ...]
 
     def curve(self, method: str, metric: str = "relative_frobenius") -> list[float]:
-        """The metric of one method over the points. Raises ValueError if the method was not measured."""
+        """Return the metric of one method over the points. Raises ValueError if the method was not measured."""
         values = [getattr(s, metric) for members in self.summaries for s in members if s.method == method]
         if not values:
             raise ValueError(f"no method {method!r}; measured: {', '.join(self.methods)}")
@@ -91,7 +91,8 @@ class SweepResult:
     to_dict = asdict
 
     def outcome(self, stem: str, metric: str = "relative_frobenius") -> Outcome:
-        """The sweep as a table and a figure of one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`; `stem`: of the files."""
+        """Return the sweep as a table and a figure of one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`; `stem`: of the
+        files."""
         figure = SWEEP_FIGURES[self.figure]
         values = {label: self.curve(method, metric) for method, label in self.methods.items()}
         sizes = ["x".join(map(str, shape)) for shape in self.shapes]
@@ -156,7 +157,7 @@ def figure(
     shape: Shape | None = None,
     metric: str = "relative_frobenius",
 ) -> Outcome:
-    """One figure as the paper has it: SGEMM-cube beside native FP16 and FP32; the keywords change what is compared."""
+    """Return one figure as the paper has it: SGEMM-cube beside native FP16 and FP32; the keywords change what is compared."""
     options = CubeOptions(tuple(orders), tuple(scale_exponents), tuple(step_orders), block)
     compared = build_methods([*methods, *(f"engine:{name}" for name in engine)], options)
     return run_sweep(name, compared, context, shape).outcome(f"xue{name}", metric)
@@ -184,7 +185,8 @@ CORRECTION_POINTS = {
 
 
 def corrections(context: Context, name: str) -> Outcome:
-    """One figure of Xue et al. with Markidis, Ootomo and SGEMM-cube side by side, FP32 SGEMM of NumPy as the baseline."""
+    """Return one figure of Xue et al. with Markidis, Ootomo and SGEMM-cube side by side, FP32 SGEMM of NumPy as the
+    baseline."""
     points, base = CORRECTION_POINTS[name], None
     if context.quick:
         points, base = points[:4] if name[0] == "9" else points[::4], (16, 64, 16)

@@ -53,7 +53,7 @@ def operand_loss(pair: MethodOnEngine, count: int = 1 << 23) -> float:
 
 
 def run(context: Context) -> Outcome:
-    """Bits lost against FP32: by the words of an operand, and log2 of the error over that of an FP32 chain of FMAs."""
+    """Return bits lost against FP32: by the words of an operand, and log2 of the error over that of an FP32 chain of FMAs."""
     lengths, size = ((1, 32), 16) if context.quick else (LOSS_LENGTHS, 64)
     pairs = [(claim, only_pair(claim.method, claim.engine)) for claim in CLAIMS]
     methods = [pair_method(pair, label=claim.method, counts=False) for claim, pair in pairs]

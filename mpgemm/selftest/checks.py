@@ -33,7 +33,7 @@ class Check:
 
 
 def distinct_rows() -> list[Instruction]:
-    """One row of the catalogue for each arithmetic with its formats; those of different classes take turns."""
+    """Return one row of the catalogue for each arithmetic with its formats; those of different classes take turns."""
     rows = {
         (r.accumulator, r.k, r.formats, r.scale_format, r.block_size): r for r in tcm.list_instructions() if r.published
     }
@@ -54,12 +54,12 @@ def _count(name: str, results: Iterator[tuple[str, int, int]]) -> Check:
 
 
 def hardware_outputs() -> Check:
-    """The catalogue's instructions against the shipped outputs of real GPUs."""
+    """Return the catalogue's instructions against the shipped outputs of real GPUs."""
     return _count("published outputs of real GPUs", _hardware(own=False))
 
 
 def own_outputs() -> Check:
-    """The catalogue's Hopper rows against shipped outputs of an H100, recorded by this project."""
+    """Return the catalogue's Hopper rows against shipped outputs of an H100, recorded by this project."""
     return _count("outputs that this project recorded on an H100", _hardware(own=True))
 
 
@@ -76,7 +76,7 @@ def _hardware(own: bool) -> Iterator[tuple[str, int, int]]:
 
 
 def derived_vectors() -> Check:
-    """Every floating-point instruction against results that follow by hand from its published parameters."""
+    """Return every floating-point instruction against results that follow by hand from its published parameters."""
     return _count("results derived by hand from published parameters", _derived())
 
 
@@ -100,7 +100,7 @@ def _derived() -> Iterator[tuple[str, int, int]]:
 
 
 def twins(seconds: float, seed: int = 0, clock=time.monotonic) -> Check:
-    """Kernels of every instruction set of this CPU beside the algorithms in plain integers; nothing new starts after
+    """Return kernels of every instruction set of this CPU beside the algorithms in plain integers; nothing new starts after
     `seconds`."""
     return _count("kernels beside their exact twins", _twins(seconds, np.random.default_rng(seed), clock))
 
@@ -110,7 +110,7 @@ EDGE_SECONDS = 2.0
 
 
 def edge_products(seconds: float, seed: int = 0, clock=time.monotonic) -> list[Check]:
-    """Fast kernels of every instruction set beside the generic one, a check for each edge of `probing.edges`."""
+    """Return fast kernels of every instruction set beside the generic one, a check for each edge of `probing.edges`."""
     found: dict[str, list[tuple[str, int, int]]] = {edge: [] for edge in edges.EDGES}
     for x in edges.sweep(min(seconds, EDGE_SECONDS), seed, clock):
         found[x.edge].append((x.first, x.compared, x.different))
@@ -118,7 +118,7 @@ def edge_products(seconds: float, seed: int = 0, clock=time.monotonic) -> list[C
 
 
 def _encodings(rng: np.random.Generator, fmt, shape: tuple[int, int], near: bool) -> np.ndarray:
-    """Any bits, or floating-point numbers around 1, whose sums cancel and round."""
+    """Return any bits, or floating-point numbers around 1, whose sums cancel and round."""
     bits = rng.integers(0, 1 << fmt.bits, shape, dtype=np.uint64)
     if near and not isinstance(fmt, IntegerFormat):
         low = fmt.padding_bits + fmt.fraction_bits

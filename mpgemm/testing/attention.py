@@ -131,7 +131,7 @@ def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[Att
 
 
 def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:
-    """A call as a test says it. Raises ValueError, TypeError if it does not fit."""
+    """Return a call as a test says it. Raises ValueError, TypeError if it does not fit."""
     if unknown := sorted(options.keys() - AttentionOptions.__annotations__.keys()):
         raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(AttentionOptions.__annotations__)}")
     arrays = [tcm.as_array(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v"))]
@@ -229,7 +229,7 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
 
 
 def _worst(call: AttentionCall, cases, got, error, allowed, lines) -> str:
-    """The element that is farthest off."""
+    """Return the element that is farthest off."""
     ratios = [np.where(np.isnan(x), np.inf, x / most) for x, most in zip(error, allowed, strict=True)]
     head = int(np.argmax([float(x.max()) for x in ratios]))
     i, j = (int(x) for x in np.unravel_index(int(np.argmax(ratios[head])), ratios[head].shape))

@@ -46,7 +46,7 @@ TILES = 32
 
 
 def weights_of(scores: np.ndarray, sink: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """(e^(score - maximum), their sums with the sink's), 0 and 1 where nothing is seen."""
+    """Return (e^(score - maximum), their sums with the sink's), 0 and 1 where nothing is seen."""
     top = scores.max(1, keepdims=True)
     top = top if sink is None else np.maximum(top, sink)
     top = np.where(np.isfinite(top), top, 0.0)
@@ -77,17 +77,17 @@ class AttentionCase:
     exp_ulps: float
 
     def rows(self, rows: np.ndarray) -> "AttentionCase":
-        """The same of some queries."""
+        """Return the same of some queries."""
         return replace(self, q=self.q[rows], mask=self.mask[rows])
 
     def scores_of(self, k: np.ndarray, factor: float = 1.0) -> np.ndarray:
-        """Scores with some keys, the scale times a factor, all of them seen."""
+        """Return scores with some keys, the scale times a factor, all of them seen."""
         plain = self.program.scale * factor * multiply(self.q, k.T)
         cap = self.program.softcap
         return plain if cap is None else cap * np.tanh(plain / cap)
 
     def output_of(self, scores: np.ndarray, v: np.ndarray | None = None) -> np.ndarray:
-        """The output of scores with a mask of their own."""
+        """Return the output of scores with a mask of their own."""
         w, total = weights_of(scores, self.program.sink)
         return multiply(w, self.v if v is None else v) / total
 
@@ -123,7 +123,7 @@ class AttentionCase:
         return self.format.min_subnormal / 2 / self.program.p_scale
 
     def _of_values(self, x: np.ndarray) -> np.ndarray:
-        """x |V|."""
+        """Return x |V|."""
         return multiply(x, np.abs(self.v))
 
     # -- certified -------------------------------------------------------------------------------------------------------
@@ -192,17 +192,17 @@ class AttentionCase:
         return self._of_values(changed) + changed.sum(1, keepdims=True) * np.abs(self.exact)
 
     def line(self, times: float) -> np.ndarray:
-        """The statistical line: so many times :attr:`typical`."""
+        """Return the statistical line: so many times :attr:`typical`."""
         return self.with_output(times * self.typical + self.cap_error)
 
     def of_model(self, tile: int) -> np.ndarray:
-        """The output of the exact model with tiles of so many keys, not rounded to the output's format."""
+        """Return the output of the exact model with tiles of so many keys, not rounded to the output's format."""
         return attend((self.q, self.k, self.v), replace(self.program, tile=tile), 6, self.mask)
 
 
 def chain_bound(engine: Engine, x: np.ndarray, y: np.ndarray, fmt: Format, any_order: bool = False) -> np.ndarray:
-    """Certified by sizes: the error of X Y on the engine in one chain over k, or in its steps in any order with a sum outside
-    of each."""
+    """Return certified by sizes: the error of X Y on the engine in one chain over k, or in its steps in any order with a sum
+    outside of each."""
     facts = facts_of(engine, x.astype(fmt.dtype).astype(np.float64), y.astype(fmt.dtype).astype(np.float64))
     step = bounds.step_error(engine, facts)
     k = x.shape[1]
@@ -223,7 +223,7 @@ class DrawnResults(NamedTuple):
 
 
 def draw_results(cases: Sequence[AttentionCase]) -> list[DrawnResults]:
-    """Right results of some queries of some heads."""
+    """Return right results of some queries of some heads."""
     heads = evenly(len(cases), HEADS)
     found = []
     for at in heads:
@@ -235,7 +235,7 @@ def draw_results(cases: Sequence[AttentionCase]) -> list[DrawnResults]:
 
 
 def limit_of(drawn: Sequence[DrawnResults], elements: int) -> float:
-    """How many times as large as :attr:`AttentionCase.typical` errors of right kernels are, of so many elements."""
+    """Return how many times as large as :attr:`AttentionCase.typical` errors of right kernels are, of so many elements."""
     ratios = [
         ratio(np.abs(out - each.case.exact), each.case.typical) for each in drawn for out in each.results.values()
     ]

@@ -73,8 +73,8 @@ def _cast_to_8_bits(case: AttentionCase) -> Iterator[Prediction]:
 
 
 def _stale_maximum(case: AttentionCase, tile: int, stale: float) -> np.ndarray:
-    """The maximum with which each key's weight is formed, shape (queries, keys): a new one is taken only where it is larger by
-    more than 2^stale."""
+    """Return the maximum with which each key's weight is formed, shape (queries, keys): a new one is taken only where it is
+    larger by more than 2^stale."""
     scores = case.scores
     shift, own = np.zeros_like(scores), np.full((len(scores), 1), -np.inf)
     for start in range(0, scores.shape[1], tile):
@@ -85,7 +85,7 @@ def _stale_maximum(case: AttentionCase, tile: int, stale: float) -> np.ndarray:
 
 
 def _with_factor(case: AttentionCase, power: int) -> tuple[str, np.ndarray]:
-    """(in words, the output) where P is cast to the operands' format times 2^power."""
+    """Return (in words, the output) where P is cast to the operands' format times 2^power."""
     fmt, (w, total) = case.format, case.weights
     p = np.asarray(tcm.round_to(w * 2.0**power, fmt, saturate=True)).astype(np.float64) / 2.0**power
     lost = f"P is cast to {fmt.name} without a factor: weights below {fmt.min_subnormal / 2:g} of the largest are lost"
@@ -96,7 +96,7 @@ def _with_factor(case: AttentionCase, power: int) -> tuple[str, np.ndarray]:
 
 
 def _output_with_factor(power: int, case: AttentionCase) -> np.ndarray:
-    """The output where P is cast to the operands' format times 2^power."""
+    """Return the output where P is cast to the operands' format times 2^power."""
     return _with_factor(case, power)[1]
 
 

@@ -46,7 +46,8 @@ def explain(
     out: np.ndarray, whole: AttentionCase, wrong: np.ndarray, looked_at: np.ndarray, head: AttentionHead,
     others: Sequence[AttentionHead], sinks: Sequence[float | None],
 ) -> Diagnosis:  # fmt: skip
-    """The faults whose outputs are the kernel's in a head; looked_at: which of its queries were; sinks: of each of `others`."""
+    """Return the faults whose outputs are the kernel's in a head; looked_at: which of its queries were; sinks: of each of
+    `others`."""
     bad, right = np.flatnonzero(wrong.any(1)), np.flatnonzero(~wrong.any(1) & looked_at)
     most = min(max(SCORES // len(whole.k), FITTED), EXPLAINED)
     rows = np.concatenate([bad[evenly(bad.size, most)], right[evenly(right.size, most)] if right.size else right])
@@ -73,7 +74,7 @@ def explain(
 
 
 def _best(found: list[Finding]) -> tuple[str, ...]:
-    """The statements that fit best; one with a fitted number only where it fits clearly better than all without."""
+    """Return the statements that fit best; one with a fitted number only where it fits clearly better than all without."""
     good = [x for x in found if x.good]
     plain = min((x.fit for x in good if not x.free), default=math.inf)
     good = [x for x in good if not x.free or CLEARLY * x.fit < plain]
@@ -82,7 +83,7 @@ def _best(found: list[Finding]) -> tuple[str, ...]:
 
 
 def _rms_of_rows(x: np.ndarray) -> np.ndarray:
-    """The size of each row: errors of one that is larger are larger, too."""
+    """Return the size of each row: errors of one that is larger are larger, too."""
     return np.sqrt(np.mean(np.square(x), 1, keepdims=True))
 
 
@@ -112,7 +113,8 @@ def _rows(some: Explained) -> Iterator[Prediction]:
 
 
 def _other_heads(some: Explained) -> Iterator[Prediction]:
-    """Another head's result, or K and V of another head of the sequence, as where groups of query heads are counted wrongly."""
+    """Yield another head's result, or K and V of another head of the sequence, as where groups of query heads are counted
+    wrongly."""
     case, own = some.case, some.head
     tried: set[int] = set()
     same = [x for x in some.others if x.sequence == own.sequence]
@@ -136,7 +138,7 @@ def _other_heads(some: Explained) -> Iterator[Prediction]:
 
 
 def _group(head: int, kv_head: int, heads: int, kv_heads: int) -> str:
-    """How query heads may be counted so that a head reads that one."""
+    """Return how query heads may be counted so that a head reads that one."""
     if heads > kv_heads and kv_head == head % kv_heads:
         return f" (head modulo {kv_heads}, not head // {heads // kv_heads}: groups of query heads are dealt in turn)"
     return ""
@@ -224,7 +226,7 @@ def _masks(some: Explained) -> Iterator[Prediction]:
 
 
 def _distances(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
-    """A number times the distance of key and query that is added to scores, as ALiBi adds it."""
+    """Yield a number times the distance of key and query that is added to scores, as ALiBi adds it."""
     case = some.case
     queries, keys = some.whole.mask.shape
     distance = np.abs(some.rows[:, None] + keys - queries - np.arange(keys)[None]).astype(np.float64)
@@ -249,7 +251,7 @@ def _distances(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterato
 
 # -- tiles of keys -------------------------------------------------------------------------------------------------------
 def _tiles(case: AttentionCase) -> Iterator[Prediction]:
-    """Tiles of keys that are lost or stale; keys behind the end that count."""
+    """Yield tiles of keys that are lost or stale; keys behind the end that count."""
     keys = case.plain.shape[1]
     w, total = case.weights
     numerator = multiply(w, case.v)
@@ -268,7 +270,7 @@ def _tiles(case: AttentionCase) -> Iterator[Prediction]:
 
 
 def _single_tiles(case: AttentionCase, tile: int, w, total, numerator) -> Iterator[Prediction]:
-    """One tile that is lost or whose K or V is that of the tile before, from the parts of the sums; and every tile."""
+    """Yield one tile that is lost or whose K or V is that of the tile before, from the parts of the sums; and every tile."""
     keys = w.shape[1]
     starts = range(0, keys, tile)
     kind = f"one tile of {TILES[0]} to {TILES[-1]} keys lost, or its V 0, or K or V of the tile before"
@@ -329,7 +331,7 @@ def _rescaling(case: AttentionCase) -> Iterator[Prediction]:
 
 
 def _running_sums(case: AttentionCase, tile: int):
-    """(accumulator and row sum of a right kernel, those of each wrong way to rescale) of a running maximum."""
+    """Return (accumulator and row sum of a right kernel, those of each wrong way to rescale) of a running maximum."""
     scores, v, sink = case.scores, case.v, case.program.sink
     queries, keys = scores.shape
     largest = np.full((queries, 1), -np.inf if sink is None else sink)
@@ -386,7 +388,7 @@ def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator
 
 
 def _sinks(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
-    """A sink that is left out, another head's, or another number."""
+    """Yield a sink that is left out, another head's, or another number."""
     case, own = some.case, some.case.program.sink
     if own is None:
         return

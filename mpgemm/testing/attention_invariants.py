@@ -72,7 +72,7 @@ def check_attention_invariants(
 
 
 def _lost_small_weights(attention, q, k, v, engine, options: AttentionOptions) -> KernelCheck | None:
-    """A kernel whose results hold too little of small weights, alone in V; None of one that keeps them."""
+    """Return a kernel whose results hold too little of small weights, alone in V; None of one that keeps them."""
     factor = options.get("p_scale") or FACTOR_OF_8_BITS
     rows, ones = _small_weights(q, k, v, options.get("scale"), factor)
     out = tcm.as_array(attention(rows, k, ones), "out").astype(np.float64)
@@ -117,7 +117,7 @@ def _small_weights(
 
 
 def _later_keys(attention: Callable[[Any, Any, Any], Any], q: np.ndarray, k: np.ndarray, v: np.ndarray) -> KernelCheck:
-    """Rows of the first half beside those of a call whose keys behind them are others."""
+    """Return rows of the first half beside those of a call whose keys behind them are others."""
     half, offset = q.shape[-2] // 2, k.shape[-2] - q.shape[-2]
     first = max(half + offset, 0)
     others = [x.copy() for x in (k, v)]

@@ -41,7 +41,8 @@ class AttentionHead:
 def heads_of(
     out, q, k, v, cu_seqlens_q=None, cu_seqlens_k=None, block_table=None, cache_seqlens=None
 ) -> list[AttentionHead]:
-    """The heads of a call. Raises ValueError, TypeError where shapes, types or lengths do not fit, or values are not finite."""
+    """Return the heads of a call. Raises ValueError, TypeError where shapes, types or lengths do not fit, or values are not
+    finite."""
     if q.dtype != k.dtype or k.dtype != v.dtype:
         raise TypeError(f"q, k and v are {q.dtype}, {k.dtype} and {v.dtype}, expected one type")
     packed = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "block_table": block_table,
@@ -99,7 +100,7 @@ def _wide(x: np.ndarray) -> np.ndarray:
 
 
 def _packed_rows(x: np.ndarray, name: str, ends) -> list[tuple[slice]]:
-    """Rows of each sequence in a packed array."""
+    """Return rows of each sequence in a packed array."""
     ends = np.asarray(ends)
     if ends.dtype.kind not in "iu" or ends.ndim != 1 or ends.size < 2:
         raise TypeError(

@@ -50,11 +50,11 @@ class AttentionTolerance(Result):
     kept: float
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return asdict(self)
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:

@@ -66,7 +66,8 @@ def held_weight(
 
 
 def _off(out: Sequence[np.ndarray], exact: Sequence[np.ndarray]) -> tuple[float, float]:
-    """(how far results are from 1 times the exact ones, its standard error from query to query); NaN if not finite, or of 0."""
+    """Return (how far results are from 1 times the exact ones, its standard error from query to query); NaN if not finite, or
+    of 0."""
     moved = np.concatenate([((x - y) * y).sum(1) for x, y in zip(out, exact, strict=True)])
     squares = np.concatenate([np.square(y).sum(1) for y in exact])
     total = float(squares.sum())
@@ -77,14 +78,14 @@ def _off(out: Sequence[np.ndarray], exact: Sequence[np.ndarray]) -> tuple[float,
 
 
 def _lost_by_unit(drawn: Sequence[DrawnResults], tile: int) -> tuple[float, float]:
-    """(the share that the unit and FP32 functions add, negative where they lose, its standard error)."""
+    """Return (the share that the unit and FP32 functions add, negative where they lose, its standard error)."""
     exact = [each.case.exact for each in drawn]
     made = [each.results[tile] - cast_weights(each.case, tile) + each.case.exact for each in drawn]
     return _off(made, exact)
 
 
 def cast_weights(case: AttentionCase, tile: int) -> np.ndarray:
-    """The exact output but for P, which is cast to the operands' format beside the maximum of the tiles so far."""
+    """Return the exact output but for P, which is cast to the operands' format beside the maximum of the tiles so far."""
     scores, (_, total), factor = case.scores, case.weights, case.program.p_scale
     top = np.full((len(scores), 1), -np.inf if case.program.sink is None else case.program.sink)
     sums = np.zeros((len(scores), case.v.shape[1]))

@@ -33,8 +33,8 @@ def check_tf32(arrays: list[np.ndarray]) -> None:
 
 
 def ends_of(alpha: Any, beta: Any, c: Any, scale_a: Any, scale_b: Any) -> KernelEnds | None:
-    """Factors of the product and of C, None for 1 and 1. Raises TypeError, ValueError if they are no FP32 numbers, or do not
-    fit."""
+    """Return factors of the product and of C, None for 1 and 1. Raises TypeError, ValueError if they are no FP32 numbers, or do
+    not fit."""
     for value, name in ((alpha, "alpha"), (beta, "beta")):
         if isinstance(value, bool) or np.ndim(value) or not np.isreal(value):
             raise TypeError(f"{name} is {value!r}, expected one number")

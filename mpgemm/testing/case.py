@@ -105,7 +105,8 @@ class KernelCase:
         return ExactResult(self.a, self.b, self.c, shared=True)
 
     def _factors_of_exact_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The factors of blocks whose sums FP64 holds exactly, shapes (m, blocks) and (blocks, n); None where it does not."""
+        """Return the factors of blocks whose sums FP64 holds exactly, shapes (m, blocks) and (blocks, n); None where it does
+        not."""
         scaling, formats = self.scaling, self.engine.formats[:2]
         if scaling is None or scaling.applied != "block" or (scaling.whole_a, scaling.whole_b) != (1, 1):
             return None
@@ -130,7 +131,7 @@ class KernelCase:
         return self.values if self.epilogue is None else self.epilogue.apply(self.values)
 
     def error_of(self, out: np.ndarray) -> np.ndarray:
-        """out - exact."""
+        """Return out - exact."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self.epilogue is None:
                 return self.exact.error_of(out)
@@ -146,7 +147,7 @@ class KernelCase:
         return tuple(self._behind(bound, finite) for bound, finite in zip(found, (False, True), strict=True))  # type: ignore[return-value]
 
     def _bound_of(self, out: Format | IntegerFormat) -> KernelBound:
-        """The bound of sums that are rounded to a format."""
+        """Return the bound of sums that are rounded to a format."""
         roundings = int(self.ends is not None and self.ends.beta != 1)
         return KernelBound(
             self.engine,
@@ -161,7 +162,7 @@ class KernelCase:
         )
 
     def _behind(self, bound: np.ndarray, finite: bool) -> np.ndarray:
-        """The bound of sums behind the epilogue and the output's rounding."""
+        """Return the bound of sums behind the epilogue and the output's rounding."""
         assert self.epilogue is not None
         known = np.isfinite(bound)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -279,7 +280,8 @@ class KernelCase:
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
-        """The model's sums before an epilogue and the rounding to the output's format, c added before or behind; float64.
+        """Return the model's sums before an epilogue and the rounding to the output's format, c added before or behind;
+        float64.
 
         Where the order is not known it is the unit's own over k, promoted at the largest interval. `more` is for
         :func:`tensorcore_models.engines.scaled.scaled_sums`.
@@ -290,16 +292,16 @@ class KernelCase:
         return model_results(self.engine, *self.part(rows, columns), options)
 
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
-        """The columns of sums behind columns of the result: two each where the epilogue takes pairs."""
+        """Return the columns of sums behind columns of the result: two each where the epilogue takes pairs."""
         pairs = self.epilogue is not None and self.epilogue.pairs
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
+        """Return the epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
-        """Values in the output's format."""
+        """Return values in the output's format."""
         fmt = get_format(self.out_format)
         return round_to(values.astype(np.float64), fmt, saturate=False) if isinstance(fmt, Format) else values
 
@@ -308,7 +310,7 @@ class KernelCase:
 
 
 def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: Scaling | None = None) -> Engine:
-    """The engine meant by a name, for operands of these types; with block scales where a unit multiplies them in."""
+    """Return the engine meant by a name, for operands of these types; with block scales where a unit multiplies them in."""
     target = Multiplier(engine)
     if target.engine is not None:
         return target.engine
@@ -325,7 +327,8 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
 
 
 def format_of_result(out: np.ndarray, others: str = "") -> Format:
-    """The format of a kernel's result. Raises TypeError, naming `others` that fit, where its type is no floating-point one."""
+    """Return the format of a kernel's result. Raises TypeError, naming `others` that fit, where its type is no floating-point
+    one."""
     fmt = tcm.format_of_dtype(out.dtype)
     if fmt is None:
         raise TypeError(f"out has elements of type {out.dtype}, expected a floating-point format{others}")
@@ -351,7 +354,7 @@ class KernelOptions(TypedDict, total=False):
 def gemm_tolerance(
     engine: Engine | str, a, b, c=None, *, out_format: str | None = None, **options: Unpack[KernelOptions]
 ) -> KernelCase:
-    """The tolerance that a test of a kernel on an engine may use for these operands.
+    """Return the tolerance that a test of a kernel on an engine may use for these operands.
 
     It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
     any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format. Scales that
@@ -420,7 +423,8 @@ def kernel_case(
     engine: Engine | str, a, b, c=None, *, out_format=None, splits=1, k_order=None, promote_every=None, scale_a=None,
     scale_b=None, input_rounding=None, epilogue=None, residual=None, rows=None, alpha=1.0, beta=1.0,
 ) -> KernelCase:  # fmt: skip
-    """A kernel's call as a test names it; parameters and errors of :func:`gemm_tolerance`, also for units without a bound."""
+    """Return a kernel's call as a test names it; parameters and errors of :func:`gemm_tolerance`, also for units without a
+    bound."""
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
     check_shapes(*arrays)
     m, k, n = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
@@ -463,7 +467,8 @@ def kernel_case(
 
 
 def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
-    """Which rows are looked at, None for all: evenly spread. Raises ValueError, TypeError if `rows` is no number from 1."""
+    """Return which rows are looked at, None for all: evenly spread. Raises ValueError, TypeError if `rows` is no number from
+    1."""
     if rows is None:
         return None
     if isinstance(rows, bool) or not hasattr(rows, "__index__"):
@@ -474,7 +479,7 @@ def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
 
 
 def _derivation(case: KernelCase) -> list[str]:
-    """How the bound comes about."""
+    """Return how the bound comes about."""
     step = bounds.step_error(case.engine, case.used.facts)
     lines = [f"{case.engine.label}: {case.order.in_words()}, steps of {step.terms} products"]
     lines += [f"each step: {text}" for text in step.derivation]

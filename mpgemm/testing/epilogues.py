@@ -101,17 +101,17 @@ class KernelEpilogue:
         return not self.pairs and self.function is None and len(self.steps) <= 1
 
     def columns(self, n: int) -> int:
-        """Columns of the result of sums with n columns. Raises ValueError where n is odd and pairs are needed."""
+        """Return columns of the result of sums with n columns. Raises ValueError where n is odd and pairs are needed."""
         if self.pairs and n % 2:
             raise ValueError(f"epilogue {self.name} takes pairs of columns, the product has {n}")
         return n // 2 if self.pairs else n
 
     def part(self, rows: np.ndarray, columns: np.ndarray) -> "KernelEpilogue":
-        """The same for some rows and columns."""
+        """Return the same for some rows and columns."""
         return self if self.residual is None else replace(self, residual=self.residual[np.ix_(rows, columns)])
 
     def apply(self, x: np.ndarray) -> np.ndarray:
-        """The exact function of exact sums, in float64."""
+        """Return the exact function of exact sums, in float64."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.function is not None:
                 return np.asarray(self.function(x), np.float64)
@@ -123,7 +123,8 @@ class KernelEpilogue:
             return x if self.residual is None else x + self.residual
 
     def bound(self, x: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """How far the kernel's value, in FP32, may be from that of the exact sums x, where sums are off by `error` at most."""
+        """Return how far the kernel's value, in FP32, may be from that of the exact sums x, where sums are off by `error` at
+        most."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.function is not None:
                 return self._of_function(x, error)
@@ -154,7 +155,7 @@ class KernelEpilogue:
         return total + UNIT * (np.abs(value * up) + total) + 2.0**-149
 
     def inverse(self, y: np.ndarray) -> np.ndarray:
-        """The sums behind values, where the function rises; NaN elsewhere, and where several sums have the value."""
+        """Return the sums behind values, where the function rises; NaN elsewhere, and where several sums have the value."""
         y = y if self.residual is None else y - self.residual
         if not self.steps:
             return y
@@ -172,7 +173,7 @@ class KernelEpilogue:
             return np.where(y > 0, np.where(np.isfinite(y), high, y), np.nan)
 
     def slope(self, x: np.ndarray) -> np.ndarray:
-        """How much the function changes with the sums, about."""
+        """Return how much the function changes with the sums, about."""
         if not self.steps:
             return np.ones(x.shape)
         step, by = self.steps[0], 1e-4 * np.maximum(np.abs(x), 1e-3)
@@ -181,7 +182,7 @@ class KernelEpilogue:
 
 
 def _through(step: _Step, x: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(value of the exact argument, how far the kernel's may be from it)."""
+    """Return (value of the exact argument, how far the kernel's may be from it)."""
     shape, value = step.shape, step.shape.apply(x, step.number)
     steepest = np.full(x.shape, shape.steepest(step.number))
     bend = shape.bend(step.number)
@@ -198,8 +199,9 @@ def _through(step: _Step, x: np.ndarray, error: np.ndarray) -> tuple[np.ndarray,
 
 
 def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | None:
-    """The epilogue that a test names, None for none: names of :data:`EPILOGUES` (with a number as ``softcap:30``), "swiglu",
-    "residual", joined by "+"; or (function, Lipschitz constant), or an object with `interval(low, high)` that can be called.
+    """Return the epilogue that a test names, None for none: names of :data:`EPILOGUES` (with a number as ``softcap:30``),
+    "swiglu", "residual", joined by "+"; or (function, Lipschitz constant), or an object with `interval(low, high)` that can be
+    called.
 
     Raises ValueError for unknown names, numbers or shapes that do not fit; TypeError for what is no epilogue.
     """
@@ -242,7 +244,7 @@ def _step(word: str, given: str) -> _Step:
 
 
 def _callers(given: Any, residual: Any) -> KernelEpilogue:
-    """A function with its Lipschitz constant, or with its interval form."""
+    """Return a function with its Lipschitz constant, or with its interval form."""
     if residual is not None:
         raise ValueError("a function of the caller's adds its own residual: leave residual out")
     if isinstance(given, tuple) and len(given) == 2 and callable(given[0]):
@@ -259,7 +261,7 @@ def _callers(given: Any, residual: Any) -> KernelEpilogue:
 
 
 def broadcast(x: Any, m: int, n: int, name: str) -> np.ndarray:
-    """A matrix or vector as float64 of shape (m, n), as numpy broadcasts. Raises ValueError with the shapes that fit."""
+    """Return a matrix or vector as float64 of shape (m, n), as numpy broadcasts. Raises ValueError with the shapes that fit."""
     values = np.asarray(x)
     if values.shape not in ((m, n), (n,), (1, n), (m, 1), (1, 1), (1,), ()):
         raise ValueError(

@@ -73,7 +73,7 @@ class GroupedCall:
         return np.concatenate([[0], self.ends[:-1]])
 
     def rows(self, expert: int) -> np.ndarray:
-        """The rows of an expert that are looked at."""
+        """Return the rows of an expert that are looked at."""
         first, last = self.starts[expert], self.ends[expert]
         if self.lines is None:
             return np.arange(first, last)
@@ -82,7 +82,7 @@ class GroupedCall:
     def case(
         self, rows: np.ndarray, expert: int, *, a_rows=None, scales_of: int | None = None, bias_of: int | None = None
     ) -> KernelCase:
-        """The product of some rows with an expert; perhaps with other rows of A, or scales and bias of other experts."""
+        """Return the product of some rows with an expert; perhaps with other rows of A, or scales and bias of other experts."""
         read = rows if a_rows is None else a_rows
         return kernel_case(
             a=self.a[read], b=self.b[expert], c=self._bias(rows, expert if bias_of is None else bias_of),
@@ -92,7 +92,7 @@ class GroupedCall:
         )  # fmt: skip
 
     def _bias(self, rows: np.ndarray, expert: int) -> Any:
-        """C of some rows: one row for each expert where it has as many rows as there are experts."""
+        """Return C of some rows: one row for each expert where it has as many rows as there are experts."""
         c = self.c
         if c is None or np.ndim(c) < 2:
             return c
@@ -110,7 +110,7 @@ class GroupedCall:
 
 
 def _first(scale: Any) -> Any:
-    """The scales without a factor of the whole tensor beside them."""
+    """Return the scales without a factor of the whole tensor beside them."""
     return scale[0] if isinstance(scale, tuple) else scale
 
 
@@ -222,7 +222,7 @@ def _checked_ends(a: np.ndarray, b: np.ndarray, ends: Any) -> np.ndarray:
 
 
 def _together(out: np.ndarray, exact: np.ndarray, call: GroupedCall, checks, failing: list[int]) -> KernelCheck:
-    """One result of those of all groups."""
+    """Return one result of those of all groups."""
     outside = np.zeros(out.shape, bool)
     for expert, check in checks.items():
         if check.outside is not None:
@@ -254,7 +254,7 @@ def _together(out: np.ndarray, exact: np.ndarray, call: GroupedCall, checks, fai
 
 
 def _numbers(call: GroupedCall) -> np.ndarray | None:
-    """The rows' numbers where only some are looked at, so that no periods of them are said."""
+    """Return the rows' numbers where only some are looked at, so that no periods of them are said."""
     return None if call.lines is None else np.arange(len(call.a))
 
 
@@ -326,7 +326,7 @@ def _findings(f: Failure, call: GroupedCall, expert: int) -> Iterator[Finding]:
 
 
 def _values(case: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Some elements of a right result, in FP64."""
+    """Return some elements of a right result, in FP64."""
     part = case.part(rows, case.sums_columns(columns))
     used = used_operands(case.engine, part.a, part.b, part.scaling)
     sums = multiply(used.a, used.b)
@@ -334,7 +334,7 @@ def _values(case: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarr
 
 
 def _rows_in_words(rows: np.ndarray, group: np.ndarray) -> tuple[str, str, str, str]:
-    """Wrong rows of a group, numbered in the whole result, and their verbs."""
+    """Return wrong rows of a group, numbered in the whole result, and their verbs."""
     if rows.size == 1:
         return f"row {rows[0]}", "is", "has", "reads"
     text = f"{rows.size} rows from {rows[0]} to {rows[-1]}"

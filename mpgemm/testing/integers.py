@@ -37,7 +37,7 @@ class Requantised:
         return sums * self.factor + self.zero_out
 
     def right(self, out: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        """Which outputs a kernel can have that rounds to nearest, after a few steps in FP32."""
+        """Return which outputs a kernel can have that rounds to nearest, after a few steps in FP32."""
         exact = self.values(sums)
         near = 0.5 + FP32_STEPS * np.abs(exact - self.zero_out) + 2.0**-140
         least, most = (np.clip(x, self.low, self.high) for x in (np.ceil(exact - near), np.floor(exact + near)))
@@ -58,7 +58,7 @@ def check_integers(
     out: np.ndarray, a: Any, b: Any, c: Any, engine: Any, scale_a: Any, scale_b: Any, zero_a: Any, zero_b: Any, scale_out: Any,
     zero_out: Any,
 ) -> IntegerFailure | None:  # fmt: skip
-    """Why integer outputs are wrong, None where they are right: as :func:`mpgemm.testing.assert_gemm_close`."""
+    """Return why integer outputs are wrong, None where they are right: as :func:`mpgemm.testing.assert_gemm_close`."""
     left, right = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))
     unit = kernel_engine(engine, left, right)
     if tcm.get_format(unit.d_format).name != "s32":
@@ -98,7 +98,7 @@ def check_integers(
 
 
 def _zero_points(given: Any, side: str, shape: tuple[int, ...]) -> np.ndarray:
-    """One for the tensor, one for each row of A, or one for each column of B."""
+    """Return one for the tensor, one for each row of A, or one for each column of B."""
     points = np.asarray(0 if given is None else given)
     if points.dtype.kind not in "iu":
         raise TypeError(f"zero_{side} is {points.dtype}, expected integers")
@@ -110,7 +110,7 @@ def _zero_points(given: Any, side: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
-    """Exact sums, which FP64 holds."""
+    """Return exact sums, which FP64 holds."""
     check_shapes(x, y)
     reach = x.shape[1] * float(np.max(np.abs(x), initial=0.0)) * float(np.max(np.abs(y), initial=0.0))
     if reach >= EXACT:
@@ -146,7 +146,7 @@ def _requantised(out: np.ndarray, scale_a: Any, scale_b: Any, scale_out: Any, ze
 
 
 def _zero_point_faults(right: Callable[[np.ndarray], np.ndarray], a, b, points, c) -> list[str]:
-    """A zero point that was left out, or added in the place of subtracted; `right`: which outputs are those of sums."""
+    """Return a zero point that was left out, or added in the place of subtracted; `right`: which outputs are those of sums."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     found = []
     for times, text in ((0, "is left out"), (-1, "is added in the place of subtracted"), (2, "is subtracted twice")):
@@ -161,7 +161,7 @@ def _zero_point_faults(right: Callable[[np.ndarray], np.ndarray], a, b, points, 
 
 
 def _sum_faults(out, x, y, c, wrong) -> list[str]:
-    """The suspicions about sums, on the exact ones; saturated and wrapped sums of 16 bits first."""
+    """Return the suspicions about sums, on the exact ones; saturated and wrapped sums of 16 bits first."""
     sums = x @ y if c is None else x @ y + c
     for bits in (16, 24):
         low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
@@ -177,7 +177,7 @@ def _sum_faults(out, x, y, c, wrong) -> list[str]:
 
 
 def _end_faults(out, end: Requantised, a, b, points, c, sums) -> list[str]:
-    """Zero points, scales and roundings of a requantisation: the statements that give every output."""
+    """Return zero points, scales and roundings of a requantisation: the statements that give every output."""
     values = out.astype(np.float64)
     ends = {
         "zero_out is left out": Requantised(end.factor, 0.0, end.low, end.high),

@@ -42,12 +42,12 @@ def kinds(x: np.ndarray) -> np.ndarray:
 
 
 def unbounded(allowed: KernelCase) -> np.ndarray:
-    """Elements whose exact result is finite and whose bound is not."""
+    """Return elements whose exact result is finite and whose bound is not."""
     return ~np.isfinite(allowed.bound) & np.isfinite(allowed.result)
 
 
 def unbounded_line(allowed: KernelCase) -> str | None:
-    """How many elements have no finite bound, and what is asked of them; None where all have one."""
+    """Return how many elements have no finite bound, and what is asked of them; None where all have one."""
     count, size = int(np.count_nonzero(unbounded(allowed))), allowed.bound.size
     if not count:
         return None
@@ -58,7 +58,7 @@ def unbounded_line(allowed: KernelCase) -> str | None:
 
 
 def too_many_unbounded(allowed: KernelCase) -> str | None:
-    """Why a test shows too little, None where enough elements have a finite bound."""
+    """Return why a test shows too little, None where enough elements have a finite bound."""
     if np.count_nonzero(unbounded(allowed)) <= UNBOUNDED * allowed.bound.size:
         return None
     return (
@@ -68,7 +68,7 @@ def too_many_unbounded(allowed: KernelCase) -> str | None:
 
 
 def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
-    """Which elements, in the kernel's output format, a right kernel can have returned."""
+    """Return which elements, in the kernel's output format, a right kernel can have returned."""
     values = out.astype(np.float64)
     exact = allowed.result
     right = np.isfinite(values) & _within(values, out, allowed)
@@ -92,7 +92,8 @@ def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
 
 
 def _within(values: np.ndarray, out: np.ndarray, allowed: KernelCase) -> np.ndarray:
-    """Which errors are at most their bound: by FP64 differences where these, each with the most that it is off, settle all."""
+    """Return which errors are at most their bound: by FP64 differences where these, each with the most that it is off, settle
+    all."""
     bound = allowed.finite_bound
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(values - allowed.result)
@@ -131,7 +132,8 @@ def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.
 
 
 def _reaches(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whether a partial sum can overflow to plus, and to minus infinity: all products of that sign reach the largest number."""
+    """Return whether a partial sum can overflow to plus, and to minus infinity: all products of that sign reach the largest
+    number."""
     a, b = allowed.a[rows], allowed.b[:, columns]
     sums, sizes = multiply(a, b), sizes_of(a, b)
     if allowed.c is not None:
@@ -189,7 +191,8 @@ class KernelSpread:
 
 
 def spread_of(out: np.ndarray, allowed: KernelCase) -> KernelSpread | None:
-    """Errors of a result beside those of right kernels, on some rows and columns; None where there is nothing to compare."""
+    """Return errors of a result beside those of right kernels, on some rows and columns; None where there is nothing to
+    compare."""
     if not isinstance(get_format(allowed.out_format), Format) or out.size == 0:
         return None
     m, n = out.shape
@@ -203,8 +206,8 @@ def spread_of(out: np.ndarray, allowed: KernelCase) -> KernelSpread | None:
 def compared(
     out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: KernelCase, own: np.ndarray | float = 0.0
 ) -> KernelSpread:
-    """A result beside that right kernel, not rounded to the output's format yet, which is nearest to it; differences up to
-    `own`, what an epilogue loses, mean nothing."""
+    """Return a result beside that right kernel, not rounded to the output's format yet, which is nearest to it; differences up
+    to `own`, what an epilogue loses, mean nothing."""
     fmt = get_float_format(allowed.out_format)
     times_allowed = LARGER_IN_ORDER if _in_order(allowed) else LARGER
     found = []
@@ -221,7 +224,7 @@ def compared(
 
 
 def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns, evenly spread."""
+    """Return rows and columns, evenly spread."""
     most = max(1, min(ELEMENTS, BUDGET // max(k, 1)))
     down = min(m, max(math.isqrt(most), most // n))
     across = min(n, most // down)
@@ -229,8 +232,8 @@ def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
-    """Results of the model, of units beside it, and where the order is not known of random orders, before the last rounding;
-    where blocks are scaled outside also of a kernel that multiplies with one factor after the other."""
+    """Return results of the model, of units beside it, and where the order is not known of random orders, before the last
+    rounding; where blocks are scaled outside also of a kernel that multiplies with one factor after the other."""
     wide = allowed.sums_columns(columns)
     found = allowed.model(rows, wide)
     if allowed.scaling is not None and allowed.scaling.applied == "block":
@@ -246,7 +249,7 @@ def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
 
 
 def _with_weights(allowed: KernelCase, rows, columns) -> np.ndarray:
-    """A kernel that rounds integer weights with their scales to A's type before it multiplies."""
+    """Return a kernel that rounds integer weights with their scales to A's type before it multiplies."""
     assert allowed.dequantised is not None
     x, y, c, scaling = allowed.part(rows, columns)
     assert scaling is not None
@@ -255,12 +258,12 @@ def _with_weights(allowed: KernelCase, rows, columns) -> np.ndarray:
 
 
 def _in_order(allowed: KernelCase) -> bool:
-    """Whether the test names one order, or scales do: every chain is then known."""
+    """Return whether the test names one order, or scales do: every chain is then known."""
     return allowed.order.known and (allowed.order.stated or allowed.order.block is not None)
 
 
 def _beside(allowed: KernelCase) -> list[Engine]:
-    """Other units for a kernel of the device: the instruction of the fewest products (most roundings), fused multiply-
+    """Return other units for a kernel of the device: the instruction of the fewest products (most roundings), fused multiply-
     adds in FP32."""
     own = allowed.engine
     if own.scale_format is not None or own.formats[3].name != "fp32" or not isinstance(own, Instruction):

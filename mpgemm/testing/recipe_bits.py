@@ -79,7 +79,7 @@ def assert_bits(
 
 
 def _chain_of(case: KernelCase) -> np.ndarray:
-    """The values of one chain of the case's engine, with its scales and an epilogue that loses nothing."""
+    """Return the values of one chain of the case's engine, with its scales and an epilogue that loses nothing."""
     done = case.epilogue
     if done is not None and not done.exact:
         raise ValueError(
@@ -91,7 +91,7 @@ def _chain_of(case: KernelCase) -> np.ndarray:
 
 
 def _as_recipe(case: KernelCase) -> libraries.Recipe:
-    """The same chain as a recipe, for its name and for other orders."""
+    """Return the same chain as a recipe, for its name and for other orders."""
     k = case.a.shape[1]
     parts = [f"one chain on {case.engine.label}", *([case.scaling.in_words()] if case.scaling else [])]
     parts += [case.epilogue.name] if case.epilogue else []
@@ -99,7 +99,7 @@ def _as_recipe(case: KernelCase) -> libraries.Recipe:
 
 
 def _different(computed: np.ndarray, expected: np.ndarray, fmt: Format, name: str) -> tuple[np.ndarray, str]:
-    """Which elements have other bits; how many in words, and the first of them."""
+    """Return which elements have other bits; how many in words, and the first of them."""
     if computed.shape != expected.shape:
         raise ValueError(f"out has shape {computed.shape}, expected {expected.shape} from a and b")
     got, wanted = operand_bits(computed, fmt, None, "out"), operand_bits(expected, fmt, None, "expected")
@@ -117,7 +117,7 @@ def _different(computed: np.ndarray, expected: np.ndarray, fmt: Format, name: st
 
 
 def _other_orders(recipe, out, a, b, wrong, out_format: str, rounding: str | None) -> str:
-    """Orders of k on the same architecture that give a part of the result with most wrong elements."""
+    """Return orders of k on the same architecture that give a part of the result with most wrong elements."""
     rows = np.argsort(-wrong.sum(1), kind="stable")[:TRIED]
     columns = np.argsort(-wrong[rows].sum(0), kind="stable")[:TRIED]
     part = np.ascontiguousarray(out[np.ix_(rows, columns)])

@@ -65,12 +65,12 @@ def check_share(quantile: float, confidence: float) -> None:
 
 
 def cost_of(rows: int, k: int, columns: int) -> float:
-    """Nanoseconds that one draw takes, about."""
+    """Return nanoseconds that one draw takes, about."""
     return k * (OF_ELEMENT * (rows + columns) + OF_PRODUCT * rows * columns) + OF_DRAW
 
 
 def plan(shape: tuple[int, int, int], side: int) -> tuple[int, int]:
-    """(rows and columns of a block, draws) for a sample."""
+    """Return (rows and columns of a block, draws) for a sample."""
     m, k, n = shape
     while side > 4 and FEWEST * cost_of(min(m, side), k, min(n, side)) > BUDGET:
         side //= 2
@@ -105,12 +105,12 @@ class Sample:
         return float(np.mean(np.abs(np.concatenate(self.exact)))) if self.elements else 0.0
 
     def over(self, rtol: float, atol: float) -> list[np.ndarray]:
-        """Errors over what a line allows."""
+        """Return errors over what a line allows."""
         pairs = zip(self.error, self.exact, strict=True)
         return [ratio(error, atol + rtol * np.abs(exact)) for error, exact in pairs]
 
     def rounded_over(self, line: tuple[float, float], fmt: Format | None) -> list[np.ndarray]:
-        """Errors over what (rtol, atol) allow, after a rounding to an output format."""
+        """Return errors over what (rtol, atol) allow, after a rounding to an output format."""
         if fmt is None:
             return self.over(*line)
         rounded = (np.abs(round_to(x, fmt) - exact) for x, exact in zip(self.computed, self.exact, strict=True))
@@ -118,7 +118,7 @@ class Sample:
         return [ratio(x, line[1] + line[0] * np.abs(exact)) for x, exact in zip(errors, self.exact, strict=True)]
 
     def over_sizes(self, relative: float = 1.0, absolute: float = 0.0) -> list[np.ndarray]:
-        """Errors over what is allowed by size."""
+        """Return errors over what is allowed by size."""
         pairs = zip(self.error, self.sizes, strict=True)
         return [ratio(error, absolute + relative * size) for error, size in pairs]
 
@@ -146,7 +146,7 @@ def estimate(
     by_size: tuple[float, float],
     out_format: Format | None,
 ) -> Statistical | None:
-    """The line that whole products stay below, the given `whole` ones in any case; None where results overflow.
+    """Return the line that whole products stay below, the given `whole` ones in any case; None where results overflow.
 
     `by_size`: what is certified.
     """
@@ -179,18 +179,18 @@ def estimate(
 
 
 def ratio(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Errors over what is allowed: 0/0 is 0, an error of infinity within an infinite allowance is 1."""
+    """Return errors over what is allowed: 0/0 is 0, an error of infinity within an infinite allowance is 1."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(error == 0, 0.0, np.where(np.isinf(error) & np.isinf(allowed), 1.0, error / allowed))
 
 
 def largest_ratio(error: np.ndarray, allowed: np.ndarray) -> float:
-    """The largest of :func:`ratio`."""
+    """Return the largest of :func:`ratio`."""
     return float(np.max(ratio(error, allowed), initial=0.0))
 
 
 def tightest_line(found: Bounded) -> tuple[float, float] | None:
-    """(rtol, atol) of the line above every bound that is lowest at the mean |exact|; None where a bound is infinite."""
+    """Return (rtol, atol) of the line above every bound that is lowest at the mean |exact|; None where a bound is infinite."""
     x, bound = found.least.ravel(), found.bound.ravel()
     if not bound.size:
         return 0.0, 0.0
@@ -220,7 +220,7 @@ _GROUPS = 4096
 
 
 def _upper_hull(x: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points that a line above all of them can touch: of a group the largest bound at the group's smallest |exact|."""
+    """Return points that a line above all of them can touch: of a group the largest bound at the group's smallest |exact|."""
     if x.size <= _GROUPS:
         return x, bound
     order = np.argsort(x, kind="stable")
@@ -277,7 +277,7 @@ class KernelStatistics:
 
 
 def powerless(found: Vacuity) -> bool:
-    """Whether a tolerance sees fewer than half of the blocks of k that can be left out."""
+    """Return whether a tolerance sees fewer than half of the blocks of k that can be left out."""
     return found.vacuous or (found.blocks > 1 and 2 * found.unseen_blocks > found.blocks)
 
 
@@ -295,7 +295,7 @@ def needed(allowed: AsksForLine) -> str:
 
 
 def statistics_of(allowed: AsksForLine) -> KernelStatistics:
-    """The line of right kernels."""
+    """Return the line of right kernels."""
     found = _of_right_kernels(allowed)
     exact, computed = np.concatenate(found.exact), np.concatenate(found.computed)
     squares = float(np.sum(np.square(exact)))
@@ -307,7 +307,7 @@ def statistics_of(allowed: AsksForLine) -> KernelStatistics:
 
 
 def _of_right_kernels(allowed: AsksForLine) -> Sample:
-    """Right kernels of random orders on random rows and columns; elements that are not finite count as exact."""
+    """Return right kernels of random orders on random rows and columns; elements that are not finite count as exact."""
     rng, found = np.random.default_rng(0), Sample()
     m, n = allowed.bound.shape
     side_m, side_n = min(m, SIDE), min(n, SIDE)
@@ -341,13 +341,13 @@ def _line(allowed: AsksForLine, share: float, relative: float, found: Sample) ->
 
 
 def _interval(ends: tuple[int, int], step: int, block: int | None, rng: np.random.Generator) -> int:
-    """A number of products between sums outside, of those that are allowed; with scales of blocks a divisor of one."""
+    """Return a number of products between sums outside, of those that are allowed; with scales of blocks a divisor of one."""
     known = [x for x in range(ends[0], ends[1] + 1, step) if block is None or block % x == 0]
     return int(rng.choice(known))
 
 
 def _sums_of_parts(unit: Engine, data: Data, parts: int, block: int | None, options: dict[str, Any]) -> np.ndarray:
-    """The sums of parts of k, each with sums outside of its own, added in FP32 from left to right."""
+    """Return the sums of parts of k, each with sums outside of its own, added in FP32 from left to right."""
     k = data.a.shape[1]
     step = int(np.lcm(unit.k, block or options.get("promote_every", unit.k)))
     ends = sorted({min(-(-k * (i + 1) // parts // step) * step, k) for i in range(parts)} | {k})
@@ -366,7 +366,7 @@ def _sums_of_parts(unit: Engine, data: Data, parts: int, block: int | None, opti
 
 
 def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) -> np.ndarray:
-    """A right kernel of a random order on some rows and columns. Raises OutsideBound if it is none by its bound."""
+    """Return a right kernel of a random order on some rows and columns. Raises OutsideBound if it is none by its bound."""
     order, unit = allowed.order, allowed.engine
     x, y, c, scaling = allowed.part(rows, columns)
     together = int(np.lcm(unit.k, 1 if scaling is None or scaling.block is None else scaling.block))

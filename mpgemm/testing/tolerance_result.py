@@ -125,7 +125,7 @@ class Checked(NamedTuple):
     failing: float
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         counts = {"draws": self.draws, "failures": self.failures, "failing": self.failing}
         return {**self.line._asdict(), "vacuity": self.vacuity.to_dict(), **counts}
 
@@ -291,13 +291,13 @@ NONE_MISSED = "none of the faults tried"
 
 
 def in_words(found: Mapping[str, float]) -> str:
-    """The faults that are missed, of those tried with the share of products in which each is seen."""
+    """Return the faults that are missed, of those tried with the share of products in which each is seen."""
     missed = [f"{fault}{_often(share)}" for fault, share in found.items() if share < SEEN]
     return "; ".join(missed) or NONE_MISSED
 
 
 def _often(share: float) -> str:
-    """How often a fault is missed."""
+    """Return how often a fault is missed."""
     return "" if share < 0.005 else f" (in {1 - share:.0%} of the products)"
 
 
@@ -363,7 +363,7 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
 
 
 def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray, allowed: np.ndarray) -> Vacuity:
-    """The same for the whole product, of which some rows and columns were looked at; the largest products' loss as a
+    """Return the same for the whole product, of which some rows and columns were looked at; the largest products' loss as a
     share of the part."""
     zeros = int(np.count_nonzero(exact <= allowed))
     lost = round(part.lost_product_passes / max(1, part.elements) * exact.size)
@@ -380,7 +380,7 @@ def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray,
 
 
 def _unseen(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> bool:
-    """Whether a test would not miss a part of k: its product is nowhere larger than what is allowed.
+    """Return whether a test would not miss a part of k: its product is nowhere larger than what is allowed.
 
     A few rows are computed at a time, because the first rows usually settle it.
     """
@@ -389,7 +389,7 @@ def _unseen(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> bool:
 
 
 def _unseen_terms(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> int:
-    """How many single products (values of k) a test would not miss; their largest elements settle most of them."""
+    """Return how many single products (values of k) a test would not miss; their largest elements settle most of them."""
     a, b, k = np.abs(a), np.abs(b), np.arange(a.shape[1])
     i, j = a.argmax(0), b.argmax(1)
     largest = a[i, k] * b[k, j]

@@ -156,7 +156,7 @@ def _population(product, k, data, draws: Draws | None, scale_a, scale_b) -> Popu
 
 
 def _orders_of(product: BoundedProduct, data: Data) -> Orders:
-    """The data with k in any order."""
+    """Return the data with k in any order."""
     together = (data.scaling.block if data.scaling is not None else product.engine.block_size) or 1
     return Orders(shape=(*data.a.shape, data.b.shape[1]), data=data, together=together)
 
@@ -236,7 +236,7 @@ def _given(data, scale_a, scale_b, engine: Engine) -> Data:
 
 # -- the parts -----------------------------------------------------------------------------------------------------------
 def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[float, float, list[str], dict[str, float]]:
-    """(relative, absolute, derivation, published bounds) of an engine, its operands exact."""
+    """Return (relative, absolute, derivation, published bounds) of an engine, its operands exact."""
     engine = product.engine
     step = bounds.step_error(engine, facts)
     order = kernel_order(engine, k, product.splits, product.k_order, product.promote_every, scaling)
@@ -276,7 +276,7 @@ def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[floa
 
 
 def _in_all(step, steps: int, relative: float, compounded: bool) -> str:
-    """How the error of a step becomes that of all."""
+    """Return how the error of a step becomes that of all."""
     if compounded:
         products = f" (1 + {step.products:.4g} of the products)" if step.products else ""
         return f"(1 + alpha)^{steps}{products} - 1 = {relative:.6g}"
@@ -317,7 +317,7 @@ def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
 
 
 def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float, absolute: float, lines: list[str]):
-    """(relative, absolute) with the rounding of the operands, where they are rounded."""
+    """Return (relative, absolute) with the rounding of the operands, where they are rounded."""
     if np.array_equal(a, used_a) and np.array_equal(b, used_b):
         return relative, absolute
     u, tiny, largest = [], [], []
@@ -336,7 +336,8 @@ def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float,
 
 
 def _size_form(product: BoundedProduct, data: Data, found: Bounded):
-    """(relative, absolute, derivation, published, the first two before an output's rounding) of relative S + absolute."""
+    """Return (relative, absolute, derivation, published, the first two before an output's rounding) of relative S +
+    absolute."""
     if not isinstance(product, EngineProduct):
         relative = largest_ratio(found.bound, found.sizes)
         lines = [f"{product.label}: largest bound over |A||B| + |C| on the data"]
@@ -446,7 +447,7 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
 
 
 def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample) -> Tolerance:
-    """The statistical line, and how often right products fail the given one."""
+    """Return the statistical line, and how often right products fail the given one."""
     product, population, quantile, confidence, check = question
     statistical = estimate(found, whole, population, quantile, confidence, known.inner, product.out_format)
     vacuities, notes = dict(known.tolerance.lines or {}), list(known.tolerance.notes)

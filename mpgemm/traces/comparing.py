@@ -63,11 +63,11 @@ class TraceComparison(Result):
     joined: tuple[str, ...] = ()  #: Projections that one run has fused, in words.
 
     def to_rows(self) -> list[dict]:
-        """One for each module."""
+        """Return one for each module."""
         return [asdict(row) for row in self.modules]
 
     def to_dict(self) -> dict:
-        """JSON-compatible values."""
+        """Return JSON-compatible values."""
         return asdict(self)
 
     def sentences(self) -> list[str]:
@@ -129,7 +129,7 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def _reshaped(row: ModuleDifference) -> str:
-    """A module whose outputs have other shapes, and why that may be."""
+    """Return a module whose outputs have other shapes, and why that may be."""
     assert row.shapes is not None
     one, other = row.shapes
     why = ": rows differ, as where routing flips or requests are others" if one[1:] == other[1:] else ""
@@ -216,7 +216,8 @@ def _module(first: Trace, second: Trace, key) -> ModuleDifference | None:
 
 
 def _operand_equal(first: Trace, second: Trace, key, kind: str) -> bool | None:
-    """Whether an operand's bits and those of its scales are equal; None where the operand was not recorded in both runs."""
+    """Return whether an operand's bits and those of its scales are equal; None where the operand was not recorded in both
+    runs."""
     found, scales = (_equal(first, second, key, each) for each in (kind, f"{kind}_scale"))
     return False if found and scales is False else found
 
@@ -233,7 +234,7 @@ def _recipes(first: Trace, second: Trace, key) -> tuple[str, str] | None:
 
 
 def _telling(apart: np.ndarray, axis: int) -> np.ndarray:
-    """Rows (columns) with most elements that differ between the runs, and others evenly spread."""
+    """Return rows (columns) with most elements that differ between the runs, and others evenly spread."""
     counts = apart.sum(1 - axis)
     most = np.argsort(-counts, kind="stable")[: SHOWN // 2]
     spread = np.linspace(0, len(counts) - 1, min(len(counts), SHOWN // 2)).astype(int)
@@ -241,7 +242,7 @@ def _telling(apart: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
-    """Which arithmetics give a module's output from its input and weight; `apart`: elements that differ in the runs."""
+    """Return which arithmetics give a module's output from its input and weight; `apart`: elements that differ in the runs."""
     x, weight, bias, out = (trace.tensor(key, kind) for kind in ("input", "weight", "bias", "output"))
     if x is None or weight is None or out is None or weight.ndim != 2 or 0 in (x.ndim, out.ndim):
         return None
@@ -275,14 +276,14 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
 
 
 def _addend(bias: np.ndarray, size: int) -> np.ndarray:
-    """A bias as FP32 numbers, one for each column. Raises ValueError if it has another size."""
+    """Return a bias as FP32 numbers, one for each column. Raises ValueError if it has another size."""
     if bias.size not in (1, size):
         raise ValueError(f"the bias has the shape {bias.shape}, the output {size} columns")
     return np.broadcast_to(bias.reshape(-1).astype(np.float32), size)
 
 
 def _scales(trace: Trace, key, sizes: tuple[int, int, int], rows: np.ndarray, columns: np.ndarray) -> dict:
-    """The scales of some rows and columns of a quantised module's product; none where they were not recorded."""
+    """Return the scales of some rows and columns of a quantised module's product; none where they were not recorded."""
     scale_a, scale_b = trace.tensor(key, "input_scale"), trace.tensor(key, "weight_scale")
     scaling = read_scales(scale_a, None if scale_b is None else scale_b.T, *sizes)
     if scaling is None:

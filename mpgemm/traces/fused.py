@@ -48,7 +48,7 @@ def _places(place: TensorPlace | tuple[TensorPlace, ...]) -> tuple[TensorPlace, 
 
 
 def _in_place(modules: dict, parts: list[tuple[int, str]], key: tuple[int, str], places: dict) -> dict:
-    """The modules with some of them taken out, and another one in the place of the last of these."""
+    """Return the modules with some of them taken out, and another one in the place of the last of these."""
     last = [at for at in modules if at in parts][-1]
     found = {}
     for at, own in modules.items():

@@ -36,7 +36,8 @@ class LibraryLog:
 
 
 def configuration(text: str) -> dict[str, object] | None:
-    """The configuration of the last product in a log: call, descriptors, algorithm, bytes of workspace; None without one."""
+    """Return the configuration of the last product in a log: call, descriptors, algorithm, bytes of workspace; None without
+    one."""
     for line in reversed(text.splitlines()):
         call, fields = _CALL.search(line), dict(_FIELD.findall(line))
         if call and "algo" in fields:

@@ -41,8 +41,8 @@ class Trace:
     left_out: tuple[str, ...] = ()  #: Products that were not recorded, as "module: operation".
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
-        """A module's tensor, None where it was not recorded. Raises ValueError, TypeError, OSError if the file cannot
-        be read."""
+        """Return a module's tensor, None where it was not recorded. Raises ValueError, TypeError, OSError if the file cannot be
+        read."""
         place = self.modules.get(key, {}).get(kind)
         if place is None:
             return None
@@ -61,8 +61,8 @@ class Trace:
 
 
 def _behind_each_other(parts: list[np.ndarray], kind: str) -> np.ndarray | None:
-    """Parts of a fused projection as one: outputs by columns, weights and their scales by rows; the input they share, None
-    where it differs."""
+    """Return parts of a fused projection as one: outputs by columns, weights and their scales by rows; the input they share,
+    None where it differs."""
     if kind.startswith("input"):
         same = all(x.dtype == parts[0].dtype and np.array_equal(x, parts[0], equal_nan=False) for x in parts)
         return parts[0] if same else None
@@ -115,7 +115,7 @@ def _by_name(folder: Path) -> dict:
 
 
 def _parsed(text: str, alone: bool) -> tuple[int, str, str]:
-    """(step, module, kind) of a name."""
+    """Return (step, module, kind) of a name."""
     match = _STEP.search(text)
     step = 0
     if match is not None:

@@ -218,7 +218,7 @@ def _call(row: Mapping, device: Any) -> Callable[[], Any]:
 
 
 def _bits(x) -> np.ndarray:
-    """A tensor's encodings."""
+    """Return a tensor's encodings."""
     import torch
 
     x = x.contiguous()
@@ -227,7 +227,7 @@ def _bits(x) -> np.ndarray:
 
 
 def _profiled(call, device: str) -> tuple:
-    """The result once more, and the names of the kernels that ran."""
+    """Return the result once more, and the names of the kernels that ran."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 

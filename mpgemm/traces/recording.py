@@ -102,7 +102,7 @@ class TraceRecorder:
         return module if times == 1 else f"{module}#{times}"
 
     def _written(self, module: str, kind: str, array: np.ndarray) -> dict:
-        """The file's name and the type of its elements; a weight of the same bits in every step is written once."""
+        """Return the file's name and the type of its elements; a weight of the same bits in every step is written once."""
         array = np.asarray(array, order="C")
         named = array.dtype.name
         carrier = array.view(f"u{array.dtype.itemsize}") if array.dtype.type.__module__ == ml_dtypes.__name__ else array
@@ -117,7 +117,7 @@ class TraceRecorder:
         return {"file": name, "type": named}
 
     def _free_file(self, module: str, kind: str) -> str:
-        """A name that no file of this trace has, on systems that do not tell cases apart either."""
+        """Return a name that no file of this trace has, on systems that do not tell cases apart either."""
         stem = f"step{self.step}/{re.sub(r'[^A-Za-z0-9_.#-]', '_', module)}"
         stems = itertools.chain((stem,), (f"{stem}~{i}" for i in itertools.count(2)))
         name = next(n for s in stems if (n := f"{s}.{kind}.npy").lower() not in self._files)
@@ -126,5 +126,5 @@ class TraceRecorder:
 
 
 def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether two arrays are the same, signs of zeros and NaNs included."""
+    """Return whether two arrays are the same, signs of zeros and NaNs included."""
     return (x.dtype, x.shape) == (y.dtype, y.shape) and x.tobytes() == y.tobytes()

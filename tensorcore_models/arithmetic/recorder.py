@@ -164,7 +164,7 @@ class PassRecorder:
         return self._put("truth" if isinstance(x, bool) else "constant", (), x, int(x), int(x))
 
     def _of(self, at: int) -> Any:
-        """The value at a position."""
+        """Return the value at a position."""
         found = self.operations[at]
         if found.name in ("constant", "truth"):
             return found.constant
@@ -173,7 +173,7 @@ class PassRecorder:
         return Whole(self, at, found.low, found.high)
 
     def _parts(self, x: Any, name: str) -> tuple[Any, ...] | None:
-        """The sources of a value that an operation of that name gave."""
+        """Return the sources of a value that an operation of that name gave."""
         if isinstance(x, Whole | Flag) and self.operations[x.at].name == name:
             return tuple(map(self._of, self.operations[x.at].sources))
         return None
@@ -291,7 +291,7 @@ class PassRecorder:
         return apart if operations.low(apart) >= 0 else places
 
     def _zero_without(self, x: Any, present: Any) -> bool:
-        """Whether x is 0 where a condition does not hold."""
+        """Return whether x is 0 where a condition does not hold."""
         if both := self._parts(present, "both"):
             return all(self._zero_without(x, part) for part in both)
         negated = self._parts(present, "differ")
@@ -453,7 +453,7 @@ class PassRecorder:
 
 
 def _is(x: Any, value: int) -> bool:
-    """Whether x is a constant of that value."""
+    """Return whether x is a constant of that value."""
     return type(x) is int and x == value
 
 

@@ -105,19 +105,19 @@ class BlockScales(NamedTuple):
 
 
 def block_scales(unit: Any) -> BlockScales | None:
-    """The block scales of a unit, None for one without."""
+    """Return the block scales of a unit, None for one without."""
     if unit.scale_format is None or unit.block_size is None:
         return None
     return BlockScales(get_float_format(unit.scale_format), unit.block_size)
 
 
 def unit_of(rounding: str, nearest: float, directed: float) -> float:
-    """The error of one rounding, by whether it is to nearest."""
+    """Return the error of one rounding, by whether it is to nearest."""
     return nearest if rounding in NEAREST else directed
 
 
 def output_error(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) -> tuple[float, float, str]:
-    """(relative, absolute, text) of one or several roundings to the result format, one after the other."""
+    """Return (relative, absolute, text) of one or several roundings to the result format, one after the other."""
     rounding = str(rounding or getattr(spec, "output_rounding", "rne"))
     fraction = fmt.fraction_bits
     limited = getattr(spec, "output_fraction_bits", None)
@@ -133,14 +133,14 @@ def output_error(spec, fmt: Format, roundings: int = 1, rounding: str | None = N
 
 
 def output_roundings(spec, fmt: Format, count: int = 1, rounding: str | None = None) -> Roundings:
-    """The roundings of :func:`output_error`."""
+    """Return the roundings of :func:`output_error`."""
     limited = getattr(spec, "output_fraction_bits", None)
     fraction = fmt.fraction_bits if limited is None else min(fmt.fraction_bits, limited)
     return roundings_to(fraction, str(rounding or getattr(spec, "output_rounding", "rne")), count)
 
 
 def compounded(first: float, second: float) -> float:
-    """Relative errors one after the other: (1 + x)(1 + y) - 1."""
+    """Return relative errors one after the other: (1 + x)(1 + y) - 1."""
     return first + second + first * second
 
 
@@ -165,7 +165,7 @@ def scales_text(unit: Any) -> tuple[str, ...]:
 
 
 def flushed_addend(unit: Any) -> float:
-    """The bound below which an addend or running result is flushed: c may have a narrower range than the result."""
+    """Return the bound below which an addend or running result is flushed: c may have a narrower range than the result."""
     return max(unit.formats[2].min_normal, unit.formats[3].min_normal)
 
 
@@ -178,7 +178,7 @@ class AlignedOperand(NamedTuple):
 
 
 def aligned_operand(x: np.ndarray, fmt: Format, rule: str) -> AlignedOperand:
-    """Exponents of encodings: those of subnormal numbers are the smallest normal one, those of zeros follow `rule`."""
+    """Return exponents of encodings: those of subnormal numbers are the smallest normal one, those of zeros follow `rule`."""
     finite = np.isfinite(x)
     exponents = np.frexp(np.where(finite, x, 1.0))[1].astype(np.int64) - 1
     exponents = np.maximum(exponents, fmt.emin)
@@ -188,5 +188,5 @@ def aligned_operand(x: np.ndarray, fmt: Format, rule: str) -> AlignedOperand:
 
 
 def top_exponent(exponents: np.ndarray, where: np.ndarray) -> int | None:
-    """The largest of the marked exponents; None where no exponent is marked."""
+    """Return the largest of the marked exponents; None where no exponent is marked."""
     return int(exponents[where].max()) if where.any() else None

@@ -34,6 +34,6 @@ OUTCOMES: dict[str, dict[Fraction, int]] = {
 
 
 def rounding_of(observed: Mapping[Fraction, Fraction | int | None]) -> str | None:
-    """The rounding whose outcomes all observations match; None if there is none, or more than one."""
+    """Return the rounding whose outcomes all observations match; None if there is none, or more than one."""
     fitting = [name for name, row in OUTCOMES.items() if all(row[tail] == value for tail, value in observed.items())]
     return fitting[0] if len(fitting) == 1 else None

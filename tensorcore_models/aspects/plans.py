@@ -145,7 +145,7 @@ def require_draws(spec: SpecialRules, fmt: Format) -> None:
 
 
 def growth_bits(count: int) -> int:
-    """Bits by which a sum of `count` numbers can be longer than each."""
+    """Return bits by which a sum of `count` numbers can be longer than each."""
     return (count - 1).bit_length()
 
 
@@ -162,7 +162,7 @@ def integer_width(operands: tuple[int, int], intermediates: int, others: int) ->
 
 
 def width_fields(operands: tuple[int, int], intermediates: int, c: Format, d: Format) -> dict:
-    """Width of the kernels' integers, and whether the vector kernel holds everything (generic_vector.h)."""
+    """Return the width of the kernels' integers, and whether the vector kernel holds everything (generic_vector.h)."""
     wide = integer_width(operands, intermediates, max(c.precision, d.precision))
     if sum(operands) > VECTOR_PRODUCTS[wide] and generic.HAS_WIDE:
         wide = 1
@@ -170,12 +170,13 @@ def width_fields(operands: tuple[int, int], intermediates: int, c: Format, d: Fo
 
 
 def vector_holds(operands: tuple[int, int], c: Format, d: Format, wide: int) -> bool:
-    """Whether the vector kernel holds products and addends; sums that fit the width fit the vectors, too."""
+    """Return whether the vector kernel holds products and addends; sums that fit the width fit the vectors, too."""
     return sum(operands) <= VECTOR_PRODUCTS[wide] and max(c.precision, d.precision) <= 60
 
 
 def binary_tree(count: int, places: int, begin: int = 0) -> list[int]:
-    """Additions of a binary tree over `places` neighbours, the first `count` present, as pairs of positions, flattened."""
+    """Return additions of a binary tree over `places` neighbours, the first `count` present, as pairs of positions,
+    flattened."""
     middle = places // 2
     if count <= middle:
         return binary_tree(count, middle, begin) if count > 1 else []
@@ -186,7 +187,8 @@ def binary_tree(count: int, places: int, begin: int = 0) -> list[int]:
 
 
 def sums_after(count: int) -> list[int]:
-    """How many pairs of parts of a binary tree (the left part the larger one) are complete after each of `count` neighbours."""
+    """Return how many pairs of parts of a binary tree (the left part the larger one) are complete after each of `count`
+    neighbours."""
     if count < 2:
         return [0] * count
     middle = (count + 1) // 2

@@ -22,7 +22,7 @@ Values = Callable[[Interface, Any], Iterable[Any]]
 
 
 def value_of(spec: Any, path: str) -> Any:
-    """A field of a specification; ``dot.terms`` is a field of a field."""
+    """Return a field of a specification; ``dot.terms`` is a field of a field."""
     for name in path.split("."):
         spec = getattr(spec, name)
     return spec
@@ -42,11 +42,11 @@ class Field:
         return " and ".join(self.paths)
 
     def get(self, spec: Any) -> tuple:
-        """The present values."""
+        """Return the present values."""
         return tuple(value_of(spec, path) for path in self.paths)
 
     def of(self, spec: Any) -> dict[str, Any]:
-        """The present values by path."""
+        """Return the present values by path."""
         return dict(zip(self.paths, self.get(spec), strict=True))
 
 
@@ -70,12 +70,12 @@ def one_of(*values: Any) -> Values:
 
 
 def keyed(interface: Interface, spec: Any = None) -> list[tuple[str, int]]:
-    """Roundings with their keys: the stochastic one with that of the box."""
+    """Return roundings with their keys: the stochastic one with that of the box."""
     return [*((rounding, 0) for rounding in ROUNDINGS), ("sr", interface.key)]
 
 
 def divisors(interface: Interface, spec: Any = None) -> list[int]:
-    """Numbers of products that divide a call, largest first."""
+    """Return numbers of products that divide a call, largest first."""
     return [n for n in range(interface.k, 0, -1) if interface.k % n == 0]
 
 
@@ -84,14 +84,14 @@ def powers_of_two(interface: Interface, spec: Any = None) -> list[int]:
 
 
 def lowest_product(interface: Interface) -> int:
-    """The smallest exponent of a product of normal numbers, scales included."""
+    """Return the smallest exponent of a product of normal numbers, scales included."""
     a, b, _, _ = interface.formats
     scales = 0 if interface.scale_format is None else 2 * interface.scale_format.emin
     return a.emin + b.emin + scales
 
 
 def lowest_bit(interface: Interface) -> int:
-    """The exponent of the last place that any product or c can have."""
+    """Return the exponent of the last place that any product or c can have."""
     a, b, c, d = interface.formats
     scale = interface.scale_format
     scales = 0 if scale is None else 2 * scale.quantum_exponent
@@ -99,7 +99,7 @@ def lowest_bit(interface: Interface) -> int:
 
 
 def lowest_exponent(interface: Interface, spec: Any) -> int:
-    """The smallest exponent with which an addend takes part in an alignment."""
+    """Return the smallest exponent with which an addend takes part in an alignment."""
     _, _, c, d = interface.formats
     if getattr(spec, "normalised_products", False) or getattr(spec, "subnormal_c", "raw") != "raw":
         return lowest_bit(interface)
@@ -128,7 +128,7 @@ def has(*attributes: str) -> Callable[[Interface, Any], bool]:
 
 
 def padded(interface: Interface, spec: Any) -> bool:
-    """Operands with ignored bits and infinities: a NaN's payload may lie in the ignored bits."""
+    """Return operands with ignored bits and infinities: a NaN's payload may lie in the ignored bits."""
     return any(f.padding_bits for f in interface.formats[:2])
 
 
@@ -156,7 +156,7 @@ ALIGNMENT = (
 
 
 def inside(field: Field, path: str) -> Field:
-    """A field of a specification inside of another one."""
+    """Return a field of a specification inside of another one."""
     return Field(
         tuple(f"{path}.{p}" for p in field.paths),
         lambda i, s: field.values(i, getattr(s, path)),

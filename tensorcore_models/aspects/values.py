@@ -24,12 +24,12 @@ def power(exponent: int) -> Fraction:
 
 
 def leading_exponent(value: Fraction) -> int:
-    """Exponent of the leading bit of a nonzero dyadic number."""
+    """Return the exponent of the leading bit of a nonzero dyadic number."""
     return abs(value.numerator).bit_length() - value.denominator.bit_length()
 
 
 def encode_value(value: Fraction, fmt: Format) -> int:
-    """Encoding of a value that `fmt` holds exactly; raises Unreachable if it does not."""
+    """Return the encoding of a value that `fmt` holds exactly; raises Unreachable if it does not."""
     bits = encoding_of(value, fmt)
     if bits is None:
         raise Unreachable(f"{value} is not a number of {fmt.name}")
@@ -38,7 +38,7 @@ def encode_value(value: Fraction, fmt: Format) -> int:
 
 @cache
 def encoding_of(value: Fraction, fmt: Format) -> int | None:
-    """Encoding of a value, None where `fmt` lacks it."""
+    """Return the encoding of a value, None where `fmt` lacks it."""
     if value == 0:
         return 0
     exponent = -(value.denominator.bit_length() - 1)
@@ -50,7 +50,7 @@ def encoding_of(value: Fraction, fmt: Format) -> int | None:
 
 
 def hex_text(value: float | Fraction) -> str:
-    """A number in C's hexadecimal notation, without zeros at the end of its fraction.
+    """Return a number in C's hexadecimal notation, without zeros at the end of its fraction.
 
     >>> hex_text(-0.75), hex_text(2.0**-24), hex_text(0.0)
     ('-0x1.8p-1', '0x1p-24', '0x0p+0')
@@ -60,7 +60,7 @@ def hex_text(value: float | Fraction) -> str:
 
 
 def decode_value(bits: int, fmt: Format) -> Fraction | None:
-    """Value of an encoding, None for infinities and NaN; -0 is 0."""
+    """Return the value of an encoding, None for infinities and NaN; -0 is 0."""
     kind, negative, significand, exponent = fmt.decode_exact(bits)
     if kind != "finite":
         return None
@@ -70,7 +70,7 @@ def decode_value(bits: int, fmt: Format) -> Fraction | None:
 
 @cache
 def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, int]:
-    """Encodings of two operands whose product is `value`: its significand in one, a power of two in the other.
+    """Return encodings of two operands whose product is `value`: its significand in one, a power of two in the other.
 
     The exponent is shared evenly; normal operands are preferred, so that the product's exponent is that of its value.
     Raises Unreachable if no two numbers of the formats make it that way.
@@ -98,7 +98,7 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
 
 
 def reaches(value: Fraction, a_format: Format, b_format: Format) -> bool:
-    """Whether the operand formats make a product of that value."""
+    """Return whether the operand formats make a product of that value."""
     try:
         factors(value, a_format, b_format)
     except Unreachable:
@@ -107,7 +107,7 @@ def reaches(value: Fraction, a_format: Format, b_format: Format) -> bool:
 
 
 def product_bits(product: Product, scale: int, a_format: Format, b_format: Format) -> tuple[int, int]:
-    """Encodings of a product times 2**scale: a value, or two given factors (the power of two goes to either)."""
+    """Return encodings of a product times 2**scale: a value, or two given factors (the power of two goes to either)."""
     if isinstance(product, Fraction):
         return factors(product * power(scale), a_format, b_format)
     x, y = product

@@ -63,12 +63,12 @@ _QUESTIONS = {
 
 
 def level_of(row: Instruction) -> str:
-    """The level of evidence, without what an own run adds to it."""
+    """Return the level of evidence, without what an own run adds to it."""
     return row.evidence.split(" (")[0]
 
 
 def links_of(row: Instruction) -> list[tuple[str, str]]:
-    """(name, address) of each source that the row names."""
+    """Return (name, address) of each source that the row names."""
     text = f"{row.source}; {row.note}"
     return list(dict.fromkeys(link for word, link in LINKS.items() if word in text))
 

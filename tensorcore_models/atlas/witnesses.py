@@ -36,7 +36,7 @@ Dots = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @cache
 def _derived(row: Instruction, k: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...], int], ...]:
-    """The probe vectors of a row, padded to k products."""
+    """Return the probe vectors of a row, padded to k products."""
     if isinstance(get_format(row.d_format), IntegerFormat):
         return ()
     pad = (0,) * (k - row.k)
@@ -49,7 +49,7 @@ def _stacked(row: Instruction, dots: Sequence) -> Dots:
 
 
 def _random(row: Instruction, k: int, family: str) -> Dots:
-    """Random encodings of one size (:data:`MAGNITUDES`)."""
+    """Return random encodings of one size (:data:`MAGNITUDES`)."""
     rng = np.random.default_rng(SEED)
 
     def drawn(fmt, shape, *, addend: bool = False):
@@ -73,7 +73,7 @@ def _random(row: Instruction, k: int, family: str) -> Dots:
 
 
 def _special(row: Instruction, k: int) -> Dots:
-    """An infinity or a NaN as operand or as addend, where the formats have them."""
+    """Return an infinity or a NaN as operand or as addend, where the formats have them."""
     a, b, c, _ = row.formats
     one, dots = _encoded(1.0, b), []
     for value in (np.inf, -np.inf, np.nan):
@@ -94,7 +94,7 @@ def _encoded(value: float, fmt) -> int | None:
 
 
 def _results(row: Instruction, dots: Dots) -> np.ndarray:
-    """d of each dot product."""
+    """Return d of each dot product."""
     a, b, c = dots
     out = []
     for start in range(0, len(c), 64):
@@ -113,7 +113,8 @@ def _results(row: Instruction, dots: Dots) -> np.ndarray:
 
 
 def witness(row: Instruction, other: Instruction) -> PairWitness | None:
-    """The dot product with the fewest nonzero products for which the two differ; None where none of those tried shows it.
+    """Return the dot product with the fewest nonzero products for which the two differ; None where none of those tried shows
+    it.
 
     The probe vectors of both are tried first, then random encodings of :data:`MAGNITUDES`, then infinities and NaNs. Raises
     ValueError if the two have different operand formats or unpublished arithmetic.

@@ -15,7 +15,7 @@ from .terms import Condition, Term
 
 
 def width_of(low: int, high: int) -> int:
-    """Bits of a two's complement number from `low` to `high`."""
+    """Return bits of a two's complement number from `low` to `high`."""
     return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + 1
 
 
@@ -76,12 +76,12 @@ Whole = Int | int
 
 
 def whole(x: Whole) -> Int:
-    """A plain integer as a constant."""
+    """Return a plain integer as a constant."""
     return number(x) if isinstance(x, int) else x
 
 
 def number(value: int) -> Int:
-    """A constant."""
+    """Return a constant."""
     return Int(t.constant(value, width_of(value, value)), value, value)
 
 
@@ -94,7 +94,7 @@ def ranged(term: Term, low: int, high: int) -> Int:
 
 
 def natural(bits: Term | Int, high: int | None = None) -> Int:
-    """An unsigned term as an Int, at most `high` if that is known; an Int as it is."""
+    """Return an unsigned term as an Int, at most `high` if that is known; an Int as it is."""
     if isinstance(bits, Int):
         return bits
     most = (1 << bits.width) - 1
@@ -102,12 +102,12 @@ def natural(bits: Term | Int, high: int | None = None) -> Int:
 
 
 def as_code(x: Any, width: int) -> Term:
-    """A code of that width: a term has it, an integer gets it."""
+    """Return a code of that width: a term has it, an integer gets it."""
     return x if isinstance(x, Term) else as_bits(x, width)
 
 
 def as_bits(x: Int, width: int) -> Term:
-    """The two's complement term of that width (modulo 2**width)."""
+    """Return the two's complement term of that width (modulo 2**width)."""
     x = whole(x)
     return t.extract(x.term, width - 1, 0) if width <= x.width else t.sign_extended(x.term, width)
 
@@ -135,7 +135,7 @@ def minus(x: Int, y: Int) -> Int:
 
 
 def times(x: Int, y: Int) -> Int:
-    """Product of two natural numbers."""
+    """Return the product of two natural numbers."""
     x, y = whole(x), whole(y)
     high = x.high * y.high
     width = max(width_of(0, high), x.width, y.width)
@@ -143,7 +143,7 @@ def times(x: Int, y: Int) -> Int:
 
 
 def scaled(x: Int, places: int) -> Int:
-    """x * 2**places, places >= 0."""
+    """Return x * 2**places, places >= 0."""
     x = whole(x)
     if places == 0:
         return x
@@ -151,7 +151,7 @@ def scaled(x: Int, places: int) -> Int:
 
 
 def less(x: Int, y: Int) -> Term:
-    """Whether x < y."""
+    """Return whether x < y."""
     x, y = whole(x), whole(y)
     if x.high < y.low:
         return t.TRUE
@@ -161,12 +161,12 @@ def less(x: Int, y: Int) -> Term:
 
 
 def at_most(x: Int, y: Int) -> Term:
-    """Whether x <= y."""
+    """Return whether x <= y."""
     return t.negation(less(y, x))
 
 
 def same(x: Int, y: Int) -> Term:
-    """Whether x = y."""
+    """Return whether x = y."""
     x, y = whole(x), whole(y)
     if x.high < y.low or y.high < x.low:
         return t.FALSE
@@ -178,7 +178,7 @@ def is_zero(x: Int) -> Term:
 
 
 def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
-    """x where the condition holds, else y: integers, truth values, or codes of `width` bits."""
+    """Return x where the condition holds, else y: integers, truth values, or codes of `width` bits."""
     condition = t.condition(condition)
     if condition is t.TRUE:
         return x
@@ -194,7 +194,7 @@ def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
 
 
 def larger(x: Int, y: Int) -> Int:
-    """The maximum."""
+    """Return the maximum."""
     x, y = whole(x), whole(y)
     if x.low >= y.high:
         return x
@@ -205,7 +205,7 @@ def larger(x: Int, y: Int) -> Int:
 
 
 def smaller(x: Int, y: Int) -> Int:
-    """The minimum."""
+    """Return the minimum."""
     return negated(larger(negated(x), negated(y)))
 
 
@@ -224,7 +224,7 @@ def with_sign(is_negative: Term, x: Int) -> Int:
 
 
 def _shift_amount(amount: Int, width: int) -> Term:
-    """A natural `amount` as a term of `width` bits; `width` means any larger amount, too."""
+    """Return a natural `amount` as a term of `width` bits; `width` means any larger amount, too."""
     cut = number(width) if amount.low >= width else amount
     if cut.high > width:
         cut = ranged(select(less(number(width), cut), number(width), cut).term, min(cut.low, width), width)
@@ -232,7 +232,7 @@ def _shift_amount(amount: Int, width: int) -> Term:
 
 
 def shifted_left(x: Int, amount: Int) -> Int:
-    """x * 2**amount for a natural amount; exact, as wide as the largest amount asks for."""
+    """Return x * 2**amount for a natural amount; exact, as wide as the largest amount asks for."""
     x, amount = whole(x), whole(amount)
     if amount.low == amount.high:
         return scaled(x, amount.low)
@@ -242,7 +242,8 @@ def shifted_left(x: Int, amount: Int) -> Int:
 
 
 def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term = t.FALSE) -> Int:
-    """A magnitude x / 2**amount (both natural) rounded to an integer one as `shift_right_rounded` does, but not by "sr"."""
+    """Return a magnitude x / 2**amount (both natural) rounded to an integer one as `shift_right_rounded` does, but not by
+    "sr"."""
     x, amount = whole(x), whole(amount)
     if amount.high <= 0:
         return x
@@ -276,7 +277,8 @@ def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term =
 
 
 def normalised(x: Int) -> tuple[Term, Int]:
-    """A natural number shifted left until the highest of its `width - 1` bits is 1 (0 stays 0), and by how many places."""
+    """Return a natural number shifted left until the highest of its `width - 1` bits is 1 (0 stays 0), and by how many
+    places."""
     width = x.width - 1
     bits = t.extract(x.term, width - 1, 0) if width else t.constant(0, 1)
     width, places = bits.width, number(0)
@@ -290,14 +292,14 @@ def normalised(x: Int) -> tuple[Term, Int]:
 
 
 def fits(x: Int, bits: int) -> Term:
-    """Whether x is a two's complement number of so many bits."""
+    """Return whether x is a two's complement number of so many bits."""
     half = 1 << (bits - 1)
     return t.both(at_most(number(-half), x), less(x, number(half)))
 
 
 # -- what else numbers are computed by: :mod:`tensorcore_models.arithmetic.operations` -----------------------------------
 def seldom(condition: Condition) -> Condition:
-    """The condition: a term has all cases."""
+    """Return the condition: a term has all cases."""
     return condition
 
 
@@ -319,12 +321,12 @@ def with_leading_bit(x: Int) -> tuple[Int, int, Int]:
 
 
 def wrapped(x: Int, width: int) -> Int:
-    """The two's complement number of so many bits that x is modulo 2**width."""
+    """Return the two's complement number of so many bits that x is modulo 2**width."""
     return ranged(as_bits(x, width), -1 << (width - 1), (1 << (width - 1)) - 1)
 
 
 def joined(negative: Condition, magnitude: Whole | Term, width: int, padding: int, signed: bool) -> Term:
-    """A code of `width` bits: a sign if there is one, a magnitude modulo what is left, and so many zeros below it."""
+    """Return a code of `width` bits: a sign if there is one, a magnitude modulo what is left, and so many zeros below it."""
     code = as_code(magnitude, width - padding - signed)
     if padding:
         code = t.joined(code, t.constant(0, padding))

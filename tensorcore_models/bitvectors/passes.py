@@ -50,7 +50,7 @@ class TermPass(Pass):
         return as_code(self.spec.pass_term(self), self.formats[3].bits)
 
     def inner(self, spec: Any, **changes: Any) -> Term:
-        """The term that another algorithm computes of this pass with some parameters changed; raises Unencodable."""
+        """Return the term that another algorithm computes of this pass with some parameters changed; raises Unencodable."""
         return replace(self, spec=spec, **changes).term
 
     def assume_part(self, numbers: Sequence[Number]) -> None:

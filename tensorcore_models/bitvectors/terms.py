@@ -86,12 +86,12 @@ def _make(op: str, width: int, args: tuple[Term, ...] = (), params: tuple = ()) 
 
 
 def constant(value: int, width: int) -> Term:
-    """A constant, taken modulo 2**width; for truth values 0 or 1."""
+    """Return a constant, taken modulo 2**width; for truth values 0 or 1."""
     return _make("const", width, (), (value & _mask(width),))
 
 
 def variable(name: str, width: int) -> Term:
-    """A free variable; variables of one name and width are the same."""
+    """Return a free variable; variables of one name and width are the same."""
     return _make("var", width, (), (name,))
 
 
@@ -99,7 +99,7 @@ TRUE, FALSE = constant(1, BOOL), constant(0, BOOL)
 
 
 def signed(value: int, width: int) -> int:
-    """The two's complement number that `value` encodes."""
+    """Return the two's complement number that `value` encodes."""
     return value - (1 << width) if value >> (width - 1) else value
 
 
@@ -136,7 +136,7 @@ _OPERATIONS: dict[str, Callable[..., int]] = {
 
 
 def evaluate(terms: Iterable[Term], values: Mapping[str, int]) -> list[int]:
-    """Values of terms for given values of all of their variables."""
+    """Return values of terms for given values of all of their variables."""
     terms = list(terms)
     known: dict[Term, int] = {}
     for term in in_order(terms):
@@ -151,7 +151,7 @@ def evaluate(terms: Iterable[Term], values: Mapping[str, int]) -> list[int]:
 
 
 def in_order(terms: Iterable[Term]) -> list[Term]:
-    """All terms below `terms`, each after its arguments."""
+    """Return all terms below `terms`, each after its arguments."""
     found: dict[Term, None] = {}
     stack = [(term, False) for term in reversed(list(terms))]
     while stack:
@@ -168,12 +168,12 @@ def in_order(terms: Iterable[Term]) -> list[Term]:
 
 # -- truth values --------------------------------------------------------------------------------------------------------
 def condition(x: Condition) -> Term:
-    """A truth value as a term."""
+    """Return a truth value as a term."""
     return x if isinstance(x, Term) else TRUE if x else FALSE
 
 
 def truth(x: Term) -> Condition:
-    """A truth value, as a bool where it is known."""
+    """Return a truth value, as a bool where it is known."""
     return bool(x.params[0]) if x.op == "const" else x
 
 
@@ -216,7 +216,7 @@ def equal(x: Term, y: Term) -> Term:
 
 
 def choose(holds: Condition, x: Term, y: Term) -> Term:
-    """`x` where the condition holds, else `y`."""
+    """Return `x` where the condition holds, else `y`."""
     holds = condition(holds)
     if holds is TRUE or x is y:
         return x
@@ -230,18 +230,18 @@ def choose(holds: Condition, x: Term, y: Term) -> Term:
 
 
 def below(x: Term, y: Term) -> Term:
-    """x < y, unsigned."""
+    """Return x < y, unsigned."""
     return FALSE if x is y else _make("bvult", BOOL, (x, y))
 
 
 def below_signed(x: Term, y: Term) -> Term:
-    """x < y, two's complement."""
+    """Return x < y, two's complement."""
     return FALSE if x is y else _make("bvslt", BOOL, (x, y), (x.width,))
 
 
 # -- bit-vectors ---------------------------------------------------------------------------------------------------------
 def extract(x: Term, high: int, low: int) -> Term:
-    """Bits `high` to `low`, both included."""
+    """Return bits `high` to `low`, both included."""
     if low == 0 and high == x.width - 1:
         return x
     if x.op == "zero_extend":
@@ -270,7 +270,7 @@ def sign_extended(x: Term, width: int) -> Term:
 
 
 def joined(high: Term, low: Term) -> Term:
-    """`high` above `low`."""
+    """Return `high` above `low`."""
     if high.value == 0:
         return zero_extended(low, high.width + low.width)
     return _make("concat", high.width + low.width, (high, low), (low.width,))
@@ -315,22 +315,22 @@ def bits_xor(x: Term, y: Term) -> Term:
 
 
 def shifted_left(x: Term, y: Term) -> Term:
-    """x << y; 0 where y is at least the width."""
+    """Return x << y; 0 where y is at least the width."""
     return x if 0 in (x.value, y.value) else _make("bvshl", x.width, (x, y))
 
 
 def shifted_right(x: Term, y: Term) -> Term:
-    """x >> y, unsigned; 0 where y is at least the width."""
+    """Return x >> y, unsigned; 0 where y is at least the width."""
     return x if 0 in (x.value, y.value) else _make("bvlshr", x.width, (x, y))
 
 
 def any_bit(x: Term) -> Term:
-    """Whether a bit of x is 1."""
+    """Return whether a bit of x is 1."""
     return negation(equal(x, constant(0, x.width)))
 
 
 def bit(x: Term, index: int) -> Term:
-    """Whether bit `index` is 1."""
+    """Return whether bit `index` is 1."""
     return equal(extract(x, index, index), constant(1, 1))
 
 
@@ -351,7 +351,8 @@ def _expression(term: Term, names: Mapping[Term, str]) -> str:
 
 
 def smtlib(assertions: Iterable[Term], wanted: Iterable[Term] = ()) -> str:
-    """An SMT-LIB 2 script (QF_BV) that asks whether all assertions can hold, and for the values of the variables `wanted`."""
+    """Return an SMT-LIB 2 script (QF_BV) that asks whether all assertions can hold, and for the values of the variables
+    `wanted`."""
     assertions, wanted = list(assertions), list(wanted)
     names: dict[Term, str] = {}
     lines = ["(set-logic QF_BV)", "(set-option :produce-models true)"]

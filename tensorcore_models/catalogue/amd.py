@@ -32,7 +32,8 @@ CDNA3_INT8_SHAPES = ((32, 32, 16, 1), (16, 16, 32, 1), (32, 32, 4, 2), (16, 16, 
 
 
 def _mfma(arch, shapes, a, b, c, spelled, spec, *, source=MMA_SIM, evidence="published model") -> Iterator[Instruction]:
-    """Instructions of all shapes: `spelled` are the names of the result's and the operands' type, `spec` has a sum of k."""
+    """Yield instructions of all shapes: `spelled` are the names of the result's and the operands' type, `spec` has a sum of
+    k."""
     for m, n, k, blocks in shapes:
         apart = "" if arch != "cdna3" else f"_{blocks}b_" if blocks > 1 else "_"
         yield Instruction(
@@ -94,5 +95,5 @@ def _cdna3_rows():
 
 
 def rows() -> list[Instruction]:
-    """All AMD rows."""
+    """Return all AMD rows."""
     return [*_cdna1_and_2_rows(), *_cdna3_rows()]

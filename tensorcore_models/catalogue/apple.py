@@ -17,5 +17,5 @@ def _row(bits: int, side: int) -> Instruction:
 
 
 def rows() -> list[Instruction]:
-    """All rows."""
+    """Return all rows."""
     return [_row(16, 32), _row(32, 16), _row(64, 8)]

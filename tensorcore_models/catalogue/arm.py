@@ -39,7 +39,7 @@ def _row(
 
 
 def _square(times: int = 1) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Legal shapes of an outer product: as many rows as columns."""
+    """Return legal shapes of an outer product: as many rows as columns."""
     return tuple((times * side, (times * side,)) for side in SIDES)
 
 
@@ -87,5 +87,5 @@ def _fp8() -> Iterator[Instruction]:
 
 
 def rows() -> list[Instruction]:
-    """All rows."""
+    """Return all rows."""
     return [*_bfloat16(), *_sme(), *_fp8()]

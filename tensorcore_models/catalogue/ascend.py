@@ -25,7 +25,7 @@ STEP = "sequential RN as PTO-ISA/pto-spec e599a3d3 states it (ADR-0047); no meas
 
 
 def rows() -> list[Instruction]:
-    """All Ascend rows."""
+    """Return all Ascend rows."""
     return [
         Instruction(
             SequentialFMA(saturate=True),

@@ -36,12 +36,12 @@ def _gaudi2(terms: int, fraction_bits: int, **others) -> ParametricDotAdd:
 
 
 def _fast(terms: int, **others) -> ParametricDotAdd:
-    """The path that the model takes for bf16, fp16 and tf32 on Gaudi 2."""
+    """Return the path that the model takes for bf16, fp16 and tf32 on Gaudi 2."""
     return _gaudi2(terms, 46, normalised_products=True, zero_sign="majority", **others)
 
 
 def _row(arch: str, spec: Accumulator, a: str, b: str | None = None, note: str = "", **others) -> Instruction:
-    """One operand type of one chip; names spell fp16, fp32 as the instructions of other vendors do."""
+    """Return one operand type of one chip; names spell fp16, fp32 as the instructions of other vendors do."""
     b, k = b or a, spec.terms_per_step
     notes = "; ".join(filter(None, (note, UNCERTAIN)))
     return Instruction(
@@ -93,5 +93,5 @@ def _gaudi3() -> list[Instruction]:
 
 
 def rows() -> list[Instruction]:
-    """All rows."""
+    """Return all rows."""
     return [*_gaudi(), *_gaudi2_rows(), *_gaudi3()]

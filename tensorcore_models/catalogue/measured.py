@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parent / "measured"
 
 
 def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """The tables of a folder, by name; none if there is no folder. Raises ValueError if a file is not such a table."""
+    """Return the tables of a folder, by name; none if there is no folder. Raises ValueError if a file is not such a table."""
     tables = []
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         table = json.loads(path.read_text())
@@ -36,12 +36,13 @@ def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
 
 
 def settled_rules(arch: str) -> frozenset[str]:
-    """The edge rules that a table settles for an architecture."""
+    """Return the edge rules that a table settles for an architecture."""
     return frozenset(rule for table in load_tables() if table["arch"] == arch for rule in table["rules"])
 
 
 def is_shared(rule: str, row: Instruction) -> bool:
-    """Whether a rule measured on one instruction holds for others: floors depend on the result, and fp64 has its own NaN."""
+    """Return whether a rule measured on one instruction holds for others: floors depend on the result, and fp64 has its own
+    NaN."""
     return rule != "exponent_floor" and not (rule == "nan" and row.d_format == "fp64")
 
 
@@ -51,7 +52,7 @@ def _applied(spec: Spec, rules: Mapping[str, Any]) -> Spec:
 
 
 def with_table(row: Instruction, table: Mapping[str, Any] | None) -> Instruction:
-    """An instruction with a table's edge rules: its own, or the architecture's.
+    """Return an instruction with a table's edge rules: its own, or the architecture's.
 
     An instruction that the table's run decided, or compared, takes over its evidence.
     """

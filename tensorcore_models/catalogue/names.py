@@ -74,7 +74,7 @@ class Spelling:
     stem: str | None = None
 
     def answers(self, row) -> bool:
-        """Whether a row of the catalogue is meant, its m and n aside where they are free."""
+        """Return whether a row of the catalogue is meant, its m and n aside where they are free."""
         facts = {
             "path": row.path,
             "k": row.k,
@@ -107,12 +107,13 @@ class Spelling:
 
 
 def stem(name: str) -> str:
-    """First word of an instruction's name without underscores: v_mfma_f32_16x16x16_f16 and ...16f16 are one."""
+    """Return first word of an instruction's name without underscores: v_mfma_f32_16x16x16_f16 and ...16f16 are one."""
     return name.lower().split(".")[0].replace("_", "")
 
 
 def device_or_architecture(text: str, architectures: Collection[str]) -> str | None:
-    """The device or architecture that a name means, None for none: "H100", "NVIDIA A100-SXM4-80GB", "sm_90", "gfx942"."""
+    """Return the device or architecture that a name means, None for none: "H100", "NVIDIA A100-SXM4-80GB", "sm_90",
+    "gfx942"."""
     known = {"".join(_words(name)): name for name in (*architectures, *DEVICES)}
     known |= {"".join(_words(target)): arch for target, arch in TARGETS.items()}
     whole, plain = "".join(_words(text)), _plain(text).replace("compute", "sm")
@@ -129,7 +130,7 @@ def _words(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A name without the words that say nothing of the matrix unit."""
+    """Return a name without the words that say nothing of the matrix unit."""
     return "".join(word for word in _words(text) if not _DECORATION.match(word))
 
 

@@ -150,7 +150,7 @@ WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 
 
 def output(d_format: str, fraction_bits: int | None = None) -> dict:
-    """Rounding of the result: RNE to fp16, RZ to fp32 (to fewer fraction bits on the 13-bit units)."""
+    """Return rounding of the result: RNE to fp16, RZ to fp32 (to fewer fraction bits on the 13-bit units)."""
     if d_format == "fp16":
         return {"output_rounding": "rne"}
     return {"output_rounding": "rz", "output_fraction_bits": fraction_bits}
@@ -161,7 +161,7 @@ PTX_NAMES = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "e4m3fn": "e4m3"}
 
 
 def ptx_name(fmt: str) -> str:
-    """PTX's spelling of a format."""
+    """Return PTX's spelling of a format."""
     return PTX_NAMES.get(fmt, fmt)
 
 
@@ -365,7 +365,7 @@ def _integer_rows():
 
 
 def rows() -> list[Instruction]:
-    """All NVIDIA rows."""
+    """Return all NVIDIA rows."""
     parts = (
         _sync_rows(), _double_rows(), _wmma_rows(), _narrow_rows(), _block_scaled_rows(), _group_rows(), _integer_rows(),
     )  # fmt: skip

@@ -18,7 +18,7 @@ XEON = "run on an Intel Xeon, family 6 model 207 (Emerald Rapids, virtual machin
 
 
 def _integer_tile(name: str, a: str, b: str) -> Instruction:
-    """One of the four AMX-INT8 instructions."""
+    """Return one of the four AMX-INT8 instructions."""
     return Instruction(
         IntegerDotAdd(terms=64),
         arch="x86", name=f"{name}.m16n16k64.s32.{a}.{b}.s32", m=16, n=16, k=64, a_format=a, b_format=b, c_format="s32",
@@ -27,7 +27,7 @@ def _integer_tile(name: str, a: str, b: str) -> Instruction:
 
 
 def _fp8_tile(name: str, a: str, b: str) -> Instruction:
-    """One of the four AMX-FP8 instructions, whose order of products the public headers leave open."""
+    """Return one of the four AMX-FP8 instructions, whose order of products the public headers leave open."""
     spelled = (fmt.removesuffix("fn") for fmt in (a, b))
     return Instruction(
         LanedFMA(lanes=1, terms=64, flush_inputs=False),
@@ -40,7 +40,7 @@ def _fp8_tile(name: str, a: str, b: str) -> Instruction:
 
 
 def rows() -> list[Instruction]:
-    """All other rows."""
+    """Return all other rows."""
     return [
         Instruction(
             SequentialFMA(flush_inputs=True, flush_outputs=True, pair_order="odd_first", nan="x86"),

@@ -31,7 +31,7 @@ class DataSheet:
     rates: dict[str, float] = field(default_factory=dict)
 
     def rate(self, fmt: str) -> float | None:
-        """The rate for operands of a format of the catalogue, None where the document has none."""
+        """Return the rate for operands of a format of the catalogue, None where the document has none."""
         return self.rates.get(_NAMES.get(fmt, fmt))
 
 

@@ -16,7 +16,8 @@ FP8 = {"e4m3": "e4m3fn", "e5m2": "e5m2"}
 
 
 def dot(elements: int) -> ParametricDotAdd:
-    """The dot product of a power of two of elements (ValueError for others): everything rounds to odd, c is added last."""
+    """Return the dot product of a power of two of elements (ValueError for others): everything rounds to odd, c is added
+    last."""
     if elements < 1 or elements & (elements - 1):
         raise ValueError(f"{elements} elements: VLEN is a power of two, so VLMAX is one, too")
     guard = (elements - 1).bit_length()
@@ -26,7 +27,8 @@ def dot(elements: int) -> ParametricDotAdd:
 
 
 def vector_dot(vlen: int, a_format: str, b_format: str | None = None) -> Instruction:
-    """The instruction at a VLEN in bits, a power of two from 32 (Zvl32b): bf16, or "e4m3" and "e5m2" in any pair, to fp32."""
+    """Return the instruction at a VLEN in bits, a power of two from 32 (Zvl32b): bf16, or "e4m3" and "e5m2" in any pair, to
+    fp32."""
     b_format = b_format or a_format
     if not isinstance(vlen, int) or isinstance(vlen, bool) or vlen < 32 or vlen & (vlen - 1):
         raise ValueError(f"VLEN is {vlen!r}, expected a power of two, 32 or more")
@@ -53,7 +55,7 @@ def _integer(vlen: int, a: str, b: str) -> Instruction:
 
 
 def rows() -> list[Instruction]:
-    """All rows."""
+    """Return all rows."""
     products = GroupPairwiseSum(1, "none", flush_results=False)
     fp32 = Instruction(
         products, arch="riscv", name="vfbdot.k1.f32.f32.f32.f32", m=1, n=1, k=1, a_format="fp32", b_format="fp32",

@@ -49,7 +49,7 @@ def _row(arch: str, fmt: str, d: str, path: str, phases: tuple[int, ...], tile: 
 
 
 def rows() -> list[Instruction]:
-    """All rows."""
+    """Return all rows."""
     return [
         row
         for arch in ERRATA

@@ -53,5 +53,5 @@ UNITS: dict[str, Unit] = {
 
 
 def unit_of(arch: str) -> Unit:
-    """The unit of an architecture; of one that a caller added, its name."""
+    """Return the unit of an architecture; of one that a caller added, its name."""
     return UNITS.get(arch, Unit("", "", arch))

@@ -152,13 +152,13 @@ def write_tables(arguments: Sequence, memory) -> None:
 
 
 def encode_map(address, rank, size, swizzle, box, sizes, strides, steps, fill: int = 0) -> bytes:
-    """The 128 bytes of a tensor map from its fields, dimension 0 first, five (strides: four) of each."""
+    """Return the 128 bytes of a tensor map from its fields, dimension 0 first, five (strides: four) of each."""
     code = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
     return _LAYOUT.pack(address, rank, size, code, fill, *box, *sizes, *strides, *steps).ljust(TENSOR_MAP_BYTES, b"\0")
 
 
 def decode_map(data: bytes) -> dict:
-    """The fields of a tensor map's bytes."""
+    """Return the fields of a tensor map's bytes."""
     address, rank, size, code, fill, *rest = _LAYOUT.unpack(data[: _LAYOUT.size])
     return {
         "address": address, "rank": rank, "size": size, "swizzle": (0, 32, 64, 128)[code & 3], "fill": fill,
@@ -169,7 +169,7 @@ def decode_map(data: bytes) -> dict:
 def argument_arrays(
     arguments: Sequence, names: Sequence[str]
 ) -> tuple[list[np.ndarray], list[str], list[tuple[int, ...]]]:
-    """(the different arrays, what errors call them, for each argument the numbers of its arrays).
+    """Return (the different arrays, what errors call them, for each argument the numbers of its arrays).
 
     Raises
     ------
@@ -198,7 +198,7 @@ def argument_arrays(
 
 
 def _arrays_of(argument) -> list[tuple[str, np.ndarray]]:
-    """(where in the argument, array) of each array whose address an argument holds."""
+    """Return (where in the argument, array) of each array whose address an argument holds."""
     if isinstance(argument, Structure):
         return [(f" at byte {offset}", array) for offset, array in argument.arrays.items()]
     if isinstance(argument, TensorMap):
@@ -209,7 +209,7 @@ def _arrays_of(argument) -> list[tuple[str, np.ndarray]]:
 
 
 def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndarray], int]) -> bytes:
-    """The bytes of a parameter; `address_of` gives the address of an array.
+    """Return the bytes of a parameter; `address_of` gives the address of an array.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
 
 
 def copied_argument(argument, copies: dict[int, np.ndarray]):
-    """The argument with a copy in place of its array; `copies` has those made so far, so that one array stays one."""
+    """Return the argument with a copy in place of its array; `copies` has those made so far, so that one array stays one."""
     if isinstance(argument, TensorMap):
         return replace(argument, array=copied_argument(argument.array, copies))
     if isinstance(argument, Structure):

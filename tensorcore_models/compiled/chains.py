@@ -37,7 +37,7 @@ class Accumulation:
 
 
 def accumulation(node: Node, texts: Texts | None = None) -> Accumulation | None:
-    """The chain of steps that ends in a node; None if the node is no step. `texts` has the names of common parts."""
+    """Return the chain of steps that ends in a node; None if the node is no step. `texts` has the names of common parts."""
     texts = texts or Texts()
     runs: list[StepRun] = []
     while (step := step_of(node, texts)) is not None:
@@ -51,7 +51,7 @@ def accumulation(node: Node, texts: Texts | None = None) -> Accumulation | None:
 
 
 def step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
-    """(one step, its addend): of a matrix instruction, or a fused multiply-add of two elements."""
+    """Return (one step, its addend): of a matrix instruction, or a fused multiply-add of two elements."""
     if isinstance(node, Step):
         letter = max(letter_beside(node.left[0]), letter_beside(node.right[0]))
         left, left_ks = texts.along(node.left, node.signs[0], letter)
@@ -76,12 +76,12 @@ def step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
 
 @cache
 def _fma() -> MatrixEngine:
-    """The CUDA cores' fused multiply-add in FP32."""
+    """Return the CUDA cores' fused multiply-add in FP32."""
     return MatrixEngine(SequentialFMA(), a_format="fp32", b_format="fp32", c_format="fp32", d_format="fp32", k=1)
 
 
 def pieces_of(ks: tuple[int, ...]) -> tuple[range, ...]:
-    """Values of k as ascending ranges."""
+    """Return values of k as ascending ranges."""
     found: list[range] = []
     for k in ks:
         if found and k == found[-1].stop:
@@ -92,23 +92,23 @@ def pieces_of(ks: tuple[int, ...]) -> tuple[range, ...]:
 
 
 def pieces_text(ks: tuple[int, ...]) -> str:
-    """Values of k as ranges, the first six."""
+    """Return values of k as ranges, the first six."""
     pieces = pieces_of(ks)
     return ", ".join(f"{p.start}:{p.stop}" for p in pieces[:6]) + (" ..." if len(pieces) > 6 else "")
 
 
 def run_text(run: StepRun) -> str:
-    """The factors of a run, and their k."""
+    """Return the factors of a run, and their k."""
     return f"{run.left} x {run.right}" + (f", {run.letter} {pieces_text(run.ks)}" if run.ks else "")
 
 
 def _has_steps(node: Node) -> bool:
-    """Whether an expression has a step of a matrix instruction."""
+    """Return whether an expression has a step of a matrix instruction."""
     return any(isinstance(inside, Step) for inside in all_within(node))
 
 
 def has_products(node: Node) -> bool:
-    """Whether an expression has a step of a matrix instruction, or of a chain of multiply-adds."""
+    """Return whether an expression has a step of a matrix instruction, or of a chain of multiply-adds."""
     return any(
         step_of(inside, Texts()) is not None for inside in all_within(node) if isinstance(inside, Applied | Step)
     )

@@ -46,7 +46,7 @@ class Walker:
             self.probes.append(int(alone.argmax()) if alone.any() else None)
 
     def node(self, numbers: np.ndarray, values: np.ndarray | None = None) -> Node:
-        """The common form of expressions, one for each output; number 0 is a constant of the value given.
+        """Return the common form of expressions, one for each output; number 0 is a constant of the value given.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Walker:
         return self._known[key]
 
     def _masked(self, numbers: np.ndarray, values: np.ndarray | None) -> Node:
-        """A choice between a constant and an expression by a bound of one of the output's indices."""
+        """Return a choice between a constant and an expression by a bound of one of the output's indices."""
         constant, found = numbers == 0, []
         for axis in range(self.places.shape[1]):
             indices = self.places[:, axis]
@@ -93,7 +93,7 @@ class Walker:
         return Masked(axis, bound, int(self.places[:, axis].min()), *sides)
 
     def _without(self, axis: int) -> "tuple[np.ndarray, np.ndarray, Walker] | None":
-        """(first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
+        """Return (first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
         if axis not in self._along:
             flat = self.places.copy()
             flat[:, axis] = flat[0, axis]
@@ -116,7 +116,7 @@ class Walker:
         raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
 
     def _by_index(self, values: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """(axis, the output's indices along it, the value for each) of the axes that alone decide values."""
+        """Yield (axis, the output's indices along it, the value for each) of the axes that alone decide values."""
         for axis in range(self.places.shape[1]):
             places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
             if len(places) > 1 and (values[first][inverse.reshape(-1)] == values).all():
@@ -135,7 +135,7 @@ class Walker:
         return (self._step if isinstance(kinds[0], Products) else self._operation)(numbers, at)
 
     def _elements(self, numbers: np.ndarray) -> tuple[Element, ...] | None:
-        """The factors of a step that are elements of one array at linear indices, all at once; None of other factors."""
+        """Return the factors of a step that are elements of one array at linear indices, all at once; None of other factors."""
         at = int(np.searchsorted(self._starts, numbers[0, 0], "right")) - 1
         block = self.trace.blocks[at]
         if not isinstance(block, InputElements) or not block.shape or numbers.min() < self._starts[at]:
@@ -181,7 +181,7 @@ class Walker:
         return Element(block.array, block.name, tuple(index))
 
     def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
-        """The index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
+        """Return the index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
         for axis, places, values in self._by_index(found):
             text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
             if text:
@@ -250,7 +250,7 @@ class Walker:
 
 
 def derived_text(name: str, places: np.ndarray, values: np.ndarray, *, most: int = 1 << 20) -> str:
-    """`values` as quotient or remainder of `places` by a number, plus a constant; empty if they are neither."""
+    """Return `values` as quotient or remainder of `places` by a number, plus a constant; empty if they are neither."""
     for divisor in range(2, min(int(places[-1]), most) + 1):
         for sign, part in (("//", places // divisor), ("mod", places % divisor)):
             apart = values - part
@@ -290,7 +290,7 @@ def forms(
     *,
     most: int = 64,
 ) -> list[CommonForm]:
-    """The expressions of an output array, the one of most elements first.
+    """Return the expressions of an output array, the one of most elements first.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class _SpelledConstant(Constant):
 def unified(
     nodes: tuple[Node, ...], letter: str, parts: Parts, ks: tuple[int, ...] = ()
 ) -> tuple[Node, tuple[int, ...]] | None:
-    """(the one form of expressions, with `letter` for the index in which they differ; its values), or None.
+    """Return (the one form of expressions, with `letter` for the index in which they differ; its values), or None.
 
     Expressions that are the same have no values. With `ks`, the values of the index, other indices and constants may
     follow it as quotients and remainders. `parts` holds the forms made so far, so that equal ones are one.
@@ -48,7 +48,7 @@ class _Unified:
         self._known: dict[tuple[int, ...], tuple[Node, tuple[int, ...]] | None] = {}
 
     def of(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
-        """The form and values."""
+        """Return the form and values."""
         first = nodes[0]
         if all(node is first for node in nodes):
             part = ("constant", first.bits) if isinstance(first, Constant) else ("same", id(first))
@@ -115,7 +115,7 @@ class _Unified:
         return self.parts.setdefault(("spelled", spelled.spelled), spelled), self.ks
 
     def _following(self, values: list[int]) -> str:
-        """Values as quotient or remainder of the index of the sum; empty if they are neither."""
+        """Return values as quotient or remainder of the index of the sum; empty if they are neither."""
         if max(values) >= 1 << 32:
             return ""
         return derived_text(self.letter, np.array(self.ks), np.array(values, np.int64), most=LARGEST_DIVISOR)
@@ -159,7 +159,7 @@ def _made(like: Any, operands: list) -> Node:
 
 
 def nibble_of(node: Node) -> tuple[Node, str] | None:
-    """(x, n) of an expression that is four bits of x, from bit 4 n on; None of another one."""
+    """Return (x, n) of an expression that is four bits of x, from bit 4 n on; None of another one."""
     if not isinstance(node, Applied) or node.meaning is None or node.meaning.operation != "and":
         return None
     if Constant(15) not in node.operands:
@@ -186,7 +186,7 @@ class Texts:
         self.parts: Parts = {}
 
     def of(self, node: Node) -> str:
-        """An expression in one line."""
+        """Return an expression in one line."""
         if isinstance(node, Element | Constant | DerivedConstant):
             return node.text()
         self._kept.append(node)  # names are by identity, which a freed node would pass on
@@ -201,14 +201,14 @@ class Texts:
         return self._step(node)
 
     def name(self, node: Node) -> str:
-        """The name of an expression, which is written out later."""
+        """Return the name of an expression, which is written out later."""
         if id(node) not in self.names:
             self.names[id(node)] = f"t{len(self.names) + 1}"
             self.named.append(node)
         return self.names[id(node)]
 
     def _step(self, node: Step) -> str:
-        """A chain of steps as a call: what is summed, over which values of an inner index l, and from where."""
+        """Return a chain of steps as a call: what is summed, over which values of an inner index l, and from where."""
         sides: list[tuple] = [(), ()]
         start, row = node, str(node.row)
         while isinstance(start, Step) and (str(start.row), start.signs) == (row, node.signs):
@@ -227,7 +227,7 @@ class Texts:
         return f"{row}({signs[0]}{self.of(left)} * {signs[1]}{self.of(right)}{over}{begin})"
 
     def size(self, node: Node) -> int:
-        """Nodes of an expression as it would be spelled out, a chain as one; beyond a limit, some larger number."""
+        """Return nodes of an expression as it would be spelled out, a chain as one; beyond a limit, some larger number."""
         if id(node) not in self._sizes:
             self._kept.append(node)
             if isinstance(node, Step):
@@ -243,7 +243,8 @@ class Texts:
         return self._sizes[id(node)]
 
     def along(self, operands: tuple, sign: int, letter: str, ks: tuple[int, ...] = ()) -> tuple[str, tuple[int, ...]]:
-        """(the form of operands, a letter for the index in which they differ; the indices); zeros at the end are padding."""
+        """Return (the form of operands, a letter for the index in which they differ; the indices); zeros at the end are
+        padding."""
         whole = list(operands)
         while len(whole) > 1 and isinstance(whole[-1], Constant) and whole[-1].bits == 0:
             whole.pop()
@@ -257,7 +258,7 @@ class Texts:
 
 
 def letter_beside(node: Node) -> str:
-    """The letter of an index of sums in an expression: k, or l where k stands for an index of the expression's own."""
+    """Return the letter of an index of sums in an expression: k, or l where k stands for an index of the expression's own."""
     taken = any(
         isinstance(inside, Element) and any(value == "k" for value, _ in inside.index) for inside in all_within(node)
     )
@@ -265,7 +266,7 @@ def letter_beside(node: Node) -> str:
 
 
 def _alone(node: Node, letter: str) -> tuple[Node, tuple[int, ...]] | None:
-    """An operand without others beside it: k is the first index of its elements that the output's do not step."""
+    """Return an operand without others beside it: k is the first index of its elements that the output's do not step."""
     if isinstance(node, Element):
         axis = next((a for a, (c, steps) in enumerate(node.index) if isinstance(c, int) and not any(steps)), None)
         if axis is None:
@@ -283,7 +284,7 @@ def _alone(node: Node, letter: str) -> tuple[Node, tuple[int, ...]] | None:
 
 
 def leaves_in_order(node: Applied) -> tuple[tuple[Node, ...], str]:
-    """(what a tree of one operation of two operands joins, the shape of the tree with # for each)."""
+    """Return (what a tree of one operation of two operands joins, the shape of the tree with # for each)."""
     if not isinstance(node, Applied) or len(node.operands) != 2:
         return (node,), "#"
     leaves: list[Node] = []
@@ -299,7 +300,7 @@ def leaves_in_order(node: Applied) -> tuple[tuple[Node, ...], str]:
 
 
 def tree_over_k(node: Node, parts: Parts) -> tuple[Node, str] | None:
-    """(the one form of what a tree of one operation joins, the order over k), where it has one form."""
+    """Return (the one form of what a tree of one operation joins, the order over k), where it has one form."""
     if not isinstance(node, Applied):
         return None
     leaves, shape = leaves_in_order(node)

@@ -135,13 +135,13 @@ class _Tries:
     options: dict
 
     def drawn(self, rng: np.random.Generator):
-        """The witness among the arguments as given and drawn, or None."""
+        """Return the witness among the arguments as given and drawn, or None."""
         formats = operand_formats(self.recipes[0])
         inputs = (trial(self.arguments, self.place, formats, rng, turn) for turn in range(TRIES))
         return _witness(self.programs, inputs, self.place, self.options)
 
     def of_model(self, model, *, rng: np.random.Generator):
-        """The witness that a solver's values lead to, or None."""
+        """Return the witness that a solver's values lead to, or None."""
         inputs = completed(model, self.recipes[0], self.arguments, self.place, rng)
         return _witness(self.programs, inputs, self.place, self.options)
 
@@ -162,7 +162,7 @@ def _undecided(recipes: Sequence, answered: str, assumed: tuple[str, ...]) -> Ke
 
 
 def _flushing(recipe: KernelRecipe) -> str:
-    """The operations of a recipe that flush, with their lines."""
+    """Return the operations of a recipe that flush, with their lines."""
     lines: dict[str, set[int]] = {}
     for node in (x for form in recipe.forms for x in all_within(form.root)):
         if isinstance(node, Applied) and node.meaning is not None and any(node.meaning.flush):
@@ -172,12 +172,12 @@ def _flushing(recipe: KernelRecipe) -> str:
 
 
 def _widths(arguments: Sequence) -> dict[int, int]:
-    """Bits of the elements of each array, by its number among the arrays."""
+    """Return bits of the elements of each array, by its number among the arrays."""
     return dict(enumerate(8 * x.itemsize for x in arguments if isinstance(x, np.ndarray)))
 
 
 def _witness(programs, inputs: Iterable[list], place: int, options: dict):
-    """(arguments, bits of both) on which the programs differ; None if none of the inputs shows a difference."""
+    """Return (arguments, bits of both) on which the programs differ; None if none of the inputs shows a difference."""
     for given in inputs:
         bits = [outputs(program, given, grid, place, **options) for program, grid in programs]
         if (bits[0] != bits[1]).any():
@@ -186,7 +186,7 @@ def _witness(programs, inputs: Iterable[list], place: int, options: dict):
 
 
 def outputs(program, arguments: Sequence, grid, place: int, **options) -> np.ndarray:
-    """The encodings that a program writes to the argument at `place`, run on copies."""
+    """Return the encodings that a program writes to the argument at `place`, run on copies."""
     copies = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
     program.run(copies, grid, **{"checks": False, "unpublished": "nearest", **options})
     return copies[place].view(f"u{copies[place].itemsize}")

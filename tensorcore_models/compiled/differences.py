@@ -33,7 +33,7 @@ def difference(first: tuple[CommonForm, ...], second: tuple[CommonForm, ...]) ->
 def _first_apart(
     first: tuple[CommonForm, ...], second: tuple[CommonForm, ...], forms: Forms
 ) -> tuple[Node, Node] | None:
-    """The expressions of an element in which the kernels differ."""
+    """Return the expressions of an element in which the kernels differ."""
     roots = {int(i): form.root for form in second for i in form.outputs}
     for form in first:
         for i in form.outputs.tolist():
@@ -43,7 +43,7 @@ def _first_apart(
 
 
 def _sums(first: Node, second: Node, forms: Forms) -> str | None:
-    """How two sums of several terms differ; None of other nodes, and of sums whose terms pair off."""
+    """Return how two sums of several terms differ; None of other nodes, and of sums whose terms pair off."""
     if not (isinstance(first, Applied) and isinstance(second, Applied)):
         return None
     if first.meaning is None or first.meaning.operation != "add" or not first.meaning.floating:
@@ -60,7 +60,7 @@ def _sums(first: Node, second: Node, forms: Forms) -> str | None:
 
 
 def _told(node: Node) -> str:
-    """A node by its operation and line; a chain with what it sums."""
+    """Return a node by its operation and line; a chain with what it sums."""
     chain = accumulation(node, texts := Texts())
     if chain is not None:
         runs = [

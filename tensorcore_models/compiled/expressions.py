@@ -90,7 +90,7 @@ class ExpressionTrace:
     _anchors: np.ndarray = field(default_factory=lambda: np.zeros(1 << 12, np.int64))
 
     def add(self, block: Block, count: int) -> int:
-        """Numbers for `count` expressions of a block; the first."""
+        """Return numbers for `count` expressions of a block; the first."""
         first = self.next
         if first + count > len(self._anchors):
             self._anchors = np.concatenate([self._anchors, np.zeros(max(count, len(self._anchors)), np.int64)])
@@ -115,11 +115,11 @@ class ExpressionTrace:
         return np.minimum(np.broadcast_to(sides, block.c.shape), 1 << 60).reshape(-1)
 
     def _least(self, numbers: np.ndarray, axis: int) -> np.ndarray:
-        """The least anchors of expressions along an axis, a large number where all are constants."""
+        """Return the least anchors of expressions along an axis, a large number where all are constants."""
         return np.where(numbers == 0, 1 << 60, self._anchors[numbers]).min(axis, initial=1 << 60)
 
     def block_of(self, number: int) -> tuple[Block, int]:
-        """(block, place in it) of an expression."""
+        """Return (block, place in it) of an expression."""
         at = bisect_right(self.starts, number) - 1
         return self.blocks[at], number - self.starts[at]
 
@@ -130,13 +130,13 @@ class ExpressionTrace:
             self.gathered.update((np.searchsorted(memory.starts, np.unique(flat), "right") - 1).tolist())
 
     def add_input(self, array: int, name: str, shape: tuple[int, ...], itemsize: int, size: int) -> np.ndarray:
-        """Numbers of the bytes of an array."""
+        """Return numbers of the bytes of an array."""
         first = self.add(InputElements(array, name, shape, itemsize), size)
         return bytes_of(np.arange(first, first + size), itemsize).reshape(-1)
 
     # -- operations --------------------------------------------------------------------------------------------------------
     def elementwise(self, name: str, line: int, m: Meaning, values: list, owners: list) -> np.ndarray | None:
-        """Whose bytes the results of an elementwise operation are, shape (lanes, bytes); None: nobody's."""
+        """Return whose bytes the results of an elementwise operation are, shape (lanes, bytes); None: nobody's."""
         if all(owner is None for owner in owners):
             return None
         if m.operation in ("min", "max") and m.nan == "quiet" and _same(owners) and not any(m.flush):
@@ -157,7 +157,8 @@ class ExpressionTrace:
         return self.operation(name, line, values, owners, count, size, m)
 
     def _in_halves(self, name: str, line: int, m: Meaning, values: list, owners: list, count: int) -> np.ndarray:
-        """An operation on packed pairs: one on each half; of two numbers that become a pair the first is the upper half."""
+        """Return an operation on packed pairs: one on each half; of two numbers that become a pair the first is the upper
+        half."""
         half, parts = m.half(), []
         size = size_of(half.result)
         for i in (0, 1):
@@ -180,7 +181,7 @@ class ExpressionTrace:
     def atomic(
         self, name: str, m: Meaning | None, old: np.ndarray, old_owners: np.ndarray, added: np.ndarray, owners
     ) -> np.ndarray:
-        """Whose bytes memory holds after an atomic operation on words of shape (lanes, words)."""
+        """Return whose bytes memory holds after an atomic operation on words of shape (lanes, words)."""
         count, words = old.shape
         width, parts = old.dtype.itemsize, []
         if added.shape[1] > words:  # compare and swap: the new word, or what was there
@@ -199,7 +200,7 @@ class ExpressionTrace:
     def operation(
         self, name: str, line: int, values: list, owners: list, count: int, size: int, meaning: Meaning | None = None
     ) -> np.ndarray:
-        """Bytes of new expressions, one for each lane: an operation on values of which some rest on inputs.
+        """Return bytes of new expressions, one for each lane: an operation on values of which some rest on inputs.
 
         The same operation on the same operands is the same expression; of one that commutes the first two are put in order.
         """
@@ -237,7 +238,7 @@ class ExpressionTrace:
         return bytes_of(np.where((operands != 0).any(1), result, 0), size)
 
     def values_of(self, owners: np.ndarray, line: int = 0, values: np.ndarray | None = None) -> np.ndarray:
-        """The expressions whose bytes, in order, these are; a mixture of several is an expression of its own.
+        """Return the expressions whose bytes, in order, these are; a mixture of several is an expression of its own.
 
         `values` are the values themselves, of which a mixture keeps the bytes that are nobody's (without them: zeros).
         """
@@ -262,14 +263,14 @@ class ExpressionTrace:
         return numbers[places.reshape(-1)]
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
-        """The expression of a value whose bytes are those of several, or moved; its name says which bytes."""
+        """Return the expression of a value whose bytes are those of several, or moved; its name says which bytes."""
         places = "".join(str(n % PLACES) if n else "_" for n in row)
         return self.single(
             f"bytes.{places}", line, row, held, Meaning("bytes", f"b{8 * len(row)}", (), options=(places,))
         )
 
     def single(self, name: str, line: int, row: list[int], held: list[int], meaning: Meaning | None = None) -> int:
-        """One expression of an operation on the expressions that bytes belong to; `held` are values of nobody's."""
+        """Return one expression of an operation on the expressions that bytes belong to; `held` are values of nobody's."""
         key = (name, *row, *held)
         if key not in self._known:
             operands = np.array([row], np.int64) // PLACES
@@ -277,7 +278,7 @@ class ExpressionTrace:
         return self._known[key]
 
     def product(self, row, owners: list, values: list, line: int, signs: tuple[int, int] = (1, 1)) -> np.ndarray:
-        """Bytes of the elements of D; `owners` and `values` of A, B and C, shapes (tiles, rows, cols[, bytes])."""
+        """Return bytes of the elements of D; `owners` and `values` of A, B and C, shapes (tiles, rows, cols[, bytes])."""
         numbers = [
             np.zeros(v.shape, np.int64) if o is None else self.values_of(o, line, v)
             for o, v in zip(owners, values, strict=True)
@@ -301,7 +302,7 @@ class ExpressionTrace:
             self.decisions[key] = self.decisions.get(key, 0) + 1
 
     def assumptions(self) -> tuple[str, ...]:
-        """The decisions that data made, as text."""
+        """Return the decisions that data made, as text."""
         lines: dict[tuple[str, bool], list[int]] = {}
         for name, line, outcome in self.decisions:
             lines.setdefault((name, outcome), []).append(line)
@@ -312,12 +313,12 @@ class ExpressionTrace:
 
 
 def _same(owners: list) -> bool:
-    """Whether both operands are one number."""
+    """Return whether both operands are one number."""
     return len(owners) == 2 and all(owner is not None for owner in owners) and np.array_equal(*owners)
 
 
 def some(lines: Sequence[int]) -> str:
-    """Numbers of lines as text, the first and last of many."""
+    """Return numbers of lines as text, the first and last of many."""
     return ", ".join(map(str, lines)) if len(lines) < 5 else f"{lines[0]} to {lines[-1]}, {len(lines)} of them"
 
 

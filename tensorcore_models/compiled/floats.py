@@ -21,14 +21,14 @@ _NATIVE = {"fp32": np.float32, "fp64": np.float64}
 
 
 def values(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """Values of encodings: a view for fp32 and fp64, float32 for narrower formats."""
+    """Return values of encodings: a view for fp32 and fp64, float32 for narrower formats."""
     if fmt in _NATIVE:
         return bits.view(_NATIVE[fmt])
     return decode(bits, fmt, np.float32)
 
 
 def canonical(bits: np.ndarray, fmt: str, nan: int) -> np.ndarray:
-    """The encodings with `nan` for every NaN."""
+    """Return the encodings with `nan` for every NaN."""
     row = get_float_format(fmt)
     magnitude = bits & bits.dtype.type(row.magnitude_mask)
     infinity = row.magnitude_mask - ((1 << row.fraction_bits) - 1)
@@ -37,7 +37,7 @@ def canonical(bits: np.ndarray, fmt: str, nan: int) -> np.ndarray:
 
 
 def is_nan(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """Which encodings are NaN."""
+    """Return which encodings are NaN."""
     row = get_float_format(fmt)
     return (bits & bits.dtype.type(row.magnitude_mask)) > bits.dtype.type(
         row.magnitude_mask - ((1 << row.fraction_bits) - 1)
@@ -45,7 +45,7 @@ def is_nan(bits: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def flushed(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """The encodings with subnormal numbers made zeros of their sign."""
+    """Return the encodings with subnormal numbers made zeros of their sign."""
     row = get_float_format(fmt)
     sign = bits.dtype.type(1 << (row.bits - 1))
     exponent = bits.dtype.type(row.magnitude_mask - ((1 << row.fraction_bits) - 1))
@@ -53,14 +53,14 @@ def flushed(bits: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def saturated(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """The encodings clamped to [+0, 1], NaN as +0."""
+    """Return the encodings clamped to [+0, 1], NaN as +0."""
     one = bits.dtype.type(int(encode(1.0, fmt)))
     negative = bits >> bits.dtype.type(8 * bits.dtype.itemsize - 1) != 0
     return np.where(negative | is_nan(bits, fmt), bits.dtype.type(0), np.minimum(bits, one))
 
 
 def rounded(exact: np.ndarray, fmt: str, rounding: str) -> np.ndarray:
-    """Encodings of float64 values (exact, or rounded to odd) in `fmt`; NaN as any NaN."""
+    """Return encodings of float64 values (exact, or rounded to odd) in `fmt`; NaN as any NaN."""
     if fmt == "fp64":
         return exact.view(np.uint64)
     if rounding == "rne" and fmt == "fp32":
@@ -76,7 +76,7 @@ def _chain(fmt: str, rounding: str) -> MatrixEngine:
 
 
 def _on_unit(a, b, c, fmt: str, rounding: str) -> np.ndarray:
-    """a b + c of each element on a multiply-add of the package."""
+    """Return a b + c of each element on a multiply-add of the package."""
     from ..kernels import batch_bits
 
     a, b, c = np.broadcast_arrays(np.atleast_1d(a), b, c)
@@ -85,7 +85,7 @@ def _on_unit(a, b, c, fmt: str, rounding: str) -> np.ndarray:
 
 
 def add(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> np.ndarray:
-    """a + b."""
+    """Return a + b."""
     x, y = values(a, fmt), values(b, fmt)
     if rounding == "rne" and fmt in _NATIVE:
         return (x + y).view(a.dtype)
@@ -98,7 +98,7 @@ def add(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> np.nda
 
 
 def multiply(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> np.ndarray:
-    """a b."""
+    """Return a b."""
     x, y = values(a, fmt), values(b, fmt)
     if rounding == "rne" and fmt in _NATIVE:
         return (x * y).view(a.dtype)
@@ -112,7 +112,7 @@ def multiply(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> n
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, fmt: str, rounding: str = "rne") -> np.ndarray:
-    """a b + c, rounded once."""
+    """Return a b + c, rounded once."""
     if fmt == "fp64":
         return _on_unit(a, b, c, fmt, rounding)
     x, y, z = (np.asarray(values(v, fmt), np.float64) for v in (a, b, c))
@@ -124,22 +124,22 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, fmt: str, rounding: str = "
 
 
 def divide(a: np.ndarray, b: np.ndarray, fmt: str) -> np.ndarray:
-    """a / b to nearest, fp32 or fp64."""
+    """Return a / b to nearest, fp32 or fp64."""
     return (values(a, fmt) / values(b, fmt)).view(a.dtype)
 
 
 def square_root(a: np.ndarray, fmt: str) -> np.ndarray:
-    """The square root to nearest, fp32 or fp64."""
+    """Return the square root to nearest, fp32 or fp64."""
     return np.sqrt(values(a, fmt)).view(a.dtype)
 
 
 def extreme(a: np.ndarray, b: np.ndarray, fmt: str, *, largest: bool, nan_wins: bool, nan: int) -> np.ndarray:
-    """The larger or smaller of two; -0 is below +0. One NaN loses against a number unless `nan_wins`."""
+    """Return the larger or smaller of two; -0 is below +0. One NaN loses against a number unless `nan_wins`."""
     a, b = np.broadcast_arrays(a, b)
     sign = a.dtype.type(1 << (8 * a.dtype.itemsize - 1))
 
     def ordered(bits):
-        """Encodings as integers in the order of the numbers."""
+        """Return encodings as integers in the order of the numbers."""
         return np.where(bits & sign != 0, ~bits, bits | sign)
 
     first = (ordered(a) >= ordered(b)) == largest

@@ -26,7 +26,7 @@ def _targets(fragment: Fragment) -> np.ndarray:
 
 
 def matrices(registers: list[np.ndarray], fragment: Fragment) -> np.ndarray:
-    """Matrices of shape (groups, blocks, rows, cols) from registers, each an array over groups of `thread_count` lanes.
+    """Return matrices of shape (groups, blocks, rows, cols) from registers, each an array over groups of `thread_count` lanes.
 
     Elements of 4 bits are unpacked into bytes.
     """
@@ -37,7 +37,7 @@ def matrices(registers: list[np.ndarray], fragment: Fragment) -> np.ndarray:
 
 
 def unpacked(packed: np.ndarray, bits: int) -> np.ndarray:
-    """Elements of `bits` bits along the last axis of an array of words, low bits first."""
+    """Return elements of `bits` bits along the last axis of an array of words, low bits first."""
     if bits == 4:
         raw = np.ascontiguousarray(packed).view(np.uint8)
         return np.stack([raw & 15, raw >> 4], -1).reshape(*raw.shape[:-1], -1)
@@ -45,7 +45,7 @@ def unpacked(packed: np.ndarray, bits: int) -> np.ndarray:
 
 
 def registers_of(values: np.ndarray, fragment: Fragment) -> list[np.ndarray]:
-    """The registers that hold matrices of shape (groups, blocks, rows, cols): one array over all lanes each."""
+    """Return the registers that hold matrices of shape (groups, blocks, rows, cols): one array over all lanes each."""
     word = np.uint64 if fragment.register_bits == 64 else np.uint32
     slots = values.reshape(len(values), -1)[:, _targets(fragment)]
     slots = slots.reshape(len(values), fragment.thread_count, fragment.slot_count)
@@ -54,7 +54,8 @@ def registers_of(values: np.ndarray, fragment: Fragment) -> list[np.ndarray]:
 
 
 def element_ids(parts: list, fragment: Fragment, groups: int) -> np.ndarray | None:
-    """Whose bytes the elements are, shape (groups, blocks, rows, cols, bytes of an element); None if all are nobody's."""
+    """Return whose bytes the elements are, shape (groups, blocks, rows, cols, bytes of an element); None if all are
+    nobody's."""
     if all(part is None for part in parts) or fragment.bits < 8:
         return None
     threads, size = fragment.thread_count, fragment.register_bits // 8
@@ -65,7 +66,7 @@ def element_ids(parts: list, fragment: Fragment, groups: int) -> np.ndarray | No
 
 
 def register_ids(ids: np.ndarray, fragment: Fragment) -> list[np.ndarray]:
-    """The reverse of :func:`element_ids`: whose bytes each register holds, shape (lanes, bytes)."""
+    """Return the reverse of :func:`element_ids`: whose bytes each register holds, shape (lanes, bytes)."""
     groups, size = len(ids), fragment.register_bits // 8
     slots = ids.reshape(groups, -1, fragment.bits // 8)[:, _targets(fragment)]
     packed = slots.reshape(groups, fragment.thread_count, fragment.registers, size)

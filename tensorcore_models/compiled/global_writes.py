@@ -29,7 +29,8 @@ class GlobalWrites:
         self.exchanges, self.exchanged = 0, np.full(blocks, -1)
 
     def units(self, places: np.ndarray, size: int) -> np.ndarray:
-        """The units that accesses touch, shape (accesses, units); they become so small that each access is whole ones."""
+        """Return the units that accesses touch, shape (accesses, units); they become so small that each access is whole
+        ones."""
         odd = int(np.bitwise_or.reduce(places, initial=size)) | self.unit
         step = odd & -odd
         if step < self.unit:
@@ -44,11 +45,11 @@ class GlobalWrites:
         return places[:, None] // self.unit + np.arange(size // self.unit)
 
     def touches(self, places: np.ndarray, size: int) -> bool:
-        """Whether accesses may touch what was written."""
+        """Return whether accesses may touch what was written."""
         return bool(len(places)) and int(places.min()) < self.high and int(places.max()) + size > self.low
 
     def last(self, units: np.ndarray, row: int) -> np.ndarray:
-        """One of a page's rows for units."""
+        """Return one of a page's rows for units."""
         pages = units // _PAGE
         if (number := int(pages.flat[0])) in self.pages and (pages == number).all():
             return self.pages[number][row, units % _PAGE]
@@ -65,7 +66,7 @@ class GlobalWrites:
         self.exchanged[blocks] = self.exchanges
 
     def met(self, stamps: np.ndarray, writers: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-        """Whether the blocks that wrote and those that come now exchanged something since."""
+        """Return whether the blocks that wrote and those that come now exchanged something since."""
         return (self.exchanged[writers] > stamps) & (self.exchanged[blocks] > stamps)
 
     def write(

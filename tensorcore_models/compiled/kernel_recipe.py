@@ -51,7 +51,7 @@ class KernelRecipe(Result):
         return self.forms[0].root
 
     def outline(self, form: int = 0) -> list[str]:
-        """Lines of an indented tree; what is used again and again stands behind it, by name."""
+        """Return lines of an indented tree; what is used again and again stands behind it, by name."""
         return _Outline(self.forms[form].root).lines()
 
     @cached_property
@@ -60,7 +60,8 @@ class KernelRecipe(Result):
         return _instructions(self.root)
 
     def library(self) -> Recipe:
-        """The same as a recipe of `libraries`; one whose sum starts from C, or that has a bias or scales, takes these by name.
+        """Return the same as a recipe of `libraries`; one whose sum starts from C, or that has a bias or scales, takes these by
+        name.
 
         Raises
         ------
@@ -97,7 +98,7 @@ class KernelRecipe(Result):
         return "\n".join([*_named(lines), *(f"assumed: {each}" for each in self.assumptions)])
 
     def to_rows(self) -> list[dict]:
-        """One row for each expression: elements, matrix instructions, tree."""
+        """Return one row for each expression: elements, matrix instructions, tree."""
         return [
             {
                 "elements": len(form.outputs),
@@ -109,7 +110,7 @@ class KernelRecipe(Result):
 
 
 def _named(lines: list[str]) -> list[str]:
-    """The lines with names for long factors of products, which are spelled out at the end."""
+    """Return the lines with names for long factors of products, which are spelled out at the end."""
     factors = {side for line in lines for side in re.findall(r"then (.*?) x (.*?)(?:, k \d|$)", line) for side in side}
     names = {text: f"w{i}" for i, text in enumerate(sorted((f for f in factors if len(f) > _LONGEST), key=len), 1)}
     for text, name in sorted(names.items(), key=lambda item: -len(item[0])):
@@ -132,7 +133,7 @@ class _Outline:
                     stack.append(operand)
 
     def lines(self) -> list[str]:
-        """The tree, then the named parts in the order in which they were met."""
+        """Return the tree, then the named parts in the order in which they were met."""
         found = self._under(self.root, 0)
         while self.texts.named:
             node = self.texts.named.pop(0)
@@ -172,7 +173,7 @@ class _Outline:
 
 
 def _instructions(root: Node) -> tuple[str, ...]:
-    """Units of the chains in an expression, what is computed first before."""
+    """Return units of the chains in an expression, what is computed first before."""
     found: dict[str, None] = {}
     stack, seen = [(root, False)], set()
     while stack:
@@ -187,12 +188,12 @@ def _instructions(root: Node) -> tuple[str, ...]:
 
 
 def _unit_of(node: Node) -> str | None:
-    """The unit of a step of a chain; None of another node."""
+    """Return the unit of a step of a chain; None of another node."""
     if isinstance(node, Step):
         return str(node.row)
     return node.name if isinstance(node, Applied) and step_of(node, Texts()) is not None else None
 
 
 def owners_of(memory, number: int) -> np.ndarray:
-    """Whose bytes an array of global memory holds."""
+    """Return whose bytes an array of global memory holds."""
     return memory.space.ids[memory.starts[number] : memory.stops[number]]

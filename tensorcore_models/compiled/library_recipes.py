@@ -29,7 +29,8 @@ _PADDING = ("{0}", "{0}")
 
 
 def _is_addition(node: Node) -> bool:
-    """Whether a node joins sums: an FP32 addition to nearest, of vector units or as an atomic operation, which may flush."""
+    """Return whether a node joins sums: an FP32 addition to nearest, of vector units or as an atomic operation, which may
+    flush."""
     m = node.meaning if isinstance(node, Applied) else None
     if m is not None and m.options == ("atomic",):
         m = replace(m, options=(), flush=(False, False))
@@ -37,14 +38,14 @@ def _is_addition(node: Node) -> bool:
 
 
 def _output_format(node: Node) -> str | None:
-    """The format of 16 bits to which a node rounds an FP32 number to nearest; None of other nodes."""
+    """Return the format of 16 bits to which a node rounds an FP32 number to nearest; None of other nodes."""
     m = node.meaning if isinstance(node, Applied) else None
     usual = None if m is None else Meaning("convert", m.result, ("f32",), nan=m.nan)
     return FORMATS[m.result] if m is not None and m == usual and m.result in ("f16", "bf16") else None
 
 
 def _without_factor_one(node: Node) -> Node:
-    """A sum without the factor 1.0 that epilogues have for alpha = 1, which changes none of its bits."""
+    """Return a sum without the factor 1.0 that epilogues have for alpha = 1, which changes none of its bits."""
     while isinstance(node, Applied) and node.meaning is not None and node.meaning.plain("mul"):
         if Constant(0x3F800000) not in node.operands:
             break
@@ -60,7 +61,7 @@ def _chains(order: Order) -> list[Chain]:
 
 
 def _order(node: Node, rows: list) -> Order:
-    """The order of a sum from +0; Unknown where it has no place for what the expression does."""
+    """Return the order of a sum from +0; Unknown where it has no place for what the expression does."""
     chain = accumulation(node)
     if chain is not None:
         if chain.start != Constant(0):
@@ -80,7 +81,7 @@ def _order(node: Node, rows: list) -> Order:
 
 
 def _chain_order(chain: Accumulation, rows: list) -> Chain:
-    """The order of one chain, whatever it starts from."""
+    """Return the order of one chain, whatever it starts from."""
     runs = [run for run in chain.runs if (run.left, run.right) != _PADDING]
     if len(runs) != 1 or not runs[0].ks or any(mark in runs[0].left + runs[0].right for mark in "({-"):
         told = "; ".join(map(run_text, runs))
@@ -117,7 +118,7 @@ def _short(node: Node) -> str:
 
 # -- what is done to the sum ---------------------------------------------------------------------------------------------
 def library_recipe(root: Node, kernel: str) -> Recipe:
-    """The recipe of an expression; Unknown, with what is in the way, if it is none."""
+    """Return the recipe of an expression; Unknown, with what is in the way, if it is none."""
     plain, fmt = root, _output_format(root)
     if fmt is not None and isinstance(root, Applied):
         plain = root.operands[0]
@@ -145,7 +146,7 @@ class _Core(NamedTuple):
 
 
 def _core(node: Node, kernel: str, known: dict[int, _Core]) -> _Core:
-    """The one sum of products in an expression; Unknown if there are several, or none that is a recipe's."""
+    """Return the one sum of products in an expression; Unknown if there are several, or none that is a recipe's."""
     if id(node) not in known:
         try:
             known[id(node)] = _sum_at(node, kernel)
@@ -159,7 +160,7 @@ def _core(node: Node, kernel: str, known: dict[int, _Core]) -> _Core:
 
 
 def _sum_at(node: Node, kernel: str) -> _Core:
-    """The sum that a node is."""
+    """Return the sum that a node is."""
     rows: list = []
     chain = accumulation(node)
     if chain is not None and chain.start != Constant(0) and not has_products(chain.start):
@@ -241,7 +242,7 @@ class FinishedRecipe(Recipe):
         return np.ascontiguousarray(np.broadcast_to(evaluation.of(self.root), evaluation.shape))
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Encodings of the sum from +0; Unknown where the kernel starts it from something else."""
+        """Return encodings of the sum from +0; Unknown where the kernel starts it from something else."""
         if self.start is not None:
             raise Unknown(f"{self.name} starts its sum from {_short(self.start)}", field="start", known=("+0",))
         return super().sum_bits(a, b, out_format=out_format)
@@ -251,7 +252,7 @@ class FinishedRecipe(Recipe):
         raise Unknown(f"{self.name} has its own factors: others are not known", field="scales")
 
     def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:
-        """Encodings of the sum."""
+        """Return encodings of the sum."""
         if self.start is None:
             return self.sum_bits(a, b)
         chain = self.order
@@ -274,7 +275,7 @@ class Evaluation:
         self.known: dict[int, np.ndarray] = {}
 
     def of(self, node: Node) -> np.ndarray:
-        """The encodings of a node."""
+        """Return the encodings of a node."""
         if id(node) not in self.known:
             self.known[id(node)] = self._new(node)
         return self.known[id(node)]
@@ -303,7 +304,7 @@ class Evaluation:
         return found if found.dtype.kind != "b" else found.astype(np.uint8)
 
     def _index(self, constant: Any, steps: tuple[int, ...]) -> np.ndarray:
-        """One index of an element for all places of the output."""
+        """Return one index of an element for all places of the output."""
         if isinstance(constant, DerivedIndex):
             table = dict(constant.table)
             return np.vectorize(table.__getitem__)(self.places[constant.axis])

@@ -29,7 +29,7 @@ class Plane:
         self._views: dict[tuple[int, int], np.ndarray] = {}
 
     def view(self, width: int, count: int) -> np.ndarray:
-        """All accesses of this form, one a row."""
+        """Return all accesses of this form, one a row."""
         key = width, count
         if key not in self._views:
             whole = self.data[: len(self.data) // (width * count) * (width * count)]
@@ -37,7 +37,7 @@ class Plane:
         return self._views[key]
 
     def load(self, places: np.ndarray, width: int, count: int) -> np.ndarray:
-        """Words at flat places that are multiples of the whole access, shape (places, count)."""
+        """Return words at flat places that are multiples of the whole access, shape (places, count)."""
         return self.view(width, count)[places // (width * count)]
 
     def store(self, places: np.ndarray, words: np.ndarray) -> None:
@@ -46,7 +46,7 @@ class Plane:
         self.view(width, count)[places // (width * count)] = words
 
     def load_anywhere(self, places: np.ndarray, width: int, count: int) -> np.ndarray:
-        """Words at flat places of any alignment, shape (places, count)."""
+        """Return words at flat places of any alignment, shape (places, count)."""
         if not (places % (width * count)).any():
             return self.load(places, width, count)
         return self.data[places[:, None] + np.arange(width * count)].view(WORDS[width])
@@ -87,7 +87,7 @@ class Space(Plane):
             self.written.view(width, count)[places // (width * count)] = _ONES[width]
 
     def unwritten(self, places: np.ndarray, size: int) -> np.ndarray:
-        """Which of the accesses of `size` bytes read a byte that nobody wrote."""
+        """Return which of the accesses of `size` bytes read a byte that nobody wrote."""
         if self.written is None:
             return np.zeros(len(places), bool)
         if (places % size).any():
@@ -97,7 +97,7 @@ class Space(Plane):
         return (self.written.load(places, 8, size // 8) != _ONES[8]).any(1)
 
     def load_ids(self, places: np.ndarray, size: int) -> np.ndarray | None:
-        """Whose bytes they are, shape (places, size); None without expressions."""
+        """Return whose bytes they are, shape (places, size); None without expressions."""
         return None if self.ids is None else self.ids[places[:, None] + np.arange(size)]
 
     def store_ids(self, places: np.ndarray, ids: np.ndarray | None, size: int) -> None:
@@ -136,15 +136,15 @@ class GlobalMemory:
             self.space.data[start:stop] = array.reshape(-1).view(np.uint8)
 
     def address(self, number: int) -> int:
-        """Address of the array of a number."""
+        """Return the address of the array of a number."""
         return GLOBAL_BASE + self.starts[number]
 
     def address_of(self, array: np.ndarray) -> int:
-        """Address of an array."""
+        """Return the address of an array."""
         return self.address(next(i for i, own in enumerate(self.arrays) if own is array))
 
     def places(self, addresses: np.ndarray, size: int, *, write: bool, alignment: int | None = None) -> np.ndarray:
-        """Flat places of accesses of `size` bytes, which are multiples of `alignment` (by default, of their size).
+        """Return flat places of accesses of `size` bytes, which are multiples of `alignment` (by default, of their size).
 
         Raises
         ------
@@ -215,7 +215,7 @@ class BlockMemory:
     def places(
         self, rows: np.ndarray, addresses: np.ndarray, size: int, *, write: bool, alignment: int | None = None
     ) -> np.ndarray:
-        """Flat places of accesses of `size` bytes; KernelFault as :meth:`GlobalMemory.places`."""
+        """Return flat places of accesses of `size` bytes; KernelFault as :meth:`GlobalMemory.places`."""
         offsets = addresses.astype(np.int64) - self.base
         if len(offsets) and (int(offsets.min()) < 0 or int(offsets.max()) + size > self.size):
             wrong = (offsets < 0) | (offsets + size > self.size)
@@ -229,7 +229,7 @@ class BlockMemory:
 
 
 def aligned(places: np.ndarray, size: int) -> np.ndarray:
-    """The places, which must be multiples of `size`, as the machine asks."""
+    """Return the places, which must be multiples of `size`, as the machine asks."""
     if len(places) and size > 1 and (places % size).any():
         index = int((places % size != 0).argmax())
         raise KernelFault(f"accesses {size} bytes at {int(places[index])}, which is not aligned", index=index)

@@ -13,7 +13,7 @@ from .isa.types import bits_of
 
 
 def as_bytes(values, count: int, size: int) -> np.ndarray:
-    """Values of operands as bytes, shape (count, size)."""
+    """Return values of operands as bytes, shape (count, size)."""
     values = np.asarray(values)
     if values.dtype.kind == "b":
         values = values.astype(np.uint8)
@@ -21,14 +21,14 @@ def as_bytes(values, count: int, size: int) -> np.ndarray:
 
 
 def numbers(values: np.ndarray) -> np.ndarray:
-    """Bytes of numbers of up to 32 bits as these."""
+    """Return bytes of numbers of up to 32 bits as these."""
     whole = np.zeros((len(values), 4), np.uint8)
     whole[:, : values.shape[1]] = values[:, :4]
     return whole.view(np.uint32).reshape(-1)
 
 
 def resized(owners: np.ndarray, size: int) -> np.ndarray:
-    """The low bytes, or more of them with nobody's above."""
+    """Return the low bytes, or more of them with nobody's above."""
     if owners.shape[1] >= size:
         return owners[:, :size]
     return np.pad(owners, ((0, 0), (0, size - owners.shape[1])))
@@ -64,7 +64,7 @@ def shifted(owners: np.ndarray, places: np.ndarray, size: int, *, left: bool) ->
 
 
 def extracted(owners: np.ndarray, start: np.ndarray, length: np.ndarray, size: int) -> np.ndarray | None:
-    """Fields of whole bytes, filled with zeros."""
+    """Return fields of whole bytes, filled with zeros."""
     same = (start == start[0]).all() and (length == length[0]).all()
     if not same or start[0] % 8 or length[0] % 8:
         return None
@@ -102,7 +102,7 @@ def _shifted(m: Meaning, owners: list, values: list, size: int):
 
 
 def _shifted_or(m: Meaning, owners: list, values: list, size: int):
-    """(x << y) | z."""
+    """Return (x << y) | z."""
     by = numbers(values[1])
     placed = None if owners[1].any() else shifted(owners[0], by, size, left=True)
     if placed is None:
@@ -112,7 +112,7 @@ def _shifted_or(m: Meaning, owners: list, values: list, size: int):
 
 
 def _masked_or(m: Meaning, owners: list, values: list, size: int):
-    """(x & y) | z."""
+    """Return (x & y) | z."""
     kept = masked(owners[:2], values[:2])
     return None if kept is None else merged([kept, owners[2]], [values[0] & values[1], values[2]])
 
@@ -155,7 +155,7 @@ def _funnel(m: Meaning, owners: list, values: list, size: int):
 
 
 def _merged_bits(m: Meaning, owners: list, values: list, size: int):
-    """Bits of y where the mask x has ones, of z elsewhere."""
+    """Return bits of y where the mask x has ones, of z elsewhere."""
     if owners[0].any() or not np.isin(values[0], (0, 255)).all():
         return None
     return np.where(values[0] == 255, owners[1], owners[2])
@@ -179,7 +179,7 @@ RULES: dict[str, Callable] = {
 
 
 def moved(m: Meaning, owners: list, values: list, size: int) -> np.ndarray | None:
-    """The owners of the result of an operation that moves whole bytes; None where it is more than a move."""
+    """Return the owners of the result of an operation that moves whole bytes; None where it is more than a move."""
     rule = RULES.get(m.operation)
     if rule is None:
         return None

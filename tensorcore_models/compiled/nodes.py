@@ -33,7 +33,7 @@ class DerivedIndex:
         return self.text
 
     def at(self, place: Sequence[int]) -> int:
-        """Its value at a place of the output; the first one where the output has no such element."""
+        """Return its value at a place of the output; the first one where the output has no such element."""
         return dict(self.table).get(int(place[self.axis]), self.table[0][1])
 
 
@@ -69,7 +69,7 @@ class Constant:
     bits: int
 
     def text(self) -> str:
-        """The encoding."""
+        """Return the encoding."""
         return "0" if self.bits == 0 else f"{self.bits:#x}"
 
 
@@ -167,7 +167,7 @@ def operands_of(node: Node) -> tuple:
 
 
 def all_within(root: Node) -> Iterator[Node]:
-    """A node and all below it, each once."""
+    """Yield a node and all below it, each once."""
     stack, seen = [root], set()
     while stack:
         node = stack.pop()
@@ -178,7 +178,7 @@ def all_within(root: Node) -> Iterator[Node]:
 
 
 def width_of(node: Node) -> int | None:
-    """Bits of a value by what computed it; None of inputs and constants."""
+    """Return bits of a value by what computed it; None of inputs and constants."""
     if isinstance(node, Step):
         return node.row.formats[3].bits
     return bits_of(node.meaning.result) if isinstance(node, Applied) and node.meaning is not None else None

@@ -40,7 +40,7 @@ _LARGEST = 1 << 20
 
 
 def normal_forms(recipe: KernelRecipe, *, flushing: bool = True) -> dict[int, tuple]:
-    """Each element's normal form, by its flat place; without `flushing`, as if no number were subnormal."""
+    """Return each element's normal form, by its flat place; without `flushing`, as if no number were subnormal."""
     found: dict[int, tuple] = {}
     forms = Forms(flushing=flushing)
     for form in recipe.forms:
@@ -80,7 +80,7 @@ class Forms:
         self._units: dict[tuple, int] = {}
 
     def of(self, node: Node) -> tuple:
-        """The normal form of a node."""
+        """Return the normal form of a node."""
         if id(node) not in self._known:
             self._known[id(node)] = NormalForm(self._new(node))
         return self._known[id(node)]
@@ -121,7 +121,7 @@ class Forms:
         return ("applied", m, tuple(operands))
 
     def unit(self, form: tuple) -> int:
-        """The exponent of a power of two that an FP32 value is a multiple of, if it is finite."""
+        """Return the exponent of a power of two that an FP32 value is a multiple of, if it is finite."""
         if form[0] == "constant":
             bits = form[1] & 0x7FFFFFFF
             significand = bits & 0x7FFFFF | (bits >> 23 > 0) << 23
@@ -140,7 +140,7 @@ class Forms:
 
     @staticmethod
     def _unit_of(operation: str, units: list[int]) -> int:
-        """The unit of a result; rounding a multiple of a power of two gives one."""
+        """Return the unit of a result; rounding a multiple of a power of two gives one."""
         if operation in ("add", "sub"):
             return min(units)
         if operation == "mul":
@@ -148,7 +148,7 @@ class Forms:
         return min(units[0] + units[1], units[2]) if operation == "fma" else _SMALLEST
 
     def _scaled_back(self, m: Meaning, operands: list[tuple]) -> tuple | None:
-        """x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p loses nothing; None for other products."""
+        """Return x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p loses nothing; None for other products."""
         up = [(power, other) for power, other in _power_and_other(operands) if power > 0]
         for power, other in up:
             if other[:2] != ("applied", m):
@@ -159,7 +159,7 @@ class Forms:
         return None
 
     def _chain(self, node: Node) -> tuple:
-        """The passes of a chain of one accumulator, from its start."""
+        """Return the passes of a chain of one accumulator, from its start."""
         steps: list[Step] = []
         key = _unit(node)
         while isinstance(node, Step) and _unit(node) == key:
@@ -187,7 +187,7 @@ class Forms:
 
 
 def _power_and_other(operands: list[tuple]) -> list[tuple[int, tuple]]:
-    """(p, the other operand) for each of two operands that is 2^p."""
+    """Return (p, the other operand) for each of two operands that is 2^p."""
     found = []
     for i, form in enumerate(operands):
         if form[0] == "constant" and form[1] & 0x7FFFFF == 0 and 0 < form[1] >> 23 < 255:
@@ -196,13 +196,13 @@ def _power_and_other(operands: list[tuple]) -> list[tuple[int, tuple]]:
 
 
 def _without_flushing(m: Meaning) -> Meaning:
-    """The operation that does the same to numbers of which none is subnormal."""
+    """Return the operation that does the same to numbers of which none is subnormal."""
     options = (m.options[0].replace(".ftz", ""),) if m.operation == "function" else m.options
     return replace(m, flush=(False, False), options=options)
 
 
 def _without_division(m: Meaning, operands: list[tuple]) -> tuple[Meaning, list[tuple]]:
-    """An approximate division as the product or reciprocal that it is; others as they are."""
+    """Return an approximate division as the product or reciprocal that it is; others as they are."""
     if m.operation != "function" or len(operands) != 2 or m.options[0] not in special_functions():
         return m, operands
     numerator, divisor = operands
@@ -216,12 +216,12 @@ def _without_division(m: Meaning, operands: list[tuple]) -> tuple[Meaning, list[
 
 
 def _is_sum(m: Meaning) -> bool:
-    """Whether it is an FP32 addition, in any rounding, that neither flushes nor clamps."""
+    """Return whether it is an FP32 addition, in any rounding, that neither flushes nor clamps."""
     return replace(m, rounding="rne").plain("add")
 
 
 def _computed(form: tuple, nan: str) -> bool:
-    """Whether a form is an FP32 result, whose NaN has the one encoding that FP32 operations of a unit give."""
+    """Return whether a form is an FP32 result, whose NaN has the one encoding that FP32 operations of a unit give."""
     if form[0] == "chain":
         return form[1][-1] and nan == "all_ones"
     if form[0] != "applied" or not isinstance(form[1], Meaning) or form[1].nan != nan:
@@ -232,7 +232,7 @@ def _computed(form: tuple, nan: str) -> bool:
 
 
 def _never_minus_zero(form: tuple, nan: str) -> bool:
-    """Whether a computed sum is never -0: then one addend is not, and what cancels is +0 but where rounding is down."""
+    """Return whether a computed sum is never -0: then one addend is not, and what cancels is +0 but where rounding is down."""
     if form[0] != "applied":
         return form == _ZEROS or _computed(form, nan)
     m = form[1]
@@ -244,7 +244,7 @@ def _never_minus_zero(form: tuple, nan: str) -> bool:
 
 
 def _ordered(pairs: list[tuple], spec, alike: bool) -> tuple:
-    """The products of a pass, each set that may be in any order sorted."""
+    """Return the products of a pass, each set that may be in any order sorted."""
     if alike:
         pairs = [tuple(sorted(pair, key=repr)) for pair in pairs]
     found = list(pairs)

@@ -10,12 +10,13 @@ _WIDEST = 34
 
 
 def expression_svg(recipe: KernelRecipe, form: int = 0) -> str:
-    """An expression of a recipe, the most common one by default, as an SVG element."""
+    """Return an expression of a recipe, the most common one by default, as an SVG element."""
     return svg(expression_boxes(recipe.forms[form].root), f"What {recipe.kernel} computes")
 
 
 def expression_boxes(root: Node) -> list[DrawnBox]:
-    """Boxes of an expression, each after those below it, the result last: runs of a chain, additions, conversions, inputs."""
+    """Return boxes of an expression, each after those below it, the result last: runs of a chain, additions, conversions,
+    inputs."""
     boxes: list[DrawnBox] = []
 
     def add(label: str, note: str, below: tuple[int, ...] = ()) -> int:
@@ -44,5 +45,5 @@ def expression_boxes(root: Node) -> list[DrawnBox]:
 
 
 def lines_of(root: Node) -> set[int]:
-    """Lines of the text that an expression names."""
+    """Return lines of the text that an expression names."""
     return {node.line for node in all_within(root) if isinstance(node, Applied | Step)} - {0}

@@ -71,7 +71,7 @@ class KernelProgram(ABC):
 
     @abstractmethod
     def _launch(self, arguments, options: LaunchOptions) -> Any:
-        """Arguments checked and laid out."""
+        """Return arguments checked and laid out."""
 
     @abstractmethod
     def block_bytes(self, launch, per_block: int) -> int:
@@ -230,12 +230,12 @@ class KernelProgram(ABC):
         return steps
 
     def _together(self, launch) -> int:
-        """Blocks that have to run at the same time."""
+        """Return blocks that have to run at the same time."""
         return 1
 
 
 def _elements_of(rows: Sequence[int], array: np.ndarray) -> np.ndarray:
-    """Flat places of the elements of rows of an array; ValueError if there is no such row."""
+    """Return flat places of the elements of rows of an array; ValueError if there is no such row."""
     columns = array.shape[-1] if array.ndim else 1
     numbers = np.array([checked_integer(row, "a row") for row in rows], np.int64)
     count = array.size // max(columns, 1)
@@ -245,7 +245,7 @@ def _elements_of(rows: Sequence[int], array: np.ndarray) -> np.ndarray:
 
 
 def extents(values, name: str) -> tuple[int, int, int]:
-    """One to three positive extents as three."""
+    """Return one to three positive extents as three."""
     given = [checked_integer(v, name) for v in ([values] if np.ndim(values) == 0 else values)]
     if not 1 <= len(given) <= 3 or min(given) < 1:
         raise ValueError(f"{name} has one to three positive extents, got {values!r}")
@@ -256,7 +256,7 @@ def extents(values, name: str) -> tuple[int, int, int]:
 def checked_launch(
     grid, block, unpublished: str, limits: KernelLimits
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """The grid and block of a launch as three extents each.
+    """Return the grid and block of a launch as three extents each.
 
     Raises
     ------

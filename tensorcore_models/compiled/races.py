@@ -32,7 +32,7 @@ class _Accesses:
         self.reads: dict[int, np.ndarray] = {}
 
     def units(self, places: np.ndarray, size: int) -> np.ndarray:
-        """The units that accesses touch, shape (accesses, units)."""
+        """Return the units that accesses touch, shape (accesses, units)."""
         return places[:, None] // self.unit + np.arange(max(1, size // self.unit))
 
     def of_agent(self, agent: int) -> np.ndarray:
@@ -77,7 +77,7 @@ class RaceChecks(Checks):
         self.known[rows[:, None], each, each] = self.clock[rows[:, None], each]
 
     def _who(self, lanes) -> tuple[np.ndarray, np.ndarray]:
-        """(block row, warp in it) of lanes."""
+        """Return (block row, warp in it) of lanes."""
         threads = self.machine.threads
         every = threads.all_lanes if lanes is None else np.asarray(lanes)
         return threads.row[every], threads.in_block[every] // threads.warp
@@ -166,7 +166,7 @@ class RaceChecks(Checks):
         return (self.machine.threads.first + rows) * self.warps + warps + 1
 
     def _disordered(self, writes: GlobalWrites, units: np.ndarray, lanes) -> np.ndarray:
-        """Which units another warp wrote whose write comes before this access by nothing."""
+        """Return which units another warp wrote whose write comes before this access by nothing."""
         rows, warps = self._who(lanes)
         writers = writes.last(units, 0)
         wrong = (writers != 0) & (writers != self._in_grid(rows, warps)[:, None])
@@ -204,7 +204,7 @@ class RaceChecks(Checks):
         return warps + _BESIDE.get(kind, 0) * self.warps
 
     def _unordered(self, earlier: np.ndarray, warps: np.ndarray, agents: np.ndarray) -> np.ndarray:
-        """Which earlier accesses are ordered before a new one neither by the warp nor by tensor memory's instructions.
+        """Return which earlier accesses are ordered before a new one neither by the warp nor by tensor memory's instructions.
 
         Loads of tensor memory by one warp are in order, and so are its stores, and the products of a block.
         """
@@ -336,5 +336,5 @@ class RaceChecks(Checks):
 
 
 def _form(words: np.ndarray) -> tuple[int, int]:
-    """(bytes of a word, words) of an access."""
+    """Return (bytes of a word, words) of an access."""
     return words.dtype.itemsize, words.shape[1]

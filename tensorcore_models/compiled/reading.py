@@ -91,5 +91,5 @@ def _check_length(length: int, limits: KernelLimits) -> None:
 
 
 def _is_text(source: str) -> bool:
-    """Whether a string is a program, not a path."""
+    """Return whether a string is a program, not a path."""
     return "\n" in source or ".version" in source or ".amdgcn_target" in source

@@ -52,7 +52,7 @@ class Registers:
         self._forgotten: set[int] = set()
 
     def read(self, number: int, lanes: np.ndarray | None, used: int = -1) -> np.ndarray:
-        """Bits in some lanes, None for all; those of the mask `used` have to be written."""
+        """Return bits in some lanes, None for all; those of the mask `used` have to be written."""
         bits = self.bits[number]
         if bits is None or self.holes[number] is not None:
             bits = self._partly_written(number, lanes, used)
@@ -72,7 +72,7 @@ class Registers:
         return np.zeros(self.lanes, self.types[number]) if bits is None else bits
 
     def unwritten(self, number: int, lanes: np.ndarray | None) -> np.ndarray | None:
-        """Bits of the register that nobody wrote, in some lanes; None if there are none, or nobody asks."""
+        """Return bits of the register that nobody wrote, in some lanes; None if there are none, or nobody asks."""
         bits, holes = self.bits[number], self.holes[number]
         if not self.checks or (bits is not None and holes is None):
             return None
@@ -83,7 +83,7 @@ class Registers:
         return holes if holes.any() else None
 
     def complete(self, numbers: Sequence[int]) -> bool:
-        """Whether every bit of these registers is written in all lanes, or nobody asks."""
+        """Return whether every bit of these registers is written in all lanes, or nobody asks."""
         if self.checks:
             for number in numbers:
                 if self.holes[number] is not None or self.bits[number] is None:
@@ -148,6 +148,6 @@ class Registers:
         self.ids[number] = new
 
     def read_ids(self, number: int, lanes: np.ndarray | None) -> np.ndarray | None:
-        """Whose bytes the register holds, shape (lanes, bytes), None for nobody's."""
+        """Return whose bytes the register holds, shape (lanes, bytes), None for nobody's."""
         ids = self.ids[number]
         return ids if ids is None or lanes is None else ids[lanes]

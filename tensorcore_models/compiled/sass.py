@@ -68,12 +68,12 @@ class SassComparison(Result):
         return "\n".join([f"{self.kernel}, {self.verdict}: {self.reason}", *lines])
 
     def to_rows(self) -> list[dict]:
-        """One row for each kind of instruction."""
+        """Return one row for each kind of instruction."""
         return [{"instruction": name, "ptx": ptx, "sass": sass} for name, (ptx, sass) in self.counts.items()]
 
 
 def beside_sass(program: PTXProgram, sass: str) -> SassComparison:
-    """Counts of a PTX entry beside those of its SASS.
+    """Return counts of a PTX entry beside those of its SASS.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _verdict(counts: dict[str, tuple[int, int]], written_out: list[str]) -> tupl
 
 
 def _section(sass: str, name: str) -> str:
-    """The function of that name, where the text has several."""
+    """Return the function of that name, where the text has several."""
     parts = re.split(r"^\s*(?:\.section\s+\.text\.|Function : )", sass, flags=re.M)
     if len(parts) == 1:
         return sass
@@ -137,7 +137,7 @@ def _section(sass: str, name: str) -> str:
 
 
 def disassembled(path: str | PathLike) -> str:
-    """The SASS of a cubin by nvdisasm (of the PATH, or Triton's own); a file of text is taken as it is.
+    """Return the SASS of a cubin by nvdisasm (of the PATH, or Triton's own); a file of text is taken as it is.
 
     Raises
     ------

@@ -113,11 +113,11 @@ class Scheduler:
             self._advance(self._next())
 
     def lanes_of(self, group: LaneGroup) -> np.ndarray:
-        """The group's lanes as numbers."""
+        """Return the group's lanes as numbers."""
         return self.threads.all_lanes if group.lanes is None else group.lanes
 
     def _next(self) -> LaneGroup:
-        """The group to run, with those at the same instruction merged into it."""
+        """Return the group to run, with those at the same instruction merged into it."""
         chosen = min(self.groups, key=lambda group: (group.turn, group.pc))
         same = [group for group in self.groups if group.pc == chosen.pc]
         same += [group for group in self.sleeping if group.pc == chosen.pc and group.wait.merge]
@@ -160,7 +160,7 @@ class Scheduler:
             self.steps = steps
 
     def _named(self, error, pc: int, lanes: np.ndarray | None):
-        """The error with its line and, where it says which access was wrong, the thread."""
+        """Return the error with its line and, where it says which access was wrong, the thread."""
         if error.line is not None:
             return error
         what = error.what

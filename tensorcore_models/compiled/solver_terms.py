@@ -27,7 +27,7 @@ _TYPES = ("f32", "f16", "bf16")
 
 @cache
 def special_functions() -> dict[str, Function]:
-    """PTX's special functions of FP32, FP16 and bf16 numbers by name; all architectures compute them alike."""
+    """Return PTX's special functions of FP32, FP16 and bf16 numbers by name; all architectures compute them alike."""
     names = ("fp32", "fp16", "bf16")
     return {
         f.name: f
@@ -59,7 +59,7 @@ class NodeTerms:
         self._known: dict[tuple[int, int], Term] = {}
 
     def of(self, node: Node, width: int = 32) -> Term:
-        """The term of a node of so many bits; Unencodable."""
+        """Return the term of a node of so many bits; Unencodable."""
         if (id(node), width) not in self._known:
             self._known[id(node), width] = self._new(node, width)
         return self._known[id(node), width]
@@ -92,7 +92,7 @@ class NodeTerms:
         return _fitted(made, width)
 
     def _codes(self, node: Applied, m: Meaning) -> list[Term]:
-        """The operands' encodings, flushed where the operation flushes."""
+        """Return the operands' encodings, flushed where the operation flushes."""
         fmt = _format(m.sources[0])
         codes = [self.of(operand, fmt.bits) for operand in node.operands]
         return [n.without_subnormals(code, fmt) for code in codes] if m.flush[0] else codes
@@ -111,7 +111,7 @@ class NodeTerms:
         return n.without_subnormals(found, fmt) if m.flush[1] else found
 
     def _extreme(self, node: Applied, m: Meaning) -> Term | None:
-        """The first operand or the other: by encodings in the order of numbers, in which -0 is below +0."""
+        """Return the first operand or the other: by encodings in the order of numbers, in which -0 is below +0."""
         if m.result not in _TYPES or {*m.options} - {"NaN"} or m.saturate or m.nan != "all_ones":
             return None
         first, *others = self._codes(node, m)
@@ -135,7 +135,7 @@ class NodeTerms:
         return function.terms(*(self.of(operand, bits) for operand in node.operands))
 
     def _bytes(self, node: Applied, m: Meaning) -> Term:
-        """A value made of bytes of others: the option says which byte of each, "_" a constant one."""
+        """Return a value made of bytes of others: the option says which byte of each, "_" a constant one."""
         found = None
         for place, operand in zip(m.options[0], node.operands, strict=True):
             if place == "_":
@@ -163,7 +163,7 @@ class NodeTerms:
 
 
 def _nothing(negative: Term) -> n.Number:
-    """A zero of a sign, which rounds another number of that sign where it is added."""
+    """Return a zero of a sign, which rounds another number of that sign where it is added."""
     return n.plain(negative, z.number(0), z.number(0), 0)
 
 
@@ -172,7 +172,7 @@ def _format(kind: str) -> Format:
 
 
 def _larger(x: Term, y: Term, fmt: Format, largest: bool, nan_wins: bool) -> Term:
-    """The larger of two codes, or the smaller; a NaN loses unless it wins."""
+    """Return the larger of two codes, or the smaller; a NaN loses unless it wins."""
     bits = fmt.bits
     top, ones = t.constant(1 << (bits - 1), bits), t.constant((1 << bits) - 1, bits)
     infinity = z.number(fmt.magnitude_mask - (1 << fmt.fraction_bits) + 1)
@@ -185,7 +185,7 @@ def _larger(x: Term, y: Term, fmt: Format, largest: bool, nan_wins: bool) -> Ter
 
 
 def _fitted(code: Term, width: int) -> Term:
-    """A code cut or filled with zeros, as registers do."""
+    """Return a code cut or filled with zeros, as registers do."""
     if code.width == width:
         return code
     return t.extract(code, width - 1, 0) if code.width > width else t.zero_extended(code, width)

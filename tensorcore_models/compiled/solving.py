@@ -70,7 +70,7 @@ class Questions:
         self.open = ""
 
     def ask(self) -> Answered:
-        """Whether the recipes' expressions agree on all inputs, as far as solvers say."""
+        """Return whether the recipes' expressions agree on all inputs, as far as solvers say."""
         from ..probing.formal.solvers import available_backends
 
         if not available_backends():
@@ -92,7 +92,7 @@ class Questions:
         )
 
     def _settle(self) -> bool:
-        """Whether all pairs of expressions are alike; parts before what is made of them."""
+        """Return whether all pairs of expressions are alike; parts before what is made of them."""
         where = [{int(i): form.root for form in recipe.forms for i in form.outputs} for recipe in self.recipes]
         if where[0].keys() != where[1].keys():
             raise Unencodable("they write different elements")
@@ -119,7 +119,7 @@ class Questions:
         return self.forms.of(pair[0]), self.forms.of(pair[1])
 
     def _asked(self, pair: tuple[Node, Node]) -> bool:
-        """Whether no values tell two parts apart; models are shown to the caller."""
+        """Return whether no values tell two parts apart; models are shown to the caller."""
         common: set[tuple] = _inside(pair[0], self.forms) & _inside(pair[1], self.forms)
         for free in [common, set()] if common else [set()]:
             if not free and sum(map(_products, pair)) > MOST_PRODUCTS:
@@ -135,7 +135,7 @@ class Questions:
         return False
 
     def _form_in(self, free: set[tuple], node: Node) -> tuple | None:
-        """A node's form, if it is free."""
+        """Return a node's form, if it is free."""
         form = self.forms.of(node)
         return form if form in free else None
 
@@ -158,7 +158,7 @@ class Questions:
 
 
 def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
-    """The operands of two nodes that are the same operation; None if they are not."""
+    """Return the operands of two nodes that are the same operation; None if they are not."""
     if isinstance(first, Applied) and isinstance(second, Applied):
         if (first.key, len(first.operands)) != (second.key, len(second.operands)):
             return None
@@ -176,7 +176,7 @@ def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, No
 
 
 def _inside(root: Node, forms: Forms) -> set[tuple]:
-    """The forms of what stands below a node and is computed."""
+    """Return the forms of what stands below a node and is computed."""
     found, stack = set(), list(operands_of(root))
     while stack:
         node = stack.pop()
@@ -188,14 +188,14 @@ def _inside(root: Node, forms: Forms) -> set[tuple]:
 
 
 def _products(root: Node) -> int:
-    """Products of the matrix instructions in an expression, each node once."""
+    """Return products of the matrix instructions in an expression, each node once."""
     return sum(len(node.left) for node in all_within(root) if isinstance(node, Step))
 
 
 def completed(
     model: Mapping[Element, int], recipe: KernelRecipe, arguments: Sequence, place: int, rng: np.random.Generator
 ) -> Iterator[list]:
-    """Arguments that hold a model's values, the other arrays drawn at several scales.
+    """Yield arguments that hold a model's values, the other arrays drawn at several scales.
 
     The elements of the model are those of the first output; the other elements of their arrays get the first value, too.
     """

@@ -50,20 +50,20 @@ class Threads:
         return None if self.full else np.flatnonzero(self.in_block < self.per_block)
 
     def thread(self, axis: int) -> np.ndarray:
-        """Coordinate of each lane's thread along an axis."""
+        """Return the coordinate of each lane's thread along an axis."""
         return _coordinate(self.in_block, self.block, axis).astype(np.uint32)
 
     def block_coordinate(self, axis: int) -> np.ndarray:
-        """Coordinate of each lane's block along an axis."""
+        """Return the coordinate of each lane's block along an axis."""
         return _coordinate(self.first + self.row, self.grid, axis).astype(np.uint32)
 
     def name(self, lane: int) -> str:
-        """A thread as text."""
+        """Return a thread as text."""
         thread = [int(_coordinate(np.array(lane % self.lanes_per_block), self.block, axis)) for axis in range(3)]
         return f"thread {tuple(thread)} of {self.block_name(self.first + lane // self.lanes_per_block)}"
 
     def block_name(self, number: int) -> str:
-        """A block of the grid as text."""
+        """Return a block of the grid as text."""
         return f"block {tuple(int(_coordinate(np.array(number), self.grid, axis)) for axis in range(3))}"
 
 

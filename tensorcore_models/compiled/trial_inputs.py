@@ -26,12 +26,12 @@ def _spread(width: int) -> Callable:
 
 
 def _ties(rng, shape):
-    """Powers of two and their neighbours: sums that lie half way between two results."""
+    """Return powers of two and their neighbours: sums that lie half way between two results."""
     return rng.choice([1.0, 1.5, -1.0, 2.0**-6, 2.0**-11, -(2.0**-12), 2.0**-12, 3 * 2.0**-13], shape)
 
 
 def _cancelling(rng, shape):
-    """Large numbers, each with its negative somewhere on its line, among small ones."""
+    """Return large numbers, each with its negative somewhere on its line, among small ones."""
     values = rng.standard_normal(shape) * 2.0**-5
     for line in values.reshape(-1, shape[-1]) if len(shape) else ():
         places = rng.permutation(len(line))[: 2 * (len(line) // 8)].reshape(2, -1)
@@ -45,7 +45,7 @@ def _sparse(rng, shape):
 
 
 def scaled(power: int) -> Callable:
-    """Normal numbers times a power of two."""
+    """Return normal numbers times a power of two."""
 
     def numbers(rng, shape):
         return rng.standard_normal(shape) * 2.0**power
@@ -67,7 +67,7 @@ DRAWN: tuple[Callable, ...] = (
 
 
 def trial(arguments: Sequence, place: int, formats: dict[int, str], rng: np.random.Generator, turn: int) -> list:
-    """Arguments of turn `turn`: as given first, then drawn; the output at `place` and numbers stay.
+    """Return arguments of turn `turn`: as given first, then drawn; the output at `place` and numbers stay.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def trial(arguments: Sequence, place: int, formats: dict[int, str], rng: np.rand
 
 
 def drawn(array: np.ndarray, fmt: str | None, rng, style: Callable) -> np.ndarray:
-    """An array like `array` of numbers of a format (None: its type's) that `style` makes; integers are shuffled."""
+    """Return an array like `array` of numbers of a format (None: its type's) that `style` makes; integers are shuffled."""
     plain = array.dtype.kind in "fV"
     if plain and fmt in (None, "tf32", "fp32"):
         with np.errstate(all="ignore"):
@@ -108,7 +108,7 @@ def drawn(array: np.ndarray, fmt: str | None, rng, style: Callable) -> np.ndarra
 
 
 def operand_formats(recipe: KernelRecipe) -> dict[int, str]:
-    """The format of each array that a matrix instruction takes, as it is or converted."""
+    """Return the format of each array that a matrix instruction takes, as it is or converted."""
     found: dict[int, str] = {}
 
     def walk(node: Node, fmt: str, seen: set[int]) -> None:

@@ -46,7 +46,7 @@ STATES = {
 
 
 def unit_of(row: Instruction) -> int | None:
-    """The program's number of an instruction, None if it has none."""
+    """Return the program's number of an instruction, None if it has none."""
     if row.arch != "arm":
         return None
     return next((i for i, name in enumerate(UNITS) if row.name.startswith(name)), None)
@@ -54,7 +54,7 @@ def unit_of(row: Instruction) -> int | None:
 
 @functools.cache
 def _program() -> Path:
-    """The compiled program, as long as the process lasts; RuntimeError if compiler or emulator is missing or refuses."""
+    """Return the compiled program, as long as the process lasts; RuntimeError if compiler or emulator is missing or refuses."""
     missing = [name for name in (COMPILER, EMULATOR) if shutil.which(name) is None]
     if missing:
         raise RuntimeError(f"{' and '.join(missing)} not found ({PACKAGES})")
@@ -76,7 +76,7 @@ def _run_program(row: Instruction, steps: int, rows: int, tiles: bytes) -> tuple
 
 @functools.cache
 def status(row: Instruction) -> str:
-    """Why the emulator cannot run an instruction of Arm's here, "" if it can."""
+    """Return why the emulator cannot run an instruction of Arm's here, "" if it can."""
     if unit_of(row) is None:
         return "the program of the emulated instructions has no such step"
     try:
@@ -87,7 +87,7 @@ def status(row: Instruction) -> str:
 
 
 def _registers(x: np.ndarray) -> np.ndarray:
-    """Rows of bytes, each padded with zeros to a register."""
+    """Return rows of bytes, each padded with zeros to a register."""
     rows = np.ascontiguousarray(x).view(np.uint8)
     return np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, REGISTER - rows.shape[-1])])
 

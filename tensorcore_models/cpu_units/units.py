@@ -24,7 +24,7 @@ def setting() -> str:
 
 
 def number_of(row: Instruction) -> int:
-    """The kernel's number of an instruction; raises ValueError if CPU engines do not run it."""
+    """Return the kernel's number of an instruction; raises ValueError if CPU engines do not run it."""
     name = row.name.partition(".")[0]
     if not has_engine(row):
         raise ValueError(f"{row} is no CPU instruction with an engine; those are {', '.join(cpu_units.NAMES)}")
@@ -32,13 +32,14 @@ def number_of(row: Instruction) -> int:
 
 
 def has_engine(row: Instruction) -> bool:
-    """Whether CPU engines run a row where the machine can: FPCR is left as it is, so that Arm's extended mode has none."""
+    """Return whether CPU engines run a row where the machine can: FPCR is left as it is, so that Arm's extended mode has
+    none."""
     known = row.arch in ("x86", "arm") and row.name.partition(".")[0] in cpu_units.NAMES
     return known and not row.name.endswith(".ebf")
 
 
 def status(row: Instruction) -> str:
-    """Why this machine cannot run an instruction of x86 or Arm, "" if it can; asks the system for AMX's registers."""
+    """Return why this machine cannot run an instruction of x86 or Arm, "" if it can; asks the system for AMX's registers."""
     if row.path == "amx" and setting() == "refused":
         return f"{cpu_units.STATES[-1]} ({ENVIRONMENT}=refused)"
     number = cpu_units.state(number_of(row))
@@ -46,7 +47,7 @@ def status(row: Instruction) -> str:
 
 
 def available(emulated: bool = False) -> list[Instruction]:
-    """The catalogue's rows that this machine runs or emulates."""
+    """Return the catalogue's rows that this machine runs or emulates."""
     rows = [row for arch in ("x86", "arm") for row in list_instructions(arch) if has_engine(row)]
     return [row for row in rows if (cpu_units.is_emulated(number_of(row)) if emulated else not status(row))]
 
@@ -61,7 +62,7 @@ class Machine:
 
 
 def this_machine(emulated: bool = False) -> Machine:
-    """The CPU at hand, or the emulation on it (of x86's instructions)."""
+    """Return the CPU at hand, or the emulation on it (of x86's instructions)."""
     system = f"{platform.system()} {platform.release()}"
     arch = "arm" if platform.machine().lower() in ("aarch64", "arm64") and not emulated else "x86"
     return Machine(f"emulation on {processor()}" if emulated else processor(), system, arch)

@@ -9,7 +9,7 @@ from .matrix_engine import MatrixEngine
 
 
 def words_of_engine(engine: MatrixEngine) -> Words:
-    """The words of an engine's accumulator, with its block scales, its chain over k and the bits that addends keep."""
+    """Return the words of an engine's accumulator, with its block scales, its chain over k and the bits that addends keep."""
     spec = engine.accumulator
     words, length = spec.words(engine.formats[3].name), spec.terms_per_step
     steps = list(words.steps)

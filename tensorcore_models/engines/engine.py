@@ -37,7 +37,7 @@ FormatLike = str | Format | IntegerFormat
 
 
 def format_name(row: Format | IntegerFormat) -> FormatLike:
-    """The name of a format that the tables know, a custom format itself."""
+    """Return the name of a format that the tables know, a custom format itself."""
     known = FORMATS.get(row.name) or INTEGER_FORMATS.get(row.name)
     return row.name if known is row or known == row else row
 
@@ -48,19 +48,20 @@ _ENDS = ("alpha", "beta", "scale_a", "scale_b", "input_rounding", "input_saturat
 
 
 def _scalar(x, name: str) -> float:
-    """`x` as a float; raises TypeError if it is not one real number."""
+    """Return `x` as a float; raises TypeError if it is not one real number."""
     if isinstance(x, str | bytes) or np.ndim(x) or not (hasattr(x, "__float__") or hasattr(x, "__index__")):
         raise TypeError(f"{name} is a real number, got {x!r}")
     return float(x)
 
 
 def _one_chain(k_order, promote_every, promote_rounding) -> bool:
-    """Whether the sum over k is one chain."""
+    """Return whether the sum over k is one chain."""
     return promote_every is None and promote_rounding == "rne" and type(k_order) is str and k_order == "sequential"
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Encodings of +0, read-only and without memory of their own: pages of zeros cost a small product a tenth of its time."""
+    """Return encodings of +0, read-only and without memory of their own: pages of zeros cost a small product a tenth of its
+    time."""
     return np.ndarray(shape, dtype, buffer=_ONE_ZERO, strides=(0,) * len(shape))
 
 
@@ -92,7 +93,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def _chain_bits(self, a, b, c, scale_a, scale_b) -> np.ndarray:
-        """d for encodings of any m and n and of a k that is a multiple of the k step; arguments are validated."""
+        """Return d for encodings of any m and n and of a k that is a multiple of the k step; arguments are validated."""
 
     @property
     def label(self) -> str:
@@ -116,7 +117,7 @@ class Engine(abc.ABC):
         promote_every: int | None = None,
         promote_rounding: str = "rne",
     ) -> np.ndarray:
-        """D = A B + C on raw encodings, any m, n, k.
+        """Return D = A B + C on raw encodings, any m, n, k.
 
         Parameters
         ----------
@@ -173,7 +174,7 @@ class Engine(abc.ABC):
         promote_every: int | None = None,
         promote_rounding: str = "rne",
     ) -> np.ndarray:
-        """D = alpha A B + beta C on values, any m, n, k.
+        """Return D = alpha A B + beta C on values, any m, n, k.
 
         With alpha = beta = 1 c seeds the first step. Otherwise the chain starts from 0 and RN(RN(alpha acc) + RN(beta c)) is
         formed in the output format; beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or zeros.
@@ -249,7 +250,7 @@ class Engine(abc.ABC):
         return values_of_bits(d, formats[3])
 
     def prepared(self, m: int, k: int, n: int) -> "PreparedProduct":
-        """This engine's product of matrices of one shape, for loops over many small ones: shapes are settled once.
+        """Return this engine's product of matrices of one shape, for loops over many small ones: shapes are settled once.
 
         Parameters
         ----------
@@ -307,7 +308,7 @@ class Engine(abc.ABC):
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
     def _small_product(self, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None:
-        """The small product of operands of these shapes, None where the engine has none for them."""
+        """Return the small product of operands of these shapes, None where the engine has none for them."""
         return None
 
     def _small(self, a, b) -> SmallProduct | None:
@@ -373,7 +374,8 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def sum_bits(self, a, b, order: Order) -> np.ndarray:
-        """Encodings of A B in one order of k, nothing added: what the chains and sums of the order give, signed zeros kept.
+        """Return encodings of A B in one order of k, nothing added: what the chains and sums of the order give, signed zeros
+        kept.
 
         Parameters
         ----------
@@ -395,7 +397,7 @@ class Engine(abc.ABC):
         return evaluate(order, self._unit(a, b, zero, None, None))
 
     def _unit(self, a, b, c, scale_a, scale_b) -> OrderUnit:
-        """This engine on these operands, as the interpreter of orders sees it."""
+        """Return this engine on these operands, as the interpreter of orders sees it."""
         zero = _zeros(c.shape, c.dtype)
 
         def chain(pieces, joined):
@@ -433,7 +435,7 @@ class Engine(abc.ABC):
             )
 
     def _c_as_result(self, c: np.ndarray) -> np.ndarray:
-        """c in the output format, rounded to nearest where that is narrower."""
+        """Return c in the output format, rounded to nearest where that is narrower."""
         c_format, d_format = self.formats[2:]
         return c.copy() if c_format == d_format else scale_rounded(c, 1.0, c_format, d_format)
 
@@ -462,11 +464,11 @@ class Engine(abc.ABC):
         return total if outside == d_format else scale_rounded(total, 1.0, outside, d_format)
 
     def _promoted_bits(self, a, b, total, scale_a, scale_b, every) -> np.ndarray | None:
-        """FP32 sums of chains of `every` products in one call, None where the engine has no kernel for that."""
+        """Return FP32 sums of chains of `every` products in one call, None where the engine has no kernel for that."""
         return None
 
     def _padded(self, a, b, c, scale_a, scale_b, pieces: Sequence[range]) -> np.ndarray:
-        """One chain over pieces of k, each padded with zeros to a multiple of the k step."""
+        """Return one chain over pieces of k, each padded with zeros to a multiple of the k step."""
         pieces_a, pieces_b, pieces_sa, pieces_sb = [], [], [], []
         block = self.block_size
         for piece in pieces:

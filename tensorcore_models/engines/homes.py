@@ -8,19 +8,19 @@ class Home(Protocol):
     """A module that does for its operands what engines do for arrays, with the same bits."""
 
     def on_gpu(self, *operands: Any) -> bool:
-        """Whether the first operand lives there."""
+        """Return whether the first operand lives there."""
 
     def gemm(self, engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dict[str, Any], /) -> Any:
-        """The product that :meth:`Engine.gemm` gives."""
+        """Return the product that :meth:`Engine.gemm` gives."""
 
     def gemm_bits(self, engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, options: dict, /) -> Any:
-        """The product that :meth:`Engine.gemm_bits` gives."""
+        """Return the product that :meth:`Engine.gemm_bits` gives."""
 
     def mma(self, engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, /) -> Any:
-        """The product that :meth:`Instruction.mma` gives."""
+        """Return the product that :meth:`Instruction.mma` gives."""
 
     def mma_bits(self, engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, input_scale: int, /) -> Any:
-        """The product that :meth:`Instruction.mma_bits` gives."""
+        """Return the product that :meth:`Instruction.mma_bits` gives."""
 
 
 #: How each home is loaded, by the library that its operands' types come from.
@@ -33,7 +33,7 @@ def register_home(library: str, load: Callable[[], Home]) -> None:
 
 
 def home_of(operand: Any) -> Home | None:
-    """The home in which an operand lives; None for arrays and all that is made one."""
+    """Return the home in which an operand lives; None for arrays and all that is made one."""
     for kind in type(operand).__mro__:
         load = _HOMES.get(kind.__module__.partition(".")[0])
         if load is not None:

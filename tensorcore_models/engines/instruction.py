@@ -248,7 +248,7 @@ class Instruction(MatrixEngine):
 
 
 def _spell(values: tuple[int, ...]) -> str:
-    """Values as text, evenly spaced ones as a range."""
+    """Return values as text, evenly spaced ones as a range."""
     if len(values) > 3 and len({y - x for x, y in zip(values, values[1:], strict=False)}) == 1:
         return f"{values[0]} to {values[-1]} in steps of {values[1] - values[0]}"
     return ", ".join(map(str, values))

@@ -37,7 +37,7 @@ class PreparedProduct:
         return f"{self.engine.label}.prepared({self.m}, {self.k}, {self.n})"
 
     def __call__(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
-        """d on values, as :meth:`Engine.gemm`, for the shapes that were prepared.
+        """Return d on values, as :meth:`Engine.gemm`, for the shapes that were prepared.
 
         Arrays in the formats' natural types (float16 for fp16, ...) take the shortest way.
         """
@@ -49,7 +49,8 @@ class PreparedProduct:
         return self.engine.gemm(a, b, c, scale_a=scale_a, scale_b=scale_b)
 
     def bits(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
-        """d on encodings; arguments and errors as :meth:`Engine.gemm_bits`, and ValueError for matrices of another shape."""
+        """Return d on encodings; arguments and errors as :meth:`Engine.gemm_bits`, and ValueError for matrices of another
+        shape."""
         if self._small is not None and scale_a is None and scale_b is None:
             d = self._small.bits(a, b, c)
             if d is not None:

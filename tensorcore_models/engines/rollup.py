@@ -37,7 +37,7 @@ class Rollup:
         pieces: Sequence[range],
         fmt: Format,
     ) -> np.ndarray:
-        """One chain of the unit over pieces of k; ``chain(c, pieces)`` gives the encodings of one accumulator's."""
+        """Return one chain of the unit over pieces of k; ``chain(c, pieces)`` gives the encodings of one accumulator's."""
         if self.accumulators == 1:
             return self._finished(chain(c, list(pieces)), fmt)
         ks = [k for piece in pieces for k in piece]
@@ -54,16 +54,16 @@ class Rollup:
         return self._finished(sums[0], fmt)
 
     def _added(self, x: np.ndarray, y: np.ndarray, fmt: Format) -> np.ndarray:
-        """x + y, NaN as all ones without a sign."""
+        """Return x + y, NaN as all ones without a sign."""
         return self._cleared(add_rounded(x, y, fmt), fmt)
 
     def _finished(self, x: np.ndarray, fmt: Format) -> np.ndarray:
-        """x + 0, as :meth:`_added`: only -0 changes."""
+        """Return x + 0, as :meth:`_added`: only -0 changes."""
         negative_zeros = x == fmt.container.type(fmt.sign_bit)
         return self._cleared(np.where(negative_zeros, 0, x) if negative_zeros.any() else x, fmt)
 
     def _cleared(self, total: np.ndarray, fmt: Format) -> np.ndarray:
-        """A sum with NaN as all ones, and without subnormal numbers if they are flushed."""
+        """Return a sum with NaN as all ones, and without subnormal numbers if they are flushed."""
         sign, mask = fmt.container.type(fmt.sign_bit), fmt.container.type(fmt.magnitude_mask)
         nan = (total & mask) > fmt.container.type(fmt.exponent_mask)
         if nan.any():
@@ -74,7 +74,7 @@ class Rollup:
 
 
 def _ranges(ks: list[int]) -> list[range]:
-    """Values of k that are equally far apart as ranges."""
+    """Return values of k that are equally far apart as ranges."""
     steps = {y - x for x, y in zip(ks, ks[1:], strict=False)}
     if len(steps) <= 1:
         return [range(ks[0], ks[-1] + 1, steps.pop() if steps else 1)]

@@ -23,7 +23,8 @@ def scaled_sums(
     promote_rounding: str = "rne",
     fused: bool = True,
 ) -> np.ndarray:
-    """Sums with their factors in FP32 (m, n), from encodings a (m, k) and b (k, n), on an engine with FP32 or integer results.
+    """Return sums with their factors in FP32 (m, n), from encodings a (m, k) and b (k, n), on an engine with FP32 or integer
+    results.
 
     The other arguments are those of :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the
     chain is promoted there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
@@ -53,7 +54,7 @@ def scaled_outside(
 
 
 def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
-    """FP32 sums (m, n) with the factors that are applied at the end."""
+    """Return FP32 sums (m, n) with the factors that are applied at the end."""
     with np.errstate(all="ignore"):
         if scaling.applied == "product":
             return sums if not scaling.roundings else sums * (np.float32(scaling.whole_a) * np.float32(scaling.whole_b))
@@ -64,12 +65,12 @@ def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
 
 
 def _float32(bits: np.ndarray, result) -> np.ndarray:
-    """Sums as FP32; integers are rounded to nearest."""
+    """Return sums as FP32; integers are rounded to nearest."""
     return values_of_bits(bits, result).astype(np.float32)
 
 
 def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | None, fused: bool) -> np.ndarray:
-    """Chains over blocks of k, each added with its factor."""
+    """Return chains over blocks of k, each added with its factor."""
     block, k = scaling.block, a.shape[1]
     assert block is not None  # the rule applies factors after blocks
     if block % engine.k:

@@ -56,7 +56,8 @@ class ScaleRule(NamedTuple):
         return (across, along) if side == "a" else (along, across)
 
     def fits(self, side: str, size: int, k: int, shape: tuple[int, ...]) -> bool:
-        """Whether factors of a shape can be meant; single numbers and vectors of one factor per row (column) may be flat."""
+        """Return whether factors of a shape can be meant; single numbers and vectors of one factor per row (column) may be
+        flat."""
         if shape == self.shape(side, size, k):
             return True
         if self.together is None and self.along is None:
@@ -155,7 +156,7 @@ class Scaling:
         return found if self.whole_b == 1 else found * self.whole_b
 
     def times_a(self, values: np.ndarray) -> np.ndarray:
-        """A in float64 times its factors, as `values * spread_a()` without an array of factors."""
+        """Return A in float64 times its factors, as `values * spread_a()` without an array of factors."""
         return self._times(self.rule_a, self.a.T, self.whole_a, values.T).T
 
     def times_b(self, values: np.ndarray) -> np.ndarray:
@@ -164,7 +165,8 @@ class Scaling:
 
     @staticmethod
     def _times(rule: ScaleRule, factors: np.ndarray, whole: float, values: np.ndarray) -> np.ndarray:
-        """Values of shape (k, lines) times the factors of a tensor, shape (blocks of k, groups of lines), and of all of it."""
+        """Return values of shape (k, lines) times the factors of a tensor, shape (blocks of k, groups of lines), and of all of
+        it."""
         k, lines = values.shape
         out = np.empty_like(values)
         step = max(k, 1) if rule.along is None else rule.along
@@ -195,7 +197,8 @@ class Scaling:
         return f"{', '.join(both)}; applied {ends} ({says.evidence})"
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
-        """The factors of some rows of A and columns of B; `order`: of blocks of k, the last short one left at its place."""
+        """Return the factors of some rows of A and columns of B; `order`: of blocks of k, the last short one left at its
+        place."""
         k = self.sizes[1]
         rule_a, a = _taken(self.rule_a, self.a, rows)
         rule_b, b = _taken(self.rule_b, self.b.T, columns)
@@ -210,14 +213,14 @@ class Scaling:
 
 
 def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRule, np.ndarray]:
-    """Factors (across, along) of some rows; one for each of them where several shared one."""
+    """Return factors (across, along) of some rows; one for each of them where several shared one."""
     if rule.together is None:
         return rule, values
     return rule._replace(together=1), values[np.asarray(at) // rule.together]
 
 
 def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, part: slice = slice(None)) -> np.ndarray:
-    """One factor for every element, or for some values of k, shape (size, k) of A and (k, size) of B."""
+    """Return one factor for every element, or for some values of k, shape (size, k) of A and (k, size) of B."""
     across, along = (0, 1) if side == "a" else (1, 0)
     places = np.arange(k)[part]
     values = np.take(values, np.zeros_like(places) if rule.along is None else places // rule.along, axis=along)
@@ -290,7 +293,7 @@ def read_scales(
 
 
 def _parts(given, name: str) -> tuple[np.ndarray, float]:
-    """(factors, FP32 factor of the whole tensor)."""
+    """Return (factors, FP32 factor of the whole tensor)."""
     whole = 1.0
     if isinstance(given, list | tuple) and len(given) == 2 and np.ndim(given[0]) == 2:
         given, factor = given[0], as_array(given[1], name)
@@ -307,7 +310,7 @@ def _kind(x: np.ndarray) -> str:
 
 
 def _rules_of(unit) -> Sequence[ScaleRule]:
-    """The rules that a unit can serve."""
+    """Return the rules that a unit can serve."""
     if unit.scale_format is None:
         return [rule for rule in RULES if rule.applied != "product"]
     fmt, size = get_format(unit.scale_format).name, unit.block_size
@@ -320,7 +323,7 @@ def _together(x: ScaleRule, y: ScaleRule) -> bool:
 
 
 def _values(x: np.ndarray, rule: ScaleRule, name: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """(values in float64, encodings where a unit takes them)."""
+    """Return (values in float64, encodings where a unit takes them)."""
     bits = None
     if rule.applied == "product":
         fmt = get_float_format(rule.format)

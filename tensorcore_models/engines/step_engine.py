@@ -35,10 +35,10 @@ class StepEngine(Engine):
         scale_a: np.ndarray | None = None,
         scale_b: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Encodings of d; c is a batch, the others are batches or single matrices."""
+        """Return encodings of d; c is a batch, the others are batches or single matrices."""
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """The instruction on raw encodings; arguments and errors as :meth:`tensorcore_models.Instruction.mma_bits`.
+        """Return the instruction on raw encodings; arguments and errors as :meth:`tensorcore_models.Instruction.mma_bits`.
 
         Raises OSError or RuntimeError if this machine does not run the instruction.
         """

@@ -34,16 +34,16 @@ class Words(Result):
         return tuple(filter(None, self.formula.split(r", \quad ")))
 
     def to_rows(self) -> list[dict]:
-        """One for each step, then the formula's equations."""
+        """Return one for each step, then the formula's equations."""
         told = [{"kind": "step", "text": step} for step in self.steps]
         return [*told, *({"kind": "formula", "text": plain(line)} for line in self.equations)]
 
     def sentences(self) -> list[str]:
-        """The title."""
+        """Return the title."""
         return [self.title]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-compatible values; the formula as plain text, too."""
+        """Return JSON-compatible values; the formula as plain text, too."""
         return {**asdict(self), "formula": list(map(plain, self.equations)), "latex": list(self.equations)}
 
 
@@ -57,7 +57,7 @@ _PLAIN = (
 
 
 def plain(latex: str) -> str:
-    """A formula of this module as plain text."""
+    """Return a formula of this module as plain text."""
     before = ""
     while before != latex:
         before = latex
@@ -67,14 +67,14 @@ def plain(latex: str) -> str:
 
 
 def kept_bits(spec: Any, d: str) -> str:
-    """The result's format `d`, or the fraction bits that are kept of it."""
+    """Return the result's format `d`, or the fraction bits that are kept of it."""
     if spec.output_fraction_bits:
         return f"{spec.output_fraction_bits} fraction bits (stored as {d})"
     return d
 
 
 def floor_words(floor: int | None) -> tuple[str, str]:
-    """An alignment floor as a sentence and as an argument of max in a formula; empty without a floor."""
+    """Return an alignment floor as a sentence and as an argument of max in a formula; empty without a floor."""
     if floor is None:
         return "", ""
     return f" This exponent never goes below {floor}.", rf"{floor},\;"

@@ -26,7 +26,8 @@ class DrawnBox(NamedTuple):
 
 
 def _places(boxes: Sequence[DrawnBox]) -> tuple[dict[int, tuple[float, float]], float]:
-    """The centre of each box that hangs from the last one, and the width of all (by a stack: chains are thousands deep)."""
+    """Return the centre of each box that hangs from the last one, and the width of all (by a stack: chains are thousands
+    deep)."""
     found: dict[int, tuple[float, float]] = {}
     edge, stack = 2.0, [(len(boxes) - 1, HEIGHT + 16.0, -1.0)]
     while stack:
@@ -55,7 +56,8 @@ def _drawn(box: DrawnBox, x: float, y: float) -> str:
 
 
 def svg(boxes: Sequence[DrawnBox], title: str) -> str:
-    """Boxes as an SVG element, each after those below it and the last on top; `title` is for readers who do not see it."""
+    """Return boxes as an SVG element, each after those below it and the last on top; `title` is for readers who do not see
+    it."""
     places, width = _places(boxes)
     height = max(y for _, y in places.values()) + HEIGHT / 2 + 2
     lines = "".join(
@@ -76,7 +78,7 @@ def svg(boxes: Sequence[DrawnBox], title: str) -> str:
 
 
 def figure_of(boxes: Sequence[DrawnBox], title: str):
-    """Boxes as :func:`svg` places them, as a matplotlib figure in the style of the moment.
+    """Return boxes as :func:`svg` places them, as a matplotlib figure in the style of the moment.
 
     Raises ValueError if matplotlib is not installed.
     """

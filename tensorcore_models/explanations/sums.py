@@ -18,7 +18,7 @@ class SumBuilder:
         self.operations: list[Operation] = []
 
     def add(self, addends: Sequence[Position], label: str = "", note: str = "", *, exact: bool = False) -> Position:
-        """The position of a new operation; that of its addend where there is only one."""
+        """Return the position of a new operation; that of its addend where there is only one."""
         from .tree import Operation
 
         if len(addends) == 1:
@@ -27,14 +27,14 @@ class SumBuilder:
         return self.leaves + len(self.operations) - 1
 
     def halves(self, addends: Sequence[Position], label: str, note: str, *, exact: bool = False) -> Position:
-        """A binary tree of operations over neighbours."""
+        """Return a binary tree of operations over neighbours."""
         level = list(addends)
         while len(level) > 1:
             level = [self.add(level[i : i + 2], label, note, exact=exact) for i in range(0, len(level), 2)]
         return level[0]
 
     def chain(self, first: Position, addends: Sequence[Position], note: str) -> Position:
-        """Fused multiply-adds one after the other."""
+        """Return fused multiply-adds one after the other."""
         for addend in addends:
             first = self.add([first, addend], "FMA", note)
         return first

@@ -92,7 +92,7 @@ class Tree:
         return tuple(self._folded(sum, lambda leaf: 1))
 
     def _folded(self, combine: Callable, of_leaf: Callable) -> list:
-        """A value of each operation, made of those of its addends."""
+        """Return a value of each operation, made of those of its addends."""
         found: list = []
         for operation in self.operations:
             found.append(combine(of_leaf(x) if x < self.leaves else found[x - self.leaves] for x in operation.addends))
@@ -191,14 +191,15 @@ class Tree:
         return self._named.get(leaf, str(leaf))
 
     def _terms(self, operation: Operation) -> str:
-        """Addends of an operation: results in brackets and leaves as ranges, the middle of long sums left out."""
+        """Return addends of an operation: results in brackets and leaves as ranges, the middle of long sums left out."""
         results = [f"[{text}]" for text in spelled([x - self.leaves for x in operation.addends if x >= self.leaves])]
         own = spelled([x for x in operation.addends if x < self.leaves and x not in self._named])
         named = [self.name(x) for x in operation.addends if x in self._named]
         return " + ".join(results + _shortened(own) + _shortened(named))
 
     def outline(self) -> list[str]:
-        """A line for each operation: its addends, and in parentheses what it does; the middle of long orders left out."""
+        """Return a line for each operation: its addends, and in parentheses what it does; the middle of long orders left
+        out."""
         lines = [
             f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)
         ] or [self.name(0)]
@@ -285,12 +286,12 @@ class Tree:
 
 
 def _shortened(texts: list[str]) -> list[str]:
-    """The first texts and the last, and how many are left out between them."""
+    """Return the first texts and the last, and how many are left out between them."""
     return texts if len(texts) <= SHOWN + 2 else [*texts[:SHOWN], f"... ({len(texts) - SHOWN - 1} more)", texts[-1]]
 
 
 def spelled(numbers: list[int]) -> list[str]:
-    """Numbers as ranges with their steps: 0..15, 1,3..31."""
+    """Return numbers as ranges with their steps: 0..15, 1,3..31."""
     found: list[str] = []
     start = 0
     while start < len(numbers):

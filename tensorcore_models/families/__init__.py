@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _found() -> "tuple[type[Accumulator], ...]":
-    """The classes in the modules and folders beside this file that compute something."""
+    """Return the classes in the modules and folders beside this file that compute something."""
     from .base import Accumulator
 
     found = []

@@ -51,7 +51,7 @@ _SKIPPED_ZEROS = {"keeps_scale": 0, "skip": 1, "skip_zero_products": 2}
 
 
 def aligned_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
-    """Fields of a plan that all aligned sums share."""
+    """Return fields of a plan that all aligned sums share."""
     a, b, c, d = formats
     flush = _FLUSHES[spec.flushed] if getattr(spec, "flush_inputs", False) else KEEP
     flush_c = _FLUSHES[spec.flushed] if getattr(spec, "flush_c", False) else flush

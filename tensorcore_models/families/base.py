@@ -340,7 +340,7 @@ class Accumulator:
         return Arrangement([list(range(length))], [])
 
     def operand_tables(self, formats: Sequence[Any]) -> "tuple[np.ndarray | None, np.ndarray | None]":
-        """Tables that convert encodings of A and B before they are multiplied; by default none."""
+        """Return tables that convert encodings of A and B before they are multiplied; by default none."""
         return None, None
 
     def conversion(self, formats: Sequence[Any]) -> "Conversion | None":
@@ -351,7 +351,8 @@ class Accumulator:
         return None
 
     def form(self) -> Form:
-        """The arithmetic as code outside knows it that is fast, or exact, for one arithmetic only; by default none of them.
+        """Return the arithmetic as code outside knows it that is fast, or exact, for one arithmetic only; by default none of
+        them.
 
         A family that computes what another one does for some of its values may give that one's form, and gets its fast kernels.
         """
@@ -380,7 +381,8 @@ class Accumulator:
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
-        """Facts of exact group sums of the given operands, which are float64 values; None for a unit without such groups."""
+        """Return facts of exact group sums of the given operands, which are float64 values; None for a unit without such
+        groups."""
         return None
 
     def unrounded(self) -> "Accumulator | None":
@@ -390,7 +392,8 @@ class Accumulator:
     # -- search ----------------------------------------------------------------------------------------------------------
     @classmethod
     def searches(cls) -> "tuple[Search, ...]":
-        """How identify looks for the family: fields with their values, and specifications to start from; by default not."""
+        """Return how identify looks for the family: fields with their values, and specifications to start from; by default
+        not."""
         return ()
 
     def simplest(self) -> "Accumulator":

@@ -25,7 +25,7 @@ def require(condition: bool, spec: object, message: str) -> None:
 
 @lru_cache
 def field_checks(cls: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Names of a dataclass's fields whose annotations are no strings, and what checks their values.
+    """Return names of a dataclass's fields whose annotations are no strings, and what checks their values.
 
     A check gives the value as the plain type of the annotation: NumPy's integers and booleans become Python's. Others are a
     TypeError, and none of a Literal's values a ValueError.
@@ -35,7 +35,7 @@ def field_checks(cls: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
 
 
 def _check_of(expected: Any, what: str) -> Callable[[Any], Any]:
-    """The check of values called `what` against an annotation."""
+    """Return the check of values called `what` against an annotation."""
     origin, choices = get_origin(expected), get_args(expected)
     if origin is Literal:
         return partial(_one_of, choices=choices, what=what)
@@ -104,7 +104,7 @@ def check_deterministic(spec: object, name: str) -> None:
 
 
 def holds(wide: Format, narrow: Format) -> bool:
-    """Whether a format has all finite numbers of another one."""
+    """Return whether a format has all finite numbers of another one."""
     fits = narrow.fraction_bits <= wide.fraction_bits and narrow.max_finite <= wide.max_finite
     fits = fits and (wide.signed or not narrow.signed)
     return fits and narrow.emin - narrow.fraction_bits >= wide.emin - wide.fraction_bits

@@ -66,13 +66,13 @@ class SequentialFMA(Accumulator):
         return 2 if self.pair_order == "odd_first" else 1
 
     def _order(self, count: int) -> list[int]:
-        """The order in which `count` products are added."""
+        """Return the order in which `count` products are added."""
         if self.pair_order == "ascending":
             return list(range(count))
         return [k for pair in range(0, count, 2) for k in (pair + 1, pair) if k < count]
 
     def pass_bits(self, p):
-        """Chain of fused multiply-adds in the output format (xie-mma-sim, SumAlgorithm 1)."""
+        """Return chain of fused multiply-adds in the output format (xie-mma-sim, SumAlgorithm 1)."""
         z, (a_format, b_format, total_format, d_format), total = p.arithmetic, p.formats[:4], p.c
         flush = z.TINY if self.flush_outputs else z.KEEP
         for k in self._order(len(p.a)):

@@ -79,7 +79,7 @@ class GroupDotFusedSum(AlignedSum):
         return z.unless_special(everything, lambda: self._finite(p, z, fmt), fmt, self)
 
     def _finite(self, p, z, fmt):
-        """The sum where no operand, scale or c is infinite or NaN."""
+        """Return the sum where no operand, scale or c is infinite or NaN."""
         terms = [p.addend]
         for start in range(0, len(p.x), self.group):
             part = slice(start, start + self.group)

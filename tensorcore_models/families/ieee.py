@@ -15,7 +15,7 @@ X86_RULES: Rules = {**Accumulator.edge_rules, "nan": ("all_ones", "quiet", "x86"
 def ieee_fields(
     spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=FLUSH_NONE
 ) -> dict[str, Any]:
-    """Fields of the algorithms made of IEEE operations."""
+    """Return fields of the algorithms made of IEEE operations."""
     a, b, c, d = formats
     rule = rule_fields(d, spec, rounding, to_inf=to_inf, saturate=saturate, flush=flush)
     return {
@@ -34,12 +34,12 @@ def ieee_fields(
 
 
 def double_holds(fmt: Format) -> bool:
-    """Whether every number of the format is a double."""
+    """Return whether every number of the format is a double."""
     return fmt.precision <= 53 and fmt.emin - fmt.fraction_bits >= -1074 and fmt.emax <= 1022
 
 
 def lanes_hold(formats) -> bool:
-    """Whether products are exact in double and a double rounded to odd decides every rounding (generic_lanes.h)."""
+    """Return whether products are exact in double and a double rounded to odd decides every rounding (generic_lanes.h)."""
     a, b, c, d = formats
     return (
         a.precision + b.precision <= 53
@@ -59,6 +59,6 @@ def require_lanes(formats) -> None:
 
 
 def operand_flush(formats, largest: tuple[int, int]) -> float:
-    """Bound one product's loss where a subnormal operand is taken as zero; `largest` exponents in A and in B."""
+    """Return the bound one product's loss where a subnormal operand is taken as zero; `largest` exponents in A and in B."""
     a, b = formats[:2]
     return math.ldexp(a.min_normal, largest[1] + 1) + math.ldexp(b.min_normal, largest[0] + 1)

@@ -89,7 +89,7 @@ class InterleavedDotAdd(Accumulator):
                 )
 
     def _parts(self, length: int) -> list[list[int]]:
-        """The products of each fused operation, in the order in which these are chained."""
+        """Return the products of each fused operation, in the order in which these are chained."""
         members = [[k for k in range(length) if k // self.run % self.groups == group] for group in self.group_order]
         return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
 
@@ -98,7 +98,7 @@ class InterleavedDotAdd(Accumulator):
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):
-        """Chained FDAs over interleaved groups of k from zero, c added last."""
+        """Return chained FDAs over interleaved groups of k from zero, c added last."""
         z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
         via, total = get_float_format(self.via_format), 0
         a = [z.converted(a_format, code, via, self) for code in p.a]
@@ -255,7 +255,7 @@ class InterleavedDotAdd(Accumulator):
 
 @cache
 def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "kept"]) -> np.ndarray:
-    """Encodings of `via` for all encodings of `fmt`; kept, because specifications that differ elsewhere share it."""
+    """Return encodings of `via` for all encodings of `fmt`; kept, because specifications that differ elsewhere share it."""
     spec = InterleavedDotAdd(via_format=via.name, tf32_nan=tf32_nan)
     table = np.array(
         [converted(fmt, bits, via, spec) for bits in range(1 << 8 * fmt.container.itemsize)], via.container
@@ -265,14 +265,14 @@ def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "
 
 
 def _carriers(interface: Interface) -> list[str]:
-    """Formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
+    """Return formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
     own, other = interface.formats[:2]
     wider = ("fp16", "bf16", "fp32") if max(own.bits, other.bits) <= 8 else ()
     return [name for name in (own.name, *wider) if all(holds(get_float_format(name), fmt) for fmt in (own, other))]
 
 
 def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
-    """(terms, run, groups) that divide a call."""
+    """Return (terms, run, groups) that divide a call."""
     return [
         (terms, run, groups)
         for groups, run, terms in itertools.product((2, 4, 8), (1, 2, 4, 8), divisors(interface))

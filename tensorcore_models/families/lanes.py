@@ -62,7 +62,7 @@ class LanedFMA(Accumulator):
         )
 
     def pass_bits(self, p):
-        """Interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""
+        """Return interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""
         a_format, b_format, c_format, d_format = p.formats
         if self.pairs == "two_lanes":
             return self._joined(self._lanes_of_pairs(p), p)
@@ -80,7 +80,7 @@ class LanedFMA(Accumulator):
         return self.pass_bits(p)
 
     def _lanes_of_pairs(self, p) -> list[int]:
-        """Pairs of products, added to two lanes in turn."""
+        """Return pairs of products, added to two lanes in turn."""
         d, lanes = p.formats[3], [0, 0]
         x, y = ([z.flushed(v, get_float_format("fp16").emin) for v in operands] for operands in (p.x, p.y))
         for start in range(0, len(x), 2):
@@ -90,7 +90,7 @@ class LanedFMA(Accumulator):
         return lanes
 
     def _joined(self, lanes: list[int], p) -> int:
-        """The lanes added in order, and c last."""
+        """Return the lanes added in order, and c last."""
         _, _, c_format, d_format = p.formats
         total = lanes[0]
         for lane in lanes[1:]:
@@ -205,7 +205,7 @@ class LanedFMA(Accumulator):
                 yield cls(1, terms, False, "two_lanes")
 
     def simplest(self):
-        """Operands that pairs take for zeros need no flush of their own."""
+        """Return operands that pairs take for zeros need no flush of their own."""
         return dataclasses.replace(self, flush_inputs=False) if self.pairs != "none" else self
 
     def probe(self, build):

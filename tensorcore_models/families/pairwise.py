@@ -90,7 +90,7 @@ class GroupPairwiseSum(Accumulator):
         return self.pass_bits(p)
 
     def _tree(self, terms, places: int, fmt, flush: int) -> int:
-        """Binary tree over `places` neighbours, of which the first are present."""
+        """Return binary tree over `places` neighbours, of which the first are present."""
         if len(terms) == 1:
             return terms[0]
         middle = places // 2
@@ -203,6 +203,6 @@ class GroupPairwiseSum(Accumulator):
 
 
 def _to_positive(x, below: int):
-    """`x`, or +0 where it is flushed or a zero."""
+    """Return `x`, or +0 where it is flushed or a zero."""
     y = z.flushed(x, below)
     return y._replace(negative=y.negative & z.no(y.is_zero))

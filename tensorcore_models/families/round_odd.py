@@ -33,7 +33,7 @@ class PairRoundOddSum(Accumulator):
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):
-        """Unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
+        """Return unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
         a_format, b_format, c_format, d_format = p.formats
         flush = z.SUBNORMAL
         products = [
@@ -67,7 +67,7 @@ class PairRoundOddSum(Accumulator):
         return to.add([c, to.add(ks, "odd", note)], "odd", note)
 
     def shows_order(self, formats):
-        """Sums show no order: the last bit keeps what rounding to odd loses."""
+        """Return sums show no order: the last bit keeps what rounding to odd loses."""
         return False
 
     def plan_fields(self, formats, scale, block_size):

@@ -61,7 +61,7 @@ class ScaledDotAdd(Accumulator):
         )
 
     def _scaled(self, fmt: Format) -> Format:
-        """The format of a with the scale in its exponents."""
+        """Return the format of a with the scale in its exponents."""
         return dataclasses.replace(fmt, bias=fmt.bias + self.scale) if self.scale else fmt
 
     def interchangeable(self, length):

@@ -85,7 +85,7 @@ class WidenedDotAdd(Accumulator):
         return self.terms // self.dot.terms_per_step
 
     def _formats(self, formats) -> tuple:
-        """Formats of the sum."""
+        """Return formats of the sum."""
         via = get_float_format(self.via_format)
         return (*formats[:2], via, via)
 
@@ -101,7 +101,7 @@ class WidenedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def interchangeable(self, length):
-        """Products that one step of the sum takes may change places."""
+        """Return products that one step of the sum takes may change places."""
         step = self.dot.terms_per_step
         found: list[tuple[int, ...]] = []
         for start in range(0, length, step):
@@ -169,7 +169,7 @@ class WidenedDotAdd(Accumulator):
         return Conversion(self.dot, inner, widened, finished, None if d_format == inner[3] else self.terms)
 
     def _rounded(self, codes: np.ndarray, fmt: Format, to: Format) -> np.ndarray:
-        """Encodings of one format in another one, to nearest; NaN as the rule says."""
+        """Return encodings of one format in another one, to nearest; NaN as the rule says."""
         if fmt == to:
             return codes
         if fmt in _NUMPY and to in _NUMPY:

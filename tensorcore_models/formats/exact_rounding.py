@@ -28,14 +28,14 @@ STOCHASTIC_BITS = 32
 
 
 def check_rounding(rounding: str) -> str:
-    """`rounding` itself if it is a known mode; raises ValueError with the known ones if not."""
+    """Return `rounding` itself if it is a known mode; raises ValueError with the known ones if not."""
     if rounding not in ROUNDINGS:
         raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
     return rounding
 
 
 def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: bool, random: int = 0) -> int:
-    """``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact. ru and rd look at the sign.
+    """Return ``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact. ru and rd look at the sign.
 
     `random`, for sr, is a draw from [0, 2**STOCHASTIC_BITS): the result goes away from zero when the first STOCHASTIC_BITS
     bits of the discarded fraction exceed it.
@@ -121,7 +121,8 @@ def round_to_bits(
 
 
 def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: bool = False) -> int:
-    """Encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the other formats).
+    """Return the encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the other
+    formats).
 
     Modes that never round away from zero on that side give the largest finite number; the others give infinity, NaN where there
     is no infinity, OverflowError without either.
@@ -150,7 +151,7 @@ def _mix64(z: int) -> int:
 
 
 def stochastic_draw(seed: int, index: int) -> int:
-    """The draw from [0, 2**32) of the element with flat index `index`.
+    """Return the draw from [0, 2**32) of the element with flat index `index`.
 
     The upper half of output ``index + 1`` of SplitMix64 (Steele, Lea, Flood 2014) started at ``mix64(seed)``,
     where mix64 is its finaliser: a function of (seed, index) alone.
@@ -171,7 +172,7 @@ def magnitudes(fmt: Format) -> tuple[tuple[Fraction, int], ...]:
 
 
 def _encode_tapered(x: Fraction, negative: bool, fmt: Format, rounding: str, saturate: bool, random: int) -> int:
-    """The encoding of one number of magnitude `x` in a format without fields."""
+    """Return the encoding of one number of magnitude `x` in a format without fields."""
     numbers = magnitudes(fmt)
     last = len(numbers) - 1
     above = next((i for i, (value, _) in enumerate(numbers) if value >= x), last)

@@ -15,7 +15,7 @@ FORMAT = FORMATS["hifloat8"]
 
 
 def encode_hifloat8(x: np.ndarray, rounding: str = "rna", saturate: bool = False, seed: int = 0) -> np.ndarray:
-    """Encodings (uint8) of doubles, any shape; `saturate`: the largest number, 2^15, takes infinity's place.
+    """Return encodings (uint8) of doubles, any shape; `saturate`: the largest number, 2^15, takes infinity's place.
 
     `rounding` and `seed` are those of :func:`tensorcore_models.formats.rounding.encode`, ValueError for an unknown one.
     """

@@ -30,12 +30,12 @@ def format_of_dtype(dtype: Any) -> Format | None:
 
 
 def is_ml_integer(dtype: np.dtype) -> bool:
-    """Whether `dtype` is one of ml_dtypes' small integer types (int4, uint4, int2, uint2)."""
+    """Return whether `dtype` is one of ml_dtypes' small integer types (int4, uint4, int2, uint2)."""
     return dtype.kind == "V" and dtype.name in ("int4", "uint4", "int2", "uint2")
 
 
 def is_ml_float(dtype: np.dtype) -> bool:
-    """Whether `dtype` is one of ml_dtypes' floating-point types."""
+    """Return whether `dtype` is one of ml_dtypes' floating-point types."""
     if dtype.fields is not None or dtype.name.startswith("void"):
         return False
     try:
@@ -65,7 +65,7 @@ def _is_torch_tensor(x: Any) -> bool:
 
 
 def as_array(x: Any, name: str = "x") -> np.ndarray:
-    """`x` as a numpy array of real numbers in its natural type (or ml_dtypes'), a view of it where possible.
+    """Return `x` as a numpy array of real numbers in its natural type (or ml_dtypes'), a view of it where possible.
 
     Parameters
     ----------

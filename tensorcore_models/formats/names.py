@@ -34,7 +34,7 @@ _LAYOUT = re.compile(r"^(float|fp|f)[468]_?(?=e\d)")
 
 
 def format_family(name: str) -> tuple[str, ...]:
-    """Names of the formats that a word in any case may mean, the usual one first; none where it is no format.
+    """Return names of the formats that a word in any case may mean, the usual one first; none where it is no format.
 
     >>> format_family("E4M3"), format_family("float8_e5m2"), format_family("fp9")
     (('e4m3fn', 'e4m3fnuz'), ('e5m2',), ())
@@ -55,7 +55,7 @@ def format_family(name: str) -> tuple[str, ...]:
 
 
 def unknown_format(name: str) -> ValueError:
-    """The error for a name that is no format, with the nearest names."""
+    """Return the error for a name that is no format, with the nearest names."""
     known = [*FORMATS, *INTEGER_FORMATS]
     near = difflib.get_close_matches(name.lower(), [*known, *FORMAT_ALIASES], 3)
     hint = f"did you mean {' or '.join(near)}? Known" if near else "known"
@@ -95,7 +95,7 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
 
 def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
-    """The format that hardware, libraries and frameworks call so, in any case; a format is returned as it is.
+    """Return the format that hardware, libraries and frameworks call so, in any case; a format is returned as it is.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
 
 def get_float_format(fmt: str | Format | IntegerFormat) -> Format:
-    """The floating-point format of that name: :func:`get_format`, but ValueError for the integer formats."""
+    """Return the floating-point format of that name: :func:`get_format`, but ValueError for the integer formats."""
     found = get_format(fmt)
     if isinstance(found, IntegerFormat):
         raise ValueError(

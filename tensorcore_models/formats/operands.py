@@ -12,7 +12,7 @@ from .rows import Format, IntegerFormat
 def check_bits(
     x, fmt: Format | IntegerFormat, name: str, ndim: int | None = None, *, ignore_high: bool = False
 ) -> np.ndarray:
-    """`x` as an array of encodings of `fmt` in its container type, of `ndim` dimensions (None: at least 2).
+    """Return `x` as an array of encodings of `fmt` in its container type, of `ndim` dimensions (None: at least 2).
 
     tf32's low bits are free, high bits of a container wider than the format must be 0 unless `ignore_high`.
     """
@@ -39,7 +39,7 @@ def check_bits(
 
 @default_fp_state
 def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str, saturate: bool = False) -> np.ndarray:
-    """Values as encodings of `fmt`; arrays that hold the format already keep their bits (NaN payloads included).
+    """Return values as encodings of `fmt`; arrays that hold the format already keep their bits (NaN payloads included).
 
     Values beyond the range become infinities where the format has them, the largest finite number where it has neither
     infinity nor NaN (fp4, fp6: OCP MX v1.0, section 5.3) or with `saturate`; with NaN alone they are a ValueError, as are NaN
@@ -60,7 +60,7 @@ _CHECKED = 1 << 20
 
 
 def _exact_bits(array: np.ndarray, fmt: Format, name: str) -> np.ndarray:
-    """Values that the format has as its encodings; others raise."""
+    """Return values that the format has as its encodings; others raise."""
     out, flat = np.empty(array.shape, fmt.container), array.reshape(-1)
     bits = out.reshape(-1)
     wrong, first = 0, 0
@@ -126,7 +126,7 @@ def _integer_bits(array: np.ndarray, fmt: IntegerFormat, name: str) -> np.ndarra
 
 @default_fp_state
 def values_of_bits(bits: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
-    """Encodings as values of the format's natural type; float32 where it has none."""
+    """Return encodings as values of the format's natural type; float32 where it has none."""
     if isinstance(fmt, IntegerFormat):
         bits = np.ascontiguousarray(bits)
         if fmt.signed and fmt.bits < 8 * fmt.container.itemsize:

@@ -115,14 +115,14 @@ def _target(fmt: Format, rounding: str, saturate: bool | None, flush: bool) -> E
 
 
 def subnormals_flushed(subnormals: str) -> bool:
-    """Whether subnormal results become zero; raises ValueError for an unknown rule."""
+    """Return whether subnormal results become zero; raises ValueError for an unknown rule."""
     if subnormals not in SUBNORMALS:
         raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
     return subnormals == "flush"
 
 
 def checked_seed(seed: int) -> int:
-    """A key of stochastic rounding; raises ValueError beyond 64 bits."""
+    """Return a key of stochastic rounding; raises ValueError beyond 64 bits."""
     seed = checked_integer(seed, "seed")
     if not 0 <= seed < 1 << 64:
         raise ValueError(f"seed must lie in [0, 2**64), got {seed}")
@@ -138,7 +138,7 @@ def encode_target(
     seed: int,
     scale_exponent: int = 0,
 ) -> EncodeTarget:
-    """The checked rules of one conversion; parameters and errors are those of :func:`encode`."""
+    """Return the checked rules of one conversion; parameters and errors are those of :func:`encode`."""
     check_rounding(rounding)
     flush = subnormals_flushed(subnormals)
     seed = checked_seed(seed)
@@ -154,7 +154,7 @@ def encode_target(
 
 
 def source_array(x: Any, name: str = "x") -> np.ndarray:
-    """`x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself)."""
+    """Return `x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself)."""
     array = as_array(x, name)
     dtype = array.dtype
     if dtype.kind == "f" and dtype.itemsize > 8:
@@ -183,7 +183,8 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
 
 
 def bits_of(array: np.ndarray) -> np.ndarray:
-    """The encodings of an array of floating-point values as unsigned integers of the same width, in native byte order."""
+    """Return the encodings of an array of floating-point values as unsigned integers of the same width, in native byte
+    order."""
     swapped = array.dtype.kind == "f" and not array.dtype.isnative
     native = array.astype(array.dtype.newbyteorder("=")) if swapped else array
     return np.ascontiguousarray(native).reshape(array.shape).view(f"u{array.dtype.itemsize}")
@@ -194,7 +195,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _encode_exactly(source: np.ndarray, fmt: Format, target: EncodeTarget) -> np.ndarray | None:
-    """Encodings of numbers by a copy if `fmt` has the same bits, else None; NaNs too, which CPUs convert differently."""
+    """Return encodings of numbers by a copy if `fmt` has the same bits, else None; NaNs too, which CPUs convert differently."""
     width = {"fp32": 4, "fp64": 8}.get(fmt.name, 0)
     if source.itemsize > width or target.scale or target.flush or target.saturate or np.isnan(source).any():
         return None
@@ -315,7 +316,7 @@ def _encode_tapered(
 
 @lru_cache(maxsize=64)
 def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
-    """Values of all encodings of an 8- or 16-bit format, None where the container has more bits than the format."""
+    """Return values of all encodings of an 8- or 16-bit format, None where the container has more bits than the format."""
     if not fmt.has_fields:
         return _exact_values(fmt, dtype)
     if fmt.bits not in (8, 16):
@@ -329,7 +330,7 @@ def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
 
 
 def _exact_values(fmt: Format, dtype: np.dtype) -> np.ndarray:
-    """The same by the exact reference."""
+    """Return the same by the exact reference."""
     special = {"nan": np.nan, "inf": np.inf}
     found = [fmt.decode_exact(code) for code in range(1 << fmt.bits)]
     sizes = [special.get(x.kind, x.significand * 2.0**x.exponent) for x in found]

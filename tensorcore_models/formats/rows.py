@@ -380,7 +380,7 @@ class IntegerFormat:
         return (1 << (self.bits - int(self.signed))) - 1
 
     def decode_integer(self, bits: int) -> int:
-        """Value of one encoding."""
+        """Return the value of one encoding."""
         bits = int(bits) & ((1 << self.bits) - 1)
         return bits - (1 << self.bits) if self.signed and bits >> (self.bits - 1) else bits
 

@@ -35,7 +35,8 @@ DEFAULT_SCALE_EXPONENT = 12
 
 
 def residual_probability(leading_zeros: int, mode: str) -> float:
-    """Eq. 3: probability that the residual has n `leading_zeros` and the high word was "truncated" (T) or "rounded" up (R).
+    """Return eq. 3: probability that the residual has n `leading_zeros` and the high word was "truncated" (T) or "rounded" up
+    (R).
 
     n = -1 is a residual of exactly half a unit of the high word.
     """
@@ -52,7 +53,7 @@ def residual_probability(leading_zeros: int, mode: str) -> float:
 
 
 def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool = False) -> float:
-    """Eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by 2**scale_exponent (s_b).
+    """Return eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by 2**scale_exponent (s_b).
 
     It is a probability over uniformly distributed fractions; `gradual` counts subnormal low words too, which hardware without
     subnormals loses. Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. A residual of zero, one fraction in 2^13,
@@ -118,7 +119,7 @@ def _representatives(exponent: int) -> np.ndarray:
 
 
 def _split_positive(x: np.ndarray, scale: int, rounding: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """High words, residuals, low words of finite x > 0, and which word overflows (0 none, 1 low, 2 high)."""
+    """Return high words, residuals, low words of finite x > 0, and which word overflows (0 none, 1 low, 2 high)."""
     high = encode(x, _FP16, rounding)
     # rz stops at the largest finite number; what it cuts off there is an overflow all the same
     high_overflow = (high == _FP16.inf_bits) | (x >= 2.0 ** (_FP16.emax + 1))
@@ -183,7 +184,8 @@ def count_residuals(exponent: int, scale_exponent: int = 0, rounding: str = "rne
 
 
 def bits_retained(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> RetainedBits:
-    """The bits kept over all 2^23 numbers of one exponent: fig. 2(b) measured; parameters as for :func:`count_residuals`."""
+    """Return the bits kept over all 2^23 numbers of one exponent: fig. 2(b) measured; parameters as for
+    :func:`count_residuals`."""
     return _measured(exponent, scale_exponent, rounding)[1]
 
 
@@ -203,8 +205,7 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
 
 @integer_arguments("min_exponent", "max_exponent")
 def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, int]:
-    """Eq. 6 (Rules 1 and 2): the s_b that keep 22 bits of every number with exponents in [min_exponent,
-    max_exponent].
+    """Return eq. 6 (Rules 1 and 2): the s_b that keep 22 bits of every number with exponents in [min_exponent, max_exponent].
 
     Parameters
     ----------
@@ -320,7 +321,7 @@ def scale_report(x: Any, scale_exponent: int) -> ScaleChoice:
 
 
 def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Exponents of the high words, of the value itself where the word is zero."""
+    """Return exponents of the high words, of the value itself where the word is zero."""
     words = high.astype(np.float32)
     return np.frexp(np.where(words == 0, values, words))[1] - 1
 
@@ -348,8 +349,8 @@ def automatic_scale_exponent(x: Any) -> ScaleChoice:
 
 @default_fp_state
 def chosen_scale_exponent(x: Any) -> int:
-    """The s_b of :func:`automatic_scale_exponent` alone. Exponents of high words grow with their elements, so the smallest and
-    the largest element tell the bounds of eq. 6."""
+    """Return the s_b of :func:`automatic_scale_exponent` alone. Exponents of high words grow with their elements, so the
+    smallest and the largest element tell the bounds of eq. 6."""
     values = source_array(x)
     sizes = np.abs(values)
     inside = (sizes > 0) & (sizes < FP16_OVERFLOW)

@@ -17,7 +17,8 @@ from .rows import Format, IntegerFormat
 
 
 def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x + y in float64, rounded to odd: where TwoSum (Knuth) has an error, the neighbour with an odd last bit on its side."""
+    """Return x + y in float64, rounded to odd: where TwoSum (Knuth) has an error, the neighbour with an odd last bit on its
+    side."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = x + y
         part = total - x
@@ -32,7 +33,7 @@ def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @default_fp_state
 def scale_cut(bits: np.ndarray, exponent: int, fmt: Format) -> np.ndarray:
-    """x 2^exponent (not positive) for encodings x of `fmt`, with what a subnormal result has no place for cut off."""
+    """Return x 2^exponent (not positive) for encodings x of `fmt`, with what a subnormal result has no place for cut off."""
     fields = bits >> bits.dtype.type(fmt.fraction_bits) & bits.dtype.type((1 << fmt.exponent_bits) - 1)
     lowered = bits - bits.dtype.type(-exponent << fmt.fraction_bits)
     rare = (fields <= -exponent) | (fields == (1 << fmt.exponent_bits) - 1)
@@ -79,7 +80,7 @@ def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.nda
 
 @default_fp_state
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
-    """x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
+    """Return x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
 
     NaN is the format's quiet one, whatever the operands' payloads, in every rounding. Raises ValueError for an unknown
     rounding, and for sums of more than 51 significand bits that are not to nearest even.
@@ -102,7 +103,8 @@ def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, round
 
 @default_fp_state
 def add_all(total: np.ndarray, addends: Iterable[np.ndarray], fmt: Format | IntegerFormat) -> np.ndarray:
-    """total + x_1 + x_2 + ... in `fmt`, from left to right, as :func:`add_rounded` to nearest even; `total` is not changed.
+    """Return total + x_1 + x_2 + ... in `fmt`, from left to right, as :func:`add_rounded` to nearest even; `total` is not
+    changed.
 
     Sums of binary32 and binary64 are added in place, and NaN is looked for once.
     """

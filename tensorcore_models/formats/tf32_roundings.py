@@ -40,7 +40,7 @@ TF32_ROUNDINGS = (
 
 
 def tf32_rounding(family: str, device: str | None) -> TF32Rounding | None:
-    """The row of a library on a device ("h100", "h100/mma"); None where nobody has measured or published it.
+    """Return the row of a library on a device ("h100", "h100/mma"); None where nobody has measured or published it.
 
     >>> tf32_rounding("cublas", "h100").rounding, tf32_rounding("cublas", "a100")
     ('rne', None)
@@ -50,5 +50,5 @@ def tf32_rounding(family: str, device: str | None) -> TF32Rounding | None:
 
 
 def tf32_owners() -> str:
-    """Whose roundings are known, in a sentence without its end."""
+    """Return whose roundings are known, in a sentence without its end."""
     return "; ".join(map(str, TF32_ROUNDINGS))

@@ -43,7 +43,7 @@ OVERFLOWS = ("inf", "saturate")
 
 
 def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tuple[int, ...]:
-    """The exponents s_j of `words` words: the sequence that is given, or (0, s, 2s, ...) for an int s.
+    """Return the exponents s_j of `words` words: the sequence that is given, or (0, s, 2s, ...) for an int s.
 
     The latter scales every residual by 2**s once more than the one before (eq. 7 for two words).
     """
@@ -152,7 +152,8 @@ _BF16_SCALES = 16
 
 
 def _bf16_by_halves(x: np.ndarray, scales: Sequence[int]) -> bool:
-    """Whether the upper halves of FP32 numbers, rounded, are all words of x: finite, and no scaled word near the overflow."""
+    """Return whether the upper halves of FP32 numbers, rounded, are all words of x: finite, and no scaled word near the
+    overflow."""
     if x.dtype != np.float32 or not all(0 <= s <= _BF16_SCALES for s in scales):
         return False
     largest = max(x.max(initial=0.0), -x.min(initial=0.0))
@@ -164,7 +165,7 @@ _BF16_PART = 1 << 14
 
 
 def _split_bf16(x: np.ndarray, scales: Sequence[int]) -> list[np.ndarray]:
-    """Encodings of the words of FP32 numbers: the nearest upper half of what is left, scaled up."""
+    """Return encodings of the words of FP32 numbers: the nearest upper half of what is left, scaled up."""
     words = [np.empty(x.shape, np.uint16) for _ in scales]
     flat, places = x.reshape(-1), [word.reshape(-1) for word in words]
     for start in range(0, flat.size, _BF16_PART):
@@ -181,7 +182,7 @@ def _split_bf16(x: np.ndarray, scales: Sequence[int]) -> list[np.ndarray]:
 
 
 def _scaled_up(x: np.ndarray, scale: int) -> tuple[np.ndarray, int]:
-    """x times a power of two and the exponent that is left: 0 where float32 holds all of it, which encodes faster."""
+    """Return x times a power of two and the exponent that is left: 0 where float32 holds all of it, which encodes faster."""
     if x.dtype != np.float32 or not 0 < scale <= 126:
         return x, scale
     with np.errstate(over="ignore", invalid="ignore"):
@@ -190,7 +191,7 @@ def _scaled_up(x: np.ndarray, scale: int) -> tuple[np.ndarray, int]:
 
 
 def _residual(x: np.ndarray, word: np.ndarray, fmt: Format, scale: int) -> np.ndarray:
-    """x - word * 2**-scale in the type of x, with the NaN rules of the module."""
+    """Return x - word * 2**-scale in the type of x, with the NaN rules of the module."""
     smallest, largest = fmt.emin - fmt.fraction_bits - scale, fmt.emax - scale
     in_float32 = x.dtype == np.float32 and smallest >= -149 and max(fmt.emax, largest) <= 127 and abs(scale) <= 126
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -223,7 +224,7 @@ def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) ->
 def split_fp16(
     x: Any, scale_exponent: int = 12, overflow: str = "inf", *, bits: bool = False, nan: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """float32 values into high and scaled low float16 words in one pass: eq. 7 of SGEMM-cube.
+    """Return float32 values into high and scaled low float16 words in one pass: eq. 7 of SGEMM-cube.
 
     The same bits as ``split(x, "fp16", 2, scale_exponent, "rne", overflow)``.
 
@@ -306,7 +307,7 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
 
 
 def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
-    """values * 2**exponent; a multiplication where the factor exists, which is several times faster than ldexp."""
+    """Return values * 2**exponent; a multiplication where the factor exists, which is several times faster than ldexp."""
     return values * 2.0**exponent if abs(exponent) <= 1000 else np.ldexp(values, exponent)
 
 

@@ -39,7 +39,7 @@ def _evidence(arch: str, row: Row) -> str:
 
 @cache
 def _functions(arch: str) -> dict[str, Function]:
-    """The functions of an architecture by name."""
+    """Return the functions of an architecture by name."""
     capability = ARCHITECTURES[arch].capability
     rows = {**INSTRUCTIONS, **LIBRARY_FUNCTIONS}
     return {
@@ -50,7 +50,7 @@ def _functions(arch: str) -> dict[str, Function]:
 
 
 def _architecture(name: str) -> str:
-    """The architecture of a name or device; raises ValueError where its functions are not known."""
+    """Return the architecture of a name or device; raises ValueError where its functions are not known."""
     device = canonical_device(name)
     arch = DEVICES.get(device, (device, ()))[0]
     if arch not in ARCHITECTURES:

@@ -61,7 +61,7 @@ class Fields(NamedTuple):
 
 
 def fields(z, unit: UnitFunction, code) -> Fields:
-    """A code taken apart; what has the exponent field 0 counts as zero."""
+    """Return a code taken apart; what has the exponent field 0 counts as zero."""
     field, fraction = z.bits(code, 30, unit.bits), z.bits(code, unit.bits - 1, 0)
     special = z.same(field, z.number(2 * unit.bias + 1))
     nan = z.both(special, z.negation(z.same(fraction, z.number(0))))
@@ -72,13 +72,13 @@ def fields(z, unit: UnitFunction, code) -> Fields:
 
 
 def split(z, unit: UnitFunction, fraction) -> tuple:
-    """The segment of a fraction of 23 bits, and x: what the segment leaves, as 17 bits."""
+    """Return the segment of a fraction of 23 bits, and x: what the segment leaves, as 17 bits."""
     rest = 23 - (len(tables()[unit.tables[0]].rows).bit_length() - 1)
     return z.cut(fraction, rest), z.scaled(z.low(fraction, rest), X_BITS - rest)
 
 
 def signed(z, unit: UnitFunction, sign, magnitude: int):
-    """A code of that magnitude and a sign."""
+    """Return a code of that magnitude and a sign."""
     return z.choose(sign, z.code(1 << 31 | magnitude, 32), z.code(magnitude, 32))
 
 
@@ -150,12 +150,12 @@ def _root(z, unit: UnitFunction, a: Fields, inverse: bool) -> Reduced:
 
 
 def reduce_rsqrt(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """Half of the exponent with the other sign; its parity chooses the table."""
+    """Return half of the exponent with the other sign; its parity chooses the table."""
     return _root(z, unit, a, inverse=True)
 
 
 def reduce_sqrt(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """Half of the exponent; its parity chooses the table, and both tables are others than those of rsqrt."""
+    """Return half of the exponent; its parity chooses the table, and both tables are others than those of rsqrt."""
     return _root(z, unit, a, inverse=False)
 
 
@@ -180,17 +180,17 @@ def _circle(z, unit: UnitFunction, a: Fields, cosine: bool) -> Reduced:
 
 
 def reduce_sin(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """An angle of 25 bits; zeros keep their sign."""
+    """Return an angle of 25 bits; zeros keep their sign."""
     return _circle(z, unit, a, cosine=False)
 
 
 def reduce_cos(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """The sine a quarter turn further, of |x|."""
+    """Return the sine a quarter turn further, of |x|."""
     return _circle(z, unit, a, cosine=True)
 
 
 def reduce_tanh(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """A table for each binade; below them x itself, above them 1."""
+    """Return a table for each binade; below them x itself, above them 1."""
     below = z.less(a.field, z.number(unit.bias + _TANH_BINADES[0]))
     above = z.less(z.number(unit.bias + _TANH_BINADES[-1]), a.field)
     fixed = [(below, code), (above, signed(z, unit, a.sign, 0x3F800000))]
@@ -217,7 +217,7 @@ REDUCTIONS = {
 
 # -- the datapath --------------------------------------------------------------------------------------------------------
 def steps(z, name: str, code) -> Steps:
-    """All that the unit computes of one operand.
+    """Return all that the unit computes of one operand.
 
     Parameters
     ----------

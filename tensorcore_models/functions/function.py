@@ -143,7 +143,7 @@ class Function:
             raise ValueError(f"{self.name} takes {len(self.row.operands)} operands, got {len(operands)}")
 
     def _words(self, operands: tuple) -> list[np.ndarray]:
-        """Operands as words of one shape."""
+        """Return operands as words of one shape."""
         self._check_count(operands)
         words = [
             self._checked(x, name, self.operand_dtype) for x, name in zip(operands, self.row.operands, strict=True)
@@ -156,7 +156,7 @@ class Function:
         return [np.ascontiguousarray(x).reshape(x.shape) for x in together]
 
     def _checked(self, given: Any, name: str, dtype: np.dtype) -> np.ndarray:
-        """One operand's words; an empty sequence has none, whatever its type."""
+        """Return one operand's words; an empty sequence has none, whatever its type."""
         x = as_array(given, name)
         if x.size:
             if x.dtype.kind not in "iu":
@@ -169,7 +169,7 @@ class Function:
         return x.astype(dtype, copy=False)
 
     def _single(self, given: Any, name: str, dtype: np.dtype) -> int:
-        """One operand's word as a number."""
+        """Return one operand's word as a number."""
         x = self._checked(given, name, dtype)
         if x.ndim:
             raise TypeError(
@@ -178,7 +178,7 @@ class Function:
         return int(x)
 
     def _codes_of(self, given: Any, name: str) -> np.ndarray:
-        """Encodings of values, or the upper words of doubles."""
+        """Return encodings of values, or the upper words of doubles."""
         x = source_array(given, name)
         if self.row.operand == _HIGH:
             return (x.astype(np.float64).view(np.uint64) >> np.uint64(32)).astype(np.uint32)
@@ -193,7 +193,7 @@ class Function:
         return codes
 
     def _run(self, words: list[np.ndarray]) -> np.ndarray:
-        """The program's results, uint32 (n,)."""
+        """Return the program's results, uint32 (n,)."""
         flat = [np.ascontiguousarray(x).reshape(-1) for x in words]
         program = self.sequence
         if not program.steps:
@@ -205,7 +205,7 @@ class Function:
         return out
 
     def _narrow(self, words: np.ndarray) -> np.ndarray:
-        """FP32 words in the result's format."""
+        """Return FP32 words in the result's format."""
         fmt = self._narrowed
         if fmt is None:
             return words
@@ -270,7 +270,7 @@ class Function:
         return self._one(z, *words)
 
     def _one(self, z, *words: Any) -> Any:
-        """The program of one result, over the operations `z`."""
+        """Return the program of one result, over the operations `z`."""
         fp32 = get_float_format("fp32")
         if self._widened is not None:
             words = (z.converted(words[0], self._widened, fp32),)
@@ -322,7 +322,7 @@ class Function:
 
 @cache
 def _target(fmt: Format, rounding: str):
-    """The rules of a conversion whose NaN has all bits but the sign set."""
+    """Return the rules of a conversion whose NaN has all bits but the sign set."""
     target = encode_target(fmt, rounding, None, None, "keep", 0)
     nan_is_constant = 1  # as in convert.h
     return replace(target, nan_code=fmt.magnitude_mask, nan_rule=nan_is_constant)

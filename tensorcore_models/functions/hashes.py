@@ -12,7 +12,7 @@ _LOWER = np.arange(1 << 16, dtype=np.uint64) << np.uint64(32)
 
 
 def _mixed(z: np.ndarray) -> np.ndarray:
-    """The output function of SplitMix64 (Steele, Lea, Flood 2014), in place."""
+    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014), in place."""
     z += np.uint64(0x9E3779B97F4A7C15)
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
@@ -23,10 +23,10 @@ def _mixed(z: np.ndarray) -> np.ndarray:
 
 
 def block_operands(block: int) -> np.ndarray:
-    """The operands of a block, uint32 (65536,)."""
+    """Return the operands of a block, uint32 (65536,)."""
     return np.arange(block << 16, (block + 1) << 16, dtype=np.int64).astype(np.uint32)
 
 
 def block_hash(results: np.ndarray) -> int:
-    """The hash of the results of a block's operands in ascending order, unsigned integers (65536,)."""
+    """Return the hash of the results of a block's operands in ascending order, unsigned integers (65536,)."""
     return int(_mixed(_LOWER | results.astype(np.uint64)).sum(dtype=np.uint64))

@@ -33,17 +33,17 @@ false = False
 
 # -- integers ------------------------------------------------------------------------------------------------------------
 def number(value: int) -> int:
-    """A constant."""
+    """Return a constant."""
     return value
 
 
 def bits(code: int, high: int, low: int) -> int:
-    """Bits `high` to `low` of a code, both included."""
+    """Return bits `high` to `low` of a code, both included."""
     return code >> low & (1 << (high - low + 1)) - 1
 
 
 def low(x: int, count: int) -> int:
-    """x modulo 2**count."""
+    """Return x modulo 2**count."""
     return x & (1 << count) - 1
 
 
@@ -58,7 +58,7 @@ def either(*conditions: bool) -> bool:
 
 
 def select(condition: bool, x: int, y: int) -> int:
-    """x where the condition holds, else y."""
+    """Return x where the condition holds, else y."""
     return x if condition else y
 
 
@@ -67,29 +67,30 @@ larger = max
 
 
 def entry(rows: list[tuple[tuple[int, int, int], ...]], table: int, segment: int) -> tuple[int, int, int]:
-    """The coefficients of a segment."""
+    """Return the coefficients of a segment."""
     return rows[table][segment]
 
 
 def leading(x: int, count: int) -> tuple[int, int]:
-    """The `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
+    """Return the `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
     places = x.bit_length() - count
     return (x >> places if places >= 0 else x << -places), x.bit_length() - 1
 
 
 # -- codes ---------------------------------------------------------------------------------------------------------------
 def code(value: int, width: int) -> int:
-    """A constant code of that width."""
+    """Return a constant code of that width."""
     return value
 
 
 def as_code(x: int, width: int) -> int:
-    """The code whose bits are those of x, modulo 2**width."""
+    """Return the code whose bits are those of x, modulo 2**width."""
     return low(x, width)
 
 
 def encoded(sign: bool, field: int, significand: int, fraction_bits: int) -> int:
-    """A code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the largest."""
+    """Return a code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the
+    largest."""
     top = (1 << (31 - fraction_bits)) - 1
     if significand == 0 or field <= 0:
         magnitude = 0
@@ -106,30 +107,30 @@ def _decoded(x: int):
 
 
 def fma(x: int, y: int, addend: int, rounding: str = "rne") -> int:
-    """IEEE x y + addend."""
+    """Return IEEE x y + addend."""
     terms = (_decoded(x), _decoded(y), _decoded(addend))
     return arithmetic.fma(*terms, FP32, RULES, rounding)
 
 
 def mul(x: int, y: int) -> int:
-    """IEEE product."""
+    """Return IEEE product."""
     return arithmetic.product(_decoded(x), _decoded(y), FP32, RULES, "rne")
 
 
 def add(x: int, y: int) -> int:
-    """IEEE sum."""
+    """Return IEEE sum."""
     return arithmetic.add(x, FP32, y, FP32, FP32, RULES)
 
 
 def _rounded(negative: bool, value: Fraction) -> int:
-    """A positive value rounded to nearest even: enough bits of it, the last of them the logical OR of what is left."""
+    """Return a positive value rounded to nearest even: enough bits of it, the last of them the logical OR of what is left."""
     places = 160 + value.denominator.bit_length()
     whole, rest = divmod(value.numerator << places, value.denominator)
     return round_to_bits(negative, whole | (rest != 0), -places, FP32)
 
 
 def div(x: int, y: int) -> int:
-    """IEEE quotient to nearest even."""
+    """Return IEEE quotient to nearest even."""
     a, b = _decoded(x), _decoded(y)
     sign = (x ^ y) & 0x80000000
     zeros, infinite = (a.is_zero, b.is_zero), (a.inf, b.inf)
@@ -144,7 +145,7 @@ def div(x: int, y: int) -> int:
 
 
 def square_root(x: int) -> int:
-    """IEEE square root to nearest even."""
+    """Return IEEE square root to nearest even."""
     a = _decoded(x)
     if a.is_zero:
         return x
@@ -159,7 +160,7 @@ def square_root(x: int) -> int:
 
 
 def below(x: int, y: int) -> bool:
-    """Whether x < y, FP32 numbers; not with NaN."""
+    """Return whether x < y, FP32 numbers; not with NaN."""
     a, b = _decoded(x), _decoded(y)
     if a.nan or b.nan:
         return False
@@ -174,17 +175,17 @@ same_codes = same
 
 
 def word_and(x: int, y: int) -> int:
-    """Bitwise and."""
+    """Return bitwise and."""
     return x & y
 
 
 def word_or(x: int, y: int) -> int:
-    """Bitwise or."""
+    """Return bitwise or."""
     return x | y
 
 
 def word_xor(x: int, y: int) -> int:
-    """Bitwise exclusive or."""
+    """Return bitwise exclusive or."""
     return x ^ y
 
 
@@ -194,39 +195,39 @@ def word_add(x: int, y: int) -> int:
 
 
 def word_sub(x: int, y: int) -> int:
-    """Difference modulo 2**32."""
+    """Return the difference modulo 2**32."""
     return low(x - y, 32)
 
 
 def shift_left(x: int, places: int) -> int:
-    """x times 2**places modulo 2**32, a constant places."""
+    """Return x times 2**places modulo 2**32, a constant places."""
     return low(x << places, 32)
 
 
 def shift_right(x: int, places: int) -> int:
-    """x without its last bits, a constant number of places."""
+    """Return x without its last bits, a constant number of places."""
     return x >> places
 
 
 def from_integer(x: int) -> int:
-    """The FP32 number nearest to a two's complement integer."""
+    """Return the FP32 number nearest to a two's complement integer."""
     signed = x - (x >> 31 << 32)
     return round_to_bits(signed < 0, abs(signed), 0, FP32) if signed else 0
 
 
 def product_in_double(x: int, factor: int) -> int:
-    """The FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
+    """Return the FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
     wide = arithmetic.decode(FP64, round_to_bits(False, x, 0, FP64) if x else 0, RULES)
     product = arithmetic.product(wide, arithmetic.decode(FP64, factor, RULES), FP64, RULES, "rne")
     return converted(product, FP64, FP32)
 
 
 def converted(x: int, given: Format, wanted: Format, rounding: str = "rne") -> int:
-    """A code in another format; NaN is the one of all ones."""
+    """Return a code in another format; NaN is the one of all ones."""
     terms = (arithmetic.decode(given, x, RULES), _decoded(0x3F800000), _decoded(0x80000000))
     return arithmetic.fma(*terms, wanted, RULES, rounding)
 
 
 def joined(upper: int, lower: int, width: int) -> int:
-    """A code above another one of that width."""
+    """Return a code above another one of that width."""
     return upper << width | lower

@@ -31,17 +31,17 @@ false = t.FALSE
 
 # -- integers ------------------------------------------------------------------------------------------------------------
 def bits(code: Term, high: int, low: int) -> Int:
-    """Bits `high` to `low` of a code, both included."""
+    """Return bits `high` to `low` of a code, both included."""
     return z.natural(t.extract(code, high, low))
 
 
 def low(x: Int, count: int) -> Int:
-    """x modulo 2**count."""
+    """Return x modulo 2**count."""
     return z.natural(z.as_bits(x, count)) if count else number(0)
 
 
 def floored(x: Int, places: int) -> Int:
-    """x / 2**places rounded down, for a constant number of places."""
+    """Return x / 2**places rounded down, for a constant number of places."""
     if x.width <= places:
         return select(less(x, number(0)), number(-1), number(0))
     return z.ranged(t.extract(x.term, x.width - 1, places), x.low >> places, x.high >> places)
@@ -51,14 +51,14 @@ cut = floored
 
 
 def product(x: Int, y: Int) -> Int:
-    """The product of a natural number and an integer."""
+    """Return the product of a natural number and an integer."""
     ends = [a * b for a in (x.low, x.high) for b in (y.low, y.high)]
     width = max(z.width_of(min(ends), max(ends)), x.width, y.width)
     return z.ranged(t.multiplied(t.sign_extended(x.term, width), t.sign_extended(y.term, width)), min(ends), max(ends))
 
 
 def _looked_up(values: list[int], index: Int, bit: int) -> Int:
-    """One of 2**(bit + 1) constants by the last bits of an index."""
+    """Return one of 2**(bit + 1) constants by the last bits of an index."""
     if len(values) == 1:
         return number(values[0])
     half = len(values) // 2
@@ -67,7 +67,7 @@ def _looked_up(values: list[int], index: Int, bit: int) -> Int:
 
 
 def entry(rows: list[tuple[tuple[int, int, int], ...]], table: Int, segment: Int) -> tuple[Int, Int, Int]:
-    """The coefficients of a segment."""
+    """Return the coefficients of a segment."""
     found = []
     for column in range(3):
         value = number(0)
@@ -80,7 +80,7 @@ def entry(rows: list[tuple[tuple[int, int, int], ...]], table: Int, segment: Int
 
 
 def leading(x: Int, count: int) -> tuple[Int, Int]:
-    """The `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
+    """Return the `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
     wide = scaled(x, max(count + 1 - x.width, 0))
     shifted_bits, places = z.normalised(wide)
     first = minus(number(shifted_bits.width - 1 - (wide.width - x.width)), places)
@@ -89,17 +89,18 @@ def leading(x: Int, count: int) -> tuple[Int, Int]:
 
 # -- codes ---------------------------------------------------------------------------------------------------------------
 def code(value: int, width: int) -> Term:
-    """A constant code of that width."""
+    """Return a constant code of that width."""
     return t.constant(value, width)
 
 
 def as_code(x: Int, width: int) -> Term:
-    """The code whose bits are those of x, modulo 2**width."""
+    """Return the code whose bits are those of x, modulo 2**width."""
     return z.as_bits(x, width)
 
 
 def encoded(sign: Term, field: Int, significand: Int, fraction_bits: int) -> Term:
-    """A code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the largest."""
+    """Return a code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the
+    largest."""
     exponent_bits = 31 - fraction_bits
     top = (1 << exponent_bits) - 1
     magnitude = t.joined(z.as_bits(field, exponent_bits), z.as_bits(significand, fraction_bits))
@@ -111,7 +112,7 @@ def encoded(sign: Term, field: Int, significand: Int, fraction_bits: int) -> Ter
 
 # -- instructions on FP32 codes and words --------------------------------------------------------------------------------
 def fma(x: Term, y: Term, addend: Term, rounding: str = "rne") -> Term:
-    """IEEE x y + addend."""
+    """Return IEEE x y + addend."""
     terms = [n.multiply(_decoded(x), _decoded(y)), _decoded(addend)]
     return ieee_sum(terms, FP32, RULES, rounding)
 
@@ -121,28 +122,28 @@ def _decoded(x: Term) -> n.Number:
 
 
 def mul(x: Term, y: Term) -> Term:
-    """IEEE product."""
+    """Return IEEE product."""
     sign = t.bits_and(t.bits_xor(x, y), t.constant(1 << 31, 32))
     return fma(x, y, sign)  # a zero of the product's sign changes nothing
 
 
 def add(x: Term, y: Term) -> Term:
-    """IEEE sum."""
+    """Return IEEE sum."""
     return ieee_sum([_decoded(x), _decoded(y)], FP32, RULES, "rne")
 
 
 def div(x: Term, y: Term) -> Term:
-    """IEEE quotient: it has no terms."""
+    """Return IEEE quotient: it has no terms."""
     raise Unencodable("an IEEE division has no encoding for solvers")
 
 
 def square_root(x: Term) -> Term:
-    """IEEE square root: it has no terms."""
+    """Return IEEE square root: it has no terms."""
     raise Unencodable("an IEEE square root has no encoding for solvers")
 
 
 def below(x: Term, y: Term) -> Term:
-    """Whether x < y, FP32 numbers; not with NaN."""
+    """Return whether x < y, FP32 numbers; not with NaN."""
 
     def ordered(code: Term) -> Int:
         return z.with_sign(t.bit(code, 31), z.natural(t.extract(code, 30, 0)))
@@ -158,39 +159,39 @@ def word_add(x: Term, y: Term) -> Term:
 
 
 def word_sub(x: Term, y: Term) -> Term:
-    """Difference modulo 2**32."""
+    """Return the difference modulo 2**32."""
     return t.added(x, t.negative(y))
 
 
 def shift_left(x: Term, places: int) -> Term:
-    """x times 2**places modulo 2**32, a constant places."""
+    """Return x times 2**places modulo 2**32, a constant places."""
     return t.shifted_left(x, t.constant(places, 32))
 
 
 def shift_right(x: Term, places: int) -> Term:
-    """x without its last bits, a constant number of places."""
+    """Return x without its last bits, a constant number of places."""
     return t.shifted_right(x, t.constant(places, 32))
 
 
 def from_integer(x: Term) -> Term:
-    """The FP32 number nearest to a two's complement integer."""
+    """Return the FP32 number nearest to a two's complement integer."""
     signed = z.ranged(x, -(1 << 31), (1 << 31) - 1)
     return n.finish(signed, number(0), FP32, RULES, "rne")
 
 
 def product_in_double(x: Int, factor: int) -> Term:
-    """The FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
+    """Return the FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
     wide = n.decode(FP64, n.finish(x, number(0), FP64, RULES, "rne"), RULES)
     constant, zero = (n.decode(FP64, t.constant(value, 64), RULES) for value in (factor, 0))
     return converted(ieee_sum([n.multiply(wide, constant), zero], FP64, RULES, "rne"), FP64, FP32)
 
 
 def converted(x: Term, given: Format, wanted: Format, rounding: str = "rne") -> Term:
-    """A code in another format; NaN is the one of all ones."""
+    """Return a code in another format; NaN is the one of all ones."""
     one, zero = _decoded(t.constant(0x3F800000, 32)), _decoded(t.constant(0x80000000, 32))
     return ieee_sum([n.multiply(n.decode(given, x, RULES), one), zero], wanted, RULES, rounding)
 
 
 def joined(upper: Term, lower: Term, width: int) -> Term:
-    """A code above another one of that width."""
+    """Return a code above another one of that width."""
     return t.joined(upper, lower)

@@ -30,7 +30,7 @@ _PTX = {
 
 @cache
 def ptx_text(program: InstructionSequence) -> str:
-    """The text of a sequence as one block of PTX: $0 is the result, $1 and the next ones are the operands, 32 bits each.
+    """Return the text of a sequence as one block of PTX: $0 is the result, $1 and the next ones are the operands, 32 bits each.
 
     Raises
     ------

@@ -56,7 +56,7 @@ class InstructionSequence(NamedTuple):
 
 
 def word_of(value: float) -> int:
-    """The bits of an FP32 number."""
+    """Return the bits of an FP32 number."""
     (bits,) = struct.unpack("<I", struct.pack("<f", value))
     return bits
 
@@ -74,7 +74,7 @@ class _Reader:
         return self.steps.setdefault(SequenceStep(operation, sources), len(self.steps))
 
     def expression(self, node: ast.expr) -> Any:
-        """The source that an expression is."""
+        """Return the source that an expression is."""
         match node:
             case ast.Constant(value=float(value)):
                 return (word_of(value),)
@@ -102,7 +102,7 @@ class _Reader:
         raise ValueError(f"{ast.unparse(node)} in {self.text!r} is no expression of a sequence")
 
     def negated(self, node: ast.expr) -> Any:
-        """The negative of an expression."""
+        """Return the negative of an expression."""
         source = self.expression(node)
         return (source[0] ^ 0x80000000,) if isinstance(source, tuple) else self.step("neg", source)
 
@@ -237,7 +237,7 @@ def allocated(program: InstructionSequence) -> KernelSequence:
 
 @cache
 def compiled(program: InstructionSequence) -> Sequence:
-    """The program with the unit's tables, ready to run."""
+    """Return the program with the unit's tables, ready to run."""
     steps, constants, result = allocated(program)
     values, (coefficients, units) = np.array(constants, np.uint32), kernel_tables()
     return Sequence(np.array(steps, np.int32), values, len(program.operands), result, coefficients, units)

@@ -60,7 +60,7 @@ UNITS = {
 
 @cache
 def tables() -> dict[str, CoefficientTable]:
-    """All tables by name."""
+    """Return all tables by name."""
     found: dict[str, CoefficientTable] = {}
     for line in FILE.read_text(encoding="ascii").splitlines():
         words = line.split()
@@ -76,8 +76,8 @@ def tables() -> dict[str, CoefficientTable]:
 
 @cache
 def kernel_tables() -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients of all tables as float64 (entries, 3), and for each unit function and table (units, 3, binades) as int32:
-    its first entry, how far 23 fraction bits are shifted to the right, the fraction bits of F."""  # fmt: skip
+    """Return coefficients of all tables as float64 (entries, 3), and for each unit function and table (units, 3, binades) as
+    int32: its first entry, how far 23 fraction bits are shifted to the right, the fraction bits of F."""  # fmt: skip
     first: dict[str, int] = {}
     rows: list[tuple[int, int, int]] = []
     for name, table in tables().items():

@@ -28,7 +28,8 @@ _PLAIN = {
 
 
 def multiply_add_constants(low: Lowered, roundings: tuple[str, ...], several: bool = False) -> dict[str, Any] | None:
-    """Constants of the kernel for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other units.
+    """Return constants of the kernel for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other
+    units.
 
     Chains that start from 0, whose sum is added to c (x86's lanes), are among them; with `several` only those of two and more.
     """
@@ -55,7 +56,7 @@ def multiply_add_constants(low: Lowered, roundings: tuple[str, ...], several: bo
 
 
 def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
-    """Constants of the kernel for trees of FP32 additions over groups of rounded products; None for other units."""
+    """Return constants of the kernel for trees of FP32 additions over groups of rounded products; None for other units."""
     (algorithm, spec), formats = low.form, low.floating
     if algorithm is not SumAlgorithm.PAIRWISE or formats is None or low.scale_format is not None:
         return None
@@ -67,7 +68,7 @@ def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
 
 
 def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None:
-    """Constants of the kernel for exact sums that are rounded once, to nearest; None for other units.
+    """Return constants of the kernel for exact sums that are rounded once, to nearest; None for other units.
 
     Multiply-adds in FP16 and bf16 are such sums of one product. errors: Their additions'
     errors are summed, where no instruction rounds up or down.
@@ -107,7 +108,7 @@ def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None
 
 
 def odd_constants(low: Lowered) -> dict[str, Any] | None:
-    """Constants of the kernel for pairs of products whose every operation is rounded to odd; None for other units."""
+    """Return constants of the kernel for pairs of products whose every operation is rounded to odd; None for other units."""
     formats = low.floating
     if low.form.algorithm is not SumAlgorithm.PAIR_ODD or formats is None or low.scale_format is not None:
         return None
@@ -119,7 +120,7 @@ def odd_constants(low: Lowered) -> dict[str, Any] | None:
 
 
 def _rounded_once(spec: Any) -> bool:
-    """Whether an exact sum is rounded to nearest with subnormal numbers, and has no rule that is not IEEE 754's."""
+    """Return whether an exact sum is rounded to nearest with subnormal numbers, and has no rule that is not IEEE 754's."""
     rules = (spec.output_rounding, spec.negative_underflow, spec.nan, spec.subnormal_c)
     cut = (
         spec.fraction_bits, spec.integer_bits, spec.output_fraction_bits, spec.exponent_floor, spec.product_overflow_exponent,
@@ -133,7 +134,7 @@ def _nan(spec: Any, d: Any) -> int:
 
 
 def integer_constants(low: Lowered) -> dict[str, Any] | None:
-    """Constants of the kernel for an exact integer sum to 32 bits; None for other units."""
+    """Return constants of the kernel for an exact integer sum to 32 bits; None for other units."""
     algorithm, spec = low.form
     formats = low.a_format, low.b_format, low.c_format, low.d_format
     if algorithm is not SumAlgorithm.INTEGER or not all(isinstance(f, IntegerFormat) for f in formats):
@@ -145,7 +146,7 @@ def integer_constants(low: Lowered) -> dict[str, Any] | None:
 
 
 def run_chain(unit: Any, a, b, c, every: int | None, scales):
-    """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 
     plan, low, told = unit.plan, unit.plan.low, unit.plan.constants
@@ -179,7 +180,8 @@ def run_chain(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
-    """(values of an operand as [batch][tile][k][row of the tile] in a type of torch, whether tiles have infinities or NaN).
+    """Return (values of an operand as [batch][tile][k][row of the tile] in a type of torch, whether tiles have infinities or
+    NaN).
 
     side: 0 for a, 1 for b. Only sums between bounds, which leave them to the CPU, ask for the tiles; others get None.
     """
@@ -213,7 +215,7 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
 
 
 def _flushed(values, fmt: Any, below: str):
-    """Operands as trees take them: those below the smallest normal number of their format or of FP32 are +0."""
+    """Return operands as trees take them: those below the smallest normal number of their format or of FP32 are +0."""
     import torch
 
     if below == "none":
@@ -223,7 +225,7 @@ def _flushed(values, fmt: Any, below: str):
 
 
 def _integers(codes, fmt: IntegerFormat):
-    """Values of encodings of up to 8 bits."""
+    """Return values of encodings of up to 8 bits."""
     import torch
 
     values = codes.to(torch.int32) & ((1 << fmt.bits) - 1)
@@ -232,7 +234,7 @@ def _integers(codes, fmt: IntegerFormat):
 
 
 def chain_plan(low: Lowered, mode: Any, constants: dict[str, Any] | None, terms: int):
-    """A plan of the chains' kernel; None without constants."""
+    """Return a plan of the chains' kernel; None without constants."""
     if constants is None:
         return None
     types = low.c_format.name, low.d_format.name

@@ -30,7 +30,7 @@ _POINTERS = {
 
 @cache
 def triton_module():
-    """The module triton; a warning, once, where it is not the version that was tested.
+    """Return the module triton; a warning, once, where it is not the version that was tested.
 
     Raises
     ------
@@ -100,8 +100,8 @@ class TargetKernel:
 
 
 def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tuple[dict[str, str], dict, list[str]]:
-    """(type of each argument, values of those that are constants, those known to be multiples of 16), as Triton's own launches
-    specialise them: None and 1 are constants, numbers below 2^31 have 32 bits.
+    """Return (type of each argument, values of those that are constants, those known to be multiples of 16), as Triton's own
+    launches specialise them: None and 1 are constants, numbers below 2^31 have 32 bits.
 
     launch: What is launched. names: Arguments in order. aligned: Whether addresses are multiples of 16 bytes, and numbers that
     are multiples of 16 are known to be. whatever: Numbers that are arguments whatever their value.
@@ -128,14 +128,14 @@ def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tupl
 
 
 def unspecialised(function: Any) -> set[str]:
-    """Arguments of a kernel that never become constants."""
+    """Return arguments of a kernel that never become constants."""
     return {p.name for p in function.params if p.do_not_specialize}
 
 
 def compile_function(
     function: Any, launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False
 ) -> TargetKernel:
-    """A launch compiled for a target.
+    """Return a launch compiled for a target.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def compile_function(
 
 
 def unit_kernel(name: str) -> Any:
-    """The kernel of this room by that name.
+    """Return the kernel of this room by that name.
 
     Raises
     ------

@@ -11,7 +11,7 @@ _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32}
 
 
 def converted(low: Lowered, codes: Any, side: int) -> Any:
-    """Encodings of what the unit multiplies, as signed integers of that format's size.
+    """Return encodings of what the unit multiplies, as signed integers of that format's size.
 
     Parameters
     ----------

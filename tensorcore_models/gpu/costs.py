@@ -103,12 +103,12 @@ class PredictedRate(Result):
         )
 
     def to_rows(self) -> list[dict]:
-        """One row."""
+        """Return one row."""
         return [vars(self)]
 
 
 def predicted(unit: str, target: str) -> PredictedRate:
-    """The limit of a unit on a GPU, from counted instructions.
+    """Return the limit of a unit on a GPU, from counted instructions.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def predicted(unit: str, target: str) -> PredictedRate:
 
 
 def _fp64_instructions(unit: str, target: str) -> float:
-    """FP64 instructions for a product: its multiply-add, or both of bounds, and the additions at a step's end."""
+    """Return FP64 instructions for a product: its multiply-add, or both of bounds, and the additions at a step's end."""
     from ..catalogue import get_instruction
     from ..kernels import lowered
     from .modes import plan_of

@@ -45,7 +45,7 @@ _REGISTERS = b"\x04\x2f\x08\x00"
 
 
 def register_count(cubin: bytes) -> int:
-    """Registers of a thread of a cubin's kernel, as ptxas -v says; ValueError where the cubin does not say."""
+    """Return registers of a thread of a cubin's kernel, as ptxas -v says; ValueError where the cubin does not say."""
     at = cubin.find(_REGISTERS)
     if at < 0:
         raise ValueError("the cubin does not say how many registers its kernel takes")
@@ -53,7 +53,8 @@ def register_count(cubin: bytes) -> int:
 
 
 def loop_count(cubin: bytes, products: int) -> LoopCount:
-    """The inner loop of a cubin with one nest of loops: of those without another in them the one with the most instructions.
+    """Return the inner loop of a cubin with one nest of loops: of those without another in them the one with the most
+    instructions.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def _integers(fmt: Format) -> np.ndarray | None:
 
 
 def group_plan(low: Lowered, mode: Any, integers: bool = False) -> ModePlan | None:
-    """The plan of exact sums of groups, scaled and fused, in FP64 or in integers; None for other units."""
+    """Return the plan of exact sums of groups, scaled and fused, in FP64 or in integers; None for other units."""
     (algorithm, spec), formats = low.form, low.floating
     if algorithm is not SumAlgorithm.GROUP_SUM or formats is None or low.scale_format is None:
         return None
@@ -64,7 +64,7 @@ def group_plan(low: Lowered, mode: Any, integers: bool = False) -> ModePlan | No
 
 
 def run_groups(unit: Any, a, b, c, every: int | None, scales):
-    """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 
     plan, (batch, m, k), n = unit.plan, a.shape, b.shape[1]
@@ -89,7 +89,8 @@ def run_groups(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _operand(unit: Any, side: int, codes, scales, padded: int):
-    """(bytes in words, facts of groups, scales in FP64, whether tiles have a scale that is NaN): [batch][tile][..][row]."""
+    """Return (bytes in words, facts of groups, scales in FP64, whether tiles have a scale that is NaN):
+    [batch][tile][..][row]."""
     import torch
 
     plan, low = unit.plan, unit.plan.low

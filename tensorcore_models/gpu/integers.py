@@ -9,7 +9,7 @@ from .plans import ModePlan, OperandForm
 
 
 def integer_plan(floating: ModePlan | None, mode: Any, fractions: tuple[int, int]) -> ModePlan | None:
-    """The plan of a fused sum in FP64 for the integer kernel; None for sums that it does not hold.
+    """Return the plan of a fused sum in FP64 for the integer kernel; None for sums that it does not hold.
 
     floating: What the FP64 kernel is told. fractions: Fraction bits of the operands.
     """
@@ -30,7 +30,7 @@ def integer_plan(floating: ModePlan | None, mode: Any, fractions: tuple[int, int
 
 
 def run_integers(unit: Any, a, b, c, every: int | None, scales):
-    """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 
     plan, (batch, m, k), n, lanes = unit.plan, a.shape, b.shape[1], unit.target.warp
@@ -65,7 +65,7 @@ def run_integers(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _packed(unit: Any, codes, scales, form: OperandForm, tile: int, padded: int, order, shift: int):
-    """(significands and exponents, which rows have NaN or infinities, tiles) of an operand."""
+    """Return (significands and exponents, which rows have NaN or infinities, tiles) of an operand."""
     import torch
 
     batch, rows, k = codes.shape

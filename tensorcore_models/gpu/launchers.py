@@ -31,7 +31,7 @@ class CompiledText:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def fits(self, launch: TritonLaunch) -> bool:
-        """Whether the text passes every argument of a launch that is not 1 or left out, and has its constants."""
+        """Return whether the text passes every argument of a launch that is not 1 or left out, and has its constants."""
         passed = {name for name, x in launch.arguments.items() if x is not None and not (isinstance(x, int) and x == 1)}
         same = all(launch.constants.get(name) == value for name, value in self.constants.items())
         return same and launch.function == self.function and passed.issubset(self.parameters)
@@ -66,7 +66,7 @@ class TextMachine:
         self._given = [(text, compiled.read(text.assembly)) for text in texts]
 
     def program(self, launch: TritonLaunch):
-        """(program, names of its parameters, how its descriptors are) of a launch."""
+        """Return (program, names of its parameters, how its descriptors are) of a launch."""
         given = [pair for pair in self._given if pair[0].function == launch.function]
         if given:
             return self._fitting(given, launch)
@@ -80,7 +80,7 @@ class TextMachine:
 
     @staticmethod
     def _fitting(given, launch: TritonLaunch):
-        """The first text that fits a launch; ValueError if there is none."""
+        """Return the first text that fits a launch; ValueError if there is none."""
         for text, program in given:
             if text.fits(launch):
                 return program, tuple(text.parameters), ()
@@ -102,7 +102,7 @@ class TextMachine:
 
 
 def box_parameters(data: np.ndarray, wanted: Mapping[str, Any]) -> list[Any]:
-    """The five parameters of a text for a descriptor: the map of an array in rows, its shape and its strides."""
+    """Return the five parameters of a text for a descriptor: the map of an array in rows, its shape and its strides."""
     swizzle = ("none", "32B", "64B", "128B")[wanted["swizzle"]]
     rows, columns = data.shape
     return [
@@ -111,7 +111,7 @@ def box_parameters(data: np.ndarray, wanted: Mapping[str, Any]) -> list[Any]:
 
 
 def _array(data: Any) -> np.ndarray:
-    """The memory of an array or of a tensor on the CPU from its first element on, flat."""
+    """Return the memory of an array or of a tensor on the CPU from its first element on, flat."""
     if isinstance(data, np.ndarray):
         return data
     start = data.storage_offset()

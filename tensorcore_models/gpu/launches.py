@@ -97,7 +97,7 @@ _INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
 
 
 def view_of(tensor, fmt: str | None = None) -> View:
-    """A tensor in memory; `fmt`: its bits are that format's."""
+    """Return a tensor in memory; `fmt`: its bits are that format's."""
     if fmt is not None:
         import torch
 

@@ -2,5 +2,5 @@
 
 
 def tiled(x, tile: int):
-    """A tensor (batch, rows, places) as [batch][tile of rows][place][row of the tile]; there are whole tiles."""
+    """Return a tensor (batch, rows, places) as [batch][tile of rows][place][row of the tile]; there are whole tiles."""
     return x.reshape(x.shape[0], -1, tile, x.shape[2]).transpose(2, 3).contiguous()

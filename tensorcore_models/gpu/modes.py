@@ -63,7 +63,7 @@ def _operand(fmt: Format, bits: int, normalise: bool, low: Lowered) -> OperandFo
 
 
 def _lowest_range(fmt: Format) -> int:
-    """Places that lowest bits of nonzero numbers can have, less one."""
+    """Return places that lowest bits of nonzero numbers can have, less one."""
     return fmt.emax - (fmt.emin - fmt.fraction_bits)
 
 
@@ -97,7 +97,7 @@ def _split_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 
 
 def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """Constants of `fused_floating` for a fused sum, or for chained ones over interleaved k."""
+    """Return constants of `fused_floating` for a fused sum, or for chained ones over interleaved k."""
     read = low.as_read
     if read is None:
         return None
@@ -151,7 +151,7 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 
 
 def _down_fits(spec: Any, a: Format, b: Format, c: Format, d: Format) -> bool:
-    """Whether :func:`tensorcore_models.gpu.source_down.down_sum` has a sum's rules, and its windows hold the sum."""
+    """Return whether :func:`tensorcore_models.gpu.source_down.down_sum` has a sum's rules, and its windows hold the sum."""
     rules = (
         spec.add_rounding,
         spec.output_rounding,
@@ -175,7 +175,7 @@ def _down_fits(spec: Any, a: Format, b: Format, c: Format, d: Format) -> bool:
 
 
 def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """Constants of `fused_floating` for CDNA3's sums."""
+    """Return constants of `fused_floating` for CDNA3's sums."""
     read = low.as_read
     if read is None or low.scale_format is not None or read.via is not None:
         return None
@@ -214,7 +214,7 @@ def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 
 
 def _truncates(dot: Any) -> bool:
-    """Whether addends are cut at one alignment in which zeros take no part, within the bits of FP64."""
+    """Return whether addends are cut at one alignment in which zeros take no part, within the bits of FP64."""
     rules = (dot.zero_operand, dot.zero_c, dot.alignment_rounding, dot.negative_underflow)
     return rules == ("skip", "skip", "rz", "positive") and not dot.normalised_products and dot.fraction_bits <= 28
 
@@ -394,7 +394,7 @@ def _planned(low: Lowered, target: str) -> ModePlan | None:
 
 
 def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:
-    """The first mode that holds a unit.
+    """Return the first mode that holds a unit.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _LIFT = 288
 
 
 def phase_plan(low: Lowered, mode: Any) -> ModePlan | None:
-    """A plan of the kernel of phases; None for other units."""
+    """Return a plan of the kernel of phases; None for other units."""
     algorithm, spec = low.form
     if algorithm is not SumAlgorithm.PHASES or low.scale_format is not None:
         return None
@@ -35,7 +35,7 @@ def phase_plan(low: Lowered, mode: Any) -> ModePlan | None:
 
 
 def run_phases(unit: Any, a, b, c, every: int | None, scales):
-    """(encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
     import torch
 
     plan, (batch, m, k), n = unit.plan, a.shape, b.shape[1]
@@ -65,7 +65,7 @@ def run_phases(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _whole_steps(codes, tile: int):
-    """Operands whose tiles are padded with zeros to whole steps."""
+    """Return operands whose tiles are padded with zeros to whole steps."""
     import torch
 
     batch, rows, k = codes.shape
@@ -74,7 +74,7 @@ def _whole_steps(codes, tile: int):
 
 
 def _planes(codes, low: Lowered, side: int, tile: int, padded: int):
-    """(leading parts, parts that follow and exponents of an operand as [batch][tile][k][row of the tile], tiles)."""
+    """Return (leading parts, parts that follow and exponents of an operand as [batch][tile][k][row of the tile], tiles)."""
     import torch
 
     batch, rows, k = codes.shape
@@ -86,7 +86,8 @@ def _planes(codes, low: Lowered, side: int, tile: int, padded: int):
 
 
 def _parts(codes, fmt: Format, side: int) -> list:
-    """Leading and following parts with their signs, and exponents, of floating-point encodings; every field is a number's."""
+    """Return leading and following parts with their signs, and exponents, of floating-point encodings; every field is a
+    number's."""
     import torch
 
     bits = codes.to(torch.int32)
@@ -104,7 +105,7 @@ def _parts(codes, fmt: Format, side: int) -> list:
 
 
 def _integer_parts(codes, fmt: IntegerFormat, side: int) -> list:
-    """Leading and following bits of magnitudes, with their signs."""
+    """Return leading and following bits of magnitudes, with their signs."""
     import torch
 
     values = codes.to(torch.int32)

@@ -71,7 +71,7 @@ class ModePlan:
     given: Lowered | None = None
 
     def order(self, k: int):
-        """Which k stands at each place of the packed operands, -1 for none; None where all are in turn."""
+        """Return which k stands at each place of the packed operands, -1 for none; None where all are in turn."""
         if self.groups is None and self.step == self.terms:
             return None
         return step_order(k, self.step, self.terms, self.groups)

@@ -88,7 +88,8 @@ STEPS_AHEAD = 3
 
 
 def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) -> int:
-    """Steps of operands that a block keeps in shared memory: three where two blocks of them fit a multiprocessor, two else.
+    """Return steps of operands that a block keeps in shared memory: three where two blocks of them fit a multiprocessor, two
+    else.
 
     Registers leave room for two blocks, and a second block hides more than a third step.
 
@@ -138,7 +139,8 @@ class DeviceUnit:
         return self.target.warp // 8 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
 
     def pack(self, codes, scales, form: OperandForm, tile: int, padded: int, order) -> Packed:
-        """An operand, encodings of shape (batch, rows, k) with any strides, packed on its device with its block scales."""
+        """Return an operand, encodings of shape (batch, rows, k) with any strides, packed on its device with its block
+        scales."""
         import torch
 
         batch, rows, k = codes.shape
@@ -165,7 +167,7 @@ class DeviceUnit:
         return made
 
     def chain(self, a, b, c, every: int | None = None, scales=(None, None)):
-        """(encodings of D, flags of tiles) for encodings (batch, m, k), (batch, n, k), (batch, m, n) or None.
+        """Return (encodings of D, flags of tiles) for encodings (batch, m, k), (batch, n, k), (batch, m, n) or None.
 
         every: Products after which a chain is added outside and starts again. scales: Of both operands, (batch, m, blocks) and
         (batch, n, blocks).
@@ -212,7 +214,7 @@ class DeviceUnit:
         return "u16x2" if int(self.target.arch) >= 90 else "f16x2"
 
     def run(self, a, b, c=None, every: int | None = None, scales=(None, None)) -> UnitRun:
-        """D = A B + C for encodings on the device.
+        """Return D = A B + C for encodings on the device.
 
         Parameters
         ----------
@@ -250,7 +252,7 @@ class DeviceUnit:
         return UnitRun(d, self.plan.mode.name, a.shape[0] * down * across, again, "; ".join(by), on_cpu)
 
     def _sliced(self, a, b, c, every: int | None, scales):
-        """(encodings of D, flags of tiles) as :meth:`chain` gives them, in slices of k that memory holds."""
+        """Return (encodings of D, flags of tiles) as :meth:`chain` gives them, in slices of k that memory holds."""
         d, flags = c, None
         for start, stop in self._slices(a, b, every):
             size = self.plan.low.block_size or 1
@@ -275,7 +277,7 @@ class DeviceUnit:
         return tuple(left)
 
     def _apart(self, d, tiles, rule: SpecialRule, operands) -> list[bool]:
-        """Tiles as a batch of their own, their special values apart; which of them the CPU has to compute."""
+        """Return tiles as a batch of their own, their special values apart; which of them the CPU has to compute."""
         import torch
 
         a, b, c, every, scales = operands
@@ -293,7 +295,7 @@ class DeviceUnit:
         return left.tolist()
 
     def _slices(self, a, b, every: int | None) -> list[tuple[int, int]]:
-        """Slices of k whose packed operands take a bounded amount of memory; chains go on from one to the next."""
+        """Return slices of k whose packed operands take a bounded amount of memory; chains go on from one to the next."""
         (batch, m, k), n, low = a.shape, b.shape[1], self.plan.low
         if low.c_format != low.d_format:
             return [(0, k)]
@@ -303,7 +305,7 @@ class DeviceUnit:
         return [(start, min(start + most, k)) for start in range(0, k, most)]
 
     def _exact(self, a, b, c, every: int | None, scales):
-        """The same on the CPU, for encodings of a tile: (rows, k), (columns, k)."""
+        """Return the same on the CPU, for encodings of a tile: (rows, k), (columns, k)."""
         import torch
 
         low = self.plan.low
@@ -325,7 +327,7 @@ def _unsigned(tensor, container: np.dtype) -> np.ndarray:
 def unit_on(
     low: Lowered, target: KernelTarget, launch: Callable[[TritonLaunch], None], label: str = "this unit", **how
 ) -> DeviceUnit:
-    """A unit on a device.
+    """Return a unit on a device.
 
     Parameters
     ----------

@@ -11,26 +11,26 @@ from triton.experimental.gluon import language as gl
 
 @gluon.constexpr_function
 def tile_layout(EACH, WARPS):
-    """Outputs of a tile: EACH[0] x EACH[1] of each thread, 4 x 8 threads of a warp, WARPS[0] x WARPS[1] of these."""
+    """Return outputs of a tile: EACH[0] x EACH[1] of each thread, 4 x 8 threads of a warp, WARPS[0] x WARPS[1] of these."""
     return gl.BlockedLayout([EACH[0], EACH[1]], [4, 8], [WARPS[0], WARPS[1]], [1, 0])
 
 
 @gluon.constexpr_function
 def tile_rows(EACH, WARPS):
-    """Rows of a tile."""
+    """Return rows of a tile."""
     return 4 * EACH[0] * WARPS[0]
 
 
 @gluon.constexpr_function
 def tile_columns(EACH, WARPS):
-    """Columns of a tile."""
+    """Return columns of a tile."""
     return 8 * EACH[1] * WARPS[1]
 
 
 # -- instructions that Gluon has no name for -----------------------------------------------------------------------------------
 @gluon.jit
 def fma_rz(x, y, z):
-    """x y + z toward zero, in FP64 or FP32."""
+    """Return x y + z toward zero, in FP64 or FP32."""
     if z.dtype == gl.float32:
         return gl.inline_asm_elementwise("fma.rz.f32 $0, $1, $2, $3;", "=f,f,f,f", [x, y, z], gl.float32, True, 1)
     else:
@@ -39,7 +39,7 @@ def fma_rz(x, y, z):
 
 @gluon.jit
 def add_rz(x, y):
-    """x + y toward zero, in FP64 or FP32."""
+    """Return x + y toward zero, in FP64 or FP32."""
     if y.dtype == gl.float32:
         return gl.inline_asm_elementwise("add.rz.f32 $0, $1, $2;", "=f,f,f", [x, y], gl.float32, True, 1)
     else:
@@ -48,26 +48,27 @@ def add_rz(x, y):
 
 @gluon.jit
 def add_rm(x, y):
-    """x + y toward minus infinity, in FP64."""
+    """Return x + y toward minus infinity, in FP64."""
     return gl.inline_asm_elementwise("add.rm.f64 $0, $1, $2;", "=d,d,d", [x, y], gl.float64, True, 1)
 
 
 @gluon.jit
 def to_fp32_rz(x):
-    """FP64 to FP32 toward zero."""
+    """Return FP64 to FP32 toward zero."""
     return gl.inline_asm_elementwise("cvt.rz.f32.f64 $0, $1;", "=f,d", [x], gl.float32, True, 1)
 
 
 @gluon.jit
 def larger_of_pairs(x, y, PAIRS: gl.constexpr):
-    """The larger one in both 16-bit halves; as FP16, where PAIRS is "f16x2": positive numbers of 15 bits are ordered alike."""
+    """Return the larger one in both 16-bit halves; as FP16, where PAIRS is "f16x2": positive numbers of 15 bits are ordered
+    alike."""
     TEXT: gl.constexpr = "max." + PAIRS + " $0, $1, $2;"
     return gl.inline_asm_elementwise(TEXT, "=r,r,r", [x, y], gl.int32, True, 1)
 
 
 @gluon.jit
 def larger_sums(x, y, z, PAIRS: gl.constexpr):
-    """The larger of x + y and z in both 16-bit halves."""
+    """Return the larger of x + y and z in both 16-bit halves."""
     if PAIRS == "u16x2":
         total = gl.inline_asm_elementwise("add.u16x2 $0, $1, $2;", "=r,r,r", [x, y], gl.int32, True, 1)
     else:
@@ -77,7 +78,8 @@ def larger_sums(x, y, z, PAIRS: gl.constexpr):
 
 @gluon.jit
 def counted(word, count, BYTES: gl.constexpr):
-    """count + 128 for each byte of the word that has its top bit alone set and 1 in BYTES, and less 128 for 255 there."""
+    """Return count + 128 for each byte of the word that has its top bit alone set and 1 in BYTES, and less 128 for 255
+    there."""
     return gl.inline_asm_elementwise(
         "dp4a.u32.s32 $0, $1, $2, $3;", "=r,r,r,r", [word, gl.full_like(word, BYTES), count], gl.int32, True, 1
     )
@@ -85,7 +87,7 @@ def counted(word, count, BYTES: gl.constexpr):
 
 @gluon.jit
 def permuted(x, ORDER: gl.constexpr):
-    """Bytes of x: the digits of ORDER say which stands at each place, the highest first."""
+    """Return bytes of x: the digits of ORDER say which stands at each place, the highest first."""
     return gl.inline_asm_elementwise(
         "prmt.b32 $0, $1, 0, $2;", "=r,r,r", [x, gl.full_like(x, ORDER)], gl.int32, True, 1
     )
@@ -93,43 +95,43 @@ def permuted(x, ORDER: gl.constexpr):
 
 @gluon.jit
 def as_exponent(code, low):
-    """The upper word of two after a shift by 20 places: an FP64 number's, whose exponent field the code is."""
+    """Return the upper word of two after a shift by 20 places: an FP64 number's, whose exponent field the code is."""
     return gl.inline_asm_elementwise("shf.l.wrap.b32 $0, $1, $2, 20;", "=r,r,r", [low, code], gl.int32, True, 1)
 
 
 @gluon.jit
 def replicated(x, BITS: gl.constexpr):
-    """The lowest BITS bits in every field of a word."""
+    """Return the lowest BITS bits in every field of a word."""
     return permuted(x, 0x0000 if BITS == 8 else 0x1010)
 
 
 @gluon.jit
 def fp64_of(high, low):
-    """The FP64 number of two words."""
+    """Return the FP64 number of two words."""
     return ((high.to(gl.int64) << 32) | low.to(gl.uint32, bitcast=True).to(gl.int64)).to(gl.float64, bitcast=True)
 
 
 @gluon.jit
 def fp64_of_high(high):
-    """The FP64 number whose upper word this is, and whose lower word is 0."""
+    """Return the FP64 number whose upper word this is, and whose lower word is 0."""
     return (high.to(gl.int64) << 32).to(gl.float64, bitcast=True)
 
 
 @gluon.jit
 def highest_place(x):
-    """Place of the highest bit of integers below 2^24; 0 has -127."""
+    """Return the place of the highest bit of integers below 2^24; 0 has -127."""
     return (x.to(gl.float32).to(gl.int32, bitcast=True) >> 23) - 127
 
 
 @gluon.jit
 def lowest_place(x):
-    """Place of the lowest bit of integers below 2^24; 0 has -127."""
+    """Return the place of the lowest bit of integers below 2^24; 0 has -127."""
     return highest_place(x & -x)
 
 
 @gluon.jit
 def narrowed(d, steps, EVERY: gl.constexpr):
-    """d in FP32, rounded to FP16 after every EVERY-th step."""
+    """Return d in FP32, rounded to FP16 after every EVERY-th step."""
     if EVERY == 1:
         return d.to(gl.float16).to(gl.float32)
     else:
@@ -160,7 +162,7 @@ ANY_VALUE = (
 
 @gluon.jit
 def placed(row_tiles, column_tiles):
-    """(program, batch, tile of rows, tile of columns) of this program; the batch has 64 bits."""
+    """Return (program, batch, tile of rows, tile of columns) of this program; the batch has 64 bits."""
     program = gl.program_id(0)
     column_tile = program % column_tiles
     row_tile = program // column_tiles % row_tiles
@@ -169,7 +171,7 @@ def placed(row_tiles, column_tiles):
 
 @gluon.jit
 def covered(row_tile, column_tile, m, n, L: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr):
-    """(rows, columns, whether D has them) of a tile."""
+    """Return (rows, columns, whether D has them) of a tile."""
     rows = row_tile * BM + gl.arange(0, BM, gl.SliceLayout(1, L))
     columns = column_tile * BN + gl.arange(0, BN, gl.SliceLayout(0, L))
     return rows, columns, (rows[:, None] < m) & (columns[None, :] < n)
@@ -177,7 +179,7 @@ def covered(row_tile, column_tile, m, n, L: gl.constexpr, BM: gl.constexpr, BN: 
 
 @gluon.jit
 def elements(batch, rows, columns, of_batch, of_row, of_column):
-    """Offsets of a tile's elements for strides of a batch, a row and a column, in 64 bits."""
+    """Return offsets of a tile's elements for strides of a batch, a row and a column, in 64 bits."""
     return batch * of_batch + rows.to(gl.int64)[:, None] * of_row + columns.to(gl.int64)[None, :] * of_column
 
 
@@ -189,7 +191,7 @@ def mark(flags, program, flagged):
 
 @gluon.jit
 def strange_tile(a_special, b_special, a_tile, b_tile, L: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr):
-    """Which elements of a tile have an infinity or NaN in their row or column."""
+    """Return which elements of a tile have an infinity or NaN in their row or column."""
     of_rows = gl.load(a_special + a_tile * BM + gl.arange(0, BM, gl.SliceLayout(1, L)))
     of_columns = gl.load(b_special + b_tile * BN + gl.arange(0, BN, gl.SliceLayout(0, L)))
     return (of_rows[:, None] | of_columns[None, :]) != 0
@@ -198,7 +200,7 @@ def strange_tile(a_special, b_special, a_tile, b_tile, L: gl.constexpr, BM: gl.c
 # -- operands ------------------------------------------------------------------------------------------------------------------
 @gluon.jit
 def taken_apart(bits, FORMAT: gl.constexpr):
-    """(sign, exponent field, 0 of subnormal numbers; significand; whether they are infinities or NaN) of encodings.
+    """Return (sign, exponent field, 0 of subnormal numbers; significand; whether they are infinities or NaN) of encodings.
 
     FORMAT: (exponent bits, fraction bits, bias, padding bits, place of the sign, -1: none; kind of specials).
     """

@@ -23,7 +23,7 @@ from .source_chains import multiply_add
 
 @gluon.jit
 def high_word(x):
-    """The upper word of FP64 numbers."""
+    """Return the upper word of FP64 numbers."""
     return (x.to(gl.int64, bitcast=True) >> 32).to(gl.int32)
 
 
@@ -38,14 +38,14 @@ def odd_one(low, high):
 
 @gluon.jit
 def added_odd(x, y):
-    """x + y rounded to odd, in FP64 or FP32."""
+    """Return x + y rounded to odd, in FP64 or FP32."""
     one = gl.full_like(x, 1.0)
     return odd_one(multiply_add(x, one, y, "rm"), multiply_add(x, one, y, "rp"))
 
 
 @gluon.jit
 def to_fp32_odd(x):
-    """FP64 to FP32, rounded to odd."""
+    """Return FP64 to FP32, rounded to odd."""
     low = gl.inline_asm_elementwise("cvt.rm.f32.f64 $0, $1;", "=f,d", [x], gl.float32, True, 1)
     high = gl.inline_asm_elementwise("cvt.rp.f32.f64 $0, $1;", "=f,d", [x], gl.float32, True, 1)
     return odd_one(low, high)
@@ -53,7 +53,7 @@ def to_fp32_odd(x):
 
 @gluon.jit
 def cut_product(x, y, high, ODD: gl.constexpr):
-    """x y on the unit of the window whose upper word is given: toward zero, or to odd."""
+    """Return x y on the unit of the window whose upper word is given: toward zero, or to odd."""
     if ODD:
         base = fp64_of_high(high)
         return odd_one(multiply_add(x, y, base, "rm"), multiply_add(x, y, base, "rp")) - base
@@ -67,7 +67,7 @@ def largest_product(
     pa, pb, ea, eb, top, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, PARTS: gl.constexpr,
     NORMALISED: gl.constexpr,
 ):  # fmt: skip
-    """The largest of `top` and the exponents of the products: sums of exponents, or those of their leading bits."""
+    """Return the largest of `top` and the exponents of the products: sums of exponents, or those of their leading bits."""
     for k in gl.static_range(TERMS):
         if NORMALISED:
             product = gl.load(pa + k * PARTS * BM)[:, None] * gl.load(pb + k * PARTS * BN)[None, :]
@@ -81,7 +81,7 @@ def largest_product(
 def sum_of_products(
     pa, pb, high, total, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, PARTS: gl.constexpr, ODD: gl.constexpr
 ):
-    """total + all products of parts of operands, each cut to the unit of a window."""
+    """Return total + all products of parts of operands, each cut to the unit of a window."""
     for k in gl.static_range(TERMS):
         for i in gl.static_range(PARTS):
             for j in gl.static_range(PARTS):
@@ -93,7 +93,7 @@ def sum_of_products(
 
 @gluon.jit
 def with_exact_addend(total, c, facts, ZERO: gl.constexpr):
-    """total + c rounded once, to nearest; results and c below 2^-126 are zeros of their sign.
+    """Return total + c rounded once, to nearest; results and c below 2^-126 are zeros of their sign.
 
     facts: Which products are negative, and above them which are not zero. ZERO: (whether a sum of zeros is negative where all
     of them are, c too, not where most products are; how many these are at least).
@@ -112,7 +112,7 @@ def aligned_step(
     FRACTION: gl.constexpr, FLOOR: gl.constexpr, NORMALISED: gl.constexpr, ODD: gl.constexpr, ADDEND: gl.constexpr,
     ZERO: gl.constexpr,
 ):  # fmt: skip
-    """One sum of products and d: places of an operand are those of its values, exponents and facts."""
+    """Return one sum of products and d: places of an operand are those of its values, exponents and facts."""
     if ADDEND == "exact":
         d = gl.where(gl.abs(d) < 2.0**-126, d * 0.0, d)
     top = gl.full([BM, BN], FLOOR, gl.int32, L)

@@ -10,7 +10,7 @@ from .source_integers import extent, integer_layout
 
 @gluon.jit
 def multiply_add(x, y, z, ROUNDING: gl.constexpr):
-    """x y + z, rounded once: rn, or on NVIDIA's targets rz, rm or rp."""
+    """Return x y + z, rounded once: rn, or on NVIDIA's targets rz, rm or rp."""
     if ROUNDING == "rn":
         return gl.fma(x, y, z)
     else:
@@ -29,7 +29,8 @@ def kept(x, FLUSHES: gl.constexpr):
 
 @gluon.jit
 def kept_of_sum(x, close):
-    """(x, which below 2^-126 is a zero of its sign; close, or 1 where x is of that size and may have been rounded up to it)."""
+    """Return (x, which below 2^-126 is a zero of its sign; close, or 1 where x is of that size and may have been rounded up to
+    it)."""
     return kept(x, True), close | (gl.abs(x) == 2.0**-126).to(gl.int32)
 
 
@@ -37,7 +38,7 @@ def kept_of_sum(x, close):
 def lane(
     pa, pb, close, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, FIRST: gl.constexpr, LANES: gl.constexpr
 ):
-    """(chain of multiply-adds from 0 over every LANES-th product from FIRST on, close), small sums zeros."""
+    """Return (chain of multiply-adds from 0 over every LANES-th product from FIRST on, close), small sums zeros."""
     total = gl.zeros_like(close).to(gl.float32)
     for i in gl.static_range(FIRST, TERMS, LANES):
         x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
@@ -47,7 +48,7 @@ def lane(
 
 @gluon.jit
 def as_fp32(x):
-    """Numbers of FP32, FP16 or, as encodings of 16 bits, bf16 in FP32."""
+    """Return numbers of FP32, FP16 or, as encodings of 16 bits, bf16 in FP32."""
     if x.dtype == gl.int16:
         return (x.to(gl.int32) << 16).to(gl.float32, bitcast=True)
     else:
@@ -56,7 +57,7 @@ def as_fp32(x):
 
 @gluon.jit
 def rounded_once(x, TYPE: gl.constexpr):
-    """FP64 to nearest in FP32, FP16 or bf16, as FP32."""
+    """Return FP64 to nearest in FP32, FP16 or bf16, as FP32."""
     if TYPE == "bf16":  # through FP32 rounded to odd: whatever is lost shows in its last bit
         bits = fp32_to_odd(x)
         return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -0x10000).to(gl.float32, bitcast=True)
@@ -68,7 +69,7 @@ def rounded_once(x, TYPE: gl.constexpr):
 
 @gluon.jit
 def with_error(x, y):
-    """(x + y, what rounding it to nearest lost)."""
+    """Return (x + y, what rounding it to nearest lost)."""
     total = x + y
     of_y = total - x
     return total, (x - (total - of_y)) + (y - of_y)
@@ -76,7 +77,7 @@ def with_error(x, y):
 
 @gluon.jit
 def to_odd(x, y):
-    """x + y rounded to odd: the last bit says that something is lost."""
+    """Return x + y rounded to odd: the last bit says that something is lost."""
     total, lost = with_error(x, y)
     bits = total.to(gl.int64, bitcast=True)
     back = ((lost < 0.0) != (total < 0.0)) & ((bits & 1) == 0)
@@ -85,7 +86,7 @@ def to_odd(x, y):
 
 @gluon.jit
 def fp32_to_odd(x):
-    """Encoding of FP64 rounded to odd in FP32."""
+    """Return the encoding of FP64 rounded to odd in FP32."""
     near = x.to(gl.float32)
     back = near.to(gl.float64)
     bits = near.to(gl.int32, bitcast=True) - (gl.abs(back) > gl.abs(x)).to(gl.int32)
@@ -94,7 +95,8 @@ def fp32_to_odd(x):
 
 @gluon.jit
 def odd_sum(x, y, flagged):
-    """(x + y in FP32 rounded to odd, small numbers zeros of their sign, as FP64; flagged, or 1 near the end of the range)."""
+    """Return (x + y in FP32 rounded to odd, small numbers zeros of their sign, as FP64; flagged, or 1 near the end of the
+    range)."""
     whole = to_odd(x, y)
     found = fp32_to_odd(gl.where(gl.abs(whole) < 2.0**-126, whole * 0.0, whole)).to(gl.float32, bitcast=True)
     return found.to(gl.float64), flagged | ((gl.abs(whole) < 2.0**127) == 0).to(gl.int32)
@@ -102,7 +104,7 @@ def odd_sum(x, y, flagged):
 
 @gluon.jit
 def pairs_to_odd(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr):
-    """(d and the sum of each pair of products, every operation rounded to odd, flagged)."""
+    """Return (d and the sum of each pair of products, every operation rounded to odd, flagged)."""
     total = kept(d, True).to(gl.float64)
     nothing = gl.full_like(total, -0.0)
     for i in gl.static_range(0, TERMS, 2):
@@ -134,7 +136,8 @@ def with_errors(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: g
 
 @gluon.jit
 def between_bounds(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, RESULT: gl.constexpr):
-    """(sum of a step's products and d, rounded once, flagged): chains rounded down and up, which must round to the same."""
+    """Return (sum of a step's products and d, rounded once, flagged): chains rounded down and up, which must round to the
+    same."""
     low = gl.full_like(d, -0.0).to(gl.float64) if RESULT[2] else d.to(gl.float64)
     high = low
     for i in gl.static_range(TERMS):

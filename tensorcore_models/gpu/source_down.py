@@ -12,7 +12,8 @@ from .source_steps import above_window, floored, inexact_negatives, window
 def dot_of_group(
     a_at, b_at, high, limit, TERMS: gl.constexpr, BITS: gl.constexpr, GROUPS: gl.constexpr, GROUP: gl.constexpr,
 ):  # fmt: skip
-    """The sum of the products of one of the groups of k, each truncated to the unit of a window; `high` is its upper word."""
+    """Return the sum of the products of one of the groups of k, each truncated to the unit of a window; `high` is its upper
+    word."""
     count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, False, GROUPS, GROUP)
     total = floored(a_at, b_at, window(high), TERMS, GROUP, GROUPS)
     return above_window(total, high, count)
@@ -20,7 +21,8 @@ def dot_of_group(
 
 @gluon.jit
 def rounded_down(x, BITS: gl.constexpr):
-    """x rounded down to BITS fraction bits below its leading bit, at most 31: those are the places of a window of x's size.
+    """Return x rounded down to BITS fraction bits below its leading bit, at most 31: those are the places of a window of x's
+    size.
 
     The window's lower word is 0, so that x, which is 2^21 times smaller or more, never leaves its binade.
     """
@@ -34,7 +36,7 @@ def down_sum(
     a_at, b_at, pairs, value, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, THRESHOLD: gl.constexpr,
     WIDE: gl.constexpr, DOWN: gl.constexpr, PAIRS: gl.constexpr,
 ):  # fmt: skip
-    """(sum of a step as CDNA3 forms it, window of c): products cut, the dot product and c rounded down.
+    """Return (sum of a step as CDNA3 forms it, window of c): products cut, the dot product and c rounded down.
 
     pairs: Largest codes of exponents of even and odd k, each of which is the exponent field of its window. THRESHOLD: (what is
     added to them, the least sum), of which the lower byte lifts the codes of inexact products to the top bit; in fields of

@@ -38,7 +38,7 @@ from .source_steps import (
 
 @gluon.jit
 def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
-    """A sum in the type of the result, as FP32; what rounds to zero is positive."""
+    """Return a sum in the type of the result, as FP32; what rounds to zero is positive."""
     if TYPE == "fp16":
         return exact.to(gl.float16).to(gl.float32) + 0.0
     else:
@@ -54,7 +54,8 @@ def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
 def truncated_sum(
     a_at, b_at, d, top, limit, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, WINDOW: gl.constexpr,
 ):  # fmt: skip
-    """Products and d, each truncated FRACTION bits below an exponent field; d's magnitude is added to a window of its sign."""
+    """Return products and d, each truncated FRACTION bits below an exponent field; d's magnitude is added to a window of its
+    sign."""
     sign = d.to(gl.int32, bitcast=True) & -0x80000000
     count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, True, 1, 0)
     if WINDOW:
@@ -71,7 +72,7 @@ def truncated_sum(
 def split_sum(
     a_at, b_at, d, top, limit, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """The same on two windows of FP32: what a product leaves below 2^SPLIT units goes to the second, rounded down twice.
+    """Return the same on two windows of FP32: what a product leaves below 2^SPLIT units goes to the second, rounded down twice.
 
     What is left is not negative and below 2^SPLIT units; toward zero it keeps 24 bits, which end far below a unit.
     """
@@ -98,7 +99,8 @@ def fused_step(
     ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr,
     TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """One sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and rounded.
+    """Return one sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and
+    rounded.
 
     lowest: Field of d's subnormal numbers. pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so
     far.
@@ -131,7 +133,7 @@ def beyond_domain(
     d, highest, c, addends, inside, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, WINDOW: gl.constexpr,
     DOWN: gl.constexpr,
 ):  # fmt: skip
-    """Which elements are not vouched for: NaN and infinities of c, an overflow that was cut to the largest number.
+    """Return which elements are not vouched for: NaN and infinities of c, an overflow that was cut to the largest number.
 
     Sums rounded down have c and products below 2^126; narrow products, whose `highest` is not known, are.
     """

@@ -26,7 +26,7 @@ LOWEST = gl.constexpr(-4096)
 
 @gluon.jit
 def dot_of_bytes(pa, pb, count, BM: gl.constexpr, BN: gl.constexpr, WORDS: gl.constexpr):
-    """count + the products of four signed bytes of each of WORDS words."""
+    """Return count + the products of four signed bytes of each of WORDS words."""
     for i in gl.static_range(WORDS):
         x, y = gl.load(pa + i * BM)[:, None], gl.load(pb + i * BN)[None, :]
         x, y = gl.broadcast(x, y)
@@ -36,7 +36,7 @@ def dot_of_bytes(pa, pb, count, BM: gl.constexpr, BN: gl.constexpr, WORDS: gl.co
 
 @gluon.jit
 def signed_window(high, of):
-    """The window with that upper word and the sign of an integer."""
+    """Return the window with that upper word and the sign of an integer."""
     return fp64_of_high(high | (of & -0x80000000))
 
 
@@ -45,7 +45,8 @@ def units_of_groups(
     pa, pb, fa, fb, sa, sb, top, total, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, GROUPS: gl.constexpr,
     WORDS: gl.constexpr, SHIFT: gl.constexpr,
 ):  # fmt: skip
-    """total + the scaled sums of all groups in 64-bit integers, cut toward zero. SHIFT: from exponents of scales to units."""
+    """Return total + the scaled sums of all groups in 64-bit integers, cut toward zero. SHIFT: from exponents of scales to
+    units."""
     for g in gl.static_range(GROUPS):
         dot = dot_of_bytes(pa + g * WORDS * BM, pb + g * WORDS * BN, gl.zeros([BM, BN], gl.int32, L), BM, BN, WORDS)
         value = dot * (gl.load(sa + g * BM)[:, None] * gl.load(sb + g * BN)[None, :])
@@ -61,7 +62,7 @@ def group_step(
     pa, pb, fa, fb, sa, sb, d, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, GROUPS: gl.constexpr,
     WORDS: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr, SHIFT: gl.constexpr,
 ):  # fmt: skip
-    """One sum of GROUPS groups and d: each group's exponent is that of its scales, unless all its products are zero."""
+    """Return one sum of GROUPS groups and d: each group's exponent is that of its scales, unless all its products are zero."""
     field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
     top = gl.where(d == 0.0, LOWEST, gl.maximum(field, 1) - 127)
     for g in gl.static_range(GROUPS):

@@ -9,13 +9,13 @@ from .source import ANY_VALUE, covered, elements, highest_place, mark, narrowed,
 
 @gluon.constexpr_function
 def integer_layout(EACH, THREADS, WARPS):
-    """Outputs of a tile: EACH of each thread, THREADS of a warp, WARPS of these, down and across."""
+    """Return outputs of a tile: EACH of each thread, THREADS of a warp, WARPS of these, down and across."""
     return gl.BlockedLayout([EACH[0], EACH[1]], [THREADS[0], THREADS[1]], [WARPS[0], WARPS[1]], [1, 0])
 
 
 @gluon.constexpr_function
 def extent(EACH, THREADS, WARPS, SIDE):
-    """Rows (side 0) or columns (side 1) of a tile."""
+    """Return rows (side 0) or columns (side 1) of a tile."""
     return EACH[SIDE] * THREADS[SIDE] * WARPS[SIDE]
 
 
@@ -65,7 +65,7 @@ def pack_integers(
 
 @gluon.jit
 def aligned_addend(d, top, FRACTION: gl.constexpr):
-    """An FP32 number in units of 2^-FRACTION below an exponent field, toward zero."""
+    """Return an FP32 number in units of 2^-FRACTION below an exponent field, toward zero."""
     bits = d.to(gl.int32, bitcast=True)
     field = (bits >> 23) & 0xFF
     significand = ((bits & 0x7FFFFF) | gl.where(field > 0, 1 << 23, 0)).to(gl.int64)
@@ -76,7 +76,7 @@ def aligned_addend(d, top, FRACTION: gl.constexpr):
 
 @gluon.jit
 def moved(x, down):
-    """x / 2^down rounded down, for numbers of either sign and either direction."""
+    """Return x / 2^down rounded down, for numbers of either sign and either direction."""
     return (x << gl.minimum(gl.maximum(-down, 0), 63).to(gl.int64)) >> gl.minimum(gl.maximum(down, 0), 63).to(gl.int64)
 
 
@@ -84,7 +84,7 @@ def moved(x, down):
 def largest_exponent(
     ea, eb, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr, FIRST: gl.constexpr, EVERY: gl.constexpr
 ):  # fmt: skip
-    """The largest sum of exponents of every EVERY-th product from FIRST on."""
+    """Return the largest sum of exponents of every EVERY-th product from FIRST on."""
     top = gl.zeros([BM, BN], gl.int32, L)
     for k in gl.static_range(FIRST, TERMS, EVERY):
         top = gl.maximum(top, gl.load(ea + k * BM)[:, None] + gl.load(eb + k * BN)[None, :])
@@ -96,7 +96,8 @@ def truncated(
     pa, pb, ea, eb, start, lowest, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr,
     FIRST: gl.constexpr, EVERY: gl.constexpr, CHUNK: gl.constexpr,
 ):  # fmt: skip
-    """start + every EVERY-th product from FIRST on, shifted right, toward zero, by what `lowest` is above its exponent."""
+    """Return start + every EVERY-th product from FIRST on, shifted right, toward zero, by what `lowest` is above its
+    exponent."""
     for first in gl.static_range(FIRST, TERMS, CHUNK * EVERY):
         part = gl.zeros([BM, BN], gl.int32, L)
         for k in gl.static_range(first, first + CHUNK * EVERY, EVERY):
@@ -114,7 +115,7 @@ def rounded_down(
     pa, pb, ea, eb, d, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr, FRACTION: gl.constexpr,
     ALIGN: gl.constexpr, EXTRA: gl.constexpr, CHUNK: gl.constexpr, DOWN: gl.constexpr,
 ):  # fmt: skip
-    """(sum of a step as CDNA3 forms it in units of the dot product, largest exponent), as :func:`.source.down_sum`."""
+    """Return (sum of a step as CDNA3 forms it in units of the dot product, largest exponent), as :func:`.source.down_sum`."""
     nothing = gl.zeros([BM, BN], gl.int64, L)
     if DOWN[4] == 1:
         own = largest_exponent(ea, eb, BM, BN, L, TERMS, 0, 1)
@@ -139,7 +140,7 @@ def rounded_down(
 
 @gluon.jit
 def as_fp64(units, exponent):
-    """units times 2 to the power that a field of FP32 stands for, exact for units of less than 2^52."""
+    """Return units times 2 to the power that a field of FP32 stands for, exact for units of less than 2^52."""
     return (units >> 20).to(gl.int32).to(gl.float64) * power(exponent + 20) + (units & 0xFFFFF).to(gl.int32).to(
         gl.float64
     ) * power(exponent)

@@ -9,7 +9,8 @@ from .source import ANY_VALUE, fp64_of_high, highest_place, lowest_place, taken_
 
 @gluon.jit
 def scaled(scale, significand, SCALE: gl.constexpr):
-    """(significand, what is added to the exponent, lowest place of the scale, whether it is NaN) of products with block scales.
+    """Return (significand, what is added to the exponent, lowest place of the scale, whether it is NaN) of products with block
+    scales.
 
     SCALE: (products that share a scale, exponent bits, fraction bits, bias); a scale without fraction bits is a power of two.
     """
@@ -29,7 +30,8 @@ def packed_element(
     codes, scales, inside, place, place_of_scale, SHAPE: gl.constexpr, FORMAT: gl.constexpr, NORMALISE: gl.constexpr,
     SCALE: gl.constexpr,
 ):  # fmt: skip
-    """(value in FP64, code of its exponent, code of its lowest bit, sign, whether it is an infinity or NaN) of elements."""
+    """Return (value in FP64, code of its exponent, code of its lowest bit, sign, whether it is an infinity or NaN) of
+    elements."""
     FRACTION: gl.constexpr = FORMAT[1]
     sign, field, significand, strange = taken_apart(gl.load(codes + place, inside, 0).to(gl.int32), FORMAT)
     field = gl.maximum(field, 1)

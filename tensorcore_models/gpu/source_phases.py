@@ -13,13 +13,13 @@ GROUP = gl.constexpr(8)
 
 @gluon.jit
 def half_up(x, down):
-    """x / 2^down to nearest, ties up, for |x| below 2^29; down is at most 30."""
+    """Return x / 2^down to nearest, ties up, for |x| below 2^29; down is at most 30."""
     return (x + ((1 << down) >> 1)) >> down
 
 
 @gluon.jit
 def with_sign(magnitude, negative):
-    """The magnitude, negative where told."""
+    """Return the magnitude, negative where told."""
     return gl.where(negative, -magnitude, magnitude)
 
 
@@ -27,7 +27,8 @@ def with_sign(magnitude, negative):
 def group_sum(
     pa, pb, ea, eb, least, align, BM: gl.constexpr, BN: gl.constexpr, FIRST: gl.constexpr, LAYOUT: gl.constexpr
 ):
-    """(sum of a group in units of 2^-23 at its exponent, the exponent): products rounded half away from zero to its places.
+    """Return (sum of a group in units of 2^-23 at its exponent, the exponent): products rounded half away from zero to its
+    places.
 
     pa, pb: Parts, those of a doubled. ea, eb: Exponents. least: The exponent of a zero product, below which none is. align:
     What exponents of products are raised by.
@@ -48,7 +49,8 @@ def group_sum(
 
 @gluon.jit
 def encoded(total, exponent, EXPONENT: gl.constexpr, FRACTION: gl.constexpr, ERRATUM: gl.constexpr):
-    """A sum in units of 2^-23 at an exponent field, normalised and rounded half away from zero; below the normal numbers +0."""
+    """Return a sum in units of 2^-23 at an exponent field, normalised and rounded half away from zero; below the normal numbers
+    +0."""
     LARGEST: gl.constexpr = (1 << EXPONENT) - 1
     FIVE: gl.constexpr = EXPONENT == 5
     size = gl.abs(total)
@@ -70,7 +72,7 @@ def encoded(total, exponent, EXPONENT: gl.constexpr, FRACTION: gl.constexpr, ERR
 def added(
     first, first_top, second, second_top, code, EXPONENT: gl.constexpr, FRACTION: gl.constexpr, ERRATUM: gl.constexpr
 ):
-    """The accumulator's encoding after both groups' sums."""
+    """Return the accumulator's encoding after both groups' sums."""
     UP: gl.constexpr = 23 - FRACTION
     field = (code >> FRACTION) & ((1 << EXPONENT) - 1)
     size = gl.where(field > 0, ((code & ((1 << FRACTION) - 1)) | (1 << FRACTION)) << UP, 0)
@@ -88,7 +90,7 @@ def added(
 
 @gluon.jit
 def integer_step(pa, pb, total, BM: gl.constexpr, BN: gl.constexpr, LAYOUT: gl.constexpr):
-    """total + the products of a step, which stops at 2^31 - 1 and its negative."""
+    """Return total + the products of a step, which stops at 2^31 - 1 and its negative."""
     products = gl.zeros([BM, BN], gl.int32, LAYOUT)
     for k in gl.static_range(2 * GROUP):
         products += gl.expand_dims(gl.load(pa + k * BM), 1) * gl.expand_dims(gl.load(pb + k * BN), 0)

@@ -23,14 +23,14 @@ def operand_at(values, words, tile, padded_k, size, ROWS: gl.constexpr, BITS: gl
 # rows, a row being what the lines of a tile have at one place of k; a step is named by (rooms of rows, its slot).
 @gluon.constexpr_function
 def copy_layout(COLUMNS, VEC, WARPS):
-    """Vectors of VEC elements, a warp over as many of a row as there are."""
+    """Return vectors of VEC elements, a warp over as many of a row as there are."""
     across = min(32, COLUMNS // VEC)
     return gl.BlockedLayout([1, VEC], [32 // across, across], [WARPS, 1], [1, 0])
 
 
 @gluon.jit
 def room(TYPE: gl.constexpr, STAGES: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr):
-    """Shared memory for STAGES blocks of rows, as (blocks, rows)."""
+    """Return shared memory for STAGES blocks of rows, as (blocks, rows)."""
     BLOCK: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, order=[1, 0])
     ROW: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, order=[0])
     blocks = gl.allocate_shared_memory(TYPE, [STAGES, ROWS, COLUMNS], BLOCK)
@@ -65,7 +65,7 @@ def copy_step(
 
 @gluon.jit
 def rooms_of(VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr):
-    """Shared memory of an operand."""
+    """Return shared memory of an operand."""
     WORDS: gl.constexpr = TERMS * BITS // 32
     return (
         room(VALUE, STAGES, TERMS, COLUMNS),
@@ -77,7 +77,7 @@ def rooms_of(VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, T
 
 @gluon.jit
 def step_at(rooms, slot):
-    """A step that was copied: (values, pairs, codes, signs, slot)."""
+    """Return a step that was copied: (values, pairs, codes, signs, slot)."""
     return rooms[0][1], rooms[1][1], rooms[2][1], rooms[3][1], slot
 
 
@@ -93,7 +93,7 @@ def largest(
     a_at, b_at, LEAST: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr,
     PAIRS: gl.constexpr,
 ):  # fmt: skip
-    """The largest sum of exponents of even and of odd k, in the two halves, LEAST at least."""
+    """Return the largest sum of exponents of even and of odd k, in the two halves, LEAST at least."""
     found = gl.full([ROWS, COLUMNS], LEAST * 0x10001, gl.int32, L)
     for j in gl.static_range(TERMS // 2):
         x, y = lines_at(a_at, 1, TERMS // 2, j, 1, L), lines_at(b_at, 1, TERMS // 2, j, 0, L)
@@ -125,7 +125,7 @@ def inexact_negatives(
 
 @gluon.jit
 def floored(a_at, b_at, total, TERMS: gl.constexpr, FIRST: gl.constexpr, EVERY: gl.constexpr):
-    """total + the products of every EVERY-th k from FIRST on, each rounded down to the unit of total."""
+    """Return total + the products of every EVERY-th k from FIRST on, each rounded down to the unit of total."""
     L: gl.constexpr = total.type.layout
     for k in gl.static_range(FIRST, TERMS, EVERY):
         total = fma_rz(lines_at(a_at, 0, TERMS, k, 1, L), lines_at(b_at, 0, TERMS, k, 0, L), total)

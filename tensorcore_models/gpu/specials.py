@@ -48,7 +48,7 @@ class SpecialRule:
 
 
 def special_rule(low: Lowered, every: int | None) -> SpecialRule | None:
-    """The rule of a unit's special values; None where they follow another.
+    """Return the rule of a unit's special values; None where they follow another.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _readable(fmt: Format) -> bool:
 
 @lru_cache(maxsize=64)
 def _table(fmt: Format) -> np.ndarray:
-    """Sign (0 of zeros), infinity or NaN of all encodings of a format of up to 16 bits, in FP32."""
+    """Return the sign (0 of zeros), infinity or NaN of all encodings of a format of up to 16 bits, in FP32."""
     values = decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))
     return np.where(np.isfinite(values), np.sign(values), values).astype(np.float32)
 
@@ -104,7 +104,7 @@ def kinds(fmt: Format, codes: Any, padding: bool = False) -> Any:
 
 
 def without_specials(codes: Any, kind: Any) -> Any:
-    """Encodings with +0 in the place of infinities and NaN."""
+    """Return encodings with +0 in the place of infinities and NaN."""
     import torch
 
     return torch.where(kind.isfinite(), codes, torch.zeros_like(codes))
@@ -141,21 +141,21 @@ class SpecialTiles:
     result: Format
 
     def undecided(self, d: Any) -> Any:
-        """Tiles where the results `d` without special values overflow and special values make an infinity.
+        """Return tiles where the results `d` without special values overflow and special values make an infinity.
 
         Whether that comes first decides whether two infinities of different signs meet.
         """
         return (self.special & ~self.nan & ~kinds(self.result, d).isfinite()).flatten(1).any(1)
 
     def put_into(self, d: Any) -> Any:
-        """The results `d` of the operands without special values, with those that these decide."""
+        """Return the results `d` of the operands without special values, with those that these decide."""
         import torch
 
         return torch.where(self.special, self.codes.to(d.dtype), d)
 
 
 def taken_apart(rule: SpecialRule, a: Any, b: Any, c: Any, scales: tuple[Any, Any]) -> SpecialTiles:
-    """The special values of tiles, and what they make of the results."""
+    """Return the special values of tiles, and what they make of the results."""
     import torch
 
     low = rule.low

@@ -62,7 +62,7 @@ TARGETS = {
 
 
 def get_target(name: str) -> KernelTarget:
-    """The row of a target ("sm_90", "sm_90a", "90").
+    """Return the row of a target ("sm_90", "sm_90a", "90").
 
     Raises
     ------

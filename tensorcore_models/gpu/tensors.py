@@ -58,7 +58,7 @@ class GPU:
     each: tuple[int, int] | None = None
 
     def tile(self, unit: str) -> dict[str, tuple[int, int]]:
-        """Warps and outputs of a thread for a unit, where they are not the mode's."""
+        """Return warps and outputs of a thread for a unit, where they are not the mode's."""
         known = FASTEST.get((unit, self.target.name))
         chosen = {
             "warps": self.warps or (known and known.warps), "each": self.each or (known and known.each),
@@ -67,18 +67,18 @@ class GPU:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether it is a torch tensor; nothing is before torch has been imported."""
+    """Return whether it is a torch tensor; nothing is before torch has been imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
 
 def on_gpu(*operands: Any) -> bool:
-    """Whether the first operand is a torch tensor that is not on the CPU."""
+    """Return whether the first operand is a torch tensor that is not on the CPU."""
     return is_tensor(operands[0]) and operands[0].device.type != "cpu"
 
 
 def gpu_of(tensor: Any) -> GPU:
-    """The GPU of a tensor.
+    """Return the GPU of a tensor.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def run_bits(
     promote_every: int | None = None,
     tile: UnitTile | None = None,
 ) -> UnitRun:
-    """D = A B + C for encodings on a GPU, with what was computed again.
+    """Return D = A B + C for encodings on a GPU, with what was computed again.
 
     Parameters
     ----------
@@ -252,12 +252,12 @@ def _check_tile(engine: Any, a: Any, b: Any, c: Any) -> None:
 
 
 def _held(engine: Any, *operands: Any) -> list:
-    """Encodings of the operands whose types hold the engine's formats; None for others."""
+    """Return encodings of the operands whose types hold the engine's formats; None for others."""
     return [None if x is None else _own_codes(x, fmt) for x, fmt in zip(operands, engine.formats, strict=False)]
 
 
 def _plain(engine: Any, a: Any, options: dict[str, Any]) -> bool:
-    """Whether the sum is one chain, or chains that the kernels add up outside."""
+    """Return whether the sum is one chain, or chains that the kernels add up outside."""
     every = options["promote_every"]
     one = (
         type(options["k_order"]) is str and options["k_order"] == "sequential" and options["promote_rounding"] == "rne"
@@ -273,7 +273,7 @@ def _plain(engine: Any, a: Any, options: dict[str, Any]) -> bool:
 
 
 def _shaped(engine: Any, a: Any, b: Any, c: Any, every: int | None) -> Any:
-    """Encodings of D for operands with any leading dimensions, which are broadcast; signed integers."""
+    """Return encodings of D for operands with any leading dimensions, which are broadcast; signed integers."""
     import torch
 
     if a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2]:
@@ -301,7 +301,7 @@ def _signed(size: int) -> Any:
 
 
 def _codes(x: Any, fmt: Any, name: str) -> Any:
-    """Encodings as signed integers of the format's size."""
+    """Return encodings as signed integers of the format's size."""
     size = fmt.container.itemsize
     if not is_tensor(x) or x.dtype.is_floating_point or x.element_size() != size:
         kind = x.dtype if is_tensor(x) else type(x).__name__
@@ -313,7 +313,7 @@ def _codes(x: Any, fmt: Any, name: str) -> Any:
 
 
 def _own_codes(x: Any, fmt: Any) -> Any:
-    """Encodings of a tensor whose type holds the format already, as signed integers; None for others."""
+    """Return encodings of a tensor whose type holds the format already, as signed integers; None for others."""
     if not is_tensor(x) or fmt is None or str(x.dtype) != f"torch.{_DTYPES.get(fmt.name)}":
         return None
     codes = x.detach().view(_signed(fmt.container.itemsize))
@@ -330,7 +330,7 @@ def _host_bits(x: Any) -> Any:
 
 
 def _tensor(array: np.ndarray, device: Any) -> Any:
-    """A result on the device; types of ml_dtypes become torch's."""
+    """Return a result on the device; types of ml_dtypes become torch's."""
     import torch
 
     fmt = array.dtype.name
@@ -340,7 +340,7 @@ def _tensor(array: np.ndarray, device: Any) -> Any:
 
 
 def chained_there(engine: Any, tensor: Any) -> Any:
-    """An engine on arrays whose chains run on a GPU where they are long.
+    """Return an engine on arrays whose chains run on a GPU where they are long.
 
     Parameters
     ----------

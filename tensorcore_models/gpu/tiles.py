@@ -26,7 +26,7 @@ FASTEST: dict[tuple[str, str], UnitTile] = {}
 
 
 def fastest_tiles(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], UnitTile]:
-    """The fastest tile by unit and target, as :data:`FASTEST` has it, of rows that a campaign timed.
+    """Return the fastest tile by unit and target, as :data:`FASTEST` has it, of rows that a campaign timed.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class ChainsKernel:
 
     @classmethod
     def of(cls, low: Lowered) -> "ChainsKernel | None":
-        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        """Return the kernel for an accumulator with its formats, None if the lanes do not cover it."""
         (algorithm, spec), formats = low.form, low.floating
         if formats is None or low.scale_format is not None:
             return None
@@ -72,12 +72,12 @@ class ChainsKernel:
         return cls(dtype, a, b, nan, "special" if spec.saturate else redo, flush, spec.pair_order == "odd_first")
 
     def promotes(self, every: int) -> bool:
-        """Whether chains of `every` products can be added up outside in the lanes."""
+        """Return whether chains of `every` products can be added up outside in the lanes."""
         plain = not self.redo and not self.flush and not self.pairs and not self.lanes
         return every <= chains.LONGEST and plain and chains.available(isa_level())
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
+        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         level = isa_level()
         if not chains.available(level, self.flush):
             return generic_bits(low, a, b, c) if every is None else generic_promoted(low, a, b, c, None, None, every)
@@ -101,7 +101,7 @@ class ChainsKernel:
         return d
 
     def _taken(self, fmt: Format) -> bool:
-        """Whether the kernel takes encodings of the format."""
+        """Return whether the kernel takes encodings of the format."""
         return fmt.dtype == self.dtype or (fmt.name == "bf16" and self.dtype == np.float32)
 
     def _operand(self, x: np.ndarray, fmt: Format) -> np.ndarray:
@@ -112,13 +112,14 @@ class ChainsKernel:
 
 
 def _flushed_alike(spec: Any, fmt: Format, result: Format) -> bool:
-    """Whether flushing float32 numbers below its normal ones is what the accumulator does with operands of the format."""
+    """Return whether flushing float32 numbers below its normal ones is what the accumulator does with operands of the
+    format."""
     if spec.flush_inputs:
         return fmt.emin == result.emin
     return fmt.emin - fmt.fraction_bits >= result.emin
 
 
 def _holds(result: Format, fmt: Format) -> bool:
-    """Whether every number of the format is one of the result's."""
+    """Return whether every number of the format is one of the result's."""
     fine = fmt.fraction_bits <= result.fraction_bits and fmt.emin - fmt.fraction_bits >= result.quantum_exponent
     return fine and fmt.emax <= result.emax and fmt.specials != "scale" and not fmt.padding_bits

@@ -39,7 +39,7 @@ class KernelFormat:
 
     @classmethod
     def of(cls, fmt: Format, via: Format | None = None) -> "KernelFormat":
-        """`fmt` with the alignment exponents of `via`, to which it is converted first."""
+        """Return `fmt` with the alignment exponents of `via`, to which it is converted first."""
         return cls(
             size=fmt.container.itemsize,
             fraction_bits=fmt.fraction_bits,
@@ -55,7 +55,7 @@ class KernelFormat:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - formats are few, and kept anyway
     def shifted(self, by: int) -> dict:
-        """Fields of the format whose values are these times 2^-by."""
+        """Return fields of the format whose values are these times 2^-by."""
         return vars(replace(self, bias=self.bias + by, emin=self.emin - by))
 
 
@@ -88,7 +88,7 @@ class Source:
     def of_a(
         cls, a: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None
     ) -> "Source":
-        """Rows of A, shape (..., m, k), with scales (..., m, blocks)."""
+        """Return rows of A, shape (..., m, k), with scales (..., m, blocks)."""
         if scales is None:
             return cls(flat(a), a.shape[-1], 1, fmt)
         return cls(flat(a), a.shape[-1], 1, fmt, flat(scales), scales.shape[-1], 1, block_size or 0)
@@ -97,7 +97,7 @@ class Source:
     def of_b(
         cls, b: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None
     ) -> "Source":
-        """Columns of B, shape (..., k, n), with scales (..., blocks, n)."""
+        """Return columns of B, shape (..., k, n), with scales (..., blocks, n)."""
         n = b.shape[-1]
         if scales is None:
             return cls(flat(b), 1, n, fmt)
@@ -119,7 +119,7 @@ class RunningResult:
         return cls(d, redo, np.zeros(d.shape[0], np.uint8), np.zeros(d.shape[1], np.uint8))
 
     def transposed(self) -> "RunningResult":
-        """The running result of D^T."""
+        """Return the running result of D^T."""
         return RunningResult(np.ascontiguousarray(self.d.T), np.ascontiguousarray(self.redo.T), self.columns, self.rows)
 
     @property
@@ -133,14 +133,14 @@ def flat(x: np.ndarray) -> np.ndarray:
 
 
 def is_zero(c: np.ndarray) -> bool:
-    """Whether an addend is +0 everywhere. One that was not given is a single number with strides of 0."""
+    """Return whether an addend is +0 everywhere. One that was not given is a single number with strides of 0."""
     if c.strides == (0, 0):
         c = c[:1, :1]
     return not (c.size and c[0, 0] or c.any())
 
 
 def running_sum(c: np.ndarray, threads: int) -> np.ndarray:
-    """A copy of an addend, C-contiguous, which becomes the result."""
+    """Return a copy of an addend, C-contiguous, which becomes the result."""
     if c.strides == (0, 0) and is_zero(c):
         return np.zeros(c.shape, c.dtype)
     if threads == 1 or not c.flags.c_contiguous:
@@ -163,7 +163,7 @@ def addends(
     scale: float = 1.0,
     tiny: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """c as float32 for the lanes, marks of what they cannot take (there c is 0), and all marks, joined by "or".
+    """Return c as float32 for the lanes, marks of what they cannot take (there c is 0), and all marks, joined by "or".
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def addends(
 
 
 def least_addend(c_format: str, d_format: str) -> int:
-    """`least` for lanes that align c as a number of the output format."""
+    """Return `least` for lanes that align c as a number of the output format."""
     return _LEAST_FP16 if (c_format, d_format) == ("fp16", "fp32") else 1
 
 
@@ -194,7 +194,7 @@ _VALUES = 1 << 24
 
 
 def value_slices(m: int, n: int, k: int, unit: int, bytes_each: int) -> list[slice]:
-    """Slices of k, multiples of `unit`, whose values of both operands take a bounded amount of memory.
+    """Return slices of k, multiples of `unit`, whose values of both operands take a bounded amount of memory.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def value_slices(m: int, n: int, k: int, unit: int, bytes_each: int) -> list[sli
 
 
 def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
-    """Values of encodings as float32 or float64, C-contiguous; `dtype` has all of them."""
+    """Return values of encodings as float32 or float64, C-contiguous; `dtype` has all of them."""
     if (fmt.name, dtype.itemsize) in (("fp32", 4), ("fp64", 8)):
         return np.ascontiguousarray(x).view(dtype)
     if (fmt.name, dtype.itemsize) == ("bf16", 4):
@@ -222,13 +222,14 @@ def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
 
 
 def lanes_over_rows(m: int, n: int, lanes: int = 32) -> bool:
-    """Whether panels of `lanes` rows of A take so much less work than panels of columns of B that it pays to transpose."""
+    """Return whether panels of `lanes` rows of A take so much less work than panels of columns of B that it pays to
+    transpose."""
     return 4 * n * -(-m // lanes) < 3 * m * -(-n // lanes)
 
 
 @functools.lru_cache(maxsize=16)
 def step_order(k: int, terms: int, padded: int, groups: tuple[tuple[int, ...], ...] | None = None) -> np.ndarray:
-    """Position in k of each place of the padded steps, -1 for padding; read-only, kept from call to call.
+    """Return the position in k of each place of the padded steps, -1 for padding; read-only, kept from call to call.
 
     Parameters
     ----------

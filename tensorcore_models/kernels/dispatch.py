@@ -45,10 +45,10 @@ class FastKernel(Protocol):
 
     @classmethod
     def of(cls, low: Lowered) -> "FastKernel | None":
-        """The kernel for an accumulator with its formats, None if it is not covered. Asked once for each."""
+        """Return the kernel for an accumulator with its formats, None if it is not covered. Asked once for each."""
 
     def run(self, low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
-        """D = A B + C for one pair of matrices."""
+        """Return D = A B + C for one pair of matrices."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def set_kernel(name: str | None) -> None:
 
 
 def get_kernel() -> str:
-    """The layer that is chosen.
+    """Return the layer that is chosen.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def get_kernel() -> str:
 
 @kept_for_object
 def lowered(engine) -> Lowered:
-    """The engine's accumulator and formats, made ready for the kernels; kept from call to call.
+    """Return the engine's accumulator and formats, made ready for the kernels; kept from call to call.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def lowered(engine) -> Lowered:
 
 
 def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
-    """The first fast path for a product of m n k = `size`, with its kernel."""
+    """Return the first fast path for a product of m n k = `size`, with its kernel."""
     for path in FAST_PATHS:
         if size >= path.smallest and (kernel := _prepared(low, path)) is not None:
             return path, kernel
@@ -162,7 +162,7 @@ def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
 
 
 def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
-    """The first fast path for a batch of small products, m n k = `size` in all, with its kernel."""
+    """Return the first fast path for a batch of small products, m n k = `size` in all, with its kernel."""
     for path in FAST_PATHS:
         if (
             path.smallest_batch is not None
@@ -174,7 +174,7 @@ def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
 
 
 def _kernel_of_one(low: Lowered, size: int) -> tuple[Any, bool]:
-    """The fast kernel that takes a single product of m n k = `size`, or None; whether it does as a batch of one."""
+    """Return the fast kernel that takes a single product of m n k = `size`, or None; whether it does as a batch of one."""
     path, kernel = _fast_path(low, size)
     if path is None:
         return _fast_batch(low, size)[1], True
@@ -182,27 +182,27 @@ def _kernel_of_one(low: Lowered, size: int) -> tuple[Any, bool]:
 
 
 def small_kernel(low: Lowered, size: int) -> Any:
-    """The kernel of batches that takes a single product of m n k = `size`; None: another one does."""
+    """Return the kernel of batches that takes a single product of m n k = `size`; None: another one does."""
     kernel, as_batch = _kernel_of_one(low, size)
     return kernel if as_batch else None
 
 
 def _taken_as_given(low: Lowered, size: int) -> bool:
-    """Whether a fast path takes the operands of a unit that converts them as they are given."""
+    """Return whether a fast path takes the operands of a unit that converts them as they are given."""
     if low.converted is None or get_kernel() != "auto":
         return False
     return _fast_path(low, size)[0] is not None or _fast_batch(low, size)[0] is not None
 
 
 def _prepared(low: Lowered, path: FastPath) -> Any:
-    """The kernel of a fast path for this accumulator with its formats, None if it is not covered; kept with it."""
+    """Return the kernel of a fast path for this accumulator with its formats, None if it is not covered; kept with it."""
     if path.name not in low.fast_kernels:
         low.fast_kernels[path.name] = path.kernel.of(low)
     return low.fast_kernels[path.name]
 
 
 def fast_kernels(engine) -> list[tuple[str, Lowered, Any]]:
-    """Every fast path that covers an engine, whatever the size of a product: its name, what it runs, and its kernel.
+    """Return every fast path that covers an engine, whatever the size of a product: its name, what it runs, and its kernel.
 
     What it runs is the engine's arithmetic, or what follows the conversion of the operands where only that is covered.
     """
@@ -216,7 +216,7 @@ def fast_kernels(engine) -> list[tuple[str, Lowered, Any]]:
 
 
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
-    """Name of the kernel that would run a product of this shape, with the reason where that is the reference.
+    """Return the name of the kernel that would run a product of this shape, with the reason where that is the reference.
 
     Products of bf16 and tf32 whose operands use more than 32 exponents run in lanes of 64 bits, whatever is named.
     """
@@ -236,7 +236,7 @@ def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
 
 
 def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
-    """`x` aligned and in native byte order."""
+    """Return `x` aligned and in native byte order."""
     if x.dtype == container and x.flags.aligned:
         return x
     if x.dtype.newbyteorder("=") != container:
@@ -260,7 +260,7 @@ def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
 
 
 def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """D = A B + C for one pair of matrices of encodings, chained over k.
+    """Return D = A B + C for one pair of matrices of encodings, chained over k.
 
     Parameters
     ----------
@@ -299,7 +299,8 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
 
 
 def _slices(low: Lowered, k: int, every: int = 1) -> list[slice]:
-    """Slices of k that are computed one after the other: each starts where an instruction does, at a multiple of `every`.
+    """Return slices of k that are computed one after the other: each starts where an instruction does, at a multiple of
+    `every`.
 
     The reference takes all of k: it keeps nothing for each value of k, and counts the steps of an accumulator of the user's. So
     do sums that are rounded stochastically, whose draws are those of the steps.
@@ -337,7 +338,8 @@ def slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
 
 
 def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarray | None:
-    """FP32 sum outside of the chains of every `every` products, each from zero: total + D_1 + D_2 + ..., in this order, RN.
+    """Return FP32 sum outside of the chains of every `every` products, each from zero: total + D_1 + D_2 + ..., in this order,
+    RN.
 
     Parameters
     ----------
@@ -413,7 +415,7 @@ def _promoted_batch(engine, a, b, total, every: int) -> np.ndarray:
 
 
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """D = A B + C for a batch of matrices of encodings: shapes (batch, m, k), (batch, k, n), (batch, m, n).
+    """Return D = A B + C for a batch of matrices of encodings: shapes (batch, m, k), (batch, k, n), (batch, m, n).
 
     As :func:`matrix_bits`, with a leading dimension; threads share the batch where its matrices are small.
     """

@@ -16,19 +16,20 @@ _OPERATIONS = 64
 
 
 def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Operands in the encodings of the format in which the unit multiplies."""
+    """Return operands in the encodings of the format in which the unit multiplies."""
     return a if low.a_table is None else low.a_table[a], b if low.b_table is None else low.b_table[b]
 
 
 def converted(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[Lowered, np.ndarray, np.ndarray]:
-    """The accumulator that runs, and its operands, where the unit converts them first; else the ones given."""
+    """Return the accumulator that runs, and its operands, where the unit converts them first; else the ones given."""
     if low.converted is None or low.convert is None:
         return low, a, b
     return low.converted, low.convert(a, 0), low.convert(b, 1)
 
 
 def finished_bits(low: Lowered, a, b, c, run: Callable[..., np.ndarray]) -> np.ndarray:
-    """D = A B + C of a unit that converts c and its results; `run` computes what is between, for any leading dimensions."""
+    """Return D = A B + C of a unit that converts c and its results; `run` computes what is between, for any leading
+    dimensions."""
     every = low.every or a.shape[-1]
     for start in range(0, a.shape[-1], every):
         assert low.converted is not None and low.convert is not None and low.finish is not None

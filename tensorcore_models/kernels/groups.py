@@ -41,7 +41,7 @@ class GroupTables:
 
     @classmethod
     def of(cls, values: np.ndarray, unit: int, scale: Format) -> "GroupTables":
-        """Tables of an operand with fixed-point numbers `values` in units of 2**unit and scales of format `scale`."""
+        """Return tables of an operand with fixed-point numbers `values` in units of 2**unit and scales of format `scale`."""
         decoded = [scale.decode_exact(code) for code in range(256)]
         special = np.array([x.kind != "finite" for x in decoded])
         significands = np.where(special, 0, [x.significand for x in decoded])
@@ -66,7 +66,7 @@ class GroupsKernel:
 
     @classmethod
     def of(cls, low: Lowered) -> "GroupsKernel | None":
-        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        """Return the kernel for an accumulator with its formats, None if the lanes do not cover it."""
         (algorithm, spec), scale, formats = low.form, low.scale_format, low.floating
         if (
             algorithm is not SumAlgorithm.GROUP_SUM
@@ -94,7 +94,7 @@ class GroupsKernel:
         return cls(task, replace(task, offset=largest_b), *tables)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         (m, k), n = a.shape, b.shape[1]
         threads = threads_for_product(m * n * k)
         values, redo, _ = addends(c, threads)
@@ -111,7 +111,7 @@ class GroupsKernel:
         return d
 
     def run_batch(self, low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
-        """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+        """Return D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
         (count, m, k), n = a.shape, b.shape[2]
         swapped = lanes_over_rows(m, n)
         operands, tables, task = self._arranged(a, b, scale_a, scale_b, low.block_size, swapped)
@@ -128,7 +128,8 @@ class GroupsKernel:
     def _arranged(
         self, a, b, scale_a, scale_b, block_size, swapped: bool
     ) -> tuple[tuple[Source, Source], tuple["GroupTables", "GroupTables"], GroupTask]:
-        """Sources and tables of A and B as the kernel takes them, with its task; where `swapped`, A and B change places."""
+        """Return sources and tables of A and B as the kernel takes them, with its task; where `swapped`, A and B change
+        places."""
         x, y = Source.of_a(a, {}, scale_a, block_size), Source.of_b(b, {}, scale_b, block_size)
         if swapped:
             return (y, x), (self.b, self.a), self.swapped_task
@@ -136,7 +137,7 @@ class GroupsKernel:
 
 
 def fixed_point(fmt: Format) -> np.ndarray | None:
-    """Numbers of a format of one byte in units of its smallest one; None if it has specials or wider numbers."""
+    """Return numbers of a format of one byte in units of its smallest one; None if it has specials or wider numbers."""
     if fmt.container.itemsize != 1 or fmt.specials != "finite" or fmt.precision + fmt.emax - fmt.emin > 7:
         return None
     decoded = [fmt.decode_exact(code) for code in range(256)]
@@ -145,7 +146,7 @@ def fixed_point(fmt: Format) -> np.ndarray | None:
 
 
 def _covered(spec: Any, formats: tuple[Format, ...], scale: Format) -> bool:
-    """Whether formats and rules are those that the lanes have."""
+    """Return whether formats and rules are those that the lanes have."""
     if any(f.name != "fp32" for f in formats[2:]) or spec.output_rounding != "rz":
         return False
     if scale.signed or scale.container.itemsize != 1 or scale.emin < -127 or scale.emax > 128:
@@ -158,7 +159,8 @@ def _covered(spec: Any, formats: tuple[Format, ...], scale: Format) -> bool:
 
 
 def _exact(spec: Any, largest_a: int, largest_b: int, unit: int) -> bool:
-    """Whether group sums, A's offset included, fit in 16 bits, and all aligned numbers and sums stay below 2^51 units."""
+    """Return whether group sums, A's offset included, fit in 16 bits, and all aligned numbers and sums stay below 2^51
+    units."""
     largest = spec.group * largest_a * largest_b
     scaled = 4 * largest * Fraction(2) ** unit  # two scales below 2 in units of their alignment exponents
     addends = scaled * (spec.terms // spec.group) + 2

@@ -46,7 +46,7 @@ class IntegerKernel:
 
     @classmethod
     def of(cls, low: Lowered) -> "IntegerKernel | None":
-        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        """Return the kernel for an accumulator with its formats, None if the lanes do not cover it."""
         (algorithm, spec), a, b = low.form, low.a_format, low.b_format
         if algorithm is not SumAlgorithm.INTEGER or low.scale_format is not None:
             return None
@@ -60,7 +60,7 @@ class IntegerKernel:
         return cls(IntegerTask(terms, spec.saturate), IntegerOperand.of(a), IntegerOperand.of(b))
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         operands, swapped = self._arranged(a, b)
         threads = threads_for_product(a.size * b.shape[1])
         d = running_sum(c.T if swapped else c, threads)
@@ -68,7 +68,7 @@ class IntegerKernel:
         return d.T.copy() if swapped else d
 
     def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+        """Return D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
         (count, m, k), n = a.shape, b.shape[2]
         operands, swapped = self._arranged(a, b)
         d = np.array(c, np.uint32, order="C")
@@ -78,7 +78,7 @@ class IntegerKernel:
         return d
 
     def _arranged(self, a, b) -> tuple[tuple[Source, Source], bool]:
-        """A and B as the kernel takes them, and whether they have changed places."""
+        """Return A and B as the kernel takes them, and whether they have changed places."""
         x, y = Source.of_a(a, vars(self.a)), Source.of_b(b, vars(self.b))
         swapped = lanes_over_rows(a.shape[-2], b.shape[-1])
         return ((y, x) if swapped else (x, y)), swapped

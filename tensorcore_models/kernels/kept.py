@@ -11,7 +11,7 @@ MOST = 4096
 
 
 def kept_for_object(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
-    """`make`, called once for each object, which must not change; `cache_clear` forgets them all.
+    """Return `make`, called once for each object, which must not change; `cache_clear` forgets them all.
 
     Hashing a specification costs more than a small product: so it is not `functools.cache`.
     """

@@ -130,7 +130,7 @@ class Lowered:
         return self if self.c_format == self.d_format else lower(replace(self, c_format=self.d_format))
 
     def layout(self, k: int) -> generic.Layout:
-        """Arrangement of the last pass over a chain of `k` products."""
+        """Return arrangement of the last pass over a chain of `k` products."""
         length = k % self.step or self.step
         found = self.layouts.get(length)
         if found is None:
@@ -139,13 +139,13 @@ class Lowered:
 
 
 def _alike(spec: Accumulator, formats, fields) -> bool:
-    """Whether A and B may change places."""
+    """Return whether A and B may change places."""
     same = formats[0] == formats[1] and fields.get("a") == fields.get("b")
     return same and spec.operands_alike and spec.nan not in OPERAND_NAN and spec.key is None
 
 
 def laid_out(spec: Accumulator, length: int) -> tuple[list[int], list[int], list[int]]:
-    """The order of `length` products of one pass, the bounds of their groups, and the tree of additions."""
+    """Return the order of `length` products of one pass, the bounds of their groups, and the tree of additions."""
     groups, tree = spec.arrangement(length)
     bounds = [0]
     for group in groups:

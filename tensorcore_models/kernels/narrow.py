@@ -84,7 +84,7 @@ class NarrowKernel:
 
     @classmethod
     def of(cls, low: Lowered) -> "NarrowKernel | None":
-        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        """Return the kernel for an accumulator with its formats, None if the lanes do not cover it."""
         read = low.as_read
         if read is None or low.scale_format is not None:
             return None
@@ -122,12 +122,12 @@ class NarrowKernel:
         )
 
     def promotes(self, every: int) -> bool:
-        """Whether chains of `every` products can be added up outside in the lanes: c is then a late addend of each."""
+        """Return whether chains of `every` products can be added up outside in the lanes: c is then a late addend of each."""
         chained = self.task.chain == 0 and self.task.output != _FP16 and every % self.task.terms == 0
         return chained and self.pass_terms == self.task.terms and every // self.task.terms <= _LONGEST_CHAIN
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
+        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         if self.wide is not None and self.task.output >= _DOWN and isa_level() == ISAS.index("baseline"):
             return self.wide.run(low, a, b, c, every=every)  # no shifts by a number of places for each lane there
         operands = self._operands(a, b)
@@ -151,7 +151,8 @@ class NarrowKernel:
         return None if result.marked else result.d.view(np.uint32)
 
     def _operands(self, a, b) -> tuple[Source, Source, int] | None:
-        """Operands as the lanes take them and the exponent by which their products are shifted; None where they do not fit."""
+        """Return operands as the lanes take them and the exponent by which their products are shifted; None where they do not
+        fit."""
         x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
         if not self.task.windowed:
             return x, y, 0
@@ -179,7 +180,7 @@ class NarrowKernel:
         return result
 
     def run_batch(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
+        """Return D = A B + C for many small products, shapes (batch, m, k), (batch, k, n), (batch, m, n)."""
         (count, m, k), n = a.shape, b.shape[2]
         d, marks = np.empty((count, m, n), low.d_format.container), np.empty(count, np.uint8)
         a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
@@ -190,7 +191,7 @@ class NarrowKernel:
         return d
 
     def items_of(self, k: int) -> narrow.NarrowItems:
-        """The kernel for products of that length."""
+        """Return the kernel for products of that length."""
         found = self.items.get(k)
         if found is None:
             if len(self.items) > 64:
@@ -202,13 +203,13 @@ class NarrowKernel:
         return found
 
     def _order(self, k: int) -> tuple[np.ndarray, bool]:
-        """Position in k of each packed place, and whether that is the plain order."""
+        """Return the position in k of each packed place, and whether that is the plain order."""
         parts = 1 if self.task.output != _DOWN_GROUPS else 2
         order = step_order(k, self.pass_terms, self.task.terms // parts, self.groups)
         return order, self.groups is None and order.size == k
 
     def _addends(self, c, late: bool, shift: int, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.
+        """Return c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.
 
         In both c is 0. `late`: c counts however small it is: it is added outside, or rounded down. Lanes hold 2^-shift c.
         """
@@ -226,7 +227,7 @@ class NarrowKernel:
 
 
 def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | None) -> NarrowTask | None:
-    """A fused dot-add, or those of InterleavedDotAdd, which are added outside in `groups`."""
+    """Return a fused dot-add, or those of InterleavedDotAdd, which are added outside in `groups`."""
     a, b, c, d = formats
     if not (_plain_alignment(dot) and _narrow_ranges(dot, a, b, via) and _narrow_output(dot, c, d)):
         return None
@@ -249,7 +250,7 @@ def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | 
 
 
 def _kept(dot: Any, d: Format) -> int:
-    """Fraction bits of a result in format `d`."""
+    """Return the fraction bits of a result in format `d`."""
     return d.fraction_bits if dot.output_fraction_bits is None else dot.output_fraction_bits
 
 
@@ -294,20 +295,20 @@ def _largest_sum(dot: Any, a: Format, b: Format) -> float:
 
 
 def _plain_alignment(dot: Any) -> bool:
-    """Whether addends are truncated at one alignment exponent, and zeros take no part in it."""
+    """Return whether addends are truncated at one alignment exponent, and zeros take no part in it."""
     zeros_skip = (dot.zero_operand, dot.zero_c) == ("skip", "skip")
     low_floor = dot.exponent_floor is None or dot.exponent_floor <= _HIGHEST_FLOOR
     return zeros_skip and low_floor and dot.alignment_rounding == "rz" and not dot.normalised_products
 
 
 def _windowed(a: Format, b: Format, via: Format | None) -> bool:
-    """Whether one of the operands has more exponents than the lanes."""
+    """Return whether one of the operands has more exponents than the lanes."""
     lowest = (fmt.emin if via is None else max(via.emin, fmt.quantum_exponent) for fmt in (a, b))
     return max(a.emax, b.emax) > narrow.MOST or min(lowest) < narrow.LEAST
 
 
 def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:
-    """Whether exponents fit in bytes, products in float32 and sums in 32 bits (head of narrow.h)."""
+    """Return whether exponents fit in bytes, products in float32 and sums in 32 bits (head of narrow.h)."""
     if dot.terms > _PADDED_TERMS[-1] or dot.fraction_bits > 25:
         return False
     windowed = _windowed(a, b, via)
@@ -323,7 +324,7 @@ def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:
 
 
 def _narrow_output(dot: Any, c: Format, d: Format) -> bool:
-    """Whether the lanes have the output rounding, and the rules that an fp16 addend or result brings into play."""
+    """Return whether the lanes have the output rounding, and the rules that an fp16 addend or result brings into play."""
     if c.name not in ("fp32", "fp16"):
         return False
     if d.name == "fp32":

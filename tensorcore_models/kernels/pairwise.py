@@ -38,7 +38,7 @@ class PairwiseKernel:
 
     @classmethod
     def of(cls, low: Lowered) -> "PairwiseKernel | None":
-        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        """Return the kernel for an accumulator with its formats, None if the lanes do not cover it."""
         (algorithm, spec), formats = low.form, low.floating
         if algorithm is not SumAlgorithm.PAIRWISE or formats is None or low.scale_format is not None:
             return None
@@ -52,7 +52,7 @@ class PairwiseKernel:
         return cls(spec.group, spec.group * spec.groups_per_instruction, operands, nan)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         if a.shape[1] % self.group:
             return generic_bits(low, a, b, c)  # a last group with fewer products
         return _run(a, b, c, None, self.operands, {"group": self.group, "terms": self.terms, "nan": self.nan})
@@ -75,7 +75,7 @@ class ExactSumKernel:
 
     @classmethod
     def of(cls, low: Lowered) -> "ExactSumKernel | None":
-        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        """Return the kernel for an accumulator with its formats, None if the lanes do not cover it."""
         (algorithm, spec), formats = low.form, low.floating
         if (
             algorithm is not SumAlgorithm.EXACT
@@ -93,7 +93,7 @@ class ExactSumKernel:
         return cls(spec.terms, formats[:2]) if spec == plain else None
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
         redo = np.zeros(c.shape, np.uint8)
         operands = tuple((fmt, 0) for fmt in self.operands)
         d = _run(a, b, c, redo, operands, {"group": self.terms, "terms": self.terms, "nan": 0})
@@ -103,7 +103,7 @@ class ExactSumKernel:
 
 
 def _run(a, b, c, redo, operands, task: dict) -> np.ndarray:
-    """Encodings of A B + C; operands: formats and what is flushed, redo and task: as the kernel takes them."""
+    """Return encodings of A B + C; operands: formats and what is flushed, redo and task: as the kernel takes them."""
     rules = tuple((fmt.name == "fp16", below) for fmt, below in operands)
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     threads = threads_for_product(_OPERATIONS * c.size * a.shape[1])
@@ -113,5 +113,5 @@ def _run(a, b, c, redo, operands, task: dict) -> np.ndarray:
 
 
 def _flushed_below(fmt: Format, rule: str) -> int:
-    """Smallest magnitude that an operand may have and is not flushed."""
+    """Return smallest magnitude that an operand may have and is not flushed."""
     return 1 if rule == "fp32" and fmt.name == "fp16" else 1 << fmt.fraction_bits

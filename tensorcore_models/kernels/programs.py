@@ -63,7 +63,7 @@ class _Line:
         return type(at) is int and self.operations[at].name in names
 
     def _scalar(self, at: Any) -> bool:
-        """Whether a value is one number for all lanes."""
+        """Return whether a value is one number for all lanes."""
         if type(at) is tuple:
             return at[0] in ("number", "plain")
         x = self.operations[at]
@@ -101,7 +101,7 @@ class _Line:
         return self._binary(name, *s)
 
     def _short(self, at: int) -> bool:
-        """Whether a number has at most 32 bits and no sign."""
+        """Return whether a number has at most 32 bits and no sign."""
         return self.operations[at].low >= 0 and self.operations[at].high < 1 << 32
 
     def _binary(self, name: str, x: Any, y: Any) -> tuple[str, list[Any]]:
@@ -113,7 +113,7 @@ class _Line:
         return "".join("s" if self._scalar(x) else "v" for x in sources)
 
     def _is_negated(self, at: Any, of: Any) -> bool:
-        """Whether a value is 0 - `of`."""
+        """Return whether a value is 0 - `of`."""
         if not self._is(at, "subtract"):
             return False
         x, y = self.operations[at].sources
@@ -146,7 +146,7 @@ class _Line:
         return found, rest, count, step or 0
 
     def _distance(self, x: Sequence[int], y: Sequence[int]) -> int | None:
-        """How many places of k lie between two products of which the same is taken."""
+        """Return how many places of k lie between two products of which the same is taken."""
         pairs = [(self.operations[p].constant, self.operations[q].constant) for p, q in zip(x, y, strict=True)]
         places = {q[1] - p[1] for p, q in pairs}
         return places.pop() if len(places) == 1 and all((p[0], p[2]) == (q[0], q[2]) for p, q in pairs) else None
@@ -158,7 +158,7 @@ class _Line:
         return "larger_sums", [self._vector(rest), *link.taken, ("plain", count), ("plain", step)]
 
     def _larger_sum(self, at: Any) -> "_Link | None":
-        """The largest of a number and the exponent of a product."""
+        """Return the largest of a number and the exponent of a product."""
         if self._is(at, "larger"):
             x, y = self.operations[at].sources
             for rest, other in ((x, y), (y, x)):
@@ -175,7 +175,7 @@ class _Line:
         return f"cuts_{rounding.upper()}", sources
 
     def _cut(self, at: Any) -> "_Link | None":
-        """The sum of a number and a product that is cut at the exponent of an aligned sum; or that product alone."""
+        """Return the sum of a number and a product that is cut at the exponent of an aligned sum; or that product alone."""
         if self._is(at, "add"):
             x, y = self.operations[at].sources
             for rest, other in ((x, y), (y, x)):
@@ -200,7 +200,7 @@ class _Line:
 
     # -- instructions ----------------------------------------------------------------------------------------------------
     def _needed(self, results: Sequence[Any]) -> list[Any]:
-        """The values that instructions compute, each after its sources."""
+        """Return the values that instructions compute, each after its sources."""
         found: list[Any] = []
         begun: set[Any] = set()
         stack: list[tuple[Any, bool]] = [(at, False) for at in reversed(results)]
@@ -235,7 +235,7 @@ class _Line:
         return self._constant(x.constant)
 
     def compiled(self, results: Sequence[tuple[int, tuple[str, int]]], seldom: Sequence[int] = ()) -> programs.Code:
-        """Instructions that put each result where it belongs, unless one of the conditions `seldom` holds in a lane."""
+        """Return instructions that put each result where it belongs, unless one of the conditions `seldom` holds in a lane."""
         wanted: list[Any] = [("leave", at) for at in seldom]
         order = self._needed(wanted + [at for at, _ in results])
         for at in {*order, *(at for at, _ in results), *(x for y in order for x in self.chosen[y][1])}:

@@ -60,7 +60,8 @@ class RecordedKernel:
         return self._programs[key]
 
     def _passes_of(self, regular: bool, begins: bool, last: int) -> programs.Passes:
-        """The Programs of a chain that begins with the c given or goes on with a result, and ends with `last` products."""
+        """Return the Programs of a chain that begins with the c given or goes on with a result, and ends with `last`
+        products."""
         key = (regular, begins, last)
         if key not in self._passes:
             chain = [
@@ -72,7 +73,7 @@ class RecordedKernel:
         return self._passes[key]
 
     def run(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """D = A B + C of encodings, shapes (m, k), (k, n) and (m, n), k positive, any strides."""
+        """Return D = A B + C of encodings, shapes (m, k), (k, n) and (m, n), k positive, any strides."""
         (m, k), n = a.shape, b.shape[1]
         unit = math.lcm(self.step, self.block or 1)
         length = max(_SLICE // (64 * max(m + n, 1) * unit), 1) * unit

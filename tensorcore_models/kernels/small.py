@@ -47,12 +47,12 @@ class SmallProduct:
         self._items = kernel.items_of(k) if isinstance(kernel, NarrowKernel) else None
 
     def bits(self, a, b, c) -> np.ndarray | None:
-        """Encodings of d from encodings; None for c means zeros."""
+        """Return encodings of d from encodings; None for c means zeros."""
         fits = self._codes is not None and self._fits(a, b, c, self._codes)
         return self._run(a, b, self._zeros if c is None else c) if fits else None
 
     def values(self, a, b, c) -> np.ndarray | None:
-        """Values of d from values, all in the formats' natural types."""
+        """Return values of d from values, all in the formats' natural types."""
         types = self._values
         if types is None or not self._fits(a, b, c, types):
             return None
@@ -87,14 +87,14 @@ class SmallProduct:
 
 
 def _value_type(fmt: Format | IntegerFormat) -> np.dtype | None:
-    """The type whose arrays are encodings of the format, bit by bit; None: values are converted."""
+    """Return the type whose arrays are encodings of the format, bit by bit; None: values are converted."""
     if isinstance(fmt, IntegerFormat):
         return fmt.dtype if fmt.bits == 8 * fmt.container.itemsize else None
     return None if fmt.padding_bits else fmt.dtype
 
 
 def small_product(engine, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None:
-    """The product of matrices of these shapes, kept from call to call; None where it is none of its own.
+    """Return the product of matrices of these shapes, kept from call to call; None where it is none of its own.
 
     Parameters
     ----------

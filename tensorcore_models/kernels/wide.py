@@ -37,7 +37,7 @@ _SMALLEST_NORMAL = 1 << 23  # FP32 bits
 
 
 def _padded(terms: int) -> int:
-    """Products of one operation as packed: the lanes have loops of these lengths."""
+    """Return products of one operation as packed: the lanes have loops of these lengths."""
     return next(n for n in _PADDED_TERMS if n >= terms)
 
 
@@ -78,7 +78,7 @@ class WideKernel:
 
     @classmethod
     def of(cls, low: Lowered) -> "WideKernel | None":
-        """The kernel for an accumulator with its formats, None if the lanes do not cover it."""
+        """Return the kernel for an accumulator with its formats, None if the lanes do not cover it."""
         read, groups = low.as_read, None
         if read is None:
             return None
@@ -102,12 +102,12 @@ class WideKernel:
         return cls(task, KernelFormat.of(formats[0], via), KernelFormat.of(formats[1], via), spec.terms, groups)
 
     def promotes(self, every: int) -> bool:
-        """Whether chains of `every` products can be added up outside in the lanes."""
+        """Return whether chains of `every` products can be added up outside in the lanes."""
         whole = self.pass_terms == self.task.terms and every % self.pass_terms == 0
         return whole and not self.task.output and every <= _LONGEST_CHAIN
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
-        """D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
+        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
         task = self.task if every is None else replace(self.task, promote=every)
         threads = threads_for_product(a.size * b.shape[1])
         least, exact = least_addend(low.c_format.name, low.d_format.name), task.late == _EXACT
@@ -133,7 +133,7 @@ class WideKernel:
 
 
 def _covered(fmt: Format) -> bool:
-    """Whether products of the format are exact in double and their exponents fit in the lanes' words."""
+    """Return whether products of the format are exact in double and their exponents fit in the lanes' words."""
     small = fmt.bits <= 32 and fmt.fraction_bits <= 23 and fmt.specials != "scale"
     return small and fmt.emin >= -127 and fmt.emax <= 128
 
@@ -174,7 +174,7 @@ def _fused_task(spec: Any, formats: Formats) -> WideTask | None:
 
 
 def _late_task(spec, formats: Formats) -> WideTask | None:
-    """Units that add c to the aligned products: exactly, with one rounding (Gaudi 2), or all rounded to odd (RISC-V)."""
+    """Return units that add c to the aligned products: exactly, with one rounding (Gaudi 2), or all rounded to odd (RISC-V)."""
     a, b, c, d = formats
     if spec.fraction_bits is None or spec.terms > _PADDED_TERMS[-1] or (c.name, d.name) != ("fp32", "fp32"):
         return None

@@ -178,7 +178,7 @@ class _Head:
         return encode(out, self.fmt, "rne")
 
     def _scores(self, q, k, keys: int, columns: slice) -> np.ndarray:
-        """Scores of a tile, those that are masked -infinity; scaled where the kernel does so first."""
+        """Return scores of a tile, those that are masked -infinity; scaled where the kernel does so first."""
         s = self.engine.gemm_bits(q, np.ascontiguousarray(k[columns].T)).view(np.float32).copy()
         s[:, max(keys - columns.start, 0) :] = -np.inf
         if self.mask is not None:
@@ -187,7 +187,7 @@ class _Head:
         return (s * self.scale) * _LOG2E_32 if self.rule.exponent == "scaled" else s
 
     def _weights(self, s: np.ndarray, top: np.ndarray) -> np.ndarray:
-        """The weights before the rows are normalised."""
+        """Return the weights before the rows are normalised."""
         if self.rule.exponent == "fused":
             return apply(EX2, fused_multiply_add(s, np.broadcast_to(self.c, s.shape), -(top * self.c)[:, None]))
         if self.rule.exponent == "products":
@@ -205,7 +205,7 @@ class _Head:
         return np.where(seen, apply(EX2, power), np.float32(0))
 
     def _part(self, q, k, v, keys: int, tiles: range) -> tuple[np.ndarray, np.ndarray]:
-        """(normalised outputs, logarithms of the row sums) over some tiles."""
+        """Return (normalised outputs, logarithms of the row sums) over some tiles."""
         n, tile = q.shape[0], self.plan.tile
         top = np.full(n, -np.inf, np.float32)
         out = np.zeros((n, v.shape[1]), np.float32)
@@ -240,7 +240,7 @@ class _Head:
 
 
 def _of_threads(p: np.ndarray) -> np.ndarray:
-    """(rows, 4, columns / 4): which columns of a tile each thread of a quad holds, in its order."""
+    """Return (rows, 4, columns / 4): which columns of a tile each thread of a quad holds, in its order."""
     return p.reshape(p.shape[0], -1, 4, 2).transpose(0, 2, 1, 3).reshape(p.shape[0], 4, -1)
 
 

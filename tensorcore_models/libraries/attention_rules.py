@@ -57,7 +57,7 @@ class AttentionRule:
     inverse: str = "rcp.rn.f32"
 
     def tile(self, d: int) -> int:
-        """Keys of a tile for heads of size d; raises Unknown where nobody has looked."""
+        """Return keys of a tile for heads of size d; raises Unknown where nobody has looked."""
         for largest, keys in self.tiles:
             if d <= largest:
                 return keys
@@ -89,7 +89,7 @@ class AttentionPlan:
 
 
 def plan(kernel: str, gpu: str, heads: int, queries: int, keys: int, d: int) -> AttentionPlan:
-    """The kernel's plan for a problem; heads: of the whole batch. Raises Unknown for sizes that nobody knows."""
+    """Return the kernel's plan for a problem; heads: of the whole batch. Raises Unknown for sizes that nobody knows."""
     rule, parts = {"cudnn": _CUDNN, "efficient": _EFFICIENT, "flash": _FLASH}[kernel], 1
     if kernel == "flash":
         parts = flash_parts(heads * -(-queries // 64), MULTIPROCESSORS[gpu], -(-keys // _FLASH_SPLIT.tile(d)))
@@ -102,7 +102,7 @@ def plan(kernel: str, gpu: str, heads: int, queries: int, keys: int, d: int) -> 
 
 
 def flash_parts(blocks: int, multiprocessors: int, tiles: int) -> int:
-    """Parts over which FlashAttention 2 deals the keys: the fewest that fill the GPU to 85 % of the best choice.
+    """Return parts over which FlashAttention 2 deals the keys: the fewest that fill the GPU to 85 % of the best choice.
 
     blocks: blocks of 64 queries of all heads. tiles: tiles of keys. Two blocks fit on a multiprocessor.
     """

@@ -17,7 +17,7 @@ TRIED_SPLITS = (2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 20, 24, 32)
 
 
 def summary(order: Order, result: str = "fp32") -> str:
-    """An order in one line, without its numbers of k."""
+    """Return an order in one line, without its numbers of k."""
     if isinstance(order, Chain):
         return "one chain" if len(order.pieces) < 2 else f"one chain of {len(order.pieces)} pieces"
     kinds = list(dict.fromkeys(summary(part, result) for part in order.parts))
@@ -65,7 +65,7 @@ def _engine(recipe: Recipe) -> str:
 
 
 def up_to(order: Order, stop: int) -> Order:
-    """The order with only the products of k below `stop`; chains without any are left out."""
+    """Return the order with only the products of k below `stop`; chains without any are left out."""
     if isinstance(order, Chain):
         if order.joined:
             raise ValueError("the order takes several ranges of k in one step, of which a part is no order")
@@ -102,7 +102,8 @@ def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> D
 
 
 def candidates(device: str, k: int, format: str) -> Iterator[Recipe]:
-    """Recipes of a device to try where nobody says which kernel ran: one chain, then split-k, on each arithmetic it has."""
+    """Yield recipes of a device to try where nobody says which kernel ran: one chain, then split-k, on each arithmetic it
+    has."""
     operands, units = operand_format(format).name, {}  # type: str, dict
     for row in list_instructions(device):
         same = (

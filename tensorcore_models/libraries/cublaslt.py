@@ -30,7 +30,7 @@ def _unknown(what: str, field: str, known: Iterable = ()) -> Unknown:
 
 
 def platform_of(device: str, version: str) -> Platform:
-    """The row of a device and a version of cuBLASLt; raises Unknown if nobody has measured them."""
+    """Return the row of a device and a version of cuBLASLt; raises Unknown if nobody has measured them."""
     target = TARGETS.get(device)
     if target is None:
         raise _unknown(f"cuBLASLt on device {device!r} is not known", "device", TARGETS)
@@ -42,7 +42,8 @@ def platform_of(device: str, version: str) -> Platform:
 
 
 def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
-    """A configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set; ALGO_ID must be."""
+    """Return a configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set; ALGO_ID must
+    be."""
     if not isinstance(config, Mapping):
         raise TypeError(
             f"config is a mapping of fields to numbers, got {type(config).__name__}; fields: {', '.join(tables.FIELDS)}"
@@ -62,7 +63,7 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
 
 
 def _lookup(table: Mapping, key, field: str, value, family: str):
-    """The row of a table, or Unknown."""
+    """Return the row of a table, or Unknown."""
     if key not in table:
         known = sorted(
             {k[1] if isinstance(k, tuple) else k for k in table if not isinstance(k, tuple) or k[0] == key[0]}
@@ -72,7 +73,7 @@ def _lookup(table: Mapping, key, field: str, value, family: str):
 
 
 def slice_length(k: int, parts: int, grain: int) -> int:
-    """Length of a slice of split-K: as many whole grains as divide k evenly, rounded up."""
+    """Return the length of a slice of split-K: as many whole grains as divide k evenly, rounded up."""
     grains = -(-k // grain)
     return -(-grains // parts) * grain
 
@@ -104,7 +105,7 @@ def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 
 
 def nvjet_slices(platform: Platform, k: int, parts: int, tile: int) -> tuple[range, ...]:
-    """The slices of k of nvjet's split-K: whole tiles; where the library loses the last values of k, without these."""
+    """Return the slices of k of nvjet's split-K: whole tiles; where the library loses the last values of k, without these."""
     if parts == 1:
         return (range(k),)
     length = slice_length(k, parts, tile)
@@ -152,7 +153,7 @@ def _strided(start: int, stop: int, step: int) -> Chain:
 
 
 def _lane(start: int, stop: int, lane: int, width: int, lanes: int) -> Chain:
-    """The values of k that one lane multiplies: `width` neighbours of each tile from start to stop."""
+    """Return the values of k that one lane multiplies: `width` neighbours of each tile from start to stop."""
     tile = width * lanes
     if width == 1:
         return _strided(start + lane, stop, lanes)
@@ -161,7 +162,8 @@ def _lane(start: int, stop: int, lane: int, width: int, lanes: int) -> Chain:
 
 
 def _vector_slice(start: int, stop: int, row: tables.Gemv, whole: int) -> Order:
-    """One slice of k by the lanes of a matrix-vector kernel; the width of a lane follows from the length of a whole slice."""
+    """Return one slice of k by the lanes of a matrix-vector kernel; the width of a lane follows from the length of a whole
+    slice."""
     width = row.width if row.width > 0 else min(-row.width, -(-whole // row.lanes))
     chunk = (row.chunk or -(-(stop - start) // (width * row.lanes))) * width * row.lanes
     chunks = contiguous(start, stop, chunk)
@@ -189,7 +191,7 @@ def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 
 
 def vector_order(row: tables.Gemv, k: int, parts: int) -> Order:
-    """The order of a matrix-vector kernel whose k is cut into so many slices, which are added left to right."""
+    """Return the order of a matrix-vector kernel whose k is cut into so many slices, which are added left to right."""
     length = -(-k // parts)
     held = -(-k // length)
     starts = [min(i * length, k) for i in range(min(parts, held + 1))]  # slices without k add +0: one does what all do
@@ -213,7 +215,7 @@ def _dot(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 
 
 def reduce_one_block(partials: list) -> Order:
-    """The second pass of ALGO_ID 14: 128 threads, folded over two warps and one, then groups of four."""
+    """Return the second pass of ALGO_ID 14: 128 threads, folded over two warps and one, then groups of four."""
     nothing = Chain(())
     q = [joined(partials[t::128]) if t < len(partials) else nothing for t in range(128)]
     if len(partials) > 128:  # rows of partials have one length; missing ones are +0

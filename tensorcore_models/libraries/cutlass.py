@@ -25,14 +25,15 @@ def _positive(**sizes: int) -> None:
 
 
 def _tiles(part: range, tile: int, residue: str) -> list[range]:
-    """The tiles of a range of k in the order of the main loop."""
+    """Return the tiles of a range of k in the order of the main loop."""
     short = len(part) % tile if residue == "first" else 0
     first = [range(part.start, part.start + short)] if short else []
     return [*first, *contiguous(part.start + short, part.stop, tile)]
 
 
 def _warps(part: range, tile: int, residue: str, slices: int) -> Order:
-    """A range of k by the warps of a threadblock: each takes its share of every tile; their accumulators are added forward."""
+    """Return a range of k by the warps of a threadblock: each takes its share of every tile; their accumulators are added
+    forward."""
     tiles = _tiles(part, tile, residue)
     if slices == 1:
         short = len(tiles[0])
@@ -125,7 +126,7 @@ def cutlass(
 
 
 def _grain(unit: Instruction, k: int) -> int:
-    """Values of k in 128 bytes of the narrower operand where that divides k, else in 16 bytes."""
+    """Return values of k in 128 bytes of the narrower operand where that divides k, else in 16 bytes."""
     narrower = min(unit.formats[:2], key=lambda fmt: fmt.container.itemsize)
     if narrower.bits < 8:
         raise Unknown(
@@ -136,7 +137,7 @@ def _grain(unit: Instruction, k: int) -> int:
 
 
 def _stream(k: int, tile: int, ranges: Sequence[tuple[int, int]]) -> list[range]:
-    """The stated ranges, checked."""
+    """Return the stated ranges, checked."""
     parts = [range(int(start), int(stop)) for start, stop in ranges]
     ends = [0, *(part.stop for part in parts)]
     if not parts or [part.start for part in parts] != ends[:-1] or ends[-1] != k or not all(map(len, parts)):

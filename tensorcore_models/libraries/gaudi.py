@@ -32,7 +32,7 @@ def convert_results(
     clip_infinities: bool = False,
     flush: bool = False,
 ) -> np.ndarray:
-    """Encodings of FP32 results (uint32) in bf16, fp16, e4m3 or e5m2, with the device's rounding (rne by default).
+    """Return encodings of FP32 results (uint32) in bf16, fp16, e4m3 or e5m2, with the device's rounding (rne by default).
 
     `bias` is the target's exponent bias, its own by default; `specials` says what its largest exponent means: infinities and
     NaN ("ieee"), numbers ("finite"), or numbers but for all ones, which is NaN ("fn", fp8 only). `random`, for "sr", has one
@@ -72,7 +72,7 @@ def _target(target: str | Format, bias: int | None, specials: str) -> Format:
 
 
 def _rounded(bits, fmt: Format, rounding: str, negative, random, flush: bool) -> np.ndarray:
-    """Magnitudes of the encodings, as if the largest exponent were a number's, without an end."""
+    """Return magnitudes of the encodings, as if the largest exponent were a number's, without an end."""
     field, fraction = (bits >> np.uint32(23) & 0xFF).astype(np.int64), (bits & 0x7FFFFF).astype(np.int64)
     tiny = field == 0
     significand = np.where(tiny, fraction, fraction | 1 << 23)

@@ -28,7 +28,7 @@ def unit_of(profile: ProductProfile, device: str) -> Engine:
 
 
 def _step(profile: ProductProfile) -> int:
-    """k of the MMA: as the kernel's name spells it; by the stages where only these are known."""
+    """Return k of the MMA: as the kernel's name spells it; by the stages where only these are known."""
     spelled = profile.parts.get("step")
     if spelled is not None:
         return tables.STEPS.get(spelled) or int(spelled)
@@ -38,7 +38,7 @@ def _step(profile: ProductProfile) -> int:
 
 
 def order_of_profile(profile: ProductProfile, device: str) -> Order:
-    """The order of k: how it is cut, what one slice does, and how slices are joined.
+    """Return the order of k: how it is cut, what one slice does, and how slices are joined.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _tile(profile: ProductProfile) -> int:
 
 
 def _one_slice(profile: ProductProfile, part: range, tile: int) -> Order:
-    """One slice of k: a chain with its residue where the family has it, or accumulators added outside at intervals."""
+    """Return one slice of k: a chain with its residue where the family has it, or accumulators added outside at intervals."""
     if profile.slow:
         return restarted(part.start, part.stop, tables.SLOW_INTERVAL, begin="zero")
     return residue_first(part.start, part.stop, tile) if profile.family.residue == "first" else Chain((part,))
@@ -111,7 +111,7 @@ def _grain(profile: ProductProfile) -> int:
 
 
 def _merge(profile: ProductProfile) -> tuple[str | None, str | None]:
-    """(format of partial sums, format of the running sum) of slices that lie side by side."""
+    """Return (format of partial sums, format of the running sum) of slices that lie side by side."""
     if profile.partials is not None:
         wide = "fp64" if profile.formats[0] == "fp64" else "fp32"
         return (None if profile.partials == wide else profile.partials), None
@@ -122,7 +122,7 @@ def _merge(profile: ProductProfile) -> tuple[str | None, str | None]:
 
 
 def _joined(profile: ProductProfile, dealt: Sequence[Order]) -> Order:
-    """Slices dealt in turn: added in their order, or in buffers where customOption or cleared memory says so."""
+    """Return slices dealt in turn: added in their order, or in buffers where customOption or cleared memory says so."""
     if profile.family.join == "forward":
         return joined(dealt)
     if profile.cleared:
@@ -135,7 +135,7 @@ def _joined(profile: ProductProfile, dealt: Sequence[Order]) -> Order:
 
 
 def _lanes(profile: ProductProfile, device: str) -> Gemv:
-    """The lanes of a matrix-vector kernel: by its template arguments, else by customOption."""
+    """Return the lanes of a matrix-vector kernel: by its template arguments, else by customOption."""
     if 1 not in (profile.m, profile.n):
         raise unknown(
             f"{profile.kernel[:80]} with m {profile.m} and n {profile.n}: it multiplies a matrix with a vector",

@@ -72,7 +72,7 @@ class KernelFamily:
     rounding: str | None = None
 
     def match(self, kernel: str) -> re.Match | None:
-        """The kernel's name taken apart, None where it is of another family."""
+        """Return the kernel's name taken apart, None where it is of another family."""
         return re.search(self.pattern, kernel)
 
 

@@ -135,7 +135,7 @@ class ProfiledProduct:
         return read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], rules=(rule_a, rule_b))
 
     def _added(self, a, b, c, scaling) -> np.ndarray:
-        """The sum plus C in the accumulator's format, rounded to the output."""
+        """Return the sum plus C in the accumulator's format, rounded to the output."""
         wide, fmt = self.recipe.engine.formats[3], get_format(self.out_format)
         if scaling is not None or not isinstance(wide, Format) or not isinstance(fmt, Format):
             raise unknown("an addend beside scales, or of integers, was not recorded", "c", (None,))
@@ -198,7 +198,7 @@ def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) 
 
 
 def _rules_of(row: Mapping, gpu: str, assume: str | None) -> tuple[str, str]:
-    """Whose rules hold, and what that assumes."""
+    """Return whose rules hold, and what that assumes."""
     if assume is not None and assume not in tables.MEASURED:
         raise Unknown(f"assume is {assume!r}, whose libraries are not known", field="assume", known=tables.MEASURED)
     gpu = canonical_device(gpu)
@@ -236,7 +236,8 @@ def configured(
     out_format: str,
     config: Mapping[str, Any],
 ) -> Recipe:
-    """The recipe of a configuration of cuBLASLt: by the rules of profiles where these were recorded, else by :func:`cublaslt`.
+    """Return the recipe of a configuration of cuBLASLt: by the rules of profiles where these were recorded, else by
+    :func:`cublaslt`.
 
     Parameters
     ----------

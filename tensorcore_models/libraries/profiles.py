@@ -88,7 +88,7 @@ class ProductProfile:
     cleared: bool = False
 
     def number(self, name: str) -> int | None:
-        """A field of the configuration as an integer, None where it is not set."""
+        """Return a field of the configuration as an integer, None where it is not set."""
         text = self.fields.get(name)
         if text is None:
             return None
@@ -99,13 +99,14 @@ class ProductProfile:
 
 
 def unknown(what: str, field: str, known=()) -> Unknown:
-    """The error for a profile whose result no rule gives."""
+    """Return the error for a profile whose result no rule gives."""
     advice = "Record such products where the GPU is (python -m mpgemm.traces.record_products) and compare with whodunit"
     return Unknown(what, field=field, known=known, advice=advice)
 
 
 def read_profile(row: Mapping) -> ProductProfile:
-    """The record of a row; raises Unknown for a kernel that no family has, ValueError for fields that are missing or wrong."""
+    """Return the record of a row; raises Unknown for a kernel that no family has, ValueError for fields that are missing or
+    wrong."""
     if not isinstance(row, Mapping):
         raise TypeError(f"a profile is a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
     if "failed" in row:
@@ -133,7 +134,7 @@ def _size(row: Mapping, name: str) -> int:
 
 
 def _kernels(given) -> tuple[list[str], bool]:
-    """Names of the kernels that belong to the product, and whether memory is cleared before."""
+    """Return names of the kernels that belong to the product, and whether memory is cleared before."""
     if given is None:
         return [], False
     if isinstance(given, str) or not isinstance(given, Sequence):
@@ -143,7 +144,7 @@ def _kernels(given) -> tuple[list[str], bool]:
 
 
 def _multiplying(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str, str | None]:
-    """The family of the kernel that multiplies, what its name says, and the format of partial sums."""
+    """Return the family of the kernel that multiplies, what its name says, and the format of partial sums."""
     found: dict[str, tuple[KernelFamily, dict]] = {}
     partials = None
     for name in names:
@@ -166,7 +167,7 @@ def _multiplying(names: list[str], fields: Mapping, operands) -> tuple[KernelFam
 
 
 def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str]:
-    """The family by algoId and operands, where no kernel is named; the tile of k by the stages."""
+    """Return the family by algoId and operands, where no kernel is named; the tile of k by the stages."""
     if names:
         raise unknown(f"only a kernel that joins is named, {names[0][:80]!r}", "kernels")
     if "algoId" not in fields:
@@ -186,7 +187,7 @@ def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFa
 
 
 def operands_of_row(row: Mapping) -> tuple[str, str] | None:
-    """The formats of A and B as a row names them; None where it does not."""
+    """Return the formats of A and B as a row names them; None where it does not."""
     given = row.get("operands")
     if given is None:
         return None
@@ -201,13 +202,13 @@ def operands_of_row(row: Mapping) -> tuple[str, str] | None:
 
 
 def _named(name) -> str:
-    """A format's name by torch's, cuBLAS's or the package's name of it."""
+    """Return a format's name by torch's, cuBLAS's or the package's name of it."""
     text = str(name).removeprefix("torch.")
     return get_format(_NAMES.get(text, text)).name
 
 
 def _logged(configuration) -> dict[str, str]:
-    """Everything that a configuration says, flat: fields of `algo` and of the descriptors, these as "Adesc.type"."""
+    """Return everything that a configuration says, flat: fields of `algo` and of the descriptors, these as "Adesc.type"."""
     if configuration is None:
         return {}
     if isinstance(configuration, str):
@@ -225,7 +226,7 @@ def _logged(configuration) -> dict[str, str]:
 
 
 def _fields(logged: Mapping[str, str]) -> dict[str, str]:
-    """The fields of an algorithm that decide, with names of schemes without their prefix."""
+    """Return the fields of an algorithm that decide, with names of schemes without their prefix."""
     fields = {name: logged[name] for name in _LOGGED.values() if name in logged}
     if "reductionScheme" in fields:
         text = fields["reductionScheme"].removeprefix("REDUCTION_SCHEME_")
@@ -265,7 +266,7 @@ def _nvjet(parts: Mapping) -> dict:
 
 
 def _formats(row: Mapping, logged: Mapping, family: KernelFamily, parts: Mapping, nvjet: Mapping) -> tuple[str, str]:
-    """Formats of A and B: as the row says, else the kernel's name, else cuBLASLt's log."""
+    """Return formats of A and B: as the row says, else the kernel's name, else cuBLASLt's log."""
     given = operands_of_row(row)
     by_name = nvjet.get("formats")
     if parts.get("types") in tables.TYPES:
@@ -298,7 +299,8 @@ def _output(row: Mapping, logged: Mapping, nvjet: Mapping) -> str:
 
 
 def _layout(row: Mapping, parts: Mapping, logged: Mapping) -> str | None:
-    """The memory order that the kernel was built for, else the row's, else cuBLASLt's descriptor's, in torch's letters."""
+    """Return the memory order that the kernel was built for, else the row's, else cuBLASLt's descriptor's, in torch's
+    letters."""
     if parts.get("layout"):
         return LAYOUTS[str(parts["layout"]).lower()]
     if row.get("layout") is not None:
@@ -314,7 +316,7 @@ def _layout(row: Mapping, parts: Mapping, logged: Mapping) -> str | None:
 
 
 def _scaling(row: Mapping, logged: Mapping, nvjet: Mapping, formats: tuple[str, str]) -> tuple[str | None, bool]:
-    """How the sum is scaled, and whether FP8 accumulates slowly."""
+    """Return how the sum is scaled, and whether FP8 accumulates slowly."""
     if get_format(formats[0]).bits != 8 or formats[0] == "s8":
         return None, False
     effects = nvjet.get("effects")

@@ -79,7 +79,7 @@ def folded_scale(scale_a: float, scale_b: float) -> float:
 def finish(
     total: np.ndarray, result: Format, epilogue: Epilogue, fmt: Format, scale: float, scale_result: float | None = None
 ) -> np.ndarray:
-    """Encodings of the output in `fmt` from encodings of the sum in `result`.
+    """Return encodings of the output in `fmt` from encodings of the sum in `result`.
 
     `scale` is one FP32 factor, `scale_result` a second one, rounded by itself, before the output is rounded.
     """
@@ -161,14 +161,14 @@ class Recipe:
         return uncovered(self.order, self.k)
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Encodings of the sum before the epilogue, in the engine's result format; the output format only where sums round
-        to it."""
+        """Return encodings of the sum before the epilogue, in the engine's result format; the output format only where sums
+        round to it."""
         if self.rounding is not None:
             a, b = (self._rounded(x, name) for x, name in ((a, "a"), (b, "b")))
         return self.engine.sum_bits(a, b, with_output(self.order, out_format))
 
     def _rounded(self, x, name: str) -> np.ndarray:
-        """FP32 encodings of an operand in the engine's format."""
+        """Return FP32 encodings of an operand in the engine's format."""
         values = check_bits(x, get_float_format("fp32"), name).view(np.float32)
         return operand_bits(values, self.engine.formats["ab".index(name)], self.rounding, name)
 
@@ -270,7 +270,7 @@ class Recipe:
         return finish(sums.view(np.uint32), float32, replace(self.epilogue, adds_zero=False), fmt, 1.0)
 
     def _fits_blocks(self, block: int | None) -> bool:
-        """Whether factors can change after each block: one chain, which they cut, or one that starts anew there."""
+        """Return whether factors can change after each block: one chain, which they cut, or one that starts anew there."""
         if isinstance(self.order, Chain) or block is None:
             return block is not None
         return self.order == restarted(0, self.k, block, begin="zero")
@@ -303,20 +303,21 @@ def contiguous(start: int, stop: int, length: int) -> tuple[range, ...]:
 
 
 def restarted(start: int, stop: int, length: int, *, begin: str = "first") -> Order:
-    """Chains over neighbouring ranges of `length`, added left to right; one chain where a single range covers all."""
+    """Return chains over neighbouring ranges of `length`, added left to right; one chain where a single range covers all."""
     blocks = tuple(Chain((piece,)) for piece in contiguous(start, stop, length))
     return blocks[0] if len(blocks) == 1 and begin == "first" else joined(blocks, start=begin)
 
 
 def joined(parts, **options) -> Order:
-    """The parts added left to right; a single part is returned unless there is something to do to it."""
+    """Return the parts added left to right; a single part is returned unless there is something to do to it."""
     whole = Sum(tuple(parts), **options)
     plain = len(whole.parts) == 1 and whole.start == "first" and not whole.carry and not whole.partials
     return whole.parts[0] if plain else whole
 
 
 def butterfly(parts) -> Order:
-    """Lanes joined by a count-down butterfly: lane i takes lane i + W/2, then i + W/4, ..., i + 1. W is a power of two."""
+    """Return lanes joined by a count-down butterfly: lane i takes lane i + W/2, then i + W/4, ..., i + 1. W is a power of
+    two."""
     lanes = list(parts)
     if len(lanes) & (len(lanes) - 1):
         raise ValueError(f"a butterfly joins a power of two of lanes, got {len(lanes)}")
@@ -327,7 +328,7 @@ def butterfly(parts) -> Order:
 
 
 def residue_first(start: int, stop: int, tile: int) -> Chain:
-    """One chain whose first piece is the part of the range that fills no tile of `tile` values, as CUTLASS's iterators
+    """Return one chain whose first piece is the part of the range that fills no tile of `tile` values, as CUTLASS's iterators
     march."""
     residue = (stop - start) % tile
     pieces = (range(start, start + residue), range(start + residue, stop))

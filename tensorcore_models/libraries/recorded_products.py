@@ -29,7 +29,7 @@ _SHARED = ("gpu", "torch", "cuda", "cublas")
 
 
 def load_rows(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """Rows of a file: JSON with one row, a list or {"rows": [...]} beside what holds for all, or a row on each line.
+    """Return rows of a file: JSON with one row, a list or {"rows": [...]} beside what holds for all, or a row on each line.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def load_rows(path: str | os.PathLike) -> list[dict[str, Any]]:
 
 
 def is_product(row: Mapping) -> bool:
-    """Whether a recorded row is a product that ran."""
+    """Return whether a recorded row is a product that ran."""
     return row.get("op") in OPERATIONS and not set(FAILURES) & set(row)
 
 
 def operands(row: Mapping) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray | float]]:
-    """A (m, k), B (k, n) and the factors of a recorded row: as :meth:`ProfiledProduct.product` takes them.
+    """Return A (m, k), B (k, n) and the factors of a recorded row: as :meth:`ProfiledProduct.product` takes them.
 
     16 and 8 bit floating-point operands are encodings, others numbers.
 
@@ -106,5 +106,5 @@ def operands(row: Mapping) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray
 
 
 def digest(result: np.ndarray) -> str:
-    """SHA-256 of a result's bytes, rows first."""
+    """Return SHA-256 of a result's bytes, rows first."""
     return sha256(np.ascontiguousarray(result).tobytes()).hexdigest()

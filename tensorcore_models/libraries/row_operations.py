@@ -31,7 +31,7 @@ _SHORT = 128
 
 @default_fp_state
 def softmax(x: np.ndarray) -> np.ndarray:
-    """The softmax of rows in FP32, as softmax_warp_forward gives it.
+    """Return the softmax of rows in FP32, as softmax_warp_forward gives it.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 @default_fp_state
 def sums(x: np.ndarray) -> np.ndarray:
-    """The sums of rows in FP32, as torch's reduce_kernel gives them.
+    """Return the sums of rows in FP32, as torch's reduce_kernel gives them.
 
     Rows of 128 and more: a thread adds vectors of four, then the four, from the left. Shorter rows: a thread takes single
     elements into four sums. Then lanes join at halving distances.
@@ -100,27 +100,27 @@ def sums(x: np.ndarray) -> np.ndarray:
 
 
 def _block_width(vectors: int, rows: int) -> int:
-    """Threads of a block that share a row."""
+    """Return threads of a block that share a row."""
     wide, high = (_power_below(min(n, _BLOCK)) for n in (vectors, rows))
     height = min(high, _BLOCK // min(wide, WARP))
     return min(wide, _BLOCK // height)
 
 
 def _power_below(n: int) -> int:
-    """The largest power of two up to n."""
+    """Return the largest power of two up to n."""
     return 1 << (n.bit_length() - 1)
 
 
 @default_fp_state
 def means(x: np.ndarray) -> np.ndarray:
-    """The means of rows: :func:`sums` times the rounded quotient of the numbers of results and elements, in FP32."""
+    """Return the means of rows: :func:`sums` times the rounded quotient of the numbers of results and elements, in FP32."""
     total = sums(x)
     return total * (np.float32(total.size) / np.float32(np.size(x)))
 
 
 @default_fp_state
 def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float | None = None) -> np.ndarray:
-    """Rows over their root mean square in FP32, as vectorized_layer_norm_kernel gives them.
+    """Return rows over their root mean square in FP32, as vectorized_layer_norm_kernel gives them.
 
     Parameters
     ----------
@@ -151,7 +151,8 @@ def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float | None 
 def layer_norm(
     x: np.ndarray, weight: np.ndarray | None = None, bias: np.ndarray | None = None, eps: float = 1e-5
 ) -> np.ndarray:
-    """Rows less their mean, over their standard deviation, in FP32, as vectorized_layer_norm_kernel gives them: Welford's sums.
+    """Return rows less their mean, over their standard deviation, in FP32, as vectorized_layer_norm_kernel gives them:
+    Welford's sums.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ def layer_norm(
 
 
 def _welford(mean_a, mean_b, square_a, square_b, count_a, count_b):
-    """Two partial Welford sums joined: (mean, sum of squares, count)."""
+    """Return two partial Welford sums joined: (mean, sum of squares, count)."""
     count = count_a + count_b
     inverse = np.float32(1) / np.maximum(count, np.float32(1))
     share_a, share_b = count_a * inverse, count_b * inverse
@@ -202,7 +203,7 @@ def _welford(mean_a, mean_b, square_a, square_b, count_a, count_b):
 
 
 def _dealt(x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """((..., threads, values), values that each thread has): vectors of 4 dealt to 128 threads in turn."""
+    """Return ((..., threads, values), values that each thread has): vectors of 4 dealt to 128 threads in turn."""
     length = x.shape[-1]
     if length % _VECTOR:
         raise Unknown(f"{what} of rows of {length}", field="length", known=["multiples of 4"])

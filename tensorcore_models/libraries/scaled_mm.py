@@ -55,7 +55,7 @@ def _fp8(name: str, argument: str) -> str:
 
 
 def _split(tiles: tuple[range, ...], parts: int, row: ScaledMatmul) -> list[tuple[range, ...]]:
-    """The tiles of each part, up to so many parts that more of them, which have no tile and give +0, change nothing."""
+    """Return the tiles of each part, up to so many parts that more of them, which have no tile and give +0, change nothing."""
     held = min(parts, 2 * len(tiles) + 2)
     if row.interleaved:
         return [tiles[part::parts] for part in range(held)]
@@ -64,7 +64,8 @@ def _split(tiles: tuple[range, ...], parts: int, row: ScaledMatmul) -> list[tupl
 
 
 def pairwise(parts: list[Order]) -> Order:
-    """cuBLASLt's customOption 1: slot i adds parts i and i + h, h = ceil(S/2); the last part comes first, then the slots."""
+    """Return cuBLASLt's customOption 1: slot i adds parts i and i + h, h = ceil(S/2); the last part comes first, then the
+    slots."""
     last, half = len(parts) - 1, -(-len(parts) // 2)
     slots = [Sum((parts[i], parts[i + half])) if i + half < last else parts[i] for i in range(half)]
     return Sum((parts[last], *slots))

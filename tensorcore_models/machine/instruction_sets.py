@@ -19,12 +19,13 @@ _active: str | None = None
 
 @functools.cache  # asking the CPU traps to the hypervisor in virtual machines: 20 microseconds
 def available_isas() -> tuple[str, ...]:
-    """Names of the variants that this CPU runs, slowest first; on anything but x86-64 only "baseline"."""
+    """Return names of the variants that this CPU runs, slowest first; on anything but x86-64 only "baseline"."""
     return ISAS[: cpu_level() + 1]
 
 
 def check_isa(name: str) -> str:
-    """`name` itself if this CPU runs that variant; raises ValueError if it is unknown or the CPU lacks the instructions."""
+    """Return `name` itself if this CPU runs that variant; raises ValueError if it is unknown or the CPU lacks the
+    instructions."""
     if name not in ISAS:
         raise ValueError(f"unknown instruction set {name!r}; known: {', '.join(ISAS)}")
     if name not in available_isas():
@@ -45,7 +46,7 @@ def set_isa(name: str | None) -> None:
 
 
 def active_isa() -> str:
-    """Name of the variant that runs now.
+    """Return the name of the variant that runs now.
 
     Raises
     ------
@@ -69,5 +70,5 @@ def _from_environment() -> str:
 
 
 def isa_level() -> int:
-    """The number of :func:`active_isa`, as the kernels take it."""
+    """Return the number of :func:`active_isa`, as the kernels take it."""
     return ISAS.index(_active or active_isa())

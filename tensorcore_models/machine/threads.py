@@ -57,7 +57,7 @@ def set_num_threads(n: int | None) -> None:
 
 
 def checked_threads(n) -> int:
-    """A number of threads that somebody gave; raises ValueError or TypeError if it is not an integer from 1 to 1024."""
+    """Return a number of threads that somebody gave; raises ValueError or TypeError if it is not an integer from 1 to 1024."""
     return _checked(checked_integer(n, "the number of threads"), "the number of threads")
 
 
@@ -76,7 +76,7 @@ def get_num_threads() -> int:
 
 
 def threads_here(wanted: int) -> int:
-    """`wanted` threads, or 1 where this process or build cannot start any (see :func:`get_num_threads`)."""
+    """Return `wanted` threads, or 1 where this process or build cannot start any (see :func:`get_num_threads`)."""
     global _shared_work
     if not has_openmp() or _forked or _single.get():
         return 1
@@ -110,12 +110,12 @@ WORTH_THREADS = 1 << 22
 
 
 def threads_for(operations: int) -> int:
-    """Threads for a kernel call of that many operations: one where starting more costs more than it brings."""
+    """Return threads for a kernel call of that many operations: one where starting more costs more than it brings."""
     return get_num_threads() if operations >= WORTH_THREADS else 1
 
 
 def threads_for_product(operations: int) -> int:
-    """Threads for one product of that many operations: those of :func:`set_num_threads`, else as :func:`threads_for`."""
+    """Return threads for one product of that many operations: those of :func:`set_num_threads`, else as :func:`threads_for`."""
     return threads_for(operations) if _chosen is None else get_num_threads()
 
 

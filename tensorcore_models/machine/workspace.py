@@ -10,7 +10,7 @@ _LINE = 64
 
 
 def workspace(size: int) -> np.ndarray:
-    """Uninitialised memory of `size` bytes; it goes back to the pool when no view of it is left."""
+    """Return uninitialised memory of `size` bytes; it goes back to the pool when no view of it is left."""
     return np.frombuffer(memoryview(Workspace(max(size, 1))), np.uint8)
 
 
@@ -22,7 +22,7 @@ class Scratch:
         self._used = 0
 
     def take(self, shape: tuple[int, ...], dtype) -> np.ndarray:
-        """An array of that shape and type; raises MemoryError if there is not enough left of what was asked for."""
+        """Return an array of that shape and type; raises MemoryError if there is not enough left of what was asked for."""
         dtype = np.dtype(dtype)
         size = math.prod(shape) * dtype.itemsize
         piece = self._memory[self._used : self._used + size]

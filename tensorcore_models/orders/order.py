@@ -90,7 +90,7 @@ KOrder = str | Order | Sequence[tuple[int, int]]
 
 
 def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
-    """The order in which a kernel sums over k, None for one chain over all of it.
+    """Return the order in which a kernel sums over k, None for one chain over all of it.
 
     ``"sequential"``: one chain. ``"split_k:S"``: S contiguous parts of equally many steps (the last may be shorter).
     ``"sliced_k:S"``: S chains, chain s takes steps s, s + S, ... (warps that share a tile). A sequence of half-open ranges
@@ -129,7 +129,7 @@ def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
 
 
 def leaves(order: Order) -> Iterator[Chain]:
-    """The chains of an order, from left to right."""
+    """Yield the chains of an order, from left to right."""
     if isinstance(order, Chain):
         yield order
     else:
@@ -138,7 +138,7 @@ def leaves(order: Order) -> Iterator[Chain]:
 
 
 def with_output(order: Order, fmt: str) -> Order:
-    """The order with `fmt` where it says :data:`OUTPUT`."""
+    """Return the order with `fmt` where it says :data:`OUTPUT`."""
     if isinstance(order, Chain):
         return order
     named = {f: fmt if getattr(order, f) == OUTPUT else getattr(order, f) for f in ("partials", "carry")}
@@ -146,7 +146,7 @@ def with_output(order: Order, fmt: str) -> Order:
 
 
 def uncovered(order: Order, k: int) -> np.ndarray:
-    """The values of k that no chain takes, ascending; raises ValueError if one is beyond k - 1 or is taken twice."""
+    """Return the values of k that no chain takes, ascending; raises ValueError if one is beyond k - 1 or is taken twice."""
     pieces = [piece for chain in leaves(order) for piece in chain.pieces]
     beyond = [piece for piece in pieces if piece[-1] >= k]
     if beyond:
@@ -160,7 +160,7 @@ def uncovered(order: Order, k: int) -> np.ndarray:
 
 
 def restart_length(parts: Sequence[Order], step: int) -> int | None:
-    """Products in each part where all are chains of equally many whole k steps (the last may be shorter), else None."""
+    """Return products in each part where all are chains of equally many whole k steps (the last may be shorter), else None."""
     lengths = []
     for index, part in enumerate(parts):
         if not isinstance(part, Chain) or not part.pieces or part.joined:
@@ -173,7 +173,7 @@ def restart_length(parts: Sequence[Order], step: int) -> int | None:
 
 
 def merged(pieces: Sequence[range]) -> list[range]:
-    """The pieces with neighbours of step 1 joined."""
+    """Return the pieces with neighbours of step 1 joined."""
     found: list[range] = []
     for piece in pieces:
         if found and found[-1].step == piece.step == 1 and found[-1].stop == piece.start:
@@ -200,7 +200,8 @@ class OrderUnit:
 
 
 def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
-    """Encodings of the sum, in the unit's result format; it must not be rounded to :data:`OUTPUT` (:func:`with_output`)."""
+    """Return encodings of the sum, in the unit's result format; it must not be rounded to :data:`OUTPUT`
+    (:func:`with_output`)."""
     if isinstance(order, Chain):
         return unit.chain(order.pieces, order.joined) if order.pieces else unit.zeros()
     parts = list(order.parts)
@@ -225,14 +226,14 @@ def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
 
 
 def _rounded(first: np.ndarray, order: Sum, unit: OrderUnit) -> np.ndarray:
-    """The first part, rounded as a partial and then as a running sum."""
+    """Return the first part, rounded as a partial and then as a running sum."""
     for fmt in (order.partials, order.carry):
         first = _through(first, unit.result, fmt) if fmt else first
     return first
 
 
 def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.ndarray:
-    """Encodings rounded to the format `name` and back, which is exact."""
+    """Return encodings rounded to the format `name` and back, which is exact."""
     if name == OUTPUT:
         raise ValueError(
             "the order rounds to the output format; name it (with_output, or Recipe.gemm_bits(out_format=...))"

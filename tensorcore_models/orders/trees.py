@@ -20,7 +20,7 @@ class Summing(Protocol):
 
 
 def tree_of(spec: Summing, k: int) -> Tree | None:
-    """The order in which an accumulator sums k products, in chained steps, and c, leaf k; None where it does not say."""
+    """Return the order in which an accumulator sums k products, in chained steps, and c, leaf k; None where it does not say."""
     total: Position = k
     found = SumBuilder(k + 1)
     for start in range(0, k, spec.terms_per_step):
@@ -41,7 +41,7 @@ def _spell(chain: Chain) -> str:
 
 
 def tree_of_order(order: Order) -> Tree:
-    """The order of a recipe as a tree; its leaves are chains over k, each from +0."""
+    """Return the order of a recipe as a tree; its leaves are chains over k, each from +0."""
     chains = list(leaves(order))
     operations: list[Operation] = []
     numbers = iter(range(len(chains)))

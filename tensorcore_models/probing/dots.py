@@ -29,7 +29,8 @@ def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | 
 
 
 def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Encodings of d (batch) of dots a, b (batch, length) plus c (batch), with unit scales if any; a model's run at once."""
+    """Return encodings of d (batch) of dots a, b (batch, length) plus c (batch), with unit scales if any; a model's run at
+    once."""
     count, length = a.shape
     scales = unit_scales(engine, length)
     if isinstance(engine, MatrixEngine) and not length % engine.k:
@@ -57,11 +58,11 @@ class Dots:
         return self.engine.formats
 
     def run_bits(self, a: Mapping[int, int], b: Mapping[int, int], c: int = 0) -> int:
-        """Encoding of d for encodings at given positions; the rest is +0."""
+        """Return the encoding of d for encodings at given positions; the rest is +0."""
         return int(self.run_many([(a, b, c)])[0])
 
     def run_many(self, cases: Sequence[tuple[Mapping[int, int], Mapping[int, int], int]]) -> np.ndarray:
-        """Encodings of d of several dot products, each given as for :meth:`run_bits`."""
+        """Return encodings of d of several dot products, each given as for :meth:`run_bits`."""
         shape = len(cases), self.length
         x, y = (np.zeros(shape, fmt.container) for fmt in self.formats[:2])
         z = np.array([case[2] for case in cases], self.formats[2].container)
@@ -73,7 +74,7 @@ class Dots:
     def operands(
         self, products: Mapping[int, Product], c: Fraction, scale: int
     ) -> tuple[dict[int, int], dict[int, int], int]:
-        """Encodings of products and c, all times 2**scale, as :meth:`run_bits` takes them; raises Unreachable."""
+        """Return encodings of products and c, all times 2**scale, as :meth:`run_bits` takes them; raises Unreachable."""
         a_format, b_format, c_format, _ = self.formats
         known: dict[int, tuple[int, int]] = {}  # by identity: long dot products repeat few numbers
         for product in products.values():
@@ -85,7 +86,8 @@ class Dots:
     def operands_at_any_scale(
         self, products: Mapping[int, Product], c: Fraction, smallest: Fraction | None = None
     ) -> tuple[int, tuple[dict[int, int], dict[int, int], int]]:
-        """The scale nearest to 1 at which the formats have all addends and d has `smallest`, and :meth:`operands` there."""
+        """Return the scale nearest to 1 at which the formats have all addends and d has `smallest`, and :meth:`operands`
+        there."""
         last = Unreachable("no scale")
         for scale in SCALES:
             try:
@@ -97,10 +99,10 @@ class Dots:
         raise last
 
     def value(self, bits: int, scale: int) -> Fraction | None:
-        """A result / 2**scale; None if it is not finite."""
+        """Return a result / 2**scale; None if it is not finite."""
         value = decode_value(bits, self.formats[3])
         return None if value is None else value / power(scale)
 
     def run(self, products: Mapping[int, Product], c: Fraction | int = 0, scale: int = 0) -> Fraction | None:
-        """d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite."""
+        """Return d / 2**scale for products at given positions and c, all times 2**scale; None if d is not finite."""
         return self.value(self.run_bits(*self.operands(products, Fraction(c), scale)), scale)

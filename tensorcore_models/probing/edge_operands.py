@@ -25,7 +25,7 @@ _LONG = (2000, 30000)  # k that is packed in several slices
 
 
 def draw(rng: np.random.Generator, low: Lowered, edge: str, turn: int = 0, shape: tuple | None = None) -> DrawnOperands:
-    """A product at one of :data:`EDGES`.
+    """Return a product at one of :data:`EDGES`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _shape(rng: np.random.Generator, low: Lowered, edge: str) -> tuple[int, int,
 
 
 def _integers(rng: np.random.Generator, fmt: Any, shape: tuple) -> np.ndarray:
-    """Any numbers, or the ends of the range, or one number everywhere."""
+    """Return any numbers, or the ends of the range, or one number everywhere."""
     mask = (1 << fmt.bits) - 1
     ends = np.array([fmt.minimum & mask, fmt.maximum, 0, 1, mask], np.uint64)
     bits = rng.integers(0, mask, shape, np.uint64, endpoint=True)
@@ -88,7 +88,7 @@ def _integers(rng: np.random.Generator, fmt: Any, shape: tuple) -> np.ndarray:
 
 
 def _factors(rng, low: Lowered, a_shape, b_shape, edge: str, turn: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """A and B whose exponents lie as the edge wants them, and about the largest exponent of a product."""
+    """Return A and B whose exponents lie as the edge wants them, and about the largest exponent of a product."""
     kinds = ("windows", "range", "largest sums", "near", "any")
     kind = edge if edge in kinds else str(rng.choice(kinds))
     assert low.floating is not None
@@ -114,13 +114,13 @@ def _factors(rng, low: Lowered, a_shape, b_shape, edge: str, turn: int) -> tuple
 
 
 def _fraction(fmt: Format) -> int:
-    """A fraction of ones only; where all ones would be a NaN, without the last."""
+    """Return a fraction of ones only; where all ones would be a NaN, without the last."""
     ones = (1 << fmt.fraction_bits) - 1
     return (ones if fmt.specials != "fn" else ones & ~1) << fmt.padding_bits
 
 
 def _windows(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
-    """Exponents that fill a window, or one more; products shifted as far as windows go, less, and further.
+    """Return exponents that fill a window, or one more; products shifted as far as windows go, less, and further.
 
     At every fourth turn the power of two of a zero of A would be infinite: as an integer or a fraction, A as it is or times
     2^-33.
@@ -144,7 +144,7 @@ def _windows(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
 
 
 def _range(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
-    """Products around the smallest and largest numbers of the result, and where lanes change over to another way."""
+    """Return products around the smallest and largest numbers of the result, and where lanes change over to another way."""
     assert low.floating is not None
     a, b, _, d = low.floating
     fraction = getattr(low.accumulator, "fraction_bits", None) or 24
@@ -162,7 +162,7 @@ def _near(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
 
 
 def _largest(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
-    """One exponent: sums of products of the largest significands."""
+    """Return one exponent: sums of products of the largest significands."""
     assert low.floating is not None
     tops = [int(rng.integers(max(f.emin, -40), min(f.emax, 40) + 1)) for f in low.floating[:2]]
     return (tops[0], tops[0]), (tops[1], tops[1])
@@ -172,7 +172,7 @@ _RANGES: dict[str, Callable] = {"windows": _windows, "range": _range, "near": _n
 
 
 def _within(rng, fmt: Format, shape: tuple, low: int, high: int) -> np.ndarray:
-    """Numbers from 2^low to below 2^(high + 1), both ends among them; half of the time most of them at the ends."""
+    """Return numbers from 2^low to below 2^(high + 1), both ends among them; half of the time most of them at the ends."""
     exponents = rng.integers(low, high + 1, shape)
     if rng.random() < 0.5:
         exponents = np.where(rng.random(shape) < 0.7, rng.choice([low, high], shape), exponents)
@@ -184,7 +184,8 @@ def _within(rng, fmt: Format, shape: tuple, low: int, high: int) -> np.ndarray:
 
 
 def _addends(rng, low: Lowered, shape: tuple, top: int, edge: str) -> np.ndarray:
-    """Zeros of one sign, or addends at the limits of what lanes take, or as far from the products as they may be to count."""
+    """Return zeros of one sign, or addends at the limits of what lanes take, or as far from the products as they may be to
+    count."""
     fmt = low.c_format
     assert isinstance(fmt, Format)
     kind = rng.integers(5) if edge != "addends" else 1 + rng.integers(4)
@@ -218,7 +219,7 @@ def _scales(rng, name: Any, shape: tuple) -> np.ndarray:
 
 # -- changes of operands ------------------------------------------------------------------------------------------------------
 def _sign(fmt: Any) -> int:
-    """The sign bit of a format, 0 without."""
+    """Return the sign bit of a format, 0 without."""
     return 0 if isinstance(fmt, IntegerFormat) or not fmt.signed else fmt.sign_bit
 
 
@@ -291,7 +292,7 @@ _CHANGES: dict[str, Callable] = {
 
 
 def _laid_out(rng, x: np.ndarray) -> np.ndarray:
-    """The same encodings in memory by rows, by columns, or with others in between."""
+    """Return the same encodings in memory by rows, by columns, or with others in between."""
     kind = rng.integers(3)
     if kind == 0:
         return x

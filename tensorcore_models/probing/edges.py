@@ -56,7 +56,7 @@ class EdgeResult(NamedTuple):
 
 @cache
 def subjects() -> tuple[Subject, ...]:
-    """One unit of the catalogue for each arithmetic, formats and fast kernel; those of different kernels take turns."""
+    """Return one unit of the catalogue for each arithmetic, formats and fast kernel; those of different kernels take turns."""
     found: dict[str, dict[tuple, Subject]] = {}
     for row in list_instructions():
         for path, low, kernel in fast_kernels(row):
@@ -66,21 +66,21 @@ def subjects() -> tuple[Subject, ...]:
 
 
 def _in_turn(lists: list[list[Subject]]) -> tuple[Subject, ...]:
-    """Members of several lists, one of each after the other; short ones start again."""
+    """Return members of several lists, one of each after the other; short ones start again."""
     longest = max(map(len, lists))
     return tuple(members[turn % len(members)] for turn in range(longest) for members in lists)
 
 
 @cache
 def _subjects_at(edge: str) -> tuple[Subject, ...]:
-    """The units that an edge is drawn for."""
+    """Return the units that an edge is drawn for."""
     if edge == "windows":
         return tuple(x for x in dict.fromkeys(subjects()) if x.windowed)
     return tuple(x for x in subjects() if _reaches_ends(x.low)) if edge == "range" else subjects()
 
 
 def _reaches_ends(low: Lowered) -> bool:
-    """Whether products are as small as the result's smallest numbers."""
+    """Return whether products are as small as the result's smallest numbers."""
     if low.floating is None:
         return False
     a, b, _, d = low.floating
@@ -93,7 +93,7 @@ Way = tuple[str, Callable[[], np.ndarray | None], np.ndarray]
 
 
 def _ways(rng, subject: Subject, p: DrawnOperands, edge: str, turn: int) -> Iterator[Way]:
-    """A product as such; at times also in a batch, in chains added up outside, and with scaled sums."""
+    """Yield a product as such; at times also in a batch, in chains added up outside, and with scaled sums."""
     low, kernel, (m, k), n = subject.low, subject.kernel, p.a.shape, p.b.shape[1]
     yield "a product", lambda: kernel.run(low, *p), generic_bits(low, *p)
     if hasattr(kernel, "run_batch") and rng.random() < 0.4:
@@ -119,14 +119,14 @@ def _ways(rng, subject: Subject, p: DrawnOperands, edge: str, turn: int) -> Iter
 
 
 def _shorter(p: DrawnOperands, k: int, block: int | None) -> DrawnOperands:
-    """The first `k` products."""
+    """Return the first `k` products."""
     blocks = slice(None) if block is None else slice(-(-k // block))
     scales = (None, None) if p.scale_a is None or p.scale_b is None else (p.scale_a[:, blocks], p.scale_b[blocks])
     return DrawnOperands(p.a[:, :k], p.b[:k], p.c, *scales)
 
 
 def _scaled(low: Lowered, p: DrawnOperands, every: int, places: int, exponent: int) -> np.ndarray:
-    """`kernels.scaled_bits` by the generic kernel, step by step."""
+    """Return `kernels.scaled_bits` by the generic kernel, step by step."""
     step, total = low.accumulator.terms_per_step, p.c
     for start in range(0, p.a.shape[1], every):
         d = np.zeros(total.shape, np.uint32)
@@ -139,24 +139,25 @@ def _scaled(low: Lowered, p: DrawnOperands, every: int, places: int, exponent: i
 
 
 def _place(seed: int, turn: int) -> int:
-    """The number of a product among those of its edge, counted over all seeds: units and shifts of windows follow it."""
+    """Return the number of a product among those of its edge, counted over all seeds: units and shifts of windows follow it."""
     return _TURNS * seed + turn // len(EDGES)
 
 
 def subject_at(edge: str, seed: int, turn: int) -> Subject:
-    """The kernel and unit that :func:`sweep` takes for an edge of :data:`EDGES` at a turn of a seed, both 0 or more."""
+    """Return the kernel and unit that :func:`sweep` takes for an edge of :data:`EDGES` at a turn of a seed, both 0 or more."""
     members = _subjects_at(edge)
     return members[_place(seed, turn) % len(members)]
 
 
 def product(low: Lowered, edge: str, seed: int, turn: int) -> tuple[np.random.Generator, DrawnOperands]:
-    """The product that :func:`differences` compares, and the generator that drew it, which draws the other ways to run it."""
+    """Return the product that :func:`differences` compares, and the generator that drew it, which draws the other ways to run
+    it."""
     rng = np.random.default_rng((seed, turn))
     return rng, draw(rng, low, edge, _place(seed, turn))
 
 
 def differences(subject: Subject, edge: str, seed: int, turn: int, against_reference: bool = False) -> EdgeResult:
-    """One product on every instruction set beside the generic kernel.
+    """Return one product on every instruction set beside the generic kernel.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def differences(subject: Subject, edge: str, seed: int, turn: int, against_refer
 
 
 def sweep(seconds: float = 0, seed: int = 0, clock=time.monotonic, rounds: int = 1) -> Iterator[EdgeResult]:
-    """Products at each edge in turn: `rounds` of each, and more until `seconds` are over.
+    """Yield products at each edge in turn: `rounds` of each, and more until `seconds` are over.
 
     A result is yielded for each product; the choice of kernel and instruction set is as before between them.
     """

@@ -29,7 +29,7 @@ class Interface:
 
     @classmethod
     def of(cls, unit: Any, m: int = 1, n: int = 1) -> "Interface":
-        """The interface of an engine."""
+        """Return the interface of an engine."""
         scale = None if unit.scale_format is None else get_format(unit.scale_format)
         return cls(tuple(unit.formats), unit.k, scale, unit.block_size, m, n, key_of(unit))
 
@@ -44,7 +44,7 @@ class Interface:
         return isinstance(self.formats[0], IntegerFormat)
 
     def tile(self, m: int, n: int) -> "Interface":
-        """The interface with other numbers of rows and columns."""
+        """Return the interface with other numbers of rows and columns."""
         return dataclasses.replace(self, m=m, n=n)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Interface:
 
 
 def key_of(unit: Any) -> int | None:
-    """The key of a model's stochastic roundings; None of a unit without, or that is no model."""
+    """Return the key of a model's stochastic roundings; None of a unit without, or that is no model."""
     accumulator = getattr(unit, "accumulator", None)
     return None if accumulator is None else accumulator.key
 
@@ -76,7 +76,7 @@ class Dot:
     scale_b: np.ndarray | None
 
     def copy(self) -> "Dot":
-        """A copy whose arrays are its own."""
+        """Return a copy whose arrays are its own."""
         scales = (None if x is None else x.copy() for x in (self.scale_a, self.scale_b))
         return Dot(self.a.copy(), self.b.copy(), self.c.copy(), *scales)
 
@@ -117,23 +117,23 @@ class DotBatch:
         return np.count_nonzero((self.a != 0) & (self.b != 0), axis=1) + (self.c != 0)
 
     def rows(self, part) -> "DotBatch":
-        """Part of the batch."""
+        """Return part of the batch."""
         scales = () if self.scales is None else (self.scales[0][part], self.scales[1][part])
         return DotBatch(self.a[part], self.b[part], self.c[part], *scales)
 
     def dot(self, index: int) -> Dot:
-        """One of them."""
+        """Return one of them."""
         scales = (None, None) if self.scales is None else (self.scales[0][index], self.scales[1][index])
         return Dot(self.a[index], self.b[index], np.array(self.c[index]), *scales).copy()
 
     @classmethod
     def of(cls, dots: Sequence[Dot]) -> "DotBatch":
-        """A batch of single dot products."""
+        """Return a batch of single dot products."""
         return cls._combined(np.stack, dots)
 
     @classmethod
     def joined(cls, batches: Iterable["DotBatch"]) -> "DotBatch":
-        """Batches one after the other."""
+        """Return batches one after the other."""
         return cls._combined(np.concatenate, list(batches))
 
     @classmethod
@@ -143,14 +143,15 @@ class DotBatch:
 
 
 def is_nan(bits: np.ndarray, fmt: Any) -> np.ndarray:
-    """Which encodings are NaN; none in formats without infinities."""
+    """Return which encodings are NaN; none in formats without infinities."""
     if not fmt.has_inf:
         return np.zeros(np.shape(bits), bool)
     return (bits & fmt.container.type(fmt.magnitude_mask)) > fmt.container.type(fmt.inf_bits)
 
 
 def along_diagonals(unit: Shaped, batch: DotBatch) -> tuple[Any, ...]:
-    """a (count, m, k), b (count, k, n), c (count, m, n) and scales or None with the dots of a batch along their diagonals."""
+    """Return a (count, m, k), b (count, k, n), c (count, m, n) and scales or None with the dots of a batch along their
+    diagonals."""
     width = min(unit.m, unit.n)
     count = -(-batch.size // width)
     tile, place = np.divmod(np.arange(batch.size), width)

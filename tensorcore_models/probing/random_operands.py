@@ -20,7 +20,7 @@ class DrawnOperands(NamedTuple):
     scale_b: np.ndarray | None
 
     def rows(self, part) -> "DrawnOperands":
-        """Part of the batch."""
+        """Return part of the batch."""
         scales = (None if x is None else x[part] for x in (self.scale_a, self.scale_b))
         return DrawnOperands(self.a[part], self.b[part], self.c[part], *scales)
 
@@ -29,7 +29,7 @@ Shape = tuple[int, ...]
 
 
 def signed_zeros(fmt: Format, negative: np.ndarray) -> np.ndarray:
-    """Encodings of zeros, negative where that is asked for and the format has it.
+    """Return encodings of zeros, negative where that is asked for and the format has it.
 
     The sign bit is a number of the container's type: numpy refuses FP64's as a Python integer.
     """
@@ -38,12 +38,12 @@ def signed_zeros(fmt: Format, negative: np.ndarray) -> np.ndarray:
 
 
 def _random_bits(fmt: Format | IntegerFormat, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Uniform over all encodings."""
+    """Return uniform over all encodings."""
     return rng.integers(0, 1 << fmt.bits, shape, dtype=fmt.container, endpoint=False)
 
 
 def of_exponents(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Random sign and fraction with the given exponent fields (never infinities or NaN)."""
+    """Return random sign and fraction with the given exponent fields (never infinities or NaN)."""
     if not fmt.has_fields:
         sizes = np.ldexp(1 + rng.random(exponent.shape), exponent - fmt.bias)
         return encode(np.where(rng.integers(0, 2, exponent.shape) == 1, -sizes, sizes), fmt, "rz", saturate=True)
@@ -61,19 +61,19 @@ def of_exponents(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) ->
 
 
 def _normals(fmt, shape, rng):
-    """Standard normal values, without signs where the format has none."""
+    """Return standard normal values, without signs where the format has none."""
     values = rng.standard_normal(shape)
     return encode(values if fmt.signed else np.abs(values), fmt, "rne", saturate=True)
 
 
 def _clustered(fmt, shape, rng):
-    """Exponents within a few binades of one centre for each matrix."""
+    """Return exponents within a few binades of one centre for each matrix."""
     centre = rng.integers(1, (1 << fmt.exponent_bits) - 1, (shape[0], *(1,) * (len(shape) - 1)))
     return of_exponents(fmt, centre + rng.integers(-3, 4, shape), rng)
 
 
 def _near_one(fmt, shape, rng):
-    """Exponents around the exponent of 1, from wide to narrow."""
+    """Return exponents around the exponent of 1, from wide to narrow."""
     return of_exponents(fmt, fmt.bias + rng.integers(-12, 13, shape), rng)
 
 
@@ -93,13 +93,13 @@ def _subnormals(fmt, shape, rng):
 
 
 def _underflow(fmt, shape, rng):
-    """Small numbers and zeros, for c; A and B come from :func:`_underflowing_factors`."""
+    """Return small numbers and zeros, for c; A and B come from :func:`_underflowing_factors`."""
     numbers = of_exponents(fmt, rng.integers(0, 3, shape), rng)
     return np.where(rng.integers(0, 2, shape) == 1, fmt.container.type(0), numbers)
 
 
 def _smallest_normal(fmt, shape, rng):
-    """The smallest normal number and its neighbours, for c; A and B come from :func:`_underflowing_factors`."""
+    """Return the smallest normal number and its neighbours, for c; A and B come from :func:`_underflowing_factors`."""
     below = (1 << fmt.fraction_bits) - 1
     bits = np.uint64(below) + rng.integers(0, 3, shape, dtype=np.uint64)
     sign = rng.integers(0, 2, shape, dtype=np.uint64) * np.uint64(fmt.sign_bit if fmt.signed else 0)
@@ -113,7 +113,8 @@ UNDERFLOWING = {"underflow": (-6, 8), "smallest_normal": (-6, 1)}
 def _underflowing_factors(
     row: Shaped, kind: str, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
-    """A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far down."""
+    """Return A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far
+    down."""
     a_format, b_format, _, d_format = row.formats
     target = d_format.quantum_exponent + rng.integers(*UNDERFLOWING[kind], (a_shape[0], 1, 1))
     share = np.clip(target // 2, a_format.emin, a_format.emax)
@@ -138,7 +139,7 @@ def edge_encodings(fmt: Format) -> np.ndarray:
 
 
 def _edges(fmt, shape, rng):
-    """Edge encodings; specials are rare enough that most results are finite."""
+    """Return edge encodings; specials are rare enough that most results are finite."""
     table = edge_encodings(fmt)
     finite = np.array([bits for bits in table if fmt.decode_exact(int(bits)).kind == "finite"], fmt.container)
     chosen = finite[rng.integers(0, len(finite), shape)]
@@ -161,7 +162,7 @@ KINDS: dict[str, Callable[[Format, Shape, np.random.Generator], np.ndarray]] = {
 
 
 def _integers(fmt: IntegerFormat, kind: str, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Random integers; extremes for "edges", mostly zeros for "zeros"."""
+    """Return random integers; extremes for "edges", mostly zeros for "zeros"."""
     bits = _random_bits(fmt, shape, rng)
     mask = (1 << fmt.bits) - 1
     if kind == "edges":
@@ -180,7 +181,8 @@ def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -
 
 
 def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> DrawnOperands:
-    """A batch of `count` matrices for one instruction (or interface), of one of :data:`KINDS`; raises ValueError on others."""
+    """Return a batch of `count` matrices for one instruction (or interface), of one of :data:`KINDS`; raises ValueError on
+    others."""
     if kind not in KINDS:
         raise ValueError(f"unknown kind {kind!r}: {', '.join(KINDS)}")
 

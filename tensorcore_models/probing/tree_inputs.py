@@ -41,7 +41,7 @@ def spans(formats: tuple[Format, ...], addend: bool) -> Iterator[tuple[Any, Any]
 
 
 def _reachable(formats: tuple[Format, ...], exponent: int, step: int, addend: bool) -> int:
-    """The first exponent at which a power of two is a product, and a number of c."""
+    """Return the first exponent at which a power of two is a product, and a number of c."""
     for _ in range(4096):
         try:
             factors(power(exponent), *formats[:2])
@@ -54,7 +54,7 @@ def _reachable(formats: tuple[Format, ...], exponent: int, step: int, addend: bo
 
 
 def _counted(values: np.ndarray, y: float) -> np.ndarray:
-    """Sums as numbers of y, -1 where they are none."""
+    """Return sums as numbers of y, -1 where they are none."""
     with np.errstate(all="ignore"):
         counts = np.asarray(values, np.float64) / y
         whole = np.isfinite(counts) & (counts == np.round(counts)) & (counts >= 0) & (counts < 2.0**53)
@@ -62,13 +62,13 @@ def _counted(values: np.ndarray, y: float) -> np.ndarray:
 
 
 def _factor_tables(x: Any, y: Any, formats: Sequence[Format]) -> list[np.ndarray]:
-    """Encodings of A and of B whose products are what a mask value says: 0, y, X, -X."""
+    """Return encodings of A and of B whose products are what a mask value says: 0, y, X, -X."""
     pairs = [(0, 0), *(factors(value, *formats) for value in (y, x, -x))]
     return [np.array(side, fmt.container) for side, fmt in zip(zip(*pairs, strict=True), formats, strict=True)]
 
 
 def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
-    """Counts of an engine's dot products of n products and c."""
+    """Return counts of an engine's dot products of n products and c."""
     c_format, d_format = unit.formats[2:]
     a_table, b_table = _factor_tables(x, y, unit.formats[:2])
     c_table = np.array([0, *(encode_value(v, c_format) for v in (y, x, -x))], c_format.container)
@@ -85,7 +85,7 @@ def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
 
 
 def recipe_counts(recipe: Recipe, x: Any, y: Any) -> Counts:
-    """Counts of a library recipe's dot products, which add no c."""
+    """Return counts of a library recipe's dot products, which add no c."""
     a_table, b_table = _factor_tables(x, y, recipe.engine.formats[:2])
 
     def counts(masks: np.ndarray) -> np.ndarray:
@@ -103,7 +103,7 @@ def function_spans(dtype: np.dtype) -> Iterator[tuple[float, float]]:
 
 
 def function_counts(function: Callable, dtype: np.dtype, batched: bool, x: float, y: float) -> Counts:
-    """Counts of a function that adds up numbers."""
+    """Return counts of a function that adds up numbers."""
     table = np.zeros(4, dtype)
     table[[ABSENT, TINY, PLUS, MINUS]] = 0.0, y, x, -x
 

@@ -36,14 +36,14 @@ class TreeSearch:
         self._first: dict[int, int] = {}
 
     def find(self) -> Tree:
-        """The tree; raises Inconsistent if the counts are those of none."""
+        """Return the tree; raises Inconsistent if the counts are those of none."""
         if self.leaves > 1:
             self._build(np.arange(self.leaves))
         self._check(Tree(self.leaves, tuple(self.operations)))
         return Tree(self.leaves, tuple(self.operations), calls=self.calls)
 
     def losses(self, pivot: int, others: np.ndarray, among: np.ndarray) -> np.ndarray:
-        """Addends of `among` below the operation in which the pivot meets each of the others."""
+        """Return addends of `among` below the operation in which the pivot meets each of the others."""
         kept = np.zeros(len(others), int)
         inside = among[among != pivot]
         for start in range(0, len(inside), self.chunk):
@@ -60,7 +60,8 @@ class TreeSearch:
         return len(among) - kept
 
     def _build(self, among: np.ndarray) -> int:
-        """The operation that adds up a set of leaves, or the leaf itself; sets that wait are kept on a stack of their own."""
+        """Return the operation that adds up a set of leaves, or the leaf itself; sets that wait are kept on a stack of their
+        own."""
         made: dict[int, int] = {}
         todo: list[tuple[int, np.ndarray, list | None]] = [(0, among, None)]
         number = 0

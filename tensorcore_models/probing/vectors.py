@@ -23,7 +23,7 @@ class ProbeSet(NamedTuple):
 
 @cache
 def probe_set(row: Instruction) -> ProbeSet:
-    """The probe vectors of an instruction, and what its formats cannot express; none for a family that states none.
+    """Return the probe vectors of an instruction, and what its formats cannot express; none for a family that states none.
 
     Raises
     ------

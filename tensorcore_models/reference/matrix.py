@@ -64,7 +64,7 @@ def dot_bits(
 
 
 def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """D = A B + C by the reference, raw encodings (..., m, n) in and out.
+    """Return D = A B + C by the reference, raw encodings (..., m, n) in and out.
 
     Parameters
     ----------

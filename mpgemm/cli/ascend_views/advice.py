@@ -22,7 +22,7 @@ Size = tuple[int, int, int]
 
 
 def compares(args: argparse.Namespace) -> bool:
-    """Whether ways to compute are compared: nothing says which one is meant."""
+    """Return whether ways to compute are compared: nothing says which one is meant."""
     from ascend.dialects import ANY, DIALECTS
 
     named = args.terms is not None or args.operand or args.mode or args.max_error is not None or args.rank != "time"
@@ -37,7 +37,7 @@ def compares(args: argparse.Namespace) -> bool:
 def advice_of(
     args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tuple | None, best_only: bool = False
 ) -> ascend.Advice:
-    """The ways compared."""
+    """Return the ways compared."""
     from ascend.planner.advice import WAYS
 
     progress = Progress()
@@ -51,7 +51,7 @@ def advice_of(
 
 
 def kernel_files(dialect: str, s: Kernel) -> dict[str, str | dict]:
-    """The files of a plan's kernel in a dialect; ValueError for what the dialect cannot say."""
+    """Return the files of a plan's kernel in a dialect; ValueError for what the dialect cannot say."""
     from ascend.emit.write import EMITTERS
     from mpgemm.kernels.planned import triton_files
 
@@ -59,7 +59,7 @@ def kernel_files(dialect: str, s: Kernel) -> dict[str, str | dict]:
 
 
 def written_out(advice: ascend.Advice, dialect: str) -> tuple[ascend.Advice, list[str]]:
-    """The ways whose kernel a dialect can say, and of faster ones than the best of them why they are left out.
+    """Return the ways whose kernel a dialect can say, and of faster ones than the best of them why they are left out.
 
     Raises ValueError with the first way's reason if it says none of them.
     """
@@ -82,7 +82,7 @@ def written_out(advice: ascend.Advice, dialect: str) -> tuple[ascend.Advice, lis
 
 
 def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
-    """TFLOP/s when a number of the chip changes by 20 %, strongest first."""
+    """Return TFLOP/s when a number of the chip changes by 20 %, strongest first."""
     rows = [
         (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
         for r in found
@@ -93,7 +93,7 @@ def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
 
 
 def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
-    """Products dealt to groups of cores."""
+    """Return products dealt to groups of cores."""
     rows, k, n = _products(args)
     options = kernel_of(args) | {"mode": args.mode, "split": args.split, "distribution": args.distribution}
     options["target"] = args.target or ""
@@ -153,7 +153,7 @@ def _batch_tiling(args: argparse.Namespace, chip: ascend.Chip, best: ascend.Batc
 
 
 def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str]:
-    """The files of the kernel of CATLASS that multiplies all products; ValueError for other dialects."""
+    """Return the files of the kernel of CATLASS that multiplies all products; ValueError for other dialects."""
     from ascend.emit.catlass import catlass_batch_files
     from ascend.emit.write import write_files
 
@@ -166,7 +166,7 @@ def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str
 
 
 def _products(args: argparse.Namespace) -> tuple[list[int], int, int]:
-    """m of each product, k and n."""
+    """Return m of each product, k and n."""
     if args.batch is not None and args.grouped:
         raise ValueError("--batch and --grouped contradict each other: give one of them")
     if args.grouped:

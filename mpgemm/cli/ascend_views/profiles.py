@@ -136,7 +136,8 @@ def measured(
     args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel],
     batch_seconds: Callable[[ProfileRow], float],
 ) -> Output:  # fmt: skip
-    """Each product of a profile: time and busy time of each pipe, predicted beside measured, and what would explain them."""
+    """Return each product of a profile: time and busy time of each pipe, predicted beside measured, and what would explain
+    them."""
     from ascend.reports.overlay import overlays, whole
     from ascend.reports.profile import together
 
@@ -174,7 +175,7 @@ def measured(
 
 
 def _read(args: argparse.Namespace) -> Profile:
-    """The products of --measured, whichever profiler wrote it."""
+    """Return the products of --measured, whichever profiler wrote it."""
     from ascend.reports.pipe_utilization import is_pipe_utilization, read_pipe_utilization
     from ascend.reports.profile import Profile, read_profile
     from mpgemm.cli.common.ascend_options import size_of
@@ -209,7 +210,7 @@ def _remarks(rows: list[ProfileRow], skipped: list[str]) -> Iterator[str]:
 
 
 def _overlay_table(chip: ascend.Chip, found: list[Overlay]) -> Table:
-    """The table of measured and predicted times, and of the busy ratios of every pipe that is known."""
+    """Return the table of measured and predicted times, and of the busy ratios of every pipe that is known."""
     from ascend.reports.profile import PIPE_COLUMNS
 
     pipes = [name for name in PIPE_COLUMNS if any(pipe.pipe == name for each in found for pipe in each.pipes)]
@@ -233,12 +234,12 @@ def _overlay_table(chip: ascend.Chip, found: list[Overlay]) -> Table:
 
 
 def _short(name: str) -> str:
-    """The end of a long name, which tells operators apart."""
+    """Return the end of a long name, which tells operators apart."""
     return name if len(name) <= LONGEST_NAME else ".." + name[2 - LONGEST_NAME :]
 
 
 def _size(row: ProfileRow) -> str:
-    """The sizes and operands of a product, of each product of a batch, or of all rows of groups."""
+    """Return the sizes and operands of a product, of each product of a batch, or of all rows of groups."""
     one, count = f"{row.m} x {row.k} x {row.n}", len(row.products)
     if count and sum(row.products) == row.m:
         return f"{one} {row.operand} in {count}"
@@ -246,7 +247,7 @@ def _size(row: ProfileRow) -> str:
 
 
 def _drawn(args: argparse.Namespace, chip: ascend.Chip, found: list[Overlay]) -> list[str]:
-    """The picture of --overlay and its data; the paths."""
+    """Return the picture of --overlay and its data; the paths."""
     if not args.overlay:
         return []
     from ascend.reports.plots import overlay_plot

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def published_numbers() -> Output:
-    """Published speeds, times and busy ratios beside this model's."""
+    """Return published speeds, times and busy ratios beside this model's."""
     from ascend.reports.calibration import PUBLISHED_BLOCK, statements
     from ascend.reports.published import comparisons, spread
 
@@ -52,7 +52,7 @@ def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
 
 
 def _times(compared: list[PredictedTime]) -> Iterator[str | Table]:
-    """Published times and busy ratios beside the predictions, and how far these are off."""
+    """Yield published times and busy ratios beside the predictions, and how far these are off."""
     from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, spread
 
     times, busy = [], []

@@ -79,7 +79,7 @@ def _matmul_v3(plan: Plan) -> Iterator[str]:
 
 
 def _emission(dialect: str, plan: Plan) -> str:
-    """Whether a dialect writes the plan's kernel, or why not."""
+    """Return whether a dialect writes the plan's kernel, or why not."""
     from mpgemm.cli.ascend_views.advice import kernel_files
 
     try:
@@ -90,7 +90,7 @@ def _emission(dialect: str, plan: Plan) -> str:
 
 
 def overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Plan]]]) -> Table:
-    """One line for each shape and chip."""
+    """Return one line for each shape and chip."""
     lines = [
         [
             name, chip.name, p.schedule.operand + (f" x {p.schedule.terms}" if p.schedule.terms > 1 else ""),
@@ -103,7 +103,7 @@ def overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Pl
 
 
 def _of_a_schedule(p: Plan) -> list:
-    """The columns :data:`_OF_A_SCHEDULE`."""
+    """Return the columns :data:`_OF_A_SCHEDULE`."""
     s, (bound, share) = p.schedule, p.bound
     return [
         s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}", p.tflops, bound,

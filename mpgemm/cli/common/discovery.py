@@ -35,13 +35,13 @@ PACKAGE = __package__.rpartition(".")[0]
 
 
 def command_names() -> list[str]:
-    """The names of all commands, by letters; no file is read."""
+    """Return the names of all commands, by letters; no file is read."""
     modules = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
     return [module.name.replace("_", "-") for module in modules if not module.ispkg]
 
 
 def command_module(command: str) -> ModuleType:
-    """The module of one command; no other command's is imported."""
+    """Return the module of one command; no other command's is imported."""
     return importlib.import_module(_module_name(command))
 
 
@@ -50,7 +50,8 @@ def _module_name(command: str) -> str:
 
 
 def stated(command: str) -> tuple[str, str]:
-    """The question and the summary that a command's file states; it is read, not imported, so that `mpgemm --help` is quick."""
+    """Return the question and the summary that a command's file states; it is read, not imported, so that `mpgemm --help` is
+    quick."""
     spec = find_spec(_module_name(command))
     assert spec is not None and spec.origin is not None
     text = Path(spec.origin).read_text(encoding="utf-8")
@@ -59,18 +60,18 @@ def stated(command: str) -> tuple[str, str]:
 
 
 def by_question() -> dict[str, dict[str, str]]:
-    """The commands under each question, with their summaries."""
+    """Return the commands under each question, with their summaries."""
     commands = {name: stated(name) for name in command_names()}
     return {q: {name: summary for name, (of, summary) in commands.items() if of == q} for q in QUESTIONS}
 
 
 def all_commands() -> list[str]:
-    """The names of all commands, by questions and then by letters."""
+    """Return the names of all commands, by questions and then by letters."""
     return [name for commands in by_question().values() for name in commands]
 
 
 def command_parser(command: str) -> Parser:
-    """The parser of one command's arguments; its help ends with the examples."""
+    """Return the parser of one command's arguments; its help ends with the examples."""
     module = command_module(command)
     examples = ["examples:"]
     for arguments, meaning in module.EXAMPLES:
@@ -87,7 +88,7 @@ def command_parser(command: str) -> Parser:
 
 
 def overview() -> str:
-    """All commands with a line for each, under the questions that they answer."""
+    """Return all commands with a line for each, under the questions that they answer."""
     indent = max(map(len, command_names())) + 4
     lines = []
     for question, commands in by_question().items():

@@ -82,7 +82,7 @@ DOORS: dict[str, tuple[First, ...]] = {
 
 
 def first_screen() -> str:
-    """The doors with their commands: a question and a line to type for each."""
+    """Return the doors with their commands: a question and a line to type for each."""
     lines = ["Matrix units predicted bit for bit, FP32 recovered from them. Ten commands:"]
     for door, commands in DOORS.items():
         lines += ["", f"{door}:"]

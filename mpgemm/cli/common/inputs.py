@@ -80,7 +80,7 @@ def check_inputs(args: argparse.Namespace) -> None:
 
 
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
-    """The inputs that were asked for, each with its C; `default` where none was."""
+    """Return the inputs that were asked for, each with its C; `default` where none was."""
     from mpgemm.experiments.cases import distinct_cases, file_cases, generated_cases, shipped_case, with_addend
 
     if args.files:
@@ -103,14 +103,14 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
 
 
 def seeds_of(args: argparse.Namespace, repeats: int) -> range:
-    """The seeds that were asked for, `repeats` of them by default."""
+    """Return the seeds that were asked for, `repeats` of them by default."""
     first = args.seed or 0
     return range(first, first + (args.repeats or repeats))
 
 
 # -- one pair ---------------------------------------------------------------------------------------------------------------
 def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argparse._ArgumentGroup:
-    """The group "input"; `default` says what is taken without any, `k` adds --k beside --shape."""
+    """Return the group "input"; `default` says what is taken without any, `k` adds --k beside --shape."""
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     source = parser.add_argument_group(f"input (default: {default})")
@@ -141,7 +141,7 @@ class MatrixPair(NamedTuple):
 
 
 def given_pair(args: argparse.Namespace) -> MatrixPair | None:
-    """The pair of files or the shipped pair, None where neither is given."""
+    """Return the pair of files or the shipped pair, None where neither is given."""
     from mpgemm.inputs import matrices
     from mpgemm.inputs.files import read_matrix
 
@@ -159,7 +159,7 @@ def given_pair(args: argparse.Namespace) -> MatrixPair | None:
 
 
 def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> MatrixPair:
-    """The pair that is asked for; drawn from `distribution` in `shape` where nothing is."""
+    """Return the pair that is asked for; drawn from `distribution` in `shape` where nothing is."""
     given = given_pair(args)
     return _drawn(args, distribution, shape, args.seed) if given is None else given
 
@@ -181,7 +181,7 @@ def _drawn(args: argparse.Namespace, distribution: str, shape: tuple[int, int, i
 
 
 def numbers_of(texts: Sequence[str], option: str) -> dict[str, float]:
-    """The numbers of KEY=NUMBER texts by their keys; `option` is what messages call them."""
+    """Return the numbers of KEY=NUMBER texts by their keys; `option` is what messages call them."""
     found: dict[str, float] = {}
     for text in texts:
         key, _, value = text.partition("=")

@@ -32,7 +32,7 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_kernel(path: str, args: argparse.Namespace) -> KernelProgram:
-    """The kernel of a file as the options say: its entry, and ptxas's contraction.
+    """Return the kernel of a file as the options say: its entry, and ptxas's contraction.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def read_kernel(path: str, args: argparse.Namespace) -> KernelProgram:
 
 
 def launch_arguments(words: list[str], seed: int = 0) -> list:
-    """The arguments of a kernel that words spell: arrays of random values, arrays of files, and numbers."""
+    """Return the arguments of a kernel that words spell: arrays of random values, arrays of files, and numbers."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -79,7 +79,7 @@ def _argument(word: str, rng: np.random.Generator):
 
 
 def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe, tuple[str, ...]]:
-    """The recipe of `libraries` that is read from --kernel, for operands of a format, and what it rests on.
+    """Return the recipe of `libraries` that is read from --kernel, for operands of a format, and what it rests on.
 
     Raises
     ------

@@ -22,7 +22,7 @@ def add_scale_arguments(parser: Any) -> None:
 
 
 def scales_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments scale_a and scale_b, None where they are not given."""
+    """Return the arguments scale_a and scale_b, None where they are not given."""
     return {f"scale_{side}": _given(getattr(args, f"scale_{side}"), f"--scale-{side}") for side in "ab"}
 
 
@@ -87,7 +87,7 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
 
 
 def attention_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options of :func:`mpgemm.testing.check_attention` that were given."""
+    """Return the options of :func:`mpgemm.testing.check_attention` that were given."""
     from mpgemm.inputs.files import read_array
 
     given = {
@@ -101,7 +101,8 @@ def attention_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def file_values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarray:
-    """The file's values; encodings of a named format as its natural type; `path_of`: the option that says what uint8 is."""
+    """Return the file's values; encodings of a named format as its natural type; `path_of`: the option that says what uint8
+    is."""
     from mpgemm.inputs.files import read_array
     from tensorcore_models.formats import operand_format
     from tensorcore_models.formats.operands import operand_bits, values_of_bits

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def overlap(args: argparse.Namespace, chip: ascend.Chip) -> Output:
-    """The fitted communication, each number of parts, and the fastest."""
+    """Return the fitted communication, each number of parts, and the fastest."""
     from ascend.reports.overlap import MOST_PARTS, plan_overlap, read_collective
 
     m, k, n = size_of(args)

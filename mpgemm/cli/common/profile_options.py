@@ -41,7 +41,7 @@ def profiled(
     formats: Sequence[str | None] = (None, None),
     stored: np.dtype | None = None,
 ) -> list[tuple[dict, ProfiledProduct]]:
-    """Rows of a file that are of a size (m, k, n), with their recipes; each recipe once.
+    """Return rows of a file that are of a size (m, k, n), with their recipes; each recipe once.
 
     `formats` are those of the operands and of the result where they are asked for; `stored` is the type of A's array.
 
@@ -92,7 +92,7 @@ class ProfiledRecording:
 
     @classmethod
     def of(cls, path: str, gpu: str, args: argparse.Namespace) -> ProfiledRecording:
-        """All products of a file that --rows names; ValueError where two of one problem have different recipes."""
+        """Return all products of a file that --rows names; ValueError where two of one problem have different recipes."""
         from tensorcore_models.libraries import from_profile
         from tensorcore_models.libraries.recorded import Problem
         from tensorcore_models.libraries.recorded_products import FAILURES, load_rows
@@ -112,18 +112,18 @@ class ProfiledRecording:
         return cls(gpu, version, path, found, args.assume)
 
     def problems(self) -> list[Problem]:
-        """The recorded problems, by format, k, n and m."""
+        """Return the recorded problems, by format, k, n and m."""
         return sorted(self.rows)
 
     def recipe(self, problem: Problem) -> Recipe:
-        """The recipe of a recorded problem."""
+        """Return the recipe of a recorded problem."""
         from tensorcore_models.libraries import from_profile
 
         return from_profile(self.rows[problem], self.device, assume=self.assume).recipe
 
 
 def bits_of(product: ProfiledProduct, a: np.ndarray, b: np.ndarray, scales: dict[str, Any], scale: float) -> np.ndarray:
-    """Encodings of the result; a `scale` other than 1 is the product of both operands' scales."""
+    """Return encodings of the result; a `scale` other than 1 is the product of both operands' scales."""
     from tensorcore_models.formats import get_format
 
     if scale != 1:
@@ -132,7 +132,8 @@ def bits_of(product: ProfiledProduct, a: np.ndarray, b: np.ndarray, scales: dict
 
 
 def _holds(product: ProfiledProduct, stored: np.dtype | None) -> bool:
-    """Whether an array of that type is of A's format, or may hold its encodings; any type of values where a format is wider."""
+    """Return whether an array of that type is of A's format, or may hold its encodings; any type of values where a format is
+    wider."""
     from tensorcore_models.formats import get_format
     from tensorcore_models.formats.interop import format_of_dtype
 
@@ -143,7 +144,7 @@ def _holds(product: ProfiledProduct, stored: np.dtype | None) -> bool:
 
 
 def _same(x: ProfiledProduct, y: ProfiledProduct) -> bool:
-    """Whether two products are summed, scaled and written alike."""
+    """Return whether two products are summed, scaled and written alike."""
     facts = [(z.order, z.recipe.engine, z.recipe.epilogue, z.out_format, z.profile.scales) for z in (x, y)]
     return facts[0] == facts[1]
 

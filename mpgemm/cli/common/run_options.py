@@ -78,7 +78,7 @@ def add_style_argument(group: argparse._ArgumentGroup | Parser) -> None:
 
 
 def figures_of(args: argparse.Namespace) -> AbstractContextManager[None]:
-    """Figures as a command's options ask for them. Raises ValueError, OSError for a style that is none."""
+    """Return figures as a command's options ask for them. Raises ValueError, OSError for a style that is none."""
     name, formats = getattr(args, "style", None), getattr(args, "figure_formats", None)
     if name is None and formats is None:
         return nullcontext()
@@ -104,7 +104,8 @@ def check_run(args: argparse.Namespace) -> None:
 
 
 def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], Output]) -> Output:
-    """`work` with the journal of --out and the workers; after Ctrl-C an Interrupted that tells how many results are kept."""
+    """Return `work` with the journal of --out and the workers; after Ctrl-C an Interrupted that tells how many results are
+    kept."""
     from mpgemm.experiments.executors import open_executor
     from mpgemm.experiments.outcome import Context
 
@@ -142,7 +143,7 @@ MOST_ROWS = 60
 
 
 def outcome_text(outcome: Outcome) -> Iterator[str | Table]:
-    """Tables and remarks; of a long table the first rows."""
+    """Yield tables and remarks; of a long table the first rows."""
     for table in outcome.tables:
         yield ""
         yield replace(table, rows=table.rows[:MOST_ROWS], whole=True)

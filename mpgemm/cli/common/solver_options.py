@@ -66,7 +66,7 @@ def answer(
 
 
 def facts(verdict: formal.FormalVerdict, names: tuple[str, str]) -> dict:
-    """A verdict on two named things as plain data."""
+    """Return a verdict on two named things as plain data."""
     found = verdict.witness
     inputs = {} if found is None else {"a": found.a, "b": found.b, "c": found.c}
     if found is not None and found.scale_a:

@@ -154,7 +154,7 @@ OF_SCATTERED = tuple(
 
 
 def _epilogue(f: Failure) -> Iterator[Finding]:
-    """An epilogue that is left out, applied twice, at the wrong place, or another one; `f` is of the results."""
+    """Yield an epilogue that is left out, applied twice, at the wrong place, or another one; `f` is of the results."""
     case, done = f.case, f.case.epilogue
     if done is None:
         return
@@ -170,7 +170,7 @@ def _epilogue(f: Failure) -> Iterator[Finding]:
 
 
 def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, str]]:
-    """(results, in words) of ways in which a kernel may end wrongly."""
+    """Yield (results, in words) of ways in which a kernel may end wrongly."""
     case, sums, apply = f.case, f.case.values, replace(done, residual=None).apply
     residual = 0.0 if done.residual is None else done.residual
     name = done.name.removesuffix("+residual")
@@ -209,7 +209,7 @@ def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, 
 
 
 def _other_slope(f: Failure) -> Iterator[Finding]:
-    """A leaky relu with another slope below 0."""
+    """Yield a leaky relu with another slope below 0."""
     case, done = f.case, f.case.epilogue
     assert done is not None
     below = f.wrong & (case.values < 0)
@@ -248,7 +248,7 @@ FITTING = 3
 
 
 def fitting(found: Iterable[Finding]) -> tuple[str, ...]:
-    """The statements that fit best without being beyond chance, in words."""
+    """Return the statements that fit best without being beyond chance, in words."""
     perhaps = sorted(x for x in found if x.fits and not x.good)
     return tuple(dict.fromkeys(x.text for x in perhaps))[:FITTING]
 
@@ -257,7 +257,7 @@ _NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a
 
 
 def diagnose(f: Failure) -> Diagnosis:
-    """Statements that explain the wrong elements and the right ones beside them, and the kinds that do not."""
+    """Return statements that explain the wrong elements and the right ones beside them, and the kinds that do not."""
     epilogue = f.case.epilogue
     if not np.isfinite(f.out[f.wrong]).any():
         return Diagnosis((_no_number(f),))
@@ -300,15 +300,15 @@ def diagnose(f: Failure) -> Diagnosis:
 
 
 def _scattered(f: Failure) -> bool:
-    """Whether few elements are wrong all over the result, as where threads do not wait for each other: what is right there
-    says nothing against what is wrong."""
+    """Return whether few elements are wrong all over the result, as where threads do not wait for each other: what is right
+    there says nothing against what is wrong."""
     few = int(np.count_nonzero(f.wrong)) * SCATTERED <= f.wrong.size
     return few and not f.of_results and not f.place.structured
 
 
 def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
-    """The statements that explain best for what they choose to fit: what is left, in units of the best one's, and a price for
-    each number that is chosen."""
+    """Return the statements that explain best for what they choose to fit: what is left, in units of the best one's, and a
+    price for each number that is chosen."""
     best = max(min(finding.fit for finding in good), EXACT)
     scores = {x: elements * (max(x.fit, EXACT) / best) ** 2 + PRICE * x.free + x.tried for x in good}
     least = min(scores.values())
@@ -379,7 +379,7 @@ def _not_finite(f: Failure) -> str:
 
 
 def _alike(predicted: np.ndarray, finite: np.ndarray) -> bool:
-    """Whether a prediction says where results are finite: both kinds are there, and each is met nearly everywhere."""
+    """Return whether a prediction says where results are finite: both kinds are there, and each is met nearly everywhere."""
     if min(np.count_nonzero(finite), np.count_nonzero(~finite)) < FEWEST:
         return False
     return bool(min(np.mean(predicted[finite]), np.mean(~predicted[~finite])) >= ALIKE)

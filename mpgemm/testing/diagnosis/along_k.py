@@ -32,7 +32,7 @@ Candidates = Iterator[tuple[np.ndarray, Callable[[int], str]]]
 
 
 def lost_terms(f: Failure) -> Iterator[Finding]:
-    """Products along k that are missing, or there twice: one, a block, every so many, the end or the beginning."""
+    """Yield products along k that are missing, or there twice: one, a block, every so many, the end or the beginning."""
     k = f.k
     if k < 2:
         return
@@ -47,7 +47,7 @@ def lost_terms(f: Failure) -> Iterator[Finding]:
 
 
 def _lost(f: Failure, candidates: np.ndarray, text: Callable[[int], str], what: dict[int, str]) -> Iterator[Finding]:
-    """The candidate that explains the elements best, where it is added with each of the signs that have a word."""
+    """Yield the candidate that explains the elements best, where it is added with each of the signs that have a word."""
     tried = math.log(2 * LENGTHS * candidates.shape[1])
     for sign, best in zip(what, f.nearest(candidates, tuple(what)), strict=True):
         prediction = f.true + sign * candidates[:, best] * f.units
@@ -55,7 +55,7 @@ def _lost(f: Failure, candidates: np.ndarray, text: Callable[[int], str], what: 
 
 
 def _single_and_blocks(products: np.ndarray, sums: np.ndarray) -> Candidates:
-    """Single values of k, and blocks of them from any one on."""
+    """Yield single values of k, and blocks of them from any one on."""
     k = products.shape[1]
     yield products, lambda at: f"a lost term: k = {at} is {{}}"
     lengths = {t for t in BLOCKS if t < k} | {-(-k // parts) for parts in PARTS if k // parts > 1}
@@ -64,7 +64,7 @@ def _single_and_blocks(products: np.ndarray, sums: np.ndarray) -> Candidates:
 
 
 def _every(products: np.ndarray, sums: np.ndarray) -> Candidates:
-    """One value of k of every so many, or one block of every few."""
+    """Yield one value of k of every so many, or one block of every few."""
     k = products.shape[1]
     for period in (p for p in BLOCKS if 2 * p <= k):
         whole = k // period * period
@@ -95,8 +95,8 @@ def _uncleared(f: Failure) -> Iterator[Finding]:
 
 
 def stale_blocks(f: Failure) -> Iterator[Finding]:
-    """A block of k that still holds the one before it (or two before, in a pipeline), of A, of B, or of both; or another one,
-    or blocks of one operand that are exchanged. Scales of blocks are those of what is read, or those of its place."""
+    """Yield a block of k that still holds the one before it (or two before, in a pipeline), of A, of B, or of both; or another
+    one, or blocks of one operand that are exchanged. Scales of blocks are those of what is read, or those of its place."""
     a, b = f.sides
     yield from _stale_of(f, a, b, None, "")
     if f.case.scaling is not None and f.case.scaling.block is not None:
@@ -132,7 +132,7 @@ def _stale_of(f: Failure, a: np.ndarray, b: np.ndarray, factors: np.ndarray | No
 
 
 def _stale(f: Failure, changes: np.ndarray, length: int, step: int, operand: str, words: str) -> Iterator[Finding]:
-    """One block that holds the one `step` blocks behind it, or before it, and all of them that do."""
+    """Yield one block that holds the one `step` blocks behind it, or before it, and all of them that do."""
     changes, first = changes * (1 + f.share), max(-step, 0)
     holds = f"{operand} {'still' if step < 0 else 'already'} {'hold' if operand == 'A and B' else 'holds'}"
     text = ranges(f"a stale block: at k {{}} {holds} k {{}}{words}", length, first, first + step)
@@ -144,7 +144,7 @@ def _stale(f: Failure, changes: np.ndarray, length: int, step: int, operand: str
 
 
 def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
-    """A block of k that is read from anywhere else, A and B alike."""
+    """Yield a block of k that is read from anywhere else, A and B alike."""
     count = own.shape[1]
     if not 2 < count <= 64:
         return
@@ -156,7 +156,7 @@ def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
 
 
 def scattered(f: Failure) -> Iterator[Finding]:
-    """A few single products that are missing, anywhere along k: orthogonal matching pursuit in what is missing."""
+    """Yield a few single products that are missing, anywhere along k: orthogonal matching pursuit in what is missing."""
     k = f.k
     f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
     if f.rows.size < 4 * SCATTERED or k < 2:
@@ -182,7 +182,7 @@ def scattered(f: Failure) -> Iterator[Finding]:
 
 
 def _least_squares(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(what is left, factors), by normal equations and without BLAS, whose threads cost more than these few columns."""
+    """Return (what is left, factors), by normal equations and without BLAS, whose threads cost more than these few columns."""
     squares = np.einsum("ei,ej->ij", columns, columns)
     squares[np.diag_indices(len(squares))] *= 1 + 1e-12
     factors = np.linalg.lstsq(squares, np.einsum("ei,e->i", columns, values), rcond=None)[0]
@@ -190,7 +190,7 @@ def _least_squares(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray,
 
 
 def _listed(missing: list[int], k: int) -> str | None:
-    """Missing k in words; None where the sum begins late or ends early."""
+    """Return missing k in words; None where the sum begins late or ends early."""
     first, last = min(missing), max(missing)
     if last - first + 1 > len(missing):
         return f"k = {', '.join(map(str, sorted(missing)))} are missing"
@@ -206,7 +206,7 @@ RATIOS = 3
 
 
 def in_list(at: np.ndarray) -> str:
-    """Numbers in words: a range, or some of them."""
+    """Return numbers in words: a range, or some of them."""
     if at.size > 2 and at[-1] - at[0] + 1 == at.size:
         return f"{at[0]}:{at[-1] + 1}"
     return ", ".join(map(str, at[:LISTED])) + (f" and {at.size - LISTED} more" if at.size > LISTED else "")
@@ -223,7 +223,7 @@ def scope(f: Failure) -> str:
 
 
 def given_scales(f: Failure) -> Iterator[Finding]:
-    """A scale that was applied twice, left out, divided by, taken from elsewhere, or rounded: nothing is free."""
+    """Yield a scale that was applied twice, left out, divided by, taken from elsewhere, or rounded: nothing is free."""
     scaling = f.case.scaling
     if scaling is None:
         return
@@ -271,7 +271,7 @@ def given_scales(f: Failure) -> Iterator[Finding]:
 
 
 def _of_whole(f: Failure, scaling: Scaling) -> Iterator[Finding]:
-    """The factor of a whole tensor beside block scales, of one operand or of both."""
+    """Yield the factor of a whole tensor beside block scales, of one operand or of both."""
     factors = [_whole(scaling, side) for side in (0, 1)]
     named = [
         (factors[0], "the factor of the whole A beside its blocks"),
@@ -290,7 +290,7 @@ def _whole(scaling: Scaling, side: int) -> float:
 
 
 def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Other tables of scales that a kernel may have read, each with what it is; (rows or columns, blocks of k)."""
+    """Yield other tables of scales that a kernel may have read, each with what it is; (rows or columns, blocks of k)."""
     rule = (scaling.rule_a, scaling.rule_b)[side]
     word = "row" if side == 0 else "column"
     together = rule.together or len(table)
@@ -334,7 +334,7 @@ def _starts(scaling: Scaling) -> range:
 
 
 def _tables(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
-    """The scales of A (rows, blocks of k) and of B (columns, blocks of k), without factors of the whole."""
+    """Return the scales of A (rows, blocks of k) and of B (columns, blocks of k), without factors of the whole."""
     pairs = [scaling.at(start) for start in _starts(scaling)]
     return (
         np.stack([x[:, 0] for x, _ in pairs], 1).astype(np.float64),
@@ -343,7 +343,7 @@ def _tables(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _parts(f: Failure, scaling: Scaling) -> np.ndarray:
-    """Sums of the elements over each block of k with the same scales: (elements, blocks)."""
+    """Return sums of the elements over each block of k with the same scales: (elements, blocks)."""
     if scaling.block is None or scaling.sizes[1] == 0:
         return (f.true - f.added)[:, None]
     return np.add.reduceat(f.products, list(_starts(scaling)), axis=1) * (1 + f.share)
@@ -372,7 +372,7 @@ def own_scales(f: Failure) -> Iterator[Finding]:
 
 
 def block_scales(f: Failure) -> Iterator[Finding]:
-    """One block of k with a wrong factor."""
+    """Yield one block of k with a wrong factor."""
     scaling = f.case.scaling
     if scaling is None or scaling.block is None:
         return
@@ -399,7 +399,7 @@ def block_scales(f: Failure) -> Iterator[Finding]:
 
 
 def _columns(f: Failure) -> str:
-    """Rows or columns in which elements fail, where these are not all."""
+    """Return rows or columns in which elements fail, where these are not all."""
     texts = []
     for axis, name in ((1, "rows"), (0, "columns")):
         at = np.flatnonzero(f.wrong.any(axis))

@@ -14,7 +14,7 @@ WHOLE = 2.0**-5
 
 
 def magnitudes(f: Failure) -> Iterator[Finding]:
-    """The absolute values of A, of B, or of both."""
+    """Yield the absolute values of A, of B, or of both."""
     for sides, words in (((0,), "A"), ((1,), "B"), ((0, 1), "A and B")):
         yield _with_sides(
             f, {side: np.abs(f.sides[side]) for side in sides}, f"the magnitudes of {words} are multiplied", 2.0
@@ -22,7 +22,7 @@ def magnitudes(f: Failure) -> Iterator[Finding]:
 
 
 def halves(f: Failure) -> Iterator[Finding]:
-    """One triangle of A or of B, or one that is mirrored, as routines for triangular and symmetric matrices read it."""
+    """Yield one triangle of A or of B, or one that is mirrored, as routines for triangular and symmetric matrices read it."""
     for side, name in enumerate("AB"):
         size = f.case.operands[side].shape[side]
         line, at = (f.rows if side == 0 else f.columns)[:, None], np.arange(f.k)[None]
@@ -45,7 +45,7 @@ def halves(f: Failure) -> Iterator[Finding]:
 
 
 def _with_sides(f: Failure, changed: dict[int, np.ndarray], text: str, slack: float) -> Finding:
-    """The sums with other rows of A, or columns of B."""
+    """Return the sums with other rows of A, or columns of B."""
     sides = [changed.get(side, f.sides[side]) for side in (0, 1)]
     sums = np.einsum("ek,ek->e", *sides)
     # sums of one sign lose a share of themselves on units that cut, unless the kernel adds outside
@@ -54,8 +54,8 @@ def _with_sides(f: Failure, changed: dict[int, np.ndarray], text: str, slack: fl
 
 
 def offsets(f: Failure) -> Iterator[Finding]:
-    """A or B with a number added to all of it, to each line, or to each line and block of k with a scale: zero points that are
-    left out. The numbers are fitted, before scales; those of integer operands to whole numbers."""
+    """Return A or B with a number added to all of it, to each line, or to each line and block of k with a scale: zero points
+    that are left out. The numbers are fitted, before scales; those of integer operands to whole numbers."""
     block = None if f.case.scaling is None else f.case.scaling.block
     for side, name in enumerate("AB"):
         line = "row" if side == 0 else "column"

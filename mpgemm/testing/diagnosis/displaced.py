@@ -30,7 +30,7 @@ def transposed(f: Failure) -> Iterator[Finding]:
 
 
 def slack_of(f: Failure, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """How much larger errors are at the places where values come from."""
+    """Return how much larger errors are at the places where values come from."""
     with np.errstate(all="ignore"):
         return np.maximum(np.nan_to_num(f.typical[i, j] / f.usual, nan=1.0), 1.0)
 
@@ -48,7 +48,7 @@ def strided(f: Failure) -> Iterator[Finding]:
 
 
 def lines_moved(f: Failure) -> Iterator[Finding]:
-    """Rows (columns) that hold other rows."""
+    """Yield rows (columns) that hold other rows."""
     for axis in (0, 1):
         found = _matched(f, axis)
         if found is not None:
@@ -56,7 +56,7 @@ def lines_moved(f: Failure) -> Iterator[Finding]:
 
 
 def _matched(f: Failure, axis: int) -> Finding | None:
-    """The finding of a map of rows to rows, None where there is none."""
+    """Return the finding of a map of rows to rows, None where there is none."""
     out, exact, typical = (x if axis == 0 else x.T for x in (f.out, f.exact * (1 + f.share), f.typical))
     size = out.shape[0]
     places = f.rows if axis == 0 else f.columns
@@ -86,7 +86,7 @@ def _matched(f: Failure, axis: int) -> Finding | None:
 
 
 def _map_in_words(own: np.ndarray, source: np.ndarray, size: int, name: str) -> tuple[str, int]:
-    """(what a map of rows is, how many numbers it takes to say it)."""
+    """Return (what a map of rows is, how many numbers it takes to say it)."""
     moved = own != source
     own, source = own[moved], source[moved]
     if np.unique(source).size == 1 and own.size > 1:
@@ -135,7 +135,7 @@ STRIDES, PADDED = (1, 2, 4, 8, 16), (8, 16, 32, 64, 128)
 
 
 def line_maps(size: int) -> Iterator[tuple[str, np.ndarray]]:
-    """(words, from which line each line is read): no two alike, "{}" stands for the word for a line."""
+    """Yield (words, from which line each line is read): no two alike, "{}" stands for the word for a line."""
     at = np.arange(size)
     known = {at.tobytes()}
     for text, source in _line_maps(at, size):
@@ -174,8 +174,8 @@ ElementMap = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def element_maps(shape: tuple[int, int], stored: str) -> Iterator[tuple[str, ElementMap]]:
-    """(words, map) of an operand of that shape (lines, k). `stored`: "rows" where values of k are beside each other in memory,
-    or "columns"."""
+    """Yield (words, map) of an operand of that shape (lines, k). `stored`: "rows" where values of k are beside each other in
+    memory, or "columns"."""
     size, k = shape
     for tile in (t for t in TILES if t <= min(size, k)):
         yield f"blocks of {tile} x {tile} are transposed", partial(_transposed, tile, shape)
@@ -210,7 +210,7 @@ def _exchanged(tile: int, shape: tuple[int, int], lines: np.ndarray) -> tuple[np
 
 
 def _inside(x, y, i, j, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Elements that would come from outside of the operand stay at their place."""
+    """Return elements that would come from outside of the operand stay at their place."""
     inside = (x < shape[0]) & (y < shape[1])
     return np.where(inside, x, i), np.where(inside, y, j)
 
@@ -232,7 +232,7 @@ SCREENED, BUDGET, KEPT = (32, 16), 1 << 17, 3
 
 
 def operand_transposed(f: Failure) -> Iterator[Finding]:
-    """A or B is read transposed: they must be square."""
+    """Return A or B is read transposed: they must be square."""
     (a, b), (of_a, of_b) = f.case.operands, f.sides
     if b.shape[0] == b.shape[1]:
         yield f.finding(np.einsum("ik,ik->i", of_a, f.case.b[f.columns]) + f.added, "B is read transposed", 2.0)
@@ -242,12 +242,12 @@ def operand_transposed(f: Failure) -> Iterator[Finding]:
 
 # -- permutations along k ------------------------------------------------------------------------------------------------
 def _along_k(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The map of elements of a permutation of k."""
+    """Return the map of elements of a permutation of k."""
     return lines[:, None], source[lines % len(source)] if source.ndim > 1 else source[None]
 
 
 def _permutations(k: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
-    """(words, where each value of k is taken from), shape (k,) or, where rows differ, (period of rows, k); nothing from
+    """Yield (words, where each value of k is taken from), shape (k,) or, where rows differ, (period of rows, k); nothing from
     beyond k."""
     at = np.arange(k)
     step = 1
@@ -285,7 +285,8 @@ def _permutations(k: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndarray]]:
-    """A permutation with zeros behind the end of k, and one that leaves the last values, which fill no 128, at their place."""
+    """Yield a permutation with zeros behind the end of k, and one that leaves the last values, which fill no 128, at their
+    place."""
     yield text, source
     if k % GROUPS[-1] and k > GROUPS[-1]:
         at = np.arange(k)
@@ -293,7 +294,7 @@ def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndar
 
 
 def _few(f: Failure) -> Failure:
-    """A few of the wrong elements."""
+    """Return a few of the wrong elements."""
     taken = np.flatnonzero(f.wrong[f.rows, f.columns])
     most, least = SCREENED
     taken = taken[evenly(taken.size, min(max(BUDGET // max(f.k, 1), least), most))]
@@ -347,7 +348,7 @@ def rearranged(f: Failure) -> Iterator[Finding]:
 def _read_elsewhere(
     f: Failure, side: int, maps: Iterable[tuple[str, ElementMap]], what: str, slack: float
 ) -> Iterator[Finding]:
-    """The best of maps of one operand: all are tried on a few elements first."""
+    """Yield the best of maps of one operand: all are tried on a few elements first."""
     few, named, rated = _few(f), dict(maps), []
     for text, where in named.items():
         known, prediction = _read_from(few, side, where)
@@ -361,8 +362,8 @@ def _read_elsewhere(
 
 
 def _elsewhere(shape: tuple[int, int], side: int, alike: bool) -> Iterator[tuple[str, ElementMap]]:
-    """(words, map) of an operand of that shape (lines, k); `alike`: where a line of it that is read elsewhere makes the result
-    that a line that is written elsewhere makes."""
+    """Yield (words, map) of an operand of that shape (lines, k); `alike`: where a line of it that is read elsewhere makes the
+    result that a line that is written elsewhere makes."""
     word, along = "row" if side == 0 else "column", np.arange(shape[1])[None]
 
     def of_lines(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -376,7 +377,7 @@ def _elsewhere(shape: tuple[int, int], side: int, alike: bool) -> Iterator[tuple
 
 
 def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np.ndarray]:
-    """(whether all is known that the elements would be of, the sums) where one operand is read elsewhere."""
+    """Return (whether all is known that the elements would be of, the sums) where one operand is read elsewhere."""
     values, factors = f.unscaled
     lines = f.rows if side == 0 else f.columns
     line, at = where(lines)
@@ -389,7 +390,7 @@ def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np
 
 
 def _read(stored: np.ndarray, line: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Elements of an operand; lines are read whole where each element has one."""
+    """Return elements of an operand; lines are read whole where each element has one."""
     inside = (at >= 0) & (at < stored.shape[1])
     at = np.where(inside, at, 0)
     if line.shape[1] > 1:

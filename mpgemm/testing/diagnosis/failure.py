@@ -100,8 +100,8 @@ class Failure:
     def finding(
         self, prediction: np.ndarray, text: str, slack: float | np.ndarray = 1.0, tried: float = 1.0, free: int = 0
     ) -> Finding:
-        """How well a prediction explains the elements; `slack` times as far may its errors be, `tried` is the logarithm of
-        how many predictions it is the best of (1 at least, for the suspicions themselves)."""
+        """Return how well a prediction explains the elements; `slack` times as far may its errors be, `tried` is the logarithm
+        of how many predictions it is the best of (1 at least, for the suspicions themselves)."""
         wrong = self.wrong[self.rows, self.columns]
         with np.errstate(all="ignore"):
             rest, difference = np.abs(self.got - prediction), np.abs(self.got - self.true)
@@ -177,7 +177,7 @@ class Failure:
         return self.stored, self.factors[0] * self.factors[1]
 
     def moved(self, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "Failure":
-        """The same with other rows or columns."""
+        """Return the same with other rows or columns."""
         return replace(
             self, rows=self.rows if rows is None else rows, columns=self.columns if columns is None else columns
         )
@@ -205,7 +205,7 @@ class Failure:
         return min(max(SCREENED // max(self.k, 1), LEAST), SAMPLES)
 
     def few(self, times: int = 1) -> "Failure":
-        """The same with so many times :attr:`screened` of the wrong elements and of the others."""
+        """Return the same with so many times :attr:`screened` of the wrong elements and of the others."""
         wrong, most = self.wrong[self.rows, self.columns], times * self.screened
         parts = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
         if max(part.size for part in parts) <= most:
@@ -214,17 +214,17 @@ class Failure:
         return self.moved(self.rows[taken], self.columns[taken])
 
     def alone(self) -> "Failure":
-        """The same with the wrong ones of these elements only."""
+        """Return the same with the wrong ones of these elements only."""
         wrong = self.wrong[self.rows, self.columns]
         return self.moved(self.rows[wrong], self.columns[wrong])
 
     def anywhere(self) -> "Failure":
-        """The same with elements from everywhere, wrong or not."""
+        """Return the same with elements from everywhere, wrong or not."""
         rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), max(2 * self.screened, EVERYWHERE))
         return replace(self, rows=rows, columns=columns)
 
     def more(self, most: int) -> "Failure":
-        """The same with up to `most` of the wrong elements."""
+        """Return the same with up to `most` of the wrong elements."""
         rows, columns = spread(self.wrong & np.isfinite(self.out), most)
         return replace(self, rows=rows, columns=columns)
 
@@ -232,8 +232,8 @@ class Failure:
 def rated(
     text: str, rest: np.ndarray, before: np.ndarray, wrong: np.ndarray, tried: float = 0.0, free: int = 0
 ) -> Finding:
-    """A statement by what is left and by what the difference was before, over a right kernel's errors; of elements that are
-    wrong, and of right ones."""
+    """Return a statement by what is left and by what the difference was before, over a right kernel's errors; of elements that
+    are wrong, and of right ones."""
     if not np.isfinite(rest).all():
         return Finding(math.inf, math.inf, text, 0.0, 0.0, tried, free)
     rest, right, before = rest[wrong], rest[~wrong], before[wrong]
@@ -247,7 +247,7 @@ def rated(
 
 
 def ranges(text: str, length: int, *blocks: int) -> Callable[[int], str]:
-    """Words with the range of k of some blocks, which are counted from the one that is asked about."""
+    """Return words with the range of k of some blocks, which are counted from the one that is asked about."""
     return lambda at: text.format(*(f"{(at + block) * length}:{(at + block + 1) * length}" for block in blocks))
 
 
@@ -256,7 +256,8 @@ def _rms(x: np.ndarray) -> float:
 
 
 def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of at most `most` of the elements that are marked: half of them evenly spread, the others at random."""
+    """Return rows and columns of at most `most` of the elements that are marked: half of them evenly spread, the others at
+    random."""
     places = np.flatnonzero(where)
     if places.size > most:
         even = places[evenly(places.size, most // 2)]
@@ -287,7 +288,7 @@ def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failur
 
 
 def _behind(case: KernelCase, typical: np.ndarray) -> np.ndarray:
-    """Errors of sums behind the epilogue, about."""
+    """Return errors of sums behind the epilogue, about."""
     if case.epilogue is None or case.epilogue.function is not None:
         return typical
     with np.errstate(all="ignore"):
@@ -315,7 +316,7 @@ def _placed(f: Failure) -> Failure:
 
 
 def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """(root mean square errors of a right kernel's sums, what it loses of sums of one sign, what the output's rounding
+    """Return (root mean square errors of a right kernel's sums, what it loses of sums of one sign, what the output's rounding
     loses), measured on the model where elements are wrong."""
     exact, m = case.values, case.values.shape[0]
     places = spread(wrong)

@@ -18,7 +18,7 @@ FEWEST = 4
 
 
 def whole(f: Failure) -> Iterator[Finding]:
-    """One number for every wrong result, and for right ones of their place: a factor, an offset, alpha and beta; by least
+    """Yield one number for every wrong result, and for right ones of their place: a factor, an offset, alpha and beta; by least
     squares over a right kernel's errors."""
     with np.errstate(all="ignore"):
         weight, true, got = 1 / np.square(f.usual), f.true, f.got
@@ -41,13 +41,13 @@ def whole(f: Failure) -> Iterator[Finding]:
 
 
 def _shown(value: float, error: float) -> str:
-    """A fitted number, with the digits that its standard error leaves."""
+    """Return a fitted number, with the digits that its standard error leaves."""
     digits = 6 if error <= 0 else int(-math.log10(4 * error / abs(value)))
     return f"{value:.{min(max(digits, 2), 6)}g}"
 
 
 def _alpha_and_beta(f: Failure) -> Iterator[Finding]:
-    """out = alpha A B + beta C with both fitted."""
+    """Yield out = alpha A B + beta C with both fitted."""
     product, added = f.true - f.added, np.broadcast_to(f.added, f.true.shape)
     columns = np.column_stack([product, added]) / f.usual[:, None]
     squares = columns.T @ columns

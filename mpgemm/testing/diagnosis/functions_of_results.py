@@ -38,12 +38,12 @@ def clipped(f: Failure) -> Iterator[Finding]:
 
 
 def magnitudes(f: Failure) -> Iterator[Finding]:
-    """Results without their sign."""
+    """Yield results without their sign."""
     yield f.finding(np.abs(f.true), "results are magnitudes: the sign of negative ones is lost")
 
 
 def fixed_point(f: Failure) -> Iterator[Finding]:
-    """Results that are all multiples of one number, a power of two that is coarser than their format's own grid."""
+    """Yield results that are all multiples of one number, a power of two that is coarser than their format's own grid."""
     got = f.out[np.isfinite(f.out) & (f.out != 0)]
     if got.size == 0:
         return

@@ -37,13 +37,13 @@ FEWEST = 64
 
 
 def on_grid(values: np.ndarray, name: str) -> bool:
-    """Whether all values are numbers of a format."""
+    """Return whether all values are numbers of a format."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool((values.astype(get_float_format(name).dtype).astype(np.float64) == values).all())
 
 
 def _wider(f: Failure, name: str) -> bool:
-    """Whether the kernel's results have more bits than a narrow format."""
+    """Return whether the kernel's results have more bits than a narrow format."""
     out = get_float_format(f.case.out_format)
     return isinstance(out, Format) and out.fraction_bits > get_float_format(name).fraction_bits
 
@@ -91,7 +91,7 @@ def _certain(text: str) -> Finding:
 
 
 def _output_cut(f: Failure) -> str | None:
-    """Results in a format narrower than the sums' that are the model's in another direction than to nearest."""
+    """Return results in a format narrower than the sums' that are the model's in another direction than to nearest."""
     fmt, sums = get_format(f.case.out_format), _of_model(f)
     if f.case.epilogue is not None or not isinstance(fmt, Format) or fmt.fraction_bits >= 23:
         return None
@@ -103,7 +103,7 @@ def _output_cut(f: Failure) -> str | None:
 
 
 def _rounded_between(f: Failure) -> str | None:
-    """Sums outside of the unit of parts that are rounded to a narrow format, or that are kept in one."""
+    """Return sums outside of the unit of parts that are rounded to a narrow format, or that are kept in one."""
     if f.case.scaling is not None and f.case.scaling.applied != "block":
         return None
     for name in NARROW:
@@ -117,7 +117,7 @@ def _rounded_between(f: Failure) -> str | None:
 
 
 def _between(f: Failure, fmt: Format) -> Iterator[tuple[np.ndarray, str]]:
-    """(the elements, in words) of exact sums over parts of k that are rounded before or behind they are added."""
+    """Yield (the elements, in words) of exact sums over parts of k that are rounded before or behind they are added."""
     order, scaling, k = f.case.order, f.case.scaling, f.k
     products = _unscaled(f)
     every = order.block or f.case.promote_every
@@ -140,7 +140,8 @@ def _between(f: Failure, fmt: Format) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _same(f: Failure, values: np.ndarray, right: np.ndarray) -> float:
-    """Share of elements that are these values, of all or of those that tell them from right ones, whichever is less."""
+    """Return the share of elements that are these values, of all or of those that tell them from right ones, whichever is
+    less."""
     told, same = values != right, values == f.got
     return min(float(np.mean(same)), float(np.mean(same[told]))) if np.count_nonzero(told) >= TOLD else 0.0
 
@@ -150,7 +151,8 @@ def _accumulation(name: str) -> str:
 
 
 def _summed(f: Failure, products: np.ndarray, name: str, step: int, seeded: bool = True) -> np.ndarray:
-    """The elements with sums in a narrow format, rounded after every `step` products; C is what they begin with, or added."""
+    """Return the elements with sums in a narrow format, rounded after every `step` products; C is what they begin with, or
+    added."""
     dtype = get_float_format(name).dtype
     block = products.shape[1] if f.case.order.block is None else f.case.order.block
     scaling, c = f.case.scaling, f.case.c
@@ -170,7 +172,7 @@ def _summed(f: Failure, products: np.ndarray, name: str, step: int, seeded: bool
 
 
 def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> np.ndarray:
-    """Sums of products that are rounded to a type after every `step` of them."""
+    """Return sums of products that are rounded to a type after every `step` of them."""
     whole = products.shape[1] // step * step
     parts = products[:, :whole].reshape(len(products), -1, step).sum(2)
     if whole < products.shape[1]:
@@ -182,7 +184,7 @@ def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> 
 
 
 def _unscaled(f: Failure) -> np.ndarray:
-    """Products as the unit forms them, without scales that are applied outside."""
+    """Return products as the unit forms them, without scales that are applied outside."""
     scaling = f.case.scaling
     if scaling is None or not scaling.roundings or scaling.applied == "product":
         return f.products
@@ -198,7 +200,8 @@ def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
 
 
 def narrow_errors(f: Failure) -> str | None:
-    """Errors that a narrower accumulator makes on the same operands: everywhere, of its size, and distributed as its are.
+    """Return errors that a narrower accumulator makes on the same operands: everywhere, of its size, and distributed as its
+    are.
 
     Other faults make errors of that size, too: it is named only where all results are numbers of the format besides.
     """
@@ -232,8 +235,8 @@ def narrow_errors(f: Failure) -> str | None:
 
 
 def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
-    """How far the distribution of errors is from those of several orders, as a power of two: at the worst of a few quantiles,
-    nothing between the smallest and the largest of the orders."""
+    """Return how far the distribution of errors is from those of several orders, as a power of two: at the worst of a few
+    quantiles, nothing between the smallest and the largest of the orders."""
     made = [x for x in made if np.isfinite(x).all() and x.any()]
     if not made or not error.any():
         return math.inf
@@ -284,18 +287,18 @@ def _hopper(f: Failure) -> list[tuple[str, Engine]]:
 
 
 def _of_model(f: Failure) -> np.ndarray:
-    """The elements of a right kernel."""
+    """Return the elements of a right kernel."""
     return _elements(f, f.case.model)
 
 
 def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
-    """The elements as another engine computes them in one chain."""
+    """Return the elements as another engine computes them in one chain."""
     with np.errstate(over="ignore", invalid="ignore"):
         return _elements(f, lambda rows, columns: model_results(engine, *f.case.part(rows, columns), {}))
 
 
 def _elements(f: Failure, model: Callable[[np.ndarray, np.ndarray], list[np.ndarray]]) -> np.ndarray:
-    """The elements of what a model gives of their rows and columns."""
+    """Return the elements of what a model gives of their rows and columns."""
     rows, at_row = np.unique(f.rows, return_inverse=True)
     columns, at_column = np.unique(f.columns, return_inverse=True)
     return model(rows, columns)[-1][at_row, at_column]
@@ -312,7 +315,7 @@ MISTAKEN = {
 
 
 def operands_rounded(f: Failure) -> Iterator[Finding]:
-    """The product of operands in a narrower format."""
+    """Yield the product of operands in a narrower format."""
     fmt = f.case.engine.formats[0]
     if not isinstance(fmt, Format):
         return
@@ -334,13 +337,13 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
 
 
 def _rounds_alike(f: Failure, narrow: Format, fmt: Format, rounding: str) -> bool:
-    """Whether the operands of the elements are the same numbers in two formats."""
+    """Return whether the operands of the elements are the same numbers in two formats."""
     pairs = ([round_to(x, each, rounding, saturate=True) for each in (narrow, fmt)] for x in f.given)
     return all(np.array_equal(x, y) for x, y in pairs)
 
 
 def _rounded_at_all(f: Failure) -> bool:
-    """Whether the operands were given with more bits than the unit takes."""
+    """Return whether the operands were given with more bits than the unit takes."""
     return any(not np.array_equal(x, y) for x, y in zip(f.given, f.stored, strict=True))
 
 
@@ -352,13 +355,13 @@ _ROUNDINGS = (
 
 
 def operands_clipped(f: Failure) -> Iterator[Finding]:
-    """A quantizer that saturates: operands are at most so large."""
+    """Yield a quantizer that saturates: operands are at most so large."""
     for limit in LIMITS:
         yield from _with_operands(f, lambda x, limit=limit: np.clip(x, -limit, limit), f"{{}} clipped at {limit:g}")
 
 
 def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
-    """The product of operands as they were given, of which both or one are changed; the other is as the unit takes it."""
+    """Yield the product of operands as they were given, of which both or one are changed; the other is as the unit takes it."""
     if f.case.engine.scale_format is not None:
         return
     right, factors = f.stored, f.factors
@@ -374,13 +377,13 @@ def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
 
 
 def mistaken_formats(f: Failure) -> Iterator[Finding]:
-    """Operands whose encodings were read as another format of the same width."""
+    """Yield operands whose encodings were read as another format of the same width."""
     for prediction, text in misreadings(f):
         yield f.finding(prediction, text, 4.0, 2.0)
 
 
 def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
-    """(the sums, in words) of operands whose encodings are read as another format."""
+    """Yield (the sums, in words) of operands whose encodings are read as another format."""
     formats = f.case.engine.formats[:2]
     for sides, words in (((0, 1), "A and B were"), ((0,), "A was"), ((1,), "B was")):
         first = formats[sides[0]]
@@ -396,7 +399,7 @@ def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _read_as(f: Failure, side: int, fmt: Format, name: str) -> np.ndarray:
-    """Rows of A, or columns of B, of the elements in another format, with their scales."""
+    """Return rows of A, or columns of B, of the elements in another format, with their scales."""
     given = f.case.operands[side]
     taken = given[f.rows] if side == 0 else given[:, f.columns].T
     return decode(operand_bits(taken, fmt, None, "a"), get_float_format(name)) * f.factors[side]

@@ -49,7 +49,7 @@ class Place:
     structured: bool
 
     def to_dict(self) -> dict:
-        """JSON-compatible values: the words, and the smallest rectangle around the elements."""
+        """Return JSON-compatible values: the words, and the smallest rectangle around the elements."""
         rows, columns = (np.flatnonzero(self.mask.any(axis)) for axis in (1, 0))
         ends = [[int(x[0]), int(x[-1]) + 1] if x.size else [0, 0] for x in (rows, columns)]
         return {"text": self.text, "rows": ends[0], "columns": ends[1]}
@@ -58,7 +58,7 @@ class Place:
 def place_of(
     wrong: np.ndarray, values: np.ndarray, lines: np.ndarray | None = None, silent: np.ndarray | None = None
 ) -> Place:
-    """The place of wrong elements, at least one.
+    """Return the place of wrong elements, at least one.
 
     wrong : bool, shape (m, n)
     values : exact results, for places that are a matter of size or sign.
@@ -116,7 +116,7 @@ def _candidates(wrong, values, lines) -> Iterator[tuple[Place, float]]:
 
 
 def _lines(hit: np.ndarray, counts: np.ndarray, numbers: np.ndarray | None) -> Iterator[LinePattern]:
-    """Ways to say which rows (columns) are hit."""
+    """Yield ways to say which rows (columns) are hit."""
     size, at = hit.size, np.flatnonzero(hit)
     each = math.log(max(size, 2))
     yield LinePattern("all {}s", 0.0, np.ones(size, bool), "all")
@@ -200,7 +200,8 @@ def _product(row: LinePattern, column: LinePattern, wrong: np.ndarray) -> str:
 
 
 def _lane(row: LinePattern, column: LinePattern, shape: tuple[int, int]) -> str:
-    """Which lane of a warp holds these elements of mma's sums: rows g and g + 8, columns 2t and 2t + 1 of a tile of 16 x 8."""
+    """Return which lane of a warp holds these elements of mma's sums: rows g and g + 8, columns 2t and 2t + 1 of a tile of 16 x
+    8."""
     m, n = shape
     for g in range(8):
         for t in range(4):
@@ -214,7 +215,7 @@ def _lane(row: LinePattern, column: LinePattern, shape: tuple[int, int]) -> str:
 
 
 def _tiles(wrong: np.ndarray) -> Iterator[tuple[Place, float]]:
-    """Single tiles, every so many of them in the order of rows or of columns, the diagonal ones, a checkerboard."""
+    """Yield single tiles, every so many of them in the order of rows or of columns, the diagonal ones, a checkerboard."""
     m, n = wrong.shape
     for down in (t for t in TILES if t < m):
         for across in (t for t in TILES if t < n):
@@ -254,8 +255,8 @@ def _some_tiles(tiles: np.ndarray, down: int, across: int, place, each: float):
 
 # -- picture -------------------------------------------------------------------------------------------------------------
 def picture(wrong: np.ndarray, place: Place) -> tuple[str, ...]:
-    """The result as a few lines of text, a character for a block of elements: "." right, "+" some wrong, "#" most; none of what
-    is wrong everywhere."""
+    """Return the result as a few lines of text, a character for a block of elements: "." right, "+" some wrong, "#" most; none
+    of what is wrong everywhere."""
     if place.text == "everywhere":
         return ()
     m, n = wrong.shape

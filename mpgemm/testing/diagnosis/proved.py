@@ -16,7 +16,7 @@ SLACK = 4.0
 
 
 def contradicted(f: Failure) -> tuple[str, ...]:
-    """The faults that are excluded, in words; none behind an epilogue, or where wrong elements are not finite."""
+    """Return the faults that are excluded, in words; none behind an epilogue, or where wrong elements are not finite."""
     fmt = get_format(f.case.out_format)
     at = f.wrong & np.isfinite(f.exact)
     if f.case.epilogue is not None or not isinstance(fmt, Format) or np.count_nonzero(at) < FEWEST:
@@ -42,7 +42,7 @@ def contradicted(f: Failure) -> tuple[str, ...]:
 
 
 def _one_factor(out: np.ndarray, exact: np.ndarray, bound: np.ndarray, smallest: float) -> bool:
-    """Whether a factor above 0 exists with |out - factor exact| <= factor bound + smallest for all elements."""
+    """Return whether a factor above 0 exists with |out - factor exact| <= factor bound + smallest for all elements."""
     out, size = np.where(exact < 0, -out, out), np.abs(exact)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         low = np.where(size + bound > 0, (out - smallest) / (size + bound), np.where(out > smallest, np.inf, 0.0))

@@ -14,7 +14,7 @@ SCREENED, KEPT = 64, 3
 
 
 def swizzled(f: Failure) -> Iterator[Finding]:
-    """The best of all swizzles and turns: an element holds that of another chunk of its row (column)."""
+    """Yield the best of all swizzles and turns: an element holds that of another chunk of its row (column)."""
     wrong = f.wrong[f.rows, f.columns]
     at = np.flatnonzero(wrong)
     few = at[evenly(at.size, SCREENED)]
@@ -34,7 +34,7 @@ def swizzled(f: Failure) -> Iterator[Finding]:
 
 
 def _sources(shape: tuple[int, int]) -> Iterator[tuple[str, int, tuple[str, int, int, int]]]:
-    """(words, axis along which chunks lie, (how, elements of a chunk, mask, shift))."""
+    """Yield (words, axis along which chunks lie, (how, elements of a chunk, mask, shift))."""
     for axis, line, across in ((1, "row", "columns"), (0, "column", "rows")):
         for chunk in CHUNKS:
             for mask in MASKS:

@@ -16,7 +16,7 @@ TILES_MATCHED, CORNER, SOURCES, SMALL_TILE = 24, 8, 1 << 14, 16
 
 
 def tiles_moved(f: Failure) -> Iterator[Finding]:
-    """Tiles that hold another tile, or to whose sums those of another tile are added."""
+    """Yield tiles that hold another tile, or to whose sums those of another tile are added."""
     true = f.exact * (1 + f.share)
     c = 0.0 if f.case.c is None or f.of_results else f.case.c
     for text, out, sums in (("hold", f.out, true), ("added", f.out - true, true - c)):
@@ -34,7 +34,7 @@ def tiles_moved(f: Failure) -> Iterator[Finding]:
 
 
 def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Finding | None:
-    """The map of tiles of one size to others, of some of the wrong tiles; the tiles that fill their size are sources."""
+    """Return the map of tiles of one size to others, of some of the wrong tiles; the tiles that fill their size are sources."""
     m, n = out.shape
     rows, columns = m // down, n // across
     if not 2 <= rows * columns <= SOURCES:
@@ -89,7 +89,7 @@ def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Findi
 
 
 def _tiles_with(wrong: np.ndarray, down: int, across: int) -> np.ndarray:
-    """Which tiles hold wrong elements: bool, one for each."""
+    """Return which tiles hold wrong elements: bool, one for each."""
     m, n = wrong.shape
     sums = np.add.reduceat(wrong, np.arange(0, m, down), 0, dtype=int)
     return np.add.reduceat(sums, np.arange(0, n, across), 1) > 0

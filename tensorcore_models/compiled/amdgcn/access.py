@@ -59,14 +59,14 @@ HINTS = {"sc0", "sc1", "nt", "glc", "slc", "dlc"}
 
 
 def vectors_of(operand, count: int, ins: AMDInstruction) -> range:
-    """Numbers of `count` vector registers."""
+    """Return numbers of `count` vector registers."""
     if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != count:
         raise unknown(ins, f"takes {count} vector register{'s' * (count > 1)}")
     return range(operand.first, operand.first + count)
 
 
 def read_places(machine, memory, places: np.ndarray, form: Access, lanes, *, kind: str = "generic"):
-    """(words of shape (lanes, count), whose bytes they are or None)."""
+    """Return (words of shape (lanes, count), whose bytes they are or None)."""
     if machine.launch.checks:
         machine.checks.watch_read(memory, places, form.size, lanes, kind)
     owners = memory.load_ids(places, form.size)
@@ -106,7 +106,7 @@ def fill(machine, targets: range, form: Access, words: np.ndarray, owners, waves
 
 
 def taken(machine, sources: range, form: Access, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
-    """(words of registers of lanes, shape (lanes, count), whose bytes they are or None)."""
+    """Return (words of registers of lanes, shape (lanes, count), whose bytes they are or None)."""
     count = machine.threads.count if lanes is None else len(lanes)
     words = np.stack([np.broadcast_to(machine.read_vector(n, waves, lanes), (count,)) for n in sources], 1)
     shift = 16 if form.half else 0

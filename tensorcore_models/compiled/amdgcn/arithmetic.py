@@ -36,7 +36,7 @@ ROWS: dict[str, Meaning] = {name: m for kind in NUMBERS for name, m in _rows(kin
 
 
 def build(ins: AMDInstruction) -> Operation:
-    """The operation of an elementwise instruction."""
+    """Return the operation of an elementwise instruction."""
     return vector_operation(ins, ROWS[ins.name])
 
 
@@ -95,7 +95,7 @@ def build_packed(ins: AMDInstruction) -> Operation:
 
 
 def _half(ins: AMDInstruction, operand, kind: str, pick: int, negated: bool) -> VectorSource:
-    """One of the two numbers of an operand."""
+    """Return one of the two numbers of an operand."""
     if kind == "f16":
         if isinstance(operand, Literal) and pick:
             raise unknown(ins, "selects the upper half of a constant")
@@ -120,7 +120,7 @@ _APPROXIMATE = {
 
 
 def build_approximate(ins: AMDInstruction) -> Operation:
-    """Functions whose bits are not published: correctly rounded stand-ins if the caller asks for them."""
+    """Return functions whose bits are not published: correctly rounded stand-ins if the caller asks for them."""
     name, _, kind = ins.name[2:].rpartition("_")
     m = Meaning("nearest", kind, (kind,), options=(_APPROXIMATE[name],), nan="quiet")
     stand_in = vector_operation(ins, m)

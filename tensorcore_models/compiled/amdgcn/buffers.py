@@ -45,7 +45,7 @@ class BufferAddress:
         self.scalar = ScalarSource(scalar, "u32", ins)
 
     def read(self, machine, waves, lanes, form: Access) -> tuple[np.ndarray, np.ndarray]:
-        """(address in each lane, how many of its bytes are in range, from the first on)."""
+        """Return (address in each lane, how many of its bytes are in range, from the first on)."""
         base_low, second, records, flags = (
             np.asarray(machine.spread(word.read(machine, waves), waves, lanes)).astype(np.int64) for word in self.words
         )
@@ -73,13 +73,13 @@ def _of_lanes(machine, lanes, chosen: np.ndarray) -> np.ndarray:
 
 
 def _parts(inside: np.ndarray, form: Access) -> list[tuple[int, np.ndarray]]:
-    """Lanes by how many words of an access are in range, where some are: (words, lanes)."""
+    """Return lanes by how many words of an access are in range, where some are: (words, lanes)."""
     words = inside // form.width
     return [(int(n), np.flatnonzero(words == n)) for n in np.unique(words) if n]
 
 
 def _places(machine, addresses, size: int, lanes, chosen, *, write: bool) -> np.ndarray:
-    """Flat places of the accesses of chosen lanes."""
+    """Return flat places of the accesses of chosen lanes."""
     try:
         return machine.memory.places(addresses[chosen], size, write=write, alignment=1)
     except KernelFault as fault:
@@ -113,7 +113,7 @@ def _counted(run: Callable, targets: range = range(0)) -> Operation:
 
 
 def build_load(ins: AMDInstruction) -> Operation:
-    """A load to registers, or with `lds` to neighbouring places of local memory, from M0 on."""
+    """Return a load to registers, or with `lds` to neighbouring places of local memory, from M0 on."""
     form = LOADS[ins.name.removeprefix("buffer_load_")]
     if ins.modifiers.get("lds"):
         return _to_local(ins, form)
@@ -155,7 +155,7 @@ def _to_local(ins: AMDInstruction, form: Access) -> Operation:
 
 
 def build_store(ins: AMDInstruction) -> Operation:
-    """A store of registers."""
+    """Return a store of registers."""
     form = STORES[ins.name.removeprefix("buffer_store_")]
     if len(ins.operands) != 4:
         raise unknown(ins, f"has {len(ins.operands)} operands")
@@ -174,7 +174,7 @@ def build_store(ins: AMDInstruction) -> Operation:
 
 
 def build_atomic(ins: AMDInstruction) -> Operation:
-    """An atomic operation, all or nothing in range; with sc0 it gives what was there before."""
+    """Return an atomic operation, all or nothing in range; with sc0 it gives what was there before."""
     m, count = ATOMICS[ins.name.removeprefix("buffer_atomic_")]
     form, returns = Access(size_of(m.result), count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     if len(ins.operands) != 4:

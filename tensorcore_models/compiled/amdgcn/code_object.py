@@ -63,7 +63,7 @@ def _text_at(data: bytes, section: _Section, place: int) -> str:
 
 
 def _symbols(data: bytes, sections: list[_Section]) -> dict[str, int]:
-    """Addresses of the named symbols."""
+    """Return addresses of the named symbols."""
     found: dict[str, int] = {}
     for section in sections:
         if section.kind not in (2, 11):  # SYMTAB, DYNSYM
@@ -85,7 +85,7 @@ def _file_offset(sections: list[_Section], address: int, size: int) -> int:
 
 
 def descriptor_facts(data: bytes, offset: int) -> tuple[dict[str, int], int]:
-    """(fields of a kernel descriptor, named as the assembler's directives; its code's place relative to it)."""
+    """Return (fields of a kernel descriptor, named as the assembler's directives; its code's place relative to it)."""
     group, private, arguments, entry = _unpack("<III4xq", data, offset)
     first, second, properties, preload = _unpack("<IIHH", data, offset + 48)
     facts = {
@@ -120,7 +120,7 @@ class _Packed:
         return value
 
     def value(self, depth: int = 0) -> Any:
-        """The next value."""
+        """Return the next value."""
         if depth > 16:
             raise MalformedAMDGCN("the metadata are nested too deeply")
         mark = self._take("B")
@@ -150,7 +150,7 @@ class _Packed:
 
 
 def _metadata(data: bytes, sections: list[_Section]) -> dict:
-    """The metadata of a code object."""
+    """Return the metadata of a code object."""
     for section in sections:
         if section.kind != 7:  # NOTE
             continue
@@ -166,13 +166,13 @@ def _metadata(data: bytes, sections: list[_Section]) -> dict:
 
 
 def _plain(row: Any) -> dict:
-    """A map of metadata with the points of its names cut off."""
+    """Return a map of metadata with the points of its names cut off."""
     return {str(name).lstrip("."): value for name, value in row.items()} if isinstance(row, dict) else {}
 
 
 # -- code --------------------------------------------------------------------------------------------------------------------
 def disassemblers() -> list[str]:
-    """Every llvm-objdump at hand, the plain name first."""
+    """Return every llvm-objdump at hand, the plain name first."""
     names = [
         "llvm-objdump",
         *(f"llvm-objdump-{version}" for version in range(30, 16, -1)),
@@ -182,7 +182,7 @@ def disassemblers() -> list[str]:
 
 
 def disassembled(data: bytes, target: str) -> str:
-    """The code of a code object as llvm-objdump prints it.
+    """Return the code of a code object as llvm-objdump prints it.
 
     Raises
     ------
@@ -217,7 +217,7 @@ class _Placed(NamedTuple):
 
 
 def _instructions(text: str) -> list[_Placed]:
-    """The instructions of a disassembly."""
+    """Return the instructions of a disassembly."""
     code = []
     for number, line in enumerate(text.splitlines(), 1):
         if match := _LINE.match(line):
@@ -228,7 +228,7 @@ def _instructions(text: str) -> list[_Placed]:
 
 
 def _aimed(code: list[_Placed], places: dict[int, int]) -> list[AMDInstruction]:
-    """A kernel's instructions with the targets of its branches: words from the next instruction, in the low 16 bits."""
+    """Return a kernel's instructions with the targets of its branches: words from the next instruction, in the low 16 bits."""
     found = []
     for ins, address, word in code:
         if ins.name == "s_getpc_b64":
@@ -244,7 +244,7 @@ def _aimed(code: list[_Placed], places: dict[int, int]) -> list[AMDInstruction]:
 
 
 def read_code_object(data: bytes) -> tuple[str, CodeObject]:
-    """(the disassembly, the kernels) of a code object.
+    """Return (the disassembly, the kernels) of a code object.
 
     Raises
     ------

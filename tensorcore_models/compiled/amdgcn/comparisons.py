@@ -20,7 +20,7 @@ _FLOATING = {
 
 
 def build(ins: AMDInstruction) -> Operation:
-    """The operation of a comparison of lanes."""
+    """Return the operation of a comparison of lanes."""
     _, head, name, kind = ins.name.split("_", 3)[0], *ins.name.split("_")[1:4]
     own = type_of(kind)
     if name == "class":

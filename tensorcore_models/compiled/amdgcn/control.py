@@ -33,7 +33,7 @@ _CONDITIONS: dict[str, tuple[Callable, bool]] = {
 
 
 def build_branch(ins: AMDInstruction) -> Operation:
-    """A branch, always or on a condition."""
+    """Return a branch, always or on a condition."""
     target = ins.target
     if target is None:
         raise unknown(ins, "has no target that is known here")
@@ -163,7 +163,7 @@ def build_cache(ins: AMDInstruction) -> Operation:
 
 
 def nothing(ins: AMDInstruction) -> Operation:
-    """The operation of an instruction that changes no values."""
+    """Return the operation of an instruction that changes no values."""
     return lambda machine, waves: None
 
 

@@ -36,7 +36,7 @@ ROWS: dict[str, Meaning] = {
 
 
 def build(ins: AMDInstruction) -> Operation:
-    """The operation of an elementwise conversion."""
+    """Return the operation of an elementwise conversion."""
     return vector_operation(ins, ROWS[ins.name])
 
 
@@ -48,7 +48,7 @@ _PAIRS = {
 
 
 def build_pair(ins: AMDInstruction) -> Operation:
-    """Two f32 to two numbers of 16 bits in one register."""
+    """Return two f32 to two numbers of 16 bits in one register."""
     (fmt, rounding), kind = _PAIRS[ins.name], "bf16" if "bf16" in ins.name else "f16"
     if len(ins.operands) != 3 or ins.modifiers or ins.encoding in ("sdwa", "dpp"):
         raise unknown(ins, "has operands or modifiers that are not known here")
@@ -147,7 +147,7 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
 
 # -- multiply-adds of mixed formats ----------------------------------------------------------------------------------------
 def _value(bits, fmt: str, mode) -> np.ndarray:
-    """Values of encodings in float64, subnormal ones as the MODE register says."""
+    """Return values of encodings in float64, subnormal ones as the MODE register says."""
     bits = floats.flushed(np.asarray(bits), fmt) if mode.flushes(fmt)[0] else np.asarray(bits)
     return floats.values(bits, fmt).astype(np.float64)
 

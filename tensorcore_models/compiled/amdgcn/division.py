@@ -71,7 +71,7 @@ ROWS: dict[str, Meaning] = {
 
 
 def build(ins: AMDInstruction) -> Operation:
-    """The operation of an elementwise instruction."""
+    """Return the operation of an elementwise instruction."""
     return vector_operation(ins, ROWS[ins.name])
 
 

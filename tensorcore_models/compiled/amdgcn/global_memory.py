@@ -18,7 +18,7 @@ def _is_off(operand) -> bool:
 
 
 def address_reader(ins: AMDInstruction, vector, scalar) -> Callable:
-    """A function that gives the address in each lane, as uint64: registers of the lane, of the wave, and the offset."""
+    """Return a function that gives the address in each lane, as uint64: registers of the lane, of the wave, and the offset."""
     if ins.modifiers.keys() - {"offset", "lds", *HINTS}:
         raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not known here")
     offset = ins.modifiers.get("offset", 0)
@@ -64,12 +64,13 @@ def _issued(machine, ins: AMDInstruction, waves, targets: range = range(0)) -> N
 
 
 def _strength(ins: AMDInstruction) -> str:
-    """The kind of an access for the checks: with sc1 it goes to what all compute units share, as LLVM's atomic ones do."""
+    """Return the kind of an access for the checks: with sc1 it goes to what all compute units share, as LLVM's atomic ones
+    do."""
     return "strong" if "sc1" in ins.modifiers else "generic"
 
 
 def build_load(ins: AMDInstruction) -> Operation:
-    """A load to registers."""
+    """Return a load to registers."""
     form = LOADS[ins.name.split("_load_")[1]]
     targets = vectors_of(ins.operands[0], form.registers, ins)
     where = address_reader(ins, *_addresses(ins, 1))
@@ -84,7 +85,7 @@ def build_load(ins: AMDInstruction) -> Operation:
 
 
 def _counted(ins: AMDInstruction, run: Callable, targets: range = range(0)) -> Operation:
-    """The operation of active lanes, which is counted whether there are any or not."""
+    """Return the operation of active lanes, which is counted whether there are any or not."""
     operation = active(run)
 
     def counted(machine, waves):
@@ -95,7 +96,7 @@ def _counted(ins: AMDInstruction, run: Callable, targets: range = range(0)) -> O
 
 
 def _addresses(ins: AMDInstruction, first: int) -> tuple:
-    """The operands of the address, from the place `first` on: registers of the lane, of the wave or None."""
+    """Return the operands of the address, from the place `first` on: registers of the lane, of the wave or None."""
     given = ins.operands[first:]
     if not 1 <= len(given) <= 2 or ins.name.startswith("flat") and len(given) != 1:
         raise unknown(ins, f"has {len(ins.operands)} operands")
@@ -103,7 +104,7 @@ def _addresses(ins: AMDInstruction, first: int) -> tuple:
 
 
 def build_store(ins: AMDInstruction) -> Operation:
-    """A store of registers."""
+    """Return a store of registers."""
     form = STORES[ins.name.split("_store_")[1]]
     vector, data, *rest = ins.operands
     sources = vectors_of(data, form.registers, ins)
@@ -166,7 +167,7 @@ ATOMICS: dict[str, tuple[Meaning, int]] = {
 
 
 def build_atomic(ins: AMDInstruction) -> Operation:
-    """An atomic operation; with sc0 it gives what was there before."""
+    """Return an atomic operation; with sc0 it gives what was there before."""
     m, count = ATOMICS[ins.name.split("_atomic_")[1]]
     given = len(m.sources) - 1
     form, returns = Access(size_of(m.result), count), "sc0" in ins.modifiers or "glc" in ins.modifiers

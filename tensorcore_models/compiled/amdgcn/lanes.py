@@ -14,7 +14,7 @@ _IN_ROW, _ROW_START = _LANE % _ROW, _LANE - _LANE % _ROW
 
 
 def _shifted(step: int) -> np.ndarray:
-    """Sources of lanes `step` further in their row, -1 where there are none."""
+    """Return sources of lanes `step` further in their row, -1 where there are none."""
     inside = _IN_ROW + step
     return np.where((inside >= 0) & (inside < _ROW), _ROW_START + inside, -1)
 
@@ -70,7 +70,7 @@ class LaneMove:
     zero: bool
 
     def plan(self, machine, lanes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(the lanes that write, the lane that each reads, whether it may: the source is there and active)."""
+        """Return (the lanes that write, the lane that each reads, whether it may: the source is there and active)."""
         every = machine.threads.all_lanes if lanes is None else lanes
         running = np.zeros(machine.threads.count, bool)
         running[every] = True

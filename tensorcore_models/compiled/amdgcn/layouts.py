@@ -21,7 +21,7 @@ class MatrixLayout(NamedTuple):
 
 
 def _operand(size: int, k: int, blocks: int, bits: int, *, rows: bool) -> Fragment:
-    """A (rows) or B: lanes along m (n), then along blocks and k; what is left of k in a lane."""
+    """Return A (rows) or B: lanes along m (n), then along blocks and k; what is left of k in a lane."""
     along: Axis = "row" if rows else "col"
     inner: Axis = "col" if rows else "row"
     groups = WAVE // size // blocks
@@ -33,7 +33,7 @@ def _operand(size: int, k: int, blocks: int, bits: int, *, rows: bool) -> Fragme
 
 
 def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
-    """C and D: lanes along n, then groups of four rows; of f64 neighbouring lanes hold neighbouring rows."""
+    """Return C and D: lanes along n, then groups of four rows; of f64 neighbouring lanes hold neighbouring rows."""
     groups = WAVE // n
     if bits == 64:
         apart = min(groups, m)
@@ -52,7 +52,7 @@ def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
 
 @cache
 def matrix_layout(m: int, n: int, k: int, blocks: int, a_bits: int, b_bits: int, c_bits: int) -> MatrixLayout:
-    """The fragments of an MFMA of a shape, with elements of so many bits."""
+    """Return the fragments of an MFMA of a shape, with elements of so many bits."""
     return MatrixLayout(
         _operand(m, k, blocks, a_bits, rows=True),
         _operand(n, k, blocks, b_bits, rows=False),

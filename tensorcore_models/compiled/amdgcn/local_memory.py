@@ -43,12 +43,12 @@ def _offsets(ins: AMDInstruction, form: Access) -> list[int]:
 
 
 def _local(machine, address: np.ndarray, step: int, size: int, lanes, *, write: bool):
-    """(memory, flat places) of accesses at an offset from addresses of 32 bits."""
+    """Return (memory, flat places) of accesses at an offset from addresses of 32 bits."""
     return machine.local("lds", address.astype(np.int64) + step & 0xFFFFFFFF, size, lanes, write=write)
 
 
 def _counted(run: Callable, targets: range = range(0)) -> Operation:
-    """The operation of active lanes, which is counted whether there are any or not."""
+    """Return the operation of active lanes, which is counted whether there are any or not."""
     operation = active(run)
 
     def counted(machine, waves):

@@ -42,7 +42,7 @@ TARGETS = {"gfx942": Processor("cdna3", 64 << 10), "gfx950": Processor("", 160 <
 
 
 def target_of(name: str) -> Processor:
-    """The row of a processor."""
+    """Return the row of a processor."""
     if name not in TARGETS:
         raise Refused(f"the processor {name} is not known; known: {', '.join(TARGETS)}")
     return TARGETS[name]
@@ -61,11 +61,11 @@ class FloatMode:
     bits: int
 
     def rounding(self, fmt: str) -> str:
-        """The rounding of a format's operations."""
+        """Return the rounding of a format's operations."""
         return ("rne", "ru", "rd", "rz")[self.bits >> (0 if fmt == "fp32" else 2) & 3]
 
     def flushes(self, fmt: str) -> tuple[bool, bool]:
-        """Whether subnormal operands and results of a format are made zero."""
+        """Return whether subnormal operands and results of a format are made zero."""
         allowed = self.bits >> (4 if fmt == "fp32" else 6) & 3
         return not allowed & 1, not allowed & 2
 
@@ -140,7 +140,7 @@ class Waves:
         return self.all_lanes // self.threads.warps_per_block
 
     def name(self, wave: int) -> str:
-        """A wave as text."""
+        """Return a wave as text."""
         block = self.threads.name(wave * WAVE).partition(" of ")[2]
         return f"wave {wave % self.threads.warps_per_block} of {block}"
 
@@ -224,7 +224,7 @@ class AMDMachine:
 
     # -- lanes -------------------------------------------------------------------------------------------------------------
     def lanes(self, waves: np.ndarray | None) -> np.ndarray | None:
-        """The lanes of waves for which EXEC holds, None for all lanes that there are."""
+        """Return the lanes of waves for which EXEC holds, None for all lanes that there are."""
         key = None if waves is None else waves.tobytes()
         if key not in self._lanes:
             self._lanes[key] = self._active(waves)
@@ -237,17 +237,17 @@ class AMDMachine:
         return self.lanes_of_mask(np.stack([low, high], 1), waves)
 
     def lanes_of_mask(self, words: np.ndarray, waves: np.ndarray | None) -> np.ndarray:
-        """Numbers of the lanes that masks of shape (waves, 2) name."""
+        """Return numbers of the lanes that masks of shape (waves, 2) name."""
         bits = np.unpackbits(np.ascontiguousarray(words, np.uint32).view(np.uint8), axis=1, bitorder="little")
         row, lane = np.nonzero(bits)
         return (row if waves is None else waves[row]) * WAVE + lane
 
     def every_lane(self, waves: np.ndarray | None) -> np.ndarray | None:
-        """All lanes of waves, whatever EXEC says."""
+        """Return all lanes of waves, whatever EXEC says."""
         return None if waves is None else (waves[:, None] * WAVE + np.arange(WAVE)).reshape(-1)
 
     def spread(self, values: np.ndarray, waves: np.ndarray | None, lanes: np.ndarray | None):
-        """Values of waves as values of lanes; one number where all are the same."""
+        """Return values of waves as values of lanes; one number where all are the same."""
         if values.ndim == 0:
             return values[()]
         if len(values) == 1 or (values == values[0]).all():
@@ -261,7 +261,7 @@ class AMDMachine:
         return whole[lanes // WAVE]
 
     def mask_words(self, held, waves: np.ndarray | None, lanes: np.ndarray | None) -> np.ndarray:
-        """Masks of shape (waves, 2) from truth values of lanes; lanes that do not run give 0."""
+        """Return masks of shape (waves, 2) from truth values of lanes; lanes that do not run give 0."""
         whole = np.zeros(self.threads.count, bool)
         if lanes is None:
             whole[:] = held
@@ -272,7 +272,7 @@ class AMDMachine:
 
     # -- registers ---------------------------------------------------------------------------------------------------------
     def read_scalar(self, number: int, waves: np.ndarray | None) -> np.ndarray:
-        """A scalar register of waves."""
+        """Return a scalar register of waves."""
         try:
             self.counters.demand_scalar(number, waves)
             return self.scalars.read(number, waves)
@@ -287,7 +287,7 @@ class AMDMachine:
             self._lanes.clear()
 
     def read_vector(self, number: int, waves: np.ndarray | None, lanes: np.ndarray | None) -> np.ndarray:
-        """A vector register of lanes."""
+        """Return a vector register of lanes."""
         self.counters.demand_vector(number, waves)
         return self.vectors.read(number, lanes)
 
@@ -297,14 +297,14 @@ class AMDMachine:
         self.vectors.write(number, np.asarray(values), lanes, ids)
 
     def of_wave(self, fault: KernelFault, waves: np.ndarray | None) -> KernelFault:
-        """A fault with the name of its wave."""
+        """Return a fault with the name of its wave."""
         if fault.index is None:
             return fault
         wave = fault.index if waves is None else int(waves[fault.index])
         return KernelFault(f"{self.waves.name(wave)} {fault.what}", fault.line)
 
     def of_lane(self, fault: KernelFault, lanes: np.ndarray | None) -> KernelFault:
-        """A fault with the name of its thread."""
+        """Return a fault with the name of its thread."""
         if fault.index is None:
             return fault
         named = lanes if fault.lanes is None else fault.lanes
@@ -320,7 +320,7 @@ class AMDMachine:
 
     # -- matrix instructions and memory ------------------------------------------------------------------------------------
     def matrix_row(self, ins: AMDInstruction) -> MatrixInstruction:
-        """The catalogue's row of a matrix instruction on this launch's unit, refused by name if there is none."""
+        """Return the catalogue's row of a matrix instruction on this launch's unit, refused by name if there is none."""
         key = self.launch.unit, ins.name
         if key not in _ROWS:
             if not key[0]:
@@ -332,14 +332,14 @@ class AMDMachine:
         return _ROWS[key]
 
     def scalar_places(self, addresses: np.ndarray, size: int, waves: np.ndarray | None, *, write: bool = False):
-        """(memory, flat places) of scalar accesses, one for each wave."""
+        """Return (memory, flat places) of scalar accesses, one for each wave."""
         try:
             return self.memory.space, self.memory.places(addresses, size, write=write, alignment=4)
         except KernelFault as fault:
             raise self.of_wave(fault, waves) from None
 
     def generic(self, addresses: np.ndarray, size: int, lanes, *, write: bool):
-        """(memory, flat places) of accesses through generic (flat) addresses."""
+        """Return (memory, flat places) of accesses through generic (flat) addresses."""
         spaces: dict[str, Callable] = {
             "lds": lambda x: (x >= LDS_WINDOW) & (x < LDS_WINDOW + WINDOW),
             "scratch": lambda x: (x >= SCRATCH_WINDOW) & (x < SCRATCH_WINDOW + WINDOW),
@@ -356,7 +356,7 @@ class AMDMachine:
         return self.memory.space, self.memory.places(addresses, size, write=write, alignment=1)
 
     def local(self, name: str, addresses: np.ndarray, size: int, lanes, *, write: bool):
-        """(memory, flat places) of accesses to LDS or scratch."""
+        """Return (memory, flat places) of accesses to LDS or scratch."""
         every = self.threads.all_lanes if lanes is None else lanes
         if name == "lds":
             return self.shared.space, self.shared.places(
@@ -368,7 +368,7 @@ class AMDMachine:
 
 
 def initial_mode(facts: dict[str, int]) -> int:
-    """The MODE register that a kernel descriptor asks for."""
+    """Return the MODE register that a kernel descriptor asks for."""
     fields = (("float_round_mode_32", 0, 0), ("float_round_mode_16_64", 2, 0), ("float_denorm_mode_32", 4, 0),
               ("float_denorm_mode_16_64", 6, 3), ("dx10_clamp", 8, 1), ("ieee_mode", 9, 1),
               ("fp16_overflow", 23, 0))  # fmt: skip
@@ -376,7 +376,7 @@ def initial_mode(facts: dict[str, int]) -> int:
 
 
 def narrowest_access(kernel: AMDKernel) -> int:
-    """Bytes of the narrowest access of local memory that the code has, 4 at most."""
+    """Return bytes of the narrowest access of local memory that the code has, 4 at most."""
     narrow = {"u8": 1, "i8": 1, "b8": 1, "u16": 2, "i16": 2, "b16": 2}
     found = [4]
     for ins in kernel.code:

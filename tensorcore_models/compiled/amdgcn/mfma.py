@@ -17,7 +17,7 @@ from .syntax import AMDInstruction, Literal, RegisterRange
 
 
 def build(ins: AMDInstruction) -> Operation:
-    """The operation of a dense MFMA."""
+    """Return the operation of a dense MFMA."""
     if len(ins.operands) != 4 or ins.modifiers:
         raise unknown(ins, f"with {', '.join(ins.modifiers) or 'other than four operands'} is not known here")
     target, *sources = ins.operands
@@ -52,12 +52,12 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 def _words(fragment) -> int:
-    """Registers of 32 bits that a fragment takes in a lane."""
+    """Return registers of 32 bits that a fragment takes in a lane."""
     return fragment.registers * fragment.register_bits // 32
 
 
 def _matrix(machine, ins, operand, fragment, waves, lanes, count: int):
-    """(matrices of shape (waves, blocks, rows, cols), whose bytes their elements are or None)."""
+    """Return (matrices of shape (waves, blocks, rows, cols), whose bytes their elements are or None)."""
     if isinstance(operand, Literal):
         kind = "f64" if fragment.bits == 64 else "f32"
         bits = constant(operand, kind, ins)

@@ -27,7 +27,7 @@ _WORD = re.compile(r"[.$\w@+-]+")
 
 
 def split_top(text: str, mark: str) -> list[str]:
-    """The text divided at a mark that stands outside of brackets and bars."""
+    """Return the text divided at a mark that stands outside of brackets and bars."""
     found, depth, start, bar = [], 0, 0, False
     for at, sign in enumerate(text):
         if sign in "[(":
@@ -43,7 +43,7 @@ def split_top(text: str, mark: str) -> list[str]:
 
 
 def instruction_parts(text: str, line: int) -> tuple[str, str, tuple[Operand, ...], dict]:
-    """(name, encoding, operands, modifiers) of an instruction."""
+    """Return (name, encoding, operands, modifiers) of an instruction."""
     opcode, _, rest = text.strip().partition(" ") if " " in text.strip() else (text.strip(), "", "")
     opcode = opcode.strip()
     encoded = _ENCODING.fullmatch(opcode)
@@ -77,7 +77,7 @@ def _integer(text: str, line: int) -> int:
 
 
 def operand_of(text: str, line: int) -> Operand:
-    """An operand."""
+    """Return an operand."""
     if text.startswith("|") and text.endswith("|") and len(text) > 2:
         return Modified(operand_of(text[1:-1], line), absolute=True)
     if text.startswith("-") and len(text) > 1 and not text[1].isdigit() and text[1] != ".":

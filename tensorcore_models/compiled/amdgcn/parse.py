@@ -23,7 +23,7 @@ class _Code:
         self.code.append(AMDInstruction(name, encoding, operands, modifiers, line))
 
     def of(self, kernel: str) -> list[AMDInstruction]:
-        """A kernel's instructions, up to the end of the text's code, with the targets of its branches."""
+        """Return a kernel's instructions, up to the end of the text's code, with the targets of its branches."""
         start, found = self.labels[kernel], []
         for ins in self.code[start:]:
             if is_branch(ins.name):
@@ -45,12 +45,12 @@ class _Code:
 
 
 def is_branch(name: str) -> bool:
-    """Whether an instruction goes to the label that it names."""
+    """Return whether an instruction goes to the label that it names."""
     return name == "s_branch" or name.startswith("s_cbranch_") and name not in ("s_cbranch_g_fork", "s_cbranch_join")
 
 
 def parse(text: str) -> CodeObject:
-    """The kernels of an assembly text.
+    """Return the kernels of an assembly text.
 
     Raises
     ------

@@ -115,7 +115,7 @@ class AMDProgram(KernelProgram):
         )  # fmt: skip
 
     def _block(self, block, assumptions: dict[str, None]) -> tuple[int, int, int]:
-        """The threads of a block: as given, or as the metadata say."""
+        """Return the threads of a block: as given, or as the metadata say."""
         metadata = self.kernel.metadata
         required = metadata.get("reqd_workgroup_size")
         if isinstance(required, list) and required:
@@ -187,7 +187,7 @@ def _build(ins: AMDInstruction) -> Operation:
 
 
 def _operation(ins: AMDInstruction) -> Operation:
-    """The operation, which refuses when it is reached if the instruction is not known."""
+    """Return the operation, which refuses when it is reached if the instruction is not known."""
     try:
         return _build(ins)
     except Refused as refused:
@@ -200,7 +200,7 @@ def _operation(ins: AMDInstruction) -> Operation:
 
 
 def program_of(text: str, found: CodeObject, entry: str | None, limits: KernelLimits) -> AMDProgram:
-    """The program of one kernel of a text or code object."""
+    """Return the program of one kernel of a text or code object."""
     if entry is None:
         if len(found.kernels) != 1:
             listed = ", ".join(found.kernels) or "none"

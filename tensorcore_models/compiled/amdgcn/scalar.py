@@ -13,7 +13,7 @@ from .syntax import EXEC, SCC, AMDInstruction, Call, Literal, RegisterRange
 
 
 def _of(operation: str, kind: str, *sources: str, **rest) -> Meaning:
-    """An operation on integers; two operands of the result's type where none are named."""
+    """Return an operation on integers; two operands of the result's type where none are named."""
     return Meaning(operation, type_of(kind), tuple(map(type_of, sources or (kind, kind))), **rest)
 
 
@@ -70,7 +70,7 @@ COMPARISONS: dict[str, Meaning] = {
 
 
 def build(ins: AMDInstruction) -> Operation:
-    """The operation of an elementwise scalar instruction."""
+    """Return the operation of an elementwise scalar instruction."""
     m, flag = FLAGGED.get(ins.name) or (PLAIN.get(ins.name) or COMPARISONS[ins.name], "")
     operands = ins.operands
     if ins.name in ("s_addk_i32", "s_mulk_i32"):
@@ -83,7 +83,8 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 def _cleared(ins: AMDInstruction, m: Meaning, compute: Operation) -> Operation:
-    """An "and" whose operand was never written where the other one clears it: compilers begin to merge masks of lanes so."""
+    """Return an "and" whose operand was never written where the other one clears it: compilers begin to merge masks of lanes
+    so."""
     target = ScalarTarget(ins.operands[0], m.result, ins)
     sources = [ScalarSource(x, kind, ins) for x, kind in zip(ins.operands[1:], m.sources, strict=True)]
     inverted = m.operation == "andn"
@@ -110,7 +111,7 @@ def _cleared(ins: AMDInstruction, m: Meaning, compute: Operation) -> Operation:
 
 
 def _short(ins: AMDInstruction, operands: tuple) -> tuple:
-    """Operands with the 16-bit constant of SOPK as 32 bits: signed, but for comparisons of unsigned numbers."""
+    """Return operands with the 16-bit constant of SOPK as 32 bits: signed, but for comparisons of unsigned numbers."""
     unsigned = ins.name.startswith("s_cmpk_") and ins.name.endswith("u32")
     if not ins.name.startswith(("s_movk", "s_addk", "s_mulk", "s_cmovk", "s_cmpk")) or unsigned:
         return operands
@@ -158,7 +159,7 @@ def build_saveexec(ins: AMDInstruction) -> Operation:
 
 
 def _mode_field(ins: AMDInstruction) -> tuple[int, int]:
-    """(first bit, bits) of the MODE register that hwreg(...) names."""
+    """Return (first bit, bits) of the MODE register that hwreg(...) names."""
     call = next((x for x in ins.operands if isinstance(x, Call)), None)
     if call is None or call.name != "hwreg" or call.arguments[0] not in ("HW_REG_MODE", "1"):
         raise Refused(f"{ins.opcode} uses a hardware register that is not modelled", ins.line)

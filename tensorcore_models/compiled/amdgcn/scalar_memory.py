@@ -15,7 +15,7 @@ _FORMS = {"dword": 1, "dwordx2": 2, "dwordx4": 4, "dwordx8": 8, "dwordx16": 16}
 
 
 def _operands(ins: AMDInstruction, count: int) -> tuple[range, Callable]:
-    """(the scalar registers of the data, a function that gives the address of each wave)."""
+    """Return (the scalar registers of the data, a function that gives the address of each wave)."""
     if len(ins.operands) != 3 or ins.modifiers.keys() - {"offset", *HINTS}:
         raise unknown(ins, "has operands or modifiers that are not known here")
     data, base, offset = ins.operands
@@ -73,7 +73,7 @@ _COUNTERS = {"s_atomic_inc": "increment", "s_atomic_dec": "decrement", "s_atomic
 
 
 def build_counter(ins: AMDInstruction) -> Operation:
-    """A scalar atomic operation on one word; with glc it gives what was there before."""
+    """Return a scalar atomic operation on one word; with glc it gives what was there before."""
     targets, where = _operands(ins, 1)
     change, returns = function_of(Meaning(_COUNTERS[ins.name], "u32", ("u32", "u32"))), "glc" in ins.modifiers
 

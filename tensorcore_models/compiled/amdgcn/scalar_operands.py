@@ -24,12 +24,12 @@ _INLINE = (0.0, 0.5, 1.0, 2.0, 4.0, 0.15915494, 0.15915494309189532)
 
 
 def unknown(ins: AMDInstruction, why: str = "is not known here") -> Refused:
-    """The refusal of an instruction."""
+    """Return the refusal of an instruction."""
     return Refused(f"{ins.opcode} {why}", ins.line)
 
 
 def unpublished(ins: AMDInstruction) -> Refused:
-    """The refusal of an instruction whose results nobody has published."""
+    """Return the refusal of an instruction whose results nobody has published."""
     return Refused(
         f"{ins.opcode}: which bits it gives is not published; run with unpublished='nearest' for correctly rounded ones",
         ins.line,
@@ -37,13 +37,13 @@ def unpublished(ins: AMDInstruction) -> Refused:
 
 
 def type_of(name: str) -> str:
-    """A type as it is spelled here: AMD's i32 is s32."""
+    """Return a type as it is spelled here: AMD's i32 is s32."""
     return name.replace("i", "s")
 
 
 # -- constants -------------------------------------------------------------------------------------------------------------
 def constant(literal: Literal, kind: str, ins: AMDInstruction):
-    """A constant as a number of a type (CDNA3 ISA, "Inline Constants" and "Literal Constant")."""
+    """Return a constant as a number of a type (CDNA3 ISA, "Inline Constants" and "Literal Constant")."""
     value, bits = literal.value, 8 * size_of(kind)
     dtype = array_type(kind)
     if isinstance(value, float):
@@ -84,7 +84,7 @@ class ScalarSource:
             self.registers = operand
 
     def read(self, machine, waves):
-        """Values over the waves, or one number."""
+        """Return values over the waves, or one number."""
         if self.registers is None:
             return np.asarray(self.fixed)
         value = machine.read_scalar(self.registers.first, waves)
@@ -96,7 +96,7 @@ class ScalarSource:
         return value.view(self.dtype) if value.dtype.itemsize == self.dtype.itemsize else value.astype(self.dtype)
 
     def owners(self, machine, waves) -> np.ndarray | None:
-        """Whose bytes the values are, shape (waves, bytes); None: nobody's."""
+        """Return whose bytes the values are, shape (waves, bytes); None: nobody's."""
         if self.registers is None:
             return None
         places = range(self.registers.first, self.registers.first + max(1, self.size // 4))
@@ -104,7 +104,7 @@ class ScalarSource:
 
 
 def joined(parts: list, size: int) -> np.ndarray | None:
-    """Owners of neighbouring registers as owners of one value of `size` bytes."""
+    """Return owners of neighbouring registers as owners of one value of `size` bytes."""
     if all(part is None for part in parts):
         return None
     count = next(len(part) for part in parts if part is not None)
@@ -145,7 +145,8 @@ _FLAGS: dict[str, Callable] = {
 
 
 def scalar_operation(ins: AMDInstruction, m: Meaning, flag: str = "") -> Operation:
-    """The operation of an elementwise scalar instruction; `flag` names what it makes of SCC, a comparison writes only that."""
+    """Return the operation of an elementwise scalar instruction; `flag` names what it makes of SCC, a comparison writes only
+    that."""
     given, compares = ins.operands, m.result == "pred"
     if len(given) != len(m.sources) + (not compares):
         raise unknown(ins, f"has {len(given)} operands, expected {len(m.sources) + (not compares)}")

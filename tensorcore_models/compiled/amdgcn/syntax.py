@@ -37,12 +37,12 @@ class RegisterRange:
     count: int
 
     def name(self, place: int = 0) -> str:
-        """One of them as the text spells it."""
+        """Return one of them as the text spells it."""
         return register_name(self.vector, self.first + place)
 
 
 def register_name(vector: bool, number: int) -> str:
-    """A register as the text spells it."""
+    """Return a register as the text spells it."""
     if vector:
         return f"a{number - ACCUMULATORS}" if number >= ACCUMULATORS else f"v{number}"
     if number == SCC:

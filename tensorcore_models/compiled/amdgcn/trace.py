@@ -14,7 +14,7 @@ class AMDTrace(ExpressionTrace):
     """Expressions of an AMDGCN run."""
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
-        """A value of moved bytes; the upper half of a number that integers rounded to bf16 is named as what it is."""
+        """Return a value of moved bytes; the upper half of a number that integers rounded to bf16 is named as what it is."""
         places = [n for n in row if n]
         name = _ROUNDED.get((len(row), next(i for i, n in enumerate(row) if n)))
         if (
@@ -33,7 +33,7 @@ class AMDTrace(ExpressionTrace):
         return super()._mixture(row, held, line)
 
     def _rounded_to_bf16(self, number: int) -> tuple[int, str]:
-        """(x, rounding) of a sum whose upper half is x in bf16 unless it is NaN; (0, "") of another expression.
+        """Return (x, rounding) of a sum whose upper half is x in bf16 unless it is NaN; (0, "") of another expression.
 
         x + 0x7fff + (bit 16 of x) rounds ties to even, x + 0x7fff + 1 away from zero.
         """
@@ -49,7 +49,7 @@ class AMDTrace(ExpressionTrace):
         return next(((x, "rne") for x, bit in ((one, other), (other, one)) if self._is_bit_16(bit, x)), (0, ""))
 
     def _is_bit_16(self, number: int, of: int) -> bool:
-        """Whether an expression is bit 16 of another one."""
+        """Return whether an expression is bit 16 of another one."""
         if not number or not of:
             return False
         block, place = self.block_of(number)
@@ -67,7 +67,7 @@ class AMDTrace(ExpressionTrace):
         return block.operands[place].tolist()[:2] == [of, of]
 
     def flag(self, ins: AMDInstruction, values: list, owners: list) -> np.ndarray:
-        """Whose SCC is, where data decided it."""
+        """Return whose SCC is, where data decided it."""
         count = next(len(owner) for owner in owners if owner is not None)
         return self.operation(f"{ins.name}.scc", ins.line, values, owners, count, 1)
 

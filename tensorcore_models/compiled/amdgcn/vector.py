@@ -14,7 +14,7 @@ from .vector_operands import VectorSource, VectorTarget, active, vector_operatio
 
 
 def _of(operation: str, kind: str, *sources: str, **rest) -> Meaning:
-    """An operation on integers or bits; two operands of the result's type where none are named."""
+    """Return an operation on integers or bits; two operands of the result's type where none are named."""
     return Meaning(operation, type_of(kind), tuple(map(type_of, sources or (kind, kind))), **rest)
 
 
@@ -56,7 +56,7 @@ ROWS: dict[str, Meaning] = {
 
 
 def build(ins: AMDInstruction) -> Operation:
-    """The operation of an elementwise instruction."""
+    """Return the operation of an elementwise instruction."""
     m = ROWS[ins.name]
     if m.operation == "select" and any(isinstance(x, Modified) for x in ins.operands):
         m = replace(
@@ -76,7 +76,7 @@ _CARRIES = {
 
 
 def build_carry(ins: AMDInstruction) -> Operation:
-    """Sums and differences of 32 bits whose carry goes to a mask, and may come from one."""
+    """Return sums and differences of 32 bits whose carry goes to a mask, and may come from one."""
     m = _CARRIES[ins.name]
     function, carries = exact(m), len(m.sources) == 3
     if ins.modifiers or ins.encoding in ("sdwa", "dpp") or len(ins.operands) != 4 + carries:
@@ -102,7 +102,7 @@ def build_carry(ins: AMDInstruction) -> Operation:
 
 
 def mask_target(operand, ins: AMDInstruction) -> int:
-    """The first of two scalar registers that take a mask."""
+    """Return the first of two scalar registers that take a mask."""
     if not isinstance(operand, RegisterRange) or operand.vector or operand.count != 2:
         raise unknown(ins, "gives a mask to two scalar registers")
     return operand.first

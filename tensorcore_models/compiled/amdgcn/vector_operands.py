@@ -57,7 +57,7 @@ class VectorSource:
             self.scalar = ScalarSource(operand, kind, ins)
 
     def read(self, machine, waves, lanes, moved=None) -> tuple[Any, np.ndarray | None]:
-        """(values over the active lanes or one number, whose bytes they are or None).
+        """Return (values over the active lanes or one number, whose bytes they are or None).
 
         `moved` are the lanes whose registers are read instead of the own ones, and which of them are (others give 0).
         """
@@ -89,7 +89,7 @@ class VectorSource:
         )
 
     def _moved(self, machine, waves, held, valid):
-        """The registers of other lanes; 0 where there is none."""
+        """Return the registers of other lanes; 0 where there is none."""
         found, owners = self._registers(machine, waves, held[valid])
         value = np.zeros(len(held), found.dtype)
         value[valid] = found
@@ -114,7 +114,7 @@ class VectorSource:
         return machine.spread(value, waves, lanes), owners
 
     def _taken(self, value, owners):
-        """A part of the register, filled up."""
+        """Return a part of the register, filled up."""
         first, count = self.part or (0, self.size)
         word = np.asarray(value, np.uint32) >> np.uint32(8 * first)
         if self.extended and count < 4:
@@ -141,7 +141,7 @@ class VectorSource:
 
 
 def spread_owners(machine, owners: np.ndarray, waves, lanes) -> np.ndarray:
-    """Owners of values of waves as those of values of lanes."""
+    """Return owners of values of waves as those of values of lanes."""
     whole = np.zeros((machine.waves.count, owners.shape[1]), np.int64)
     whole[slice(None) if waves is None else waves] = owners
     each = machine.threads.all_lanes if lanes is None else lanes
@@ -187,7 +187,7 @@ class VectorTarget:
             machine.write_vector(self.first + place, part, waves, lanes, own)
 
     def _placed(self, machine, value, waves, lanes, ids):
-        """The whole register with the result in its part."""
+        """Return the whole register with the result in its part."""
         first, count = self.part
         mask = np.uint32((1 << 8 * count) - 1 << 8 * first & 0xFFFFFFFF)
         word = _word(value) << np.uint32(8 * first) & mask
@@ -217,7 +217,7 @@ KEEPING = {"v_fma_f16", "v_mad_u16", "v_mad_i16", "v_div_fixup_f16", "v_fma_mixl
 
 
 def vector_sources(ins: AMDInstruction, operands, kinds) -> list[VectorSource]:
-    """The operands of a vector instruction with what its encoding selects of them."""
+    """Return the operands of a vector instruction with what its encoding selects of them."""
     found, selected = [], ins.modifiers.get("op_sel", [])
     if ins.modifiers.keys() - {"op_sel", "clamp"} and ins.encoding not in ("sdwa", "dpp"):
         raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not known here")
@@ -255,7 +255,7 @@ def vector_target(ins: AMDInstruction, operand: Operand, kind: str, sources: int
 
 
 def active(operation: Callable) -> Operation:
-    """The operation of an instruction of lanes: nothing where EXEC has none, faults with their thread's name."""
+    """Return the operation of an instruction of lanes: nothing where EXEC has none, faults with their thread's name."""
 
     def run(machine, waves):
         lanes = machine.lanes(waves)
@@ -270,7 +270,8 @@ def active(operation: Callable) -> Operation:
 
 
 def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndarray:
-    """Results of a floating-point instruction: clamped if it asks for that; NaN, whose payload is not published, is refused."""
+    """Return results of a floating-point instruction: clamped if it asks for that; NaN, whose payload is not published, is
+    refused."""
     bits = np.asarray(bits)
     nan = floats.is_nan(bits, fmt)
     if ins.modifiers.get("clamp"):
@@ -289,7 +290,7 @@ def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndar
 
 
 def vector_operation(ins: AMDInstruction, m: Meaning) -> Operation:
-    """The operation of an elementwise vector instruction whose first operand is the result."""
+    """Return the operation of an elementwise vector instruction whose first operand is the result."""
     if len(ins.operands) != 1 + len(m.sources):
         raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(m.sources)}")
     sources = vector_sources(ins, ins.operands[1:], m.sources)
@@ -326,7 +327,7 @@ def vector_operation(ins: AMDInstruction, m: Meaning) -> Operation:
 
 
 def side_by_side(owners: list, size: int) -> np.ndarray | None:
-    """Owners of neighbouring numbers of `size` bytes; None if all are nobody's."""
+    """Return owners of neighbouring numbers of `size` bytes; None if all are nobody's."""
     if all(own is None for own in owners):
         return None
     count = next(len(own) for own in owners if own is not None)
@@ -334,7 +335,7 @@ def side_by_side(owners: list, size: int) -> np.ndarray | None:
 
 
 def named(ins: AMDInstruction, m: Meaning, settings: Meaning) -> str:
-    """An instruction's name with what the MODE register changes, and its clamp."""
+    """Return an instruction's name with what the MODE register changes, and its clamp."""
     words = ["clamp"] * bool(ins.modifiers.get("clamp"))
     words += [settings.rounding] * (settings.rounding != m.rounding)
     kinds = {"in": m.sources[0], "out": m.result}

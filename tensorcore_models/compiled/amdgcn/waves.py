@@ -17,7 +17,7 @@ from .syntax import AMDInstruction
 
 
 def _chosen(machine, waves) -> np.ndarray:
-    """The first active lane of each wave, lane 0 where none is."""
+    """Return the first active lane of each wave, lane 0 where none is."""
     count = machine.waves.count if waves is None else len(waves)
     base = (machine.waves.all_lanes if waves is None else waves) * WAVE
     lanes = machine.lanes(waves)

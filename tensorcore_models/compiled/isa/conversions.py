@@ -17,7 +17,7 @@ _WHOLE: dict[str, Callable] = {
 
 
 def to_format(exact: np.ndarray, fmt: str, rounding: str, *, saturate: bool = False, relu: bool = False) -> np.ndarray:
-    """Encodings of values (float32 or float64) in `fmt`: NaN is the canonical one of NVIDIA's units."""
+    """Return encodings of values (float32 or float64) in `fmt`: NaN is the canonical one of NVIDIA's units."""
     nan = np.isnan(exact)
     if relu:
         exact = np.where(exact < 0, exact.dtype.type(0), exact)
@@ -37,7 +37,7 @@ def to_format(exact: np.ndarray, fmt: str, rounding: str, *, saturate: bool = Fa
 
 
 def converted(m: Meaning) -> Callable:
-    """A conversion by its types."""
+    """Return a conversion by its types."""
     if m.result != one(m.result) or m.sources[0] != one(m.sources[0]):
         return _packed(m)
     if m.result not in FORMATS:
@@ -46,7 +46,7 @@ def converted(m: Meaning) -> Callable:
 
 
 def _between_floats(m: Meaning) -> Callable:
-    """A function of encodings; with the option "whole" to a whole number."""
+    """Return a function of encodings; with the option "whole" to a whole number."""
     narrow, wide = format_of(m.sources[0]), format_of(m.result)
     whole = _WHOLE[m.rounding] if "whole" in m.options else None
     rounding = "rne" if whole else m.rounding
@@ -63,7 +63,7 @@ def _between_floats(m: Meaning) -> Callable:
 
 
 def _to_integer(m: Meaning) -> Callable:
-    """Rounded to a whole number and clamped; NaN gives 0 (in 64 bits the top bit set)."""
+    """Return rounded to a whole number and clamped; NaN gives 0 (in 64 bits the top bit set)."""
     kind, fmt, whole = array_type(m.result), format_of(m.sources[0]), _WHOLE[m.rounding]
     low, high = (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
 
@@ -100,7 +100,7 @@ def _from_integer(m: Meaning) -> Callable:
 
 
 def _packed(m: Meaning) -> Callable:
-    """Two numbers at once: from two operands, of which the first is the upper half, or from a pair."""
+    """Return two numbers at once: from two operands, of which the first is the upper half, or from a pair."""
     function, wide = converted(m.half()), array_type(m.result).type
     width, inside = _width(m.result), _width(m.sources[0])
 
@@ -120,11 +120,11 @@ def _packed(m: Meaning) -> Callable:
 
 
 def _width(kind: str) -> int:
-    """Bits of one number of a pair."""
+    """Return bits of one number of a pair."""
     return bits_of(kind) // 2
 
 
 def byte_converted(m: Meaning) -> Callable:
-    """A byte of a word, as a number."""
+    """Return a byte of a word, as a number."""
     place = np.uint32(8 * m.options[0])
     return lambda x: (np.asarray(x) >> place & np.uint32(255)).astype(np.float32).view(np.uint32)

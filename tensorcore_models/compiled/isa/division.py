@@ -21,7 +21,7 @@ def _value(bits: np.ndarray) -> np.ndarray:
 
 
 def _scaled(bits: np.ndarray, by: int) -> np.ndarray:
-    """A number times a power of two, rounded to nearest."""
+    """Return a number times a power of two, rounded to nearest."""
     return np.ldexp(_value(bits), by).astype(np.float32).view(np.uint32)
 
 

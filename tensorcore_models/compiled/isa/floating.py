@@ -17,12 +17,12 @@ NAN = {"fp16": 0x7FFF, "bf16": 0x7FFF, "fp32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF, "
 
 
 def format_of(kind: str) -> str:
-    """The package's name of the format of a type's numbers."""
+    """Return the package's name of the format of a type's numbers."""
     return FORMATS[one(kind)]
 
 
 def sign_of(fmt: str, like: np.ndarray) -> Any:
-    """The bit of a format's sign as a number of an array's type."""
+    """Return the bit of a format's sign as a number of an array's type."""
     return like.dtype.type(1 << (get_float_format(fmt).bits - 1))
 
 
@@ -31,7 +31,7 @@ def _negated(x: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def _chosen(m: Meaning, fmt: str) -> Callable:
-    """The larger or smaller of two; one NaN loses unless the options say NaN. -0 is below +0."""
+    """Return the larger or smaller of two; one NaN loses unless the options say NaN. -0 is below +0."""
     nan = NAN.get(fmt, 0x7FFFFFFFFFFFFFFF) if m.nan == "all_ones" else get_float_format(fmt).nan_encoding()
     largest, nan_wins = m.operation == "max", "NaN" in m.options
     return lambda x, y: floats.extreme(x, y, fmt, largest=largest, nan_wins=nan_wins, nan=nan)
@@ -61,7 +61,7 @@ def _extreme(m: Meaning, fmt: str) -> Callable:
 
 
 def _middle(m: Meaning, fmt: str) -> Callable:
-    """The one between the two others; NaN where one is NaN."""
+    """Return the one between the two others; NaN where one is NaN."""
     low, high = (_extreme(replace(m, operation=name), fmt) for name in ("min", "max"))
     nan = get_float_format(fmt).nan_encoding()
 
@@ -94,13 +94,13 @@ ARITHMETIC: dict[str, Callable[[Meaning, str], Callable]] = {
 
 
 def arithmetic(m: Meaning) -> Callable:
-    """A function of encodings by a meaning of :data:`ARITHMETIC`."""
+    """Return a function of encodings by a meaning of :data:`ARITHMETIC`."""
     fmt = format_of(m.result)
     return finished(ARITHMETIC[m.operation](m, fmt), m, fmt)
 
 
 def finished(function: Callable, m: Meaning, fmt: str) -> Callable:
-    """`function` with flushing of operands and results, clamping, the canonical NaN, and relu.
+    """Return `function` with flushing of operands and results, clamping, the canonical NaN, and relu.
 
     Of AMD's units the NaN is left as it is: who writes the result refuses it, or makes it the quiet one.
     """
@@ -136,7 +136,7 @@ COMPARISONS = {*floats.COMPARISONS, *(f"{n}u" for n in floats.COMPARISONS), "num
 
 
 def comparison(m: Meaning) -> Callable:
-    """A predicate of two operands, by the first option; ends in u: true with NaN."""
+    """Return a predicate of two operands, by the first option; ends in u: true with NaN."""
     name, fmt = m.options[0], FORMATS.get(m.sources[0])
     if name in ("true", "false"):
         return lambda x, y: np.full(np.broadcast(x, y).shape, name == "true")
@@ -148,14 +148,15 @@ def comparison(m: Meaning) -> Callable:
 
 
 def compared_as_number(m: Meaning) -> Callable:
-    """A comparison as all ones or 1.0."""
+    """Return a comparison as all ones or 1.0."""
     held = comparison(m)
     yes = np.uint32(0x3F800000) if m.result == "f32" else np.uint32(0xFFFFFFFF)
     return lambda x, y: np.where(held(x, y), yes, np.uint32(0))
 
 
 def classified(m: Meaning) -> Callable:
-    """Whether a number is of one of the ten classes for which the second operand has a bit (CDNA3 ISA, "V_CMP_CLASS")."""
+    """Return whether a number is of one of the ten classes for which the second operand has a bit (CDNA3 ISA,
+    "V_CMP_CLASS")."""
     row = get_float_format(FORMATS[m.sources[0]])
 
     def run(bits, wanted):
@@ -187,13 +188,13 @@ def tested(m: Meaning) -> Callable:
 
 
 def selected_by_sign(m: Meaning) -> Callable:
-    """One of two operands by the sign of a third."""
+    """Return one of two operands by the sign of a third."""
     floating = m.sources[2] == "f32"
     return lambda x, y, z: np.where((floats.values(z, "fp32") if floating else z) >= 0, x, y)
 
 
 def sign_copied(m: Meaning) -> Callable:
-    """The sign of the first operand, the magnitude of the second."""
+    """Return the sign of the first operand, the magnitude of the second."""
     fmt = format_of(m.result)
     return lambda x, y: (x & sign_of(fmt, x)) | (y & ~sign_of(fmt, y))
 
@@ -208,7 +209,7 @@ _REAL: dict[str, Callable] = {
 
 
 def nearest(m: Meaning) -> Callable:
-    """The correctly rounded value (by float64) of a real function that the first option names."""
+    """Return the correctly rounded value (by float64) of a real function that the first option names."""
     name, fmt = m.options[0], format_of(m.result)
 
     def run(*operands):

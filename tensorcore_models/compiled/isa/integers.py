@@ -10,12 +10,12 @@ from .types import array_type, bits_of
 
 
 def _wide(x: np.ndarray) -> np.ndarray:
-    """The number with twice the bits."""
+    """Return the number with twice the bits."""
     return x.astype(f"{x.dtype.kind}{2 * x.dtype.itemsize}")
 
 
 def high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The upper half of a product."""
+    """Return the upper half of a product."""
     bits = 8 * x.dtype.itemsize
     if bits < 64:
         return (_wide(x) * _wide(y) >> bits).astype(x.dtype)
@@ -38,7 +38,7 @@ def _quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def leading_zeros(x: np.ndarray) -> np.ndarray:
-    """Zeros above the highest bit that is set."""
+    """Return zeros above the highest bit that is set."""
     spread, bits = np.array(x), 8 * x.dtype.itemsize
     for step in (1, 2, 4, 8, 16, 32):
         if step < bits:
@@ -47,7 +47,8 @@ def leading_zeros(x: np.ndarray) -> np.ndarray:
 
 
 def _highest(m: Meaning) -> Callable:
-    """Place of the highest bit that differs from the sign, or its distance from the top; all ones if there is none."""
+    """Return the place of the highest bit that differs from the sign, or its distance from the top; all ones if there is
+    none."""
 
     def run(x):
         bits = 8 * x.dtype.itemsize
@@ -61,7 +62,7 @@ def _highest(m: Meaning) -> Callable:
 
 
 def _lowest(m: Meaning) -> Callable:
-    """Place of the lowest bit that is 1 (or 0, as the option says), all ones if there is none."""
+    """Return the place of the lowest bit that is 1 (or 0, as the option says), all ones if there is none."""
 
     def run(x):
         x = x if m.options[0] else ~x
@@ -73,7 +74,7 @@ def _lowest(m: Meaning) -> Callable:
 
 
 def reversed_bits(x: np.ndarray) -> np.ndarray:
-    """All bits in the opposite order."""
+    """Return all bits in the opposite order."""
     kind = x.dtype
     raw = np.ascontiguousarray(np.atleast_1d(x)).view(np.uint8).reshape(-1, kind.itemsize)
     turned = np.packbits(np.unpackbits(raw, axis=1, bitorder="little")[:, ::-1], axis=1, bitorder="little")
@@ -81,7 +82,7 @@ def reversed_bits(x: np.ndarray) -> np.ndarray:
 
 
 def shifted(x: np.ndarray, by, *, left: bool) -> np.ndarray:
-    """x shifted by a number of places that may exceed its width: all bits leave (or become the sign)."""
+    """Return x shifted by a number of places that may exceed its width: all bits leave (or become the sign)."""
     bits = 8 * x.dtype.itemsize
     over = by >= bits
     step = np.where(over, 0, by).astype(x.dtype)
@@ -101,7 +102,7 @@ def _shift(m: Meaning) -> Callable:
 
 
 def field_extracted(x: np.ndarray, place, length) -> np.ndarray:
-    """`length` bits from `place` on (8 bits of each count), sign-extended for signed types (PTX ISA 9.1, 9.7.1.19)."""
+    """Return `length` bits from `place` on (8 bits of each count), sign-extended for signed types (PTX ISA 9.1, 9.7.1.19)."""
     bits, signed = 8 * x.dtype.itemsize, x.dtype.kind == "i"
     place, length = np.uint32(place) & np.uint32(255), np.uint32(length) & np.uint32(255)
     # Shifted to the top and back: the sign bit is that of the field, or of x where the field goes beyond it.
@@ -118,7 +119,7 @@ def field_extracted(x: np.ndarray, place, length) -> np.ndarray:
 
 
 def _field(m: Meaning) -> Callable:
-    """A field whose place and length are operands, of 5 bits with the option "masked", or in one word ("packed")."""
+    """Return a field whose place and length are operands, of 5 bits with the option "masked", or in one word ("packed")."""
     if "packed" in m.options:
         low = np.uint32(bits_of(m.result) - 1)
         return lambda x, where: field_extracted(x, where & low, where >> np.uint32(16) & np.uint32(127))
@@ -128,7 +129,7 @@ def _field(m: Meaning) -> Callable:
 
 
 def field_inserted(x: np.ndarray, y: np.ndarray, place, length) -> np.ndarray:
-    """The low `length` bits of x at `place` of y."""
+    """Return the low `length` bits of x at `place` of y."""
     bits = 8 * y.dtype.itemsize
     place, length = np.uint32(place) & np.uint32(255), np.minimum(np.uint32(length) & np.uint32(255), bits)
     ones = np.broadcast_to(y.dtype.type((1 << bits) - 1), np.shape(length))
@@ -137,7 +138,7 @@ def field_inserted(x: np.ndarray, y: np.ndarray, place, length) -> np.ndarray:
 
 
 def permuted(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.ndarray:
-    """prmt in its default mode: each nibble takes a byte of {y, x}, bit 3 its sign (PTX ISA 9.1, 9.7.9.7)."""
+    """Return prmt in its default mode: each nibble takes a byte of {y, x}, bit 3 its sign (PTX ISA 9.1, 9.7.9.7)."""
     both = x.astype(np.uint64) | y.astype(np.uint64) << np.uint64(32)
     out = np.zeros(np.shape(both), np.uint32)
     for place in range(4):
@@ -162,7 +163,7 @@ def permuted_by_bytes(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.
 
 
 def _truth_table(m: Meaning) -> Callable:
-    """Any function of three bits: bit 4x + 2y + z of the table is its value."""
+    """Return any function of three bits: bit 4x + 2y + z of the table is its value."""
 
     def run(x, y, z):
         out = np.zeros(np.broadcast(x, y, z).shape, np.uint32)
@@ -189,7 +190,7 @@ def _funnel(m: Meaning) -> Callable:
 
 
 def _dot4(m: Meaning) -> Callable:
-    """Four products of bytes, signed or not, and an addend."""
+    """Return four products of bytes, signed or not, and an addend."""
 
     def run(a, b, c):
         parts = [np.ascontiguousarray(x).view(f"{kind}1").reshape(*np.shape(x), 4).astype(np.int64)
@@ -200,19 +201,19 @@ def _dot4(m: Meaning) -> Callable:
 
 
 def _low24(x: np.ndarray) -> np.ndarray:
-    """The low 24 bits, sign-extended for signed numbers."""
+    """Return the low 24 bits, sign-extended for signed numbers."""
     return x << x.dtype.type(8) >> x.dtype.type(8)
 
 
 def _halves(m: Meaning) -> Callable:
-    """A half of each of two words, as the options say."""
+    """Return a half of each of two words, as the options say."""
     first, second = (np.uint32(16 * half) for half in m.options)
     low = np.uint32(0xFFFF)
     return lambda x, y: x >> first & low | (y >> second & low) << np.uint32(16)
 
 
 def _packed(m: Meaning) -> Callable:
-    """Numbers side by side, the first in the low bits."""
+    """Return numbers side by side, the first in the low bits."""
     wide, width = array_type(m.result).type, bits_of(m.sources[0])
 
     def run(*parts):
@@ -231,7 +232,7 @@ def _ones(m: Meaning) -> Callable:
 
 
 def _bit(m: Meaning) -> Callable:
-    """One bit of a word set to 0 or 1."""
+    """Return one bit of a word set to 0 or 1."""
     value = m.options[0]
 
     def run(x, by):
@@ -265,14 +266,15 @@ def _resized(m: Meaning) -> Callable:
 
 
 def _selected(m: Meaning) -> Callable:
-    """The first operand where the third holds, or ("second") the second."""
+    """Return the first operand where the third holds, or ("second") the second."""
     if "second" in m.options:
         return lambda x, y, held: np.where(held, y, x)
     return lambda x, y, held: np.where(held, x, y)
 
 
 def _shifted_sum(m: Meaning) -> Callable:
-    """x shifted by a constant of the options, or by the low bits of an operand (5 of them, 3 of wide numbers), plus z."""
+    """Return x shifted by a constant of the options, or by the low bits of an operand (5 of them, 3 of wide numbers), plus
+    z."""
     if m.options:
         return lambda x, y: (x << x.dtype.type(m.options[0])) + y
     low = np.uint32(31 if bits_of(m.result) == 32 else 7)

@@ -75,5 +75,5 @@ class Meaning:
         return replace(self, result=one(self.result), sources=sources[:1] if self.operation == "convert" else sources)
 
     def plain(self, operation: str, kind: str = "f32") -> bool:
-        """Whether it is an operation on numbers of a type, rounded to nearest, that neither flushes nor clamps."""
+        """Return whether it is an operation on numbers of a type, rounded to nearest, that neither flushes nor clamps."""
         return self == Meaning(operation, kind, (kind,) * len(self.sources), nan=self.nan)

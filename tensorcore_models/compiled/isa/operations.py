@@ -48,7 +48,7 @@ def _of_one(m: Meaning) -> Callable:
 
 
 def exact(m: Meaning) -> Callable:
-    """An operation on integers of 32 bits, computed in 64: what it carries and where it overflows is seen there."""
+    """Return an operation on integers of 32 bits, computed in 64: what it carries and where it overflows is seen there."""
     function = integers.PLAIN[m.operation] if m.operation in integers.PLAIN else integers.MADE[m.operation](m)
 
     def run(*operands):
@@ -59,7 +59,7 @@ def exact(m: Meaning) -> Callable:
 
 
 def saturated(function: Callable, kind: np.dtype) -> Callable:
-    """A function of integers whose exact result is clamped to the range of its type."""
+    """Return a function of integers whose exact result is clamped to the range of its type."""
     limits = np.iinfo(kind)
 
     def run(*operands):
@@ -70,7 +70,7 @@ def saturated(function: Callable, kind: np.dtype) -> Callable:
 
 
 def in_halves(function: Callable, half: np.dtype, whole: np.dtype) -> Callable:
-    """A function of numbers on both halves of packed operands."""
+    """Return a function of numbers on both halves of packed operands."""
 
     def run(*operands):
         shape = np.broadcast_shapes(*(np.shape(x) for x in operands))

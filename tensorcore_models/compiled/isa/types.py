@@ -28,13 +28,13 @@ COMPUTED = ("f16", "bf16", "f32", "f64")
 
 
 def one(kind: str) -> str:
-    """The type of one of the numbers of a packed type; other types as they are."""
+    """Return the type of one of the numbers of a packed type; other types as they are."""
     return kind.removesuffix("x2")
 
 
 @cache
 def bits_of(kind: str) -> int:
-    """Bits of a type; numbers of 6 bits take 8, pairs of 4 bits share a byte."""
+    """Return bits of a type; numbers of 6 bits take 8, pairs of 4 bits share a byte."""
     if kind in TYPE_BITS:
         return TYPE_BITS[kind]
     bits = get_format(FORMATS[one(kind)]).bits
@@ -42,13 +42,14 @@ def bits_of(kind: str) -> int:
 
 
 def size_of(kind: str) -> int:
-    """Bytes of a type."""
+    """Return bytes of a type."""
     return max(1, bits_of(kind) // 8)
 
 
 @cache
 def array_type(kind: str) -> np.dtype:
-    """The numpy type in which operands are handed over: signed integers as such, predicates as truth values, others as bits."""
+    """Return the numpy type in which operands are handed over: signed integers as such, predicates as truth values, others as
+    bits."""
     if kind == "pred":
         return np.dtype(bool)
     return np.dtype(f"{'i' if kind[0] == 's' and kind == one(kind) else 'u'}{size_of(kind)}")

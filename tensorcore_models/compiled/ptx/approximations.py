@@ -18,7 +18,7 @@ from .syntax import PTXInstruction
 
 
 def _known(unit: str, name: str) -> Function | None:
-    """The function of an architecture, or None."""
+    """Return the function of an architecture, or None."""
     try:
         return get_function(unit, name)
     except ValueError:
@@ -26,7 +26,7 @@ def _known(unit: str, name: str) -> Function | None:
 
 
 def _on_words(function: Function) -> Callable:
-    """The function of arrays of the register's type: of FP64 numbers it takes and gives the upper words."""
+    """Return the function of arrays of the register's type: of FP64 numbers it takes and gives the upper words."""
     if function.row.operand != "fp64 high":
         return function.bits
 
@@ -75,7 +75,7 @@ _TINY, _LARGE = np.float32(2.0**24), np.float32(0.25)
 
 
 def _scale(which: str) -> Callable:
-    """The power of two by which a division scales both of its operands, from its divisor."""
+    """Return the power of two by which a division scales both of its operands, from its divisor."""
 
     def run(bits):
         size = np.abs(floats.values(np.asarray(bits), "fp32"))
@@ -90,7 +90,7 @@ def _scale(which: str) -> Callable:
 
 
 def build_scale(ins: PTXInstruction) -> Operation:
-    """The scale of a divisor, a step of an approximate division (:mod:`.assembled`)."""
+    """Return the scale of a divisor, a step of an approximate division (:mod:`.assembled`)."""
     return pure_operation(ins, Meaning(SCALE, "b32", ("b32",), options=ins.modifiers[:1]), _scale(ins.modifiers[0]))
 
 

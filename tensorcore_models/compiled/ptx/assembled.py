@@ -59,7 +59,7 @@ class _Product:
 
 
 def assembled(entry: Entry, *, fmad: bool) -> tuple[Entry, tuple[int, ...]]:
-    """(the entry as ptxas assembles it with or without ``--fmad``, lines of the additions that became multiply-adds)."""
+    """Return (the entry as ptxas assembles it with or without ``--fmad``, lines of the additions that became multiply-adds)."""
     code = _with_reciprocals(entry.code)
     chosen = _chosen(code, _blocks(entry)) if fmad else {}
     if not chosen:
@@ -75,7 +75,7 @@ def assembled(entry: Entry, *, fmad: bool) -> tuple[Entry, tuple[int, ...]]:
 
 
 def _within(operand) -> Iterator[int]:
-    """Numbers of the registers in an operand."""
+    """Yield numbers of the registers in an operand."""
     parts: tuple = ()
     match operand:
         case Register(number=number):
@@ -93,7 +93,7 @@ def _within(operand) -> Iterator[int]:
 
 
 def _blocks(entry: Entry) -> np.ndarray:
-    """The basic block of each instruction."""
+    """Return the basic block of each instruction."""
     starts = np.zeros(len(entry.code) + 1, np.int64)
     for place, target in entry.labels.items():
         starts[target] = starts[place + 1] = 1
@@ -102,7 +102,7 @@ def _blocks(entry: Entry) -> np.ndarray:
 
 # -- divisions by constants ----------------------------------------------------------------------------------------------
 def _with_reciprocals(code: list[PTXInstruction]) -> list[PTXInstruction]:
-    """The code with products in place of divisions by constants."""
+    """Return the code with products in place of divisions by constants."""
     written: dict[int, list[PTXInstruction]] = defaultdict(list)
     for ins in code:
         for number in _within(ins.operands[0]) if ins.operands else ():
@@ -119,7 +119,7 @@ def _by_reciprocal(ins: PTXInstruction, written: dict[int, list[PTXInstruction]]
 
 
 def _constant(operand, written: dict[int, list[PTXInstruction]]) -> np.float32 | None:
-    """The FP32 number of a constant, or of a register that is moved from one and never else written."""
+    """Return the FP32 number of a constant, or of a register that is moved from one and never else written."""
     if isinstance(operand, Register) and len(written[operand.number]) == 1:
         (ins,) = written[operand.number]
         operand = ins.operands[1] if ins.name == "mov" and ins.guard is None and len(ins.operands) == 2 else None
@@ -130,19 +130,19 @@ def _constant(operand, written: dict[int, list[PTXInstruction]]) -> np.float32 |
 
 # -- contraction ---------------------------------------------------------------------------------------------------------
 def _rounds_by_default(ins: PTXInstruction, names: tuple[str, ...]) -> bool:
-    """Whether an instruction of these names has one type and no modifier but .ftz."""
+    """Return whether an instruction of these names has one type and no modifier but .ftz."""
     plain = ins.modifiers[-1:] and ins.modifiers[-1] in _KINDS and set(ins.modifiers[:-1]) <= {"ftz"}
     return bool(plain) and ins.name in names and len(ins.operands) == 3
 
 
 def _alike(addition: PTXInstruction, product: PTXInstruction) -> bool:
-    """Whether an addition takes a product: the same type, flushing both or not."""
+    """Return whether an addition takes a product: the same type, flushing both or not."""
     kinds = [(ins.modifiers[-1], "ftz" in ins.modifiers) for ins in (addition, product)]
     return kinds[0] == kinds[1] and not (addition.name == "sub" and kinds[0][0] == "f32x2")
 
 
 def _chosen(code: list[PTXInstruction], blocks: np.ndarray) -> dict[int, _Product]:
-    """Which product goes into the addition at each place."""
+    """Return which product goes into the addition at each place."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for place, ins in enumerate(code):
         for where, operand in enumerate(ins.operands):
@@ -178,7 +178,7 @@ def _open(products: dict[int, _Product], operand) -> _Product | None:
 
 
 def _takes(code: list[PTXInstruction], blocks: np.ndarray, place: int, use: tuple[int, int]) -> bool:
-    """Whether a use of the product at a place is an addition that it may go into."""
+    """Return whether a use of the product at a place is an addition that it may go into."""
     at, where = use
     addition = code[at]
     plain = _rounds_by_default(addition, ("add", "sub")) and where in (1, 2) and at > place
@@ -186,7 +186,7 @@ def _takes(code: list[PTXInstruction], blocks: np.ndarray, place: int, use: tupl
 
 
 def _saved(product: PTXInstruction, registers: list[Register]) -> tuple[Several, tuple]:
-    """(what saves the factors of a product, the factors)."""
+    """Return (what saves the factors of a product, the factors)."""
     bits = TYPE_BITS[product.modifiers[-1]]
     flush = ("ftz",) if "ftz" in product.modifiers else ()
 
@@ -216,7 +216,7 @@ def _new(registers: list[Register], bits: int) -> Register:
 
 
 def _multiply_add(addition: PTXInstruction, x, y, *, left: bool, registers: list[Register]) -> PTXInstruction:
-    """The multiply-add of an addition whose first (`left`) or second operand is x y."""
+    """Return the multiply-add of an addition whose first (`left`) or second operand is x y."""
     kind = addition.modifiers[-1]
     result, other = addition.operands[0], addition.operands[2 if left else 1]
     parts = []

@@ -23,7 +23,7 @@ _ORDER = "atomic operations on one address run in the order of blocks and thread
 
 
 def _meaning(name: str, kind: str, flush: bool = False) -> Meaning | None:
-    """New value from old value and operands; `flush`: f32 additions in global memory flush subnormals (PTX ISA)."""
+    """Return new value from old value and operands; `flush`: f32 additions in global memory flush subnormals (PTX ISA)."""
     if one(kind) in COMPUTED and name not in ("add", "min", "max"):
         return None
     flush = flush and name == "add" and kind == "f32"
@@ -33,7 +33,7 @@ def _meaning(name: str, kind: str, flush: bool = False) -> Meaning | None:
 
 
 def build(ins: PTXInstruction) -> Operation:
-    """atom (with the old value as its result) and red (without)."""
+    """Return atom (with the old value as its result) and red (without)."""
     words, kind = ins.modifiers, ins.modifiers[-1]
     names = [w for w in words if w in ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")]
     count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
@@ -84,7 +84,7 @@ class _Change:
     count: int
 
     def applied(self, machine, memory, places: np.ndarray, values: list, added: list | None):
-        """(values before, whose bytes these were or None); accesses to one place follow each other."""
+        """Return (values before, whose bytes these were or None); accesses to one place follow each other."""
         width, size, function = self.width, self.width * self.count, function_of(self.meaning)
         before = np.zeros((len(places), self.count), WORDS[width])
         before_ids = None if added is None else np.zeros((len(places), size), np.int64)

@@ -33,7 +33,7 @@ def branch(ins: PTXInstruction, target: int) -> Operation:
 
 
 def leave(ins: PTXInstruction) -> Operation:
-    """ret and exit: the lanes are done."""
+    """Return ret and exit: the lanes are done."""
 
     def run(machine, lanes):
         active = lanes if ins.guard is None else holding(machine, ins.guard[0].number, ins.guard[1], lanes)
@@ -59,7 +59,7 @@ def build_trap(ins: PTXInstruction) -> Operation:
 
 # -- barriers of a block -----------------------------------------------------------------------------------------------------
 def build_barrier(ins: PTXInstruction) -> Operation:
-    """bar and barrier: sync and arrive of a block; of a warp, and of a cluster."""
+    """Return bar and barrier: sync and arrive of a block; of a warp, and of a cluster."""
     words = ins.modifiers
     if words[0] == "warp":
         return whole_warps(lambda machine, lanes: machine.checks.warp_synchronised(lanes))
@@ -155,7 +155,7 @@ _COUNT_MASK, _BYTES_MASK = (1 << _COUNT) - 1, (1 << _BYTES) - 1
 
 
 def _fields(word: int) -> tuple[int, int, int, int]:
-    """(expected, pending, bytes, phase)."""
+    """Return (expected, pending, bytes, phase)."""
     tx = word >> _TX & _BYTES_MASK
     return word & _COUNT_MASK, word >> _PENDING & _COUNT_MASK, tx - ((tx >> (_BYTES - 1)) << _BYTES), word >> _PHASE & 1
 
@@ -183,7 +183,7 @@ def update(machine, place: int, *, arrivals: int = 0, expect: int = 0, complete:
 
 
 def places_of(machine, addresses: np.ndarray, lanes, *, space: str) -> np.ndarray:
-    """Flat places of mbarriers."""
+    """Return flat places of mbarriers."""
     return machine.located(space, addresses, 8, lanes, write=True)[1]
 
 
@@ -291,7 +291,7 @@ def build_copy_arrive(ins: PTXInstruction) -> Operation:
 
 
 def build_fence(ins: PTXInstruction) -> Operation:
-    """fence and membar: nothing in the values; the proxy fence is what the checks look for."""
+    """Return fence and membar: nothing in the values; the proxy fence is what the checks look for."""
     if "proxy" in ins.modifiers:
         return lambda machine, lanes: machine.checks.fenced(lanes)
     if "cta" in ins.modifiers or "mbarrier_init" in ins.modifiers:

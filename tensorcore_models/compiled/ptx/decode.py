@@ -23,12 +23,12 @@ Operation = Callable[[Any, np.ndarray | None], Any]
 
 
 def unknown(ins: PTXInstruction, why: str = "is not known here") -> Refused:
-    """The refusal of an instruction."""
+    """Return the refusal of an instruction."""
     return Refused(f"{ins.opcode} {why}", ins.line)
 
 
 def unpublished(ins: PTXInstruction) -> Refused:
-    """The refusal of an instruction whose results nobody has published."""
+    """Return the refusal of an instruction whose results nobody has published."""
     return Refused(
         f"{ins.opcode}: which bits it gives is not published; run with unpublished='nearest' for correctly rounded ones",
         ins.line,
@@ -36,7 +36,7 @@ def unpublished(ins: PTXInstruction) -> Refused:
 
 
 def reader(operand, kind: str, ins: PTXInstruction) -> Operation:
-    """A function that reads an operand as a PTX type: an array over the lanes, or one number for all."""
+    """Return a function that reads an operand as a PTX type: an array over the lanes, or one number for all."""
     dtype = array_type(kind)
     if isinstance(operand, Register):
         return _register_reader(operand, dtype, kind)
@@ -72,7 +72,7 @@ def _register_reader(register: Register, dtype: np.dtype, kind: str) -> Operatio
 
 
 def immediate(operand: Immediate | Decimal, kind: str):
-    """A constant as a number of the type's array type."""
+    """Return a constant as a number of the type's array type."""
     dtype = array_type(kind)
     if kind == "pred":
         return np.bool_(operand.value != 0)
@@ -87,7 +87,7 @@ def immediate(operand: Immediate | Decimal, kind: str):
 
 
 def groups_left(ins: PTXInstruction) -> int:
-    """How many groups a wait leaves pending: its one operand, a small constant."""
+    """Return how many groups a wait leaves pending: its one operand, a small constant."""
     operand = ins.operands[0]
     if not isinstance(operand, Immediate) or operand.value > 1 << 16:
         raise unknown(ins, "waits for a number of groups that is not known here")
@@ -95,7 +95,7 @@ def groups_left(ins: PTXInstruction) -> int:
 
 
 def id_reader(operand, kind: str) -> Operation:
-    """A function that reads whose bytes an operand holds (None: nobody's)."""
+    """Return a function that reads whose bytes an operand holds (None: nobody's)."""
     if isinstance(operand, Negated):
         operand = operand.register
     if not isinstance(operand, Register):
@@ -114,7 +114,7 @@ def id_reader(operand, kind: str) -> Operation:
 
 
 def build_elementwise(ins: PTXInstruction) -> Operation:
-    """The operation of an instruction that has a meaning."""
+    """Return the operation of an instruction that has a meaning."""
     m = meaning_of(ins)
     if m is None:
         unpacked = ins.name == "cvt" and not any(kind != one(kind) for kind in ins.modifiers[-2:])
@@ -123,7 +123,8 @@ def build_elementwise(ins: PTXInstruction) -> Operation:
 
 
 def pure_operation(ins: PTXInstruction, m: Meaning, function: Callable | None = None) -> Operation:
-    """The operation of an elementwise instruction whose first operand is the result; `function` in place of the meaning's."""
+    """Return the operation of an elementwise instruction whose first operand is the result; `function` in place of the
+    meaning's."""
     if len(ins.operands) != 1 + len(m.sources):
         raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(m.sources)}")
     target, result = ins.operands[0], array_type(m.result)
@@ -157,7 +158,8 @@ def unwritten_from(
     targets: Sequence[int],
     compute: Operation,
 ) -> Operation:
-    """`compute`, whose results are as unwritten as its operands: compilers compute in all lanes what a few of them need."""
+    """Return `compute`, whose results are as unwritten as its operands: compilers compute in all lanes what a few of them
+    need."""
     sources = [register_of(operand) for operand in operands]
     registers = [number for number in sources if number is not None]
     kinds = [array_type(kind if kind == "pred" else f"b{bits_of(kind)}") for kind in m.sources]
@@ -183,18 +185,18 @@ def unwritten_from(
 
 
 def register_of(operand) -> int | None:
-    """Number of the register that a plain operand reads; None of another operand."""
+    """Return the number of the register that a plain operand reads; None of another operand."""
     operand = operand.register if isinstance(operand, Negated) else operand
     return operand.number if isinstance(operand, Register) else None
 
 
 def registers_of(operands: Sequence) -> tuple[int, ...]:
-    """Numbers of the registers that plain operands read."""
+    """Return numbers of the registers that plain operands read."""
     return tuple(number for number in map(register_of, operands) if number is not None)
 
 
 def guarded(operation: Operation, guard: tuple[Register, bool]) -> Operation:
-    """The operation for the lanes whose predicate holds."""
+    """Return the operation for the lanes whose predicate holds."""
     number, negated = guard[0].number, guard[1]
 
     def run(machine, lanes):
@@ -212,7 +214,7 @@ def guarded(operation: Operation, guard: tuple[Register, bool]) -> Operation:
 
 
 def holding(machine, number: int, negated: bool, lanes: np.ndarray | None) -> np.ndarray | None:
-    """The lanes whose predicate holds: None for all lanes there are."""
+    """Return the lanes whose predicate holds: None for all lanes there are."""
     held = machine.registers.read(number, lanes)
     if machine.trace is not None:
         machine.trace.decided(machine.registers.read_ids(number, lanes), held, negated)

@@ -49,7 +49,7 @@ TARGETS = {
 
 
 def target_of(name: str) -> Target:
-    """The row of a .target; sm_90a and sm_100f are their architecture's."""
+    """Return the row of a .target; sm_90a and sm_100f are their architecture's."""
     plain = name.rstrip("af")
     if plain not in TARGETS:
         raise Refused(f".target {name} is not known; known: {', '.join(TARGETS)}")
@@ -130,7 +130,7 @@ class PTXMachine:
         self.launch.assumptions[what] = None
 
     def matrix_row(self, name: str, ins: PTXInstruction) -> MatrixInstruction:
-        """The catalogue's row of a matrix instruction on this launch's unit, refused by name if there is none."""
+        """Return the catalogue's row of a matrix instruction on this launch's unit, refused by name if there is none."""
         key = self.launch.unit, name
         if key not in _ROWS:
             try:
@@ -146,7 +146,7 @@ class PTXMachine:
 
     # -- addresses ---------------------------------------------------------------------------------------------------------
     def address_of(self, name: str) -> int:
-        """Address of a variable or parameter, as `mov` gives it: in its own space."""
+        """Return the address of a variable or parameter, as `mov` gives it: in its own space."""
         for places in (
             self.shared_places,
             self.local_places,
@@ -158,7 +158,7 @@ class PTXMachine:
         raise KernelFault(f"{name} is not declared")
 
     def located(self, space: str, addresses: np.ndarray, size: int, lanes: np.ndarray | None, *, write: bool):
-        """(memory, flat places) of accesses of `size` bytes; `space` "" is generic."""
+        """Return (memory, flat places) of accesses of `size` bytes; `space` "" is generic."""
         if space == "global":
             return self.memory.space, self.memory.places(addresses, size, write=write)
         if space == "":
@@ -190,7 +190,7 @@ class PTXMachine:
         raise Refused("an access whose threads address different memories through generic addresses is not known here")
 
     def shared_rows(self, addresses: np.ndarray, lanes: np.ndarray | None, *, cluster: bool = True):
-        """(block row, address in it) of shared addresses, which may name another block of the cluster."""
+        """Return (block row, address in it) of shared addresses, which may name another block of the cluster."""
         rows = self.threads.row if lanes is None else self.threads.row[lanes]
         rank = addresses.astype(np.int64) >> RANK_SHIFT
         if not rank.any():
@@ -209,7 +209,7 @@ class PTXMachine:
 
     # -- special registers -------------------------------------------------------------------------------------------------
     def special(self, name: str) -> np.ndarray:
-        """A special register: an array over lanes, or one number."""
+        """Return a special register: an array over lanes, or one number."""
         if name not in self._special:
             self._special[name] = self._make_special(name)
         return self._special[name]
@@ -256,7 +256,7 @@ class PTXMachine:
 
 
 def narrowest_access(entry: Entry) -> int:
-    """Bytes of the narrowest load or store of shared memory that the code has, 4 at most."""
+    """Return bytes of the narrowest load or store of shared memory that the code has, 4 at most."""
     widths = [
         TYPE_BITS.get(ins.modifiers[-1], 32) // 8
         for ins in entry.code
@@ -266,7 +266,7 @@ def narrowest_access(entry: Entry) -> int:
 
 
 def place_variables(launch: KernelLaunch, space: str, base: int) -> tuple[dict[str, int], int]:
-    """Addresses of the variables of a space, dynamic arrays last; and the end of the space."""
+    """Return addresses of the variables of a space, dynamic arrays last; and the end of the space."""
     variables: list[Variable] = [v for v in (*launch.module.variables, *launch.entry.variables) if v.space == space]
     places, at = {}, base
     for variable in sorted(variables, key=lambda v: v.size == 0):

@@ -16,7 +16,7 @@ _PACKED = {f"{kind}x2" for kind in ("f16", "bf16", "e4m3", "e5m2", "e2m3", "e3m2
 
 
 def meaning_of(ins: PTXInstruction) -> Meaning | None:
-    """The meaning of an instruction; None of one that has none, or in a form that is not known here."""
+    """Return the meaning of an instruction; None of one that has none, or in a form that is not known here."""
     maker = MAKERS.get(ins.name)
     return None if maker is None else maker(ins)
 
@@ -107,7 +107,7 @@ def _logic(ins: PTXInstruction) -> Meaning | None:
 
 # -- comparisons and selections ------------------------------------------------------------------------------------------
 def compared(ins: PTXInstruction, between: tuple[str, ...]) -> Meaning | None:
-    """setp and set: a comparison of two operands; `between` stands between its name and the type."""
+    """Return setp and set: a comparison of two operands; `between` stands between its name and the type."""
     words, kind = ins.modifiers, ins.modifiers[-1]
     if words[0] not in COMPARISONS or kind not in TYPE_BITS or set(between) - {"ftz"}:
         return None
@@ -158,7 +158,7 @@ def _cvt(ins: PTXInstruction) -> Meaning | None:
 
 
 def _pairs(target: str, source: str, count: int) -> bool:
-    """Whether two numbers, or a pair, become a pair in a way that is known here."""
+    """Return whether two numbers, or a pair, become a pair in a way that is known here."""
     if source == "f32":
         return count == 2
     halves = ("f16x2", "bf16x2")
@@ -168,7 +168,8 @@ def _pairs(target: str, source: str, count: int) -> bool:
 
 
 def _narrows(target: str, source: str) -> bool:
-    """Whether numbers may be rounded; of f16 to bf16 ptxas makes one instruction with and without .rn (F2F.BF16.F16, sm_90)."""
+    """Return whether numbers may be rounded; of f16 to bf16 ptxas makes one instruction with and without .rn (F2F.BF16.F16,
+    sm_90)."""
     wide, narrow = (get_float_format(FORMATS[one(kind)]).precision for kind in (target, source))
     return wide < narrow and (target, source) != ("bf16", "f16")
 

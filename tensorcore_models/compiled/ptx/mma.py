@@ -42,7 +42,7 @@ SCALED_KINDS = {"kind::mxf8f6f4": 1, "kind::mxf4": 2, "kind::mxf4nvf4": 0}
 
 
 def block_scales(words: tuple[str, ...], kind: str, k: int) -> ScaleVector | None:
-    """The scales that modifiers ask for; None where they ask for none, or for what is not known here."""
+    """Return the scales that modifiers ask for; None where they ask for none, or for what is not known here."""
     own = next((word for word in words if word in SCALED_KINDS), "")
     if not own or "block_scale" not in words:
         return None
@@ -83,12 +83,12 @@ def _shape(ins: PTXInstruction) -> _Shape:
 
 
 def _narrow(values: np.ndarray, fmt: str, spread: bool) -> np.ndarray:
-    """Encodings of e2m1 from the bytes of the f8f6f4 kinds."""
+    """Return encodings of e2m1 from the bytes of the f8f6f4 kinds."""
     return values >> FP4_BYTE_SHIFT & 15 if spread and fmt == "e2m1" else values
 
 
 def _scale_reader(ins: PTXInstruction, data, selector, scales: ScaleVector, side: str) -> Callable:
-    """A function that reads the scales of A, shape (warps, 16, blocks), or of B, (warps, blocks, 8).
+    """Return a function that reads the scales of A, shape (warps, 16, blocks), or of B, (warps, blocks, 8).
 
     Of each four threads two hold those of rows g and g + 8 of A, one those of column g of B; the selector says which, and from
     which byte of their register on (PTX ISA 9.1, 9.7.15.3).
@@ -112,7 +112,7 @@ def _scale_reader(ins: PTXInstruction, data, selector, scales: ScaleVector, side
 
 
 def build(ins: PTXInstruction) -> Operation:
-    """The operation of mma.sync."""
+    """Return the operation of mma.sync."""
     shape = _shape(ins)
     layout, parts = shape.layout, [items(operand) for operand in ins.operands]
     if len(parts) != (8 if shape.scales else 4):

@@ -13,7 +13,7 @@ _SPACES = ("global", "shared", "local", "param", "const", "shared::cta", "shared
 
 
 def items(operand) -> tuple:
-    """The operands of a vector, or the one operand."""
+    """Return the operands of a vector, or the one operand."""
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
@@ -44,7 +44,7 @@ def _mapped(addresses, rank, *, generic: bool) -> np.ndarray:
 
 
 def address_reader(operand: Address, ins: PTXInstruction) -> Operation:
-    """A function that gives the address of [base + offset] in each lane, as uint64."""
+    """Return a function that gives the address of [base + offset] in each lane, as uint64."""
     if not isinstance(operand, Address):
         raise unknown(ins, "needs an address in brackets")
     base = operand.base
@@ -74,7 +74,7 @@ def address_reader(operand: Address, ins: PTXInstruction) -> Operation:
 
 
 def state_space(ins: PTXInstruction) -> str:
-    """The state space of a load or store, "" for generic."""
+    """Return the state space of a load or store, "" for generic."""
     found = next((w for w in ins.modifiers if w in _SPACES), "")
     return "global" if found == "const" else found
 
@@ -88,7 +88,7 @@ _ACCESS_WORDS = {
 
 
 def _access(ins: PTXInstruction) -> tuple[str, int, int]:
-    """(space, bytes of a word, words) of a load or store."""
+    """Return (space, bytes of a word, words) of a load or store."""
     kind = ins.modifiers[-1]
     if (
         kind not in TYPE_BITS
@@ -102,7 +102,7 @@ def _access(ins: PTXInstruction) -> tuple[str, int, int]:
 
 
 def _strength(ins: PTXInstruction) -> str:
-    """The kind of an access for the checks: strong ones (PTX ISA, 8.3) do not race and order others between blocks."""
+    """Return the kind of an access for the checks: strong ones (PTX ISA, 8.3) do not race and order others between blocks."""
     return "strong" if {"volatile", "relaxed", "acquire", "release", "mmio"} & {*ins.modifiers} else "generic"
 
 
@@ -137,7 +137,7 @@ def write_loaded(machine, register: Register, value: np.ndarray, lanes, ids) -> 
 
 
 def load(machine, space: str, addresses: np.ndarray, width: int, count: int, lanes, *, kind: str = "generic"):
-    """(words of shape (lanes, count), whose bytes they are or None) at addresses."""
+    """Return (words of shape (lanes, count), whose bytes they are or None) at addresses."""
     memory, places = machine.located(space, addresses, width * count, lanes, write=False)
     if machine.launch.checks:
         machine.checks.watch_read(memory, places, width * count, lanes, kind)
@@ -183,7 +183,7 @@ def build_store(ins: PTXInstruction) -> Operation:
 
 
 def joined_ids(parts: list, count: int, width: int) -> np.ndarray | None:
-    """Whose bytes several words are, side by side; None if all are nobody's."""
+    """Return whose bytes several words are, side by side; None if all are nobody's."""
     if all(part is None for part in parts):
         return None
     return np.concatenate([np.zeros((count, width), np.int64) if part is None else part for part in parts], 1)
@@ -254,7 +254,7 @@ def build_matrix_store(ins: PTXInstruction) -> Operation:
 
 
 def nothing(ins: PTXInstruction) -> Operation:
-    """The operation of an instruction that changes no values."""
+    """Return the operation of an instruction that changes no values."""
     return lambda machine, lanes: None
 
 

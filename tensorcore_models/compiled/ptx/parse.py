@@ -66,13 +66,13 @@ class _Text:
         raise MalformedPTX(f"line {self.line(at)}: {what}")
 
     def skip(self) -> str:
-        """The next character that is no space, '' at the end."""
+        """Return the next character that is no space, '' at the end."""
         match = re.compile(r"\s*").match(self.text, self.at)
         self.at = match.end() if match else self.at
         return self.text[self.at : self.at + 1]
 
     def until(self, marks: str) -> str:
-        """Text up to the first of the marks, which is passed."""
+        """Return the text up to the first of the marks, which is passed."""
         found = re.compile(f"[{re.escape(marks)}]").search(self.text, self.at)
         if found is None:
             start = self.text[self.at : self.at + 30].strip().split("\n")[0]
@@ -92,7 +92,7 @@ class _Text:
 
 
 def parse(text: str) -> Module:
-    """Module of a PTX text.
+    """Return the module of a PTX text.
 
     Raises
     ------
@@ -180,7 +180,7 @@ _DECLARED = re.compile(
 
 
 def _declared(statement: str, source: _Text) -> Variable:
-    """The variable that a statement declares."""
+    """Return the variable that a statement declares."""
     match = _DECLARED.match(statement.strip())
     words = match["words"].split() if match else []
     types = [word[1:] for word in words if word[1:] in TYPE_BITS]
@@ -289,7 +289,7 @@ class _Body:
         return register
 
     def _register(self, name: str) -> Register | None:
-        """The register of a name, the innermost scope first; None if there is none."""
+        """Return the register of a name, the innermost scope first; None if there is none."""
         for scope, ranges in zip(reversed(self.scopes), reversed(self.ranges), strict=True):
             if name in scope:
                 return scope[name]
@@ -460,7 +460,7 @@ def _signed(value: int) -> int:
 
 
 def decimal_bits(value: float, bits: int) -> int:
-    """Encoding of a decimal constant in an operand of 32 or 64 bits."""
+    """Return the encoding of a decimal constant in an operand of 32 or 64 bits."""
     return (
         struct.unpack("<Q", struct.pack("<d", value))[0]
         if bits == 64

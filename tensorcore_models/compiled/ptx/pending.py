@@ -20,7 +20,7 @@ WARP = 32
 
 
 def asynchronous_registers(entry: Entry) -> frozenset[int]:
-    """Numbers of the registers of wgmma.mma_async and of tcgen05.ld."""
+    """Return numbers of the registers of wgmma.mma_async and of tcgen05.ld."""
     found: set[int] = set()
     for ins in entry.code:
         if (ins.name, ins.modifiers[:1]) in (("wgmma", ("mma_async",)), ("tcgen05", ("ld",))):

@@ -140,7 +140,7 @@ class PTXProgram(KernelProgram):
         )  # fmt: skip
 
     def _parameters(self, arguments, memory: GlobalMemory, *, traced: bool) -> tuple[BlockMemory, dict[str, int]]:
-        """Parameter memory with the arguments in it, and where each parameter lies."""
+        """Return parameter memory with the arguments in it, and where each parameter lies."""
         places, at = {}, 0
         for variable in self.entry.parameters:
             at = -(-at // variable.alignment) * variable.alignment
@@ -201,7 +201,7 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
 
 
 def _build_several(ins: Several) -> Operation:
-    """All parts, one after the other."""
+    """Return all parts, one after the other."""
     operations = [_build(part, None) for part in ins.parts]
 
     def run(machine, lanes):
@@ -212,7 +212,7 @@ def _build_several(ins: Several) -> Operation:
 
 
 def _writes_registers(ins: PTXInstruction) -> bool:
-    """Whether the first operand, which most instructions write, is of registers, or is something that none writes."""
+    """Return whether the first operand, which most instructions write, is of registers, or is something that none writes."""
     first = ins.operands[0] if ins.operands else None
     if first is None or isinstance(first, Address) or isinstance(first, Immediate) and ins.name in _COUNTED:
         return True
@@ -221,7 +221,7 @@ def _writes_registers(ins: PTXInstruction) -> bool:
 
 
 def _operation(ins: PTXInstruction, target: int | None) -> Operation:
-    """The operation, which refuses when it is reached if the instruction is not known."""
+    """Return the operation, which refuses when it is reached if the instruction is not known."""
     try:
         return _build(ins, target)
     except Refused as refused:
@@ -234,7 +234,7 @@ def _operation(ins: PTXInstruction, target: int | None) -> Operation:
 
 
 def read_text(text: str, entry: str | None, limits: KernelLimits, *, fmad: bool = True) -> PTXProgram:
-    """The program of one entry of a text; see :func:`tensorcore_models.compiled.read`."""
+    """Return the program of one entry of a text; see :func:`tensorcore_models.compiled.read`."""
     module = parse(text)
     if entry is None:
         if len(module.entries) != 1:

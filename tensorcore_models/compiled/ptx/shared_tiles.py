@@ -29,12 +29,12 @@ class TileDescriptor:
 
 
 def wgmma_descriptor(word: int) -> TileDescriptor:
-    """Fields of wgmma's 64 bits; a base offset is refused."""
+    """Return fields of wgmma's 64 bits; a base offset is refused."""
     return _descriptor(word, WGMMA_SWIZZLES[word >> 62 & 3])
 
 
 def tcgen05_descriptor(word: int) -> TileDescriptor:
-    """Fields of tcgen05's 64 bits; the 128-byte swizzle of 32-byte atoms and absolute leading offsets are refused."""
+    """Return fields of tcgen05's 64 bits; the 128-byte swizzle of 32-byte atoms and absolute leading offsets are refused."""
     code = word >> 61 & 7
     if code not in TCGEN05_SWIZZLES or word >> 52 & 1:
         raise Refused(
@@ -52,7 +52,7 @@ def _descriptor(word: int, swizzle: int) -> TileDescriptor:
 
 @cache
 def offsets(rows: int, k: int, size: int, tile: TileDescriptor, transposed: bool) -> np.ndarray:
-    """Byte offset from the start of each element (row, k) before swizzling, shape (rows, k).
+    """Return byte offset from the start of each element (row, k) before swizzling, shape (rows, k).
 
     `rows` counts rows of A or columns of B. K-major tiles have k along the bytes of a row, transposed (MN-major) ones m or n.
     """
@@ -70,7 +70,7 @@ def offsets(rows: int, k: int, size: int, tile: TileDescriptor, transposed: bool
 
 
 def swizzled(addresses: np.ndarray, width: int) -> np.ndarray:
-    """Addresses with the 16-byte units of each 128-byte line exchanged as a swizzle of that width does."""
+    """Return addresses with the 16-byte units of each 128-byte line exchanged as a swizzle of that width does."""
     if not width:
         return addresses
     mask = width // UNIT - 1
@@ -78,7 +78,7 @@ def swizzled(addresses: np.ndarray, width: int) -> np.ndarray:
 
 
 def tile_addresses(rows: int, k: int, size: int, tile: TileDescriptor, transposed: bool) -> np.ndarray:
-    """Address in shared memory of each element (row, k)."""
+    """Return the address in shared memory of each element (row, k)."""
     return swizzled(tile.start + offsets(rows, k, size, _without_start(tile), transposed), tile.swizzle)
 
 
@@ -87,7 +87,7 @@ def _without_start(tile: TileDescriptor) -> TileDescriptor:
 
 
 def load_tiles(machine, rows, descriptors, height: int, k: int, size: int, transposed: bool, lanes, kind: str):
-    """(elements of shape (tiles, height, k), whose bytes they are or None) of one tile for each block row.
+    """Return (elements of shape (tiles, height, k), whose bytes they are or None) of one tile for each block row.
 
     `descriptors` are :class:`TileDescriptor`; `lanes` the thread that stands for each in errors and checks.
     """
@@ -105,5 +105,5 @@ def load_tiles(machine, rows, descriptors, height: int, k: int, size: int, trans
 
 
 def signed(values: np.ndarray, factor: int) -> np.ndarray:
-    """Encodings with their signs changed, where the factor is -1."""
+    """Return encodings with their signs changed, where the factor is -1."""
     return values if factor == 1 else values ^ values.dtype.type(1 << (8 * values.dtype.itemsize - 1))

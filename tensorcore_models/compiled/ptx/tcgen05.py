@@ -63,7 +63,7 @@ def _free(ins: PTXInstruction) -> Operation:
 
 # -- loads and stores --------------------------------------------------------------------------------------------------------
 def _cells(ins: PTXInstruction) -> tuple[np.ndarray, np.ndarray]:
-    """(lane, column) relative to the address of each register of each thread of a warp: shape (32, registers)."""
+    """Return (lane, column) relative to the address of each register of each thread of a warp: shape (32, registers)."""
     count = next((int(w[1:]) for w in ins.modifiers if re.fullmatch(r"x\d+", w)), 0)
     thread, register = np.arange(WARP)[:, None], np.arange(count)[None, :]
     if count and "32x32b" in ins.modifiers:
@@ -76,7 +76,7 @@ def _cells(ins: PTXInstruction) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tensor_places(machine, lanes, addresses: np.ndarray, cells, ins: PTXInstruction) -> np.ndarray:
-    """Flat places of the cells that each lane accesses, shape (lanes, registers)."""
+    """Return flat places of the cells that each lane accesses, shape (lanes, registers)."""
     warps = warp_lanes(machine, lanes, ins)
     base = addresses.reshape(-1, WARP)
     if (base != base[:, :1]).any():
@@ -162,7 +162,7 @@ def _commit(ins: PTXInstruction) -> Operation:
 
 
 def build(ins: PTXInstruction) -> Operation:
-    """The operations of tcgen05."""
+    """Return the operations of tcgen05."""
     deed = ins.modifiers[0]
     table = {"alloc": _allocate, "dealloc": _free, "ld": _load, "st": _store, "mma": build_product, "commit": _commit}
     if deed.startswith("wait"):

@@ -125,7 +125,7 @@ def build_product(ins: PTXInstruction) -> Operation:
 
 
 def _cells_of(machine, rows: np.ndarray, start: np.ndarray, lanes: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Flat places of cells of tensor memory relative to addresses, one of each block."""
+    """Return flat places of cells of tensor memory relative to addresses, one of each block."""
     lane, column = np.broadcast_arrays((start >> 16)[:, None, None] + lanes, (start & 0xFFFF)[:, None, None] + columns)
     return tensor_memory(machine).places(np.broadcast_to(rows[:, None, None], lane.shape), lane, column)
 
@@ -146,7 +146,7 @@ def _scales(
 
 
 def _read_cells(machine, places: np.ndarray, ins: PTXInstruction, issuers) -> tuple[np.ndarray, np.ndarray | None]:
-    """(words of cells that a product reads, whose bytes they are)."""
+    """Return (words of cells that a product reads, whose bytes they are)."""
     space, flat = machine.tensor.space, places.reshape(-1)
     if machine.launch.checks and space.unwritten(flat, 4).any():
         raise KernelFault(f"{ins.opcode} reads tensor memory that nobody wrote")
@@ -183,7 +183,7 @@ def _multiply(
 
 
 def _from_shared(machine, rows, words, job: _Description, side: int, issuers):
-    """A (side 0) or B transposed through a matrix descriptor; two numbers of 4 bits share a byte."""
+    """Return A (side 0) or B transposed through a matrix descriptor; two numbers of 4 bits share a byte."""
     descriptors = [tcgen05_descriptor(int(w)) for w in np.broadcast_to(words, (len(rows),))]
     bits = get_format((job.a, job.b)[side]).bits
     k, size = (job.k // 2, 1) if bits == 4 else (job.k, bits // 8)
@@ -194,7 +194,7 @@ def _from_shared(machine, rows, words, job: _Description, side: int, issuers):
 
 
 def _from_tensor(machine, rows, start: np.ndarray, job: _Description, ins: PTXInstruction, issuers):
-    """A in tensor memory: a row to the lane that D's row has, elements packed along the columns."""
+    """Return A in tensor memory: a row to the lane that D's row has, elements packed along the columns."""
     size = get_format(job.a).bits // 8
     if not size:
         raise unknown(ins, "takes numbers of 4 bits from tensor memory, which is not known here")

@@ -114,7 +114,7 @@ def _at_rank(addresses: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _map_at(machine, address: np.ndarray, lane: np.ndarray) -> dict:
-    """The tensor map at a generic (or parameter) address."""
+    """Return the tensor map at a generic (or parameter) address."""
     steps = address + np.arange(0, TENSOR_MAP_BYTES, 8).astype(np.uint64)
     space = "param" if int(address[0]) < 1 << 20 else ""
     words, _ = load(machine, space, steps, 8, 1, np.repeat(lane, len(steps)))

@@ -19,7 +19,7 @@ class TensorMemory:
         self.taken = np.zeros((blocks, COLUMNS), bool)
 
     def places(self, rows: np.ndarray, lanes: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Flat places of 32-bit cells; KernelFault where there are none, or none allocated."""
+        """Return flat places of 32-bit cells; KernelFault where there are none, or none allocated."""
         if (lanes < 0).any() or (lanes >= LANES).any() or (columns < 0).any() or (columns >= COLUMNS).any():
             raise KernelFault("an address beyond tensor memory, which has 128 lanes of 512 columns")
         if not self.taken[rows, columns].all():
@@ -28,7 +28,7 @@ class TensorMemory:
 
 
 def tensor_memory(machine) -> TensorMemory:
-    """The machine's tensor memory, made when it is first used."""
+    """Return the machine's tensor memory, made when it is first used."""
     if machine.tensor is None:
         machine.tensor = TensorMemory(
             machine.threads.blocks, checks=machine.launch.checks, traced=machine.trace is not None

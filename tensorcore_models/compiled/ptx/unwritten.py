@@ -21,7 +21,7 @@ _MOVES: dict[str, tuple[int, ...]] = {
 
 
 def unwritten_bits(m: Meaning, function, values: list, holes: list) -> np.ndarray:
-    """Bits of the results of an elementwise instruction that nobody determined.
+    """Return bits of the results of an elementwise instruction that nobody determined.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def unwritten_bits(m: Meaning, function, values: list, holes: list) -> np.ndarra
 
 
 def _moved(function, values: list, holes: list, every) -> np.ndarray:
-    """Bits of the result that differ between ways to fill the holes of each operand, with zeros or with ones."""
+    """Return bits of the result that differ between ways to fill the holes of each operand, with zeros or with ones."""
     ways = [(value,) if hole is None else _filled(value, hole) for value, hole in zip(values, holes, strict=True)]
     results = [np.asarray(function(*each)) for each in product(*ways)]
     bits = [x if x.dtype == every.dtype else x.view(every.dtype) if x.dtype.kind in "iu" and x.itemsize == every.itemsize
@@ -70,13 +70,14 @@ def _moved(function, values: list, holes: list, every) -> np.ndarray:
 
 
 def _filled(value, hole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An operand with zeros and with ones in its holes."""
+    """Return an operand with zeros and with ones in its holes."""
     hole = hole if np.asarray(value).dtype == hole.dtype else hole.view(np.asarray(value).dtype)
     return value & ~hole, value | hole
 
 
 def _parts(m: Meaning, holes: list) -> tuple[np.ndarray, np.ndarray] | None:
-    """(lanes whose lower half of the result rests on nothing, those of the upper half) of packed pairs; None for others."""
+    """Return (lanes whose lower half of the result rests on nothing, those of the upper half) of packed pairs; None for
+    others."""
     if m.result == one(m.result):
         return None
     none = np.zeros(max(len(hole) for hole in holes if hole is not None), bool)

@@ -13,7 +13,7 @@ from .syntax import Pair, PTXInstruction, Register, Sink
 
 
 def warp_lanes(machine, lanes: np.ndarray | None, ins: PTXInstruction) -> np.ndarray:
-    """Lanes of the warps that run an instruction, one warp a row; KernelFault if a warp is there in part."""
+    """Return lanes of the warps that run an instruction, one warp a row; KernelFault if a warp is there in part."""
     if lanes is None:
         return machine.threads.all_lanes.reshape(-1, WARP)
     if len(lanes) % WARP == 0:
@@ -24,7 +24,7 @@ def warp_lanes(machine, lanes: np.ndarray | None, ins: PTXInstruction) -> np.nda
 
 
 def whole_warps(operation: Operation) -> Operation:
-    """The operation, for which lanes wait until their whole warp has come, if a part of it is elsewhere."""
+    """Return the operation, for which lanes wait until their whole warp has come, if a part of it is elsewhere."""
 
     def run(machine, lanes):
         if lanes is None:
@@ -45,7 +45,7 @@ def whole_warps(operation: Operation) -> Operation:
 
 
 def _spread(machine, values, lanes) -> tuple[np.ndarray, np.ndarray]:
-    """(values of every lane, one warp a row; which lanes run)."""
+    """Return (values of every lane, one warp a row; which lanes run)."""
     threads = machine.threads
     values = np.asarray(values)
     if lanes is None:
@@ -61,7 +61,7 @@ def _gathered(values: np.ndarray, lanes) -> np.ndarray:
 
 
 def _shuffle_source(mode: str, step: np.ndarray, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(lane that each lane of a warp reads, whether it is inside of the segment), one warp a row (PTX ISA 9.7.9.6)."""
+    """Return (lane that each lane of a warp reads, whether it is inside of the segment), one warp a row (PTX ISA 9.7.9.6)."""
     step = (step & np.uint32(31)).astype(np.int64)
     bound, segment = ((packed >> np.uint32(by) & np.uint32(31)).astype(np.int64) for by in (0, 8))
     lane = np.arange(WARP)[None, :]
@@ -108,7 +108,7 @@ def build_shuffle(ins: PTXInstruction) -> Operation:
 
 
 def _shuffled_ids(machine, sources: tuple[int, ...], source: np.ndarray, lanes) -> np.ndarray | None:
-    """Whose bytes the lanes hold after a shuffle."""
+    """Return whose bytes the lanes hold after a shuffle."""
     own = machine.registers.read_ids(sources[0], None) if machine.trace is not None and sources else None
     if own is None:
         return None
@@ -117,7 +117,7 @@ def _shuffled_ids(machine, sources: tuple[int, ...], source: np.ndarray, lanes) 
 
 
 def _members(machine, mask, lanes) -> np.ndarray:
-    """Which lanes of each warp a membership mask names and that run, one warp a row."""
+    """Return which lanes of each warp a membership mask names and that run, one warp a row."""
     masks, active = _spread(machine, np.asarray(mask).astype(np.uint32), lanes)
     return active & (masks >> np.arange(WARP, dtype=np.uint32) & np.uint32(1) != 0)
 

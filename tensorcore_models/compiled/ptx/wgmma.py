@@ -20,7 +20,7 @@ from .warps import whole_warps
 
 
 def warpgroups(machine, lanes: np.ndarray | None, ins: PTXInstruction) -> np.ndarray:
-    """Lanes of the warp groups that run an instruction, one a row; KernelFault if one is there in part."""
+    """Return lanes of the warp groups that run an instruction, one a row; KernelFault if one is there in part."""
     every = machine.threads.all_lanes if lanes is None else lanes
     if len(every) % WARPGROUP == 0 and machine.threads.lanes_per_block % WARPGROUP == 0:
         rows = every.reshape(-1, WARPGROUP)
@@ -93,7 +93,7 @@ def _shape(ins: PTXInstruction) -> _Shape:
 
 
 def _from_registers(ins: PTXInstruction, shape: _Shape) -> Callable:
-    """A function that reads A and whose bytes it is from the registers of each warp."""
+    """Return a function that reads A and whose bytes it is from the registers of each warp."""
     (m, _, k), (_, a_format, b_format) = shape.sizes, shape.formats
     fragment = mma_layout((16, 8, k), a_format, b_format, "fp32", "fp32").a
     words = [reader(x, "b32", ins) for x in items(ins.operands[1])]
@@ -109,7 +109,7 @@ def _from_registers(ins: PTXInstruction, shape: _Shape) -> Callable:
 
 
 def _from_shared(ins: PTXInstruction, shape: _Shape, side: int) -> Callable:
-    """A function that reads A (side 0) or B transposed (side 1) and whose bytes it is through a descriptor."""
+    """Return a function that reads A (side 0) or B transposed (side 1) and whose bytes it is through a descriptor."""
     described = reader(ins.operands[1 + side], "b64", ins)
     height, size = shape.sizes[side], get_format(shape.formats[1 + side]).bits // 8
 
@@ -135,7 +135,7 @@ class _AccumulatorRegisters:
         self._kept = reader(ins.operands[3], "pred", ins) if len(ins.operands) > 3 else None
 
     def read(self, machine, lanes, groups: np.ndarray):
-        """(C, whose bytes it is): zeros for groups whose predicate says so."""
+        """Return (C, whose bytes it is): zeros for groups whose predicate says so."""
         keep = np.ones(len(groups), bool)
         if self._kept is not None:
             keep = np.broadcast_to(self._kept(machine, lanes), (groups.size,)).reshape(groups.shape)[:, 0]
@@ -151,7 +151,7 @@ class _AccumulatorRegisters:
 
 
 def _product(ins: PTXInstruction) -> Operation:
-    """The operation of wgmma.mma_async."""
+    """Return the operation of wgmma.mma_async."""
     shape = _shape(ins)
     accumulator = _AccumulatorRegisters(ins, shape)
     in_registers = isinstance(ins.operands[1], Vector)
@@ -180,7 +180,7 @@ def _product(ins: PTXInstruction) -> Operation:
 
 
 def _uniform(values, groups: np.ndarray, ins: PTXInstruction) -> np.ndarray:
-    """One value for each group, which all its threads must hold."""
+    """Return one value for each group, which all its threads must hold."""
     table = np.broadcast_to(values, (groups.size,)).reshape(groups.shape)
     if (table != table[:, :1]).any():
         raise KernelFault(f"{ins.opcode}: the threads of a warp group hold different descriptors")

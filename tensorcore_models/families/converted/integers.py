@@ -10,7 +10,7 @@ from ...formats.rounding import decode, encode
 
 
 def converts(fmt: Format, via: Format) -> bool:
-    """Whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
+    """Return whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
     full = full_width(fmt)
     if full.container.itemsize > 2:
         same = ("bits", "exponent_bits", "bias")
@@ -20,13 +20,13 @@ def converts(fmt: Format, via: Format) -> bool:
 
 
 def full_width(fmt: Format) -> Format:
-    """A format with ignored bits as one that has them all in its fraction."""
+    """Return a format with ignored bits as one that has them all in its fraction."""
     return dataclasses.replace(fmt, fraction_bits=fmt.fraction_bits + fmt.padding_bits, padding_bits=0)
 
 
 @lru_cache(256)
 def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
-    """Converted encodings of all encodings of a format of at most 16 bits."""
+    """Return converted encodings of all encodings of a format of at most 16 bits."""
     values = decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))
     table = encode(values, via)
     table[np.isnan(values)] = via.nan_encoding()
@@ -38,14 +38,14 @@ def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
 
 
 def _flushed(codes: np.ndarray, fmt: Format) -> np.ndarray:
-    """Encodings of 16 bits with subnormal numbers as zeros and NaN as the quiet one; faster than a table."""
+    """Return encodings of 16 bits with subnormal numbers as zeros and NaN as the quiet one; faster than a table."""
     word, top = fmt.container.type, fmt.exponent_mask
     kept = codes & np.where(codes & word(top), word(0xFFFF), word(fmt.sign_bit))
     return np.where(codes & word(0x7FFF) > word(top), word(fmt.nan_encoding()), kept)
 
 
 def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
-    """The codes of a pass (`arithmetic.converted`), in an array.
+    """Return the codes of a pass (`arithmetic.converted`), in an array.
 
     To 16 bits by a table; wider formats have the exponents of `via` (:func:`converts`).
     """

@@ -119,7 +119,8 @@ class ConvertedDotAdd(Accumulator):
         return dataclasses.replace(self, dot=self.dot.with_rules(**inner), **own)
 
     def operand_format(self, fmt, side: int):
-        """The format of operand a (side 0) or b (1) under the edge rules; its own name and no value type if they change it."""
+        """Return the format of operand a (side 0) or b (1) under the edge rules; its own name and no value type if they change
+        it."""
         bias = (self.bias_a, self.bias_b)[side]
         specials = (self.specials_a, self.specials_b)[side]
         changes: dict[str, Any] = {} if bias is None else {"bias": bias}
@@ -133,7 +134,7 @@ class ConvertedDotAdd(Accumulator):
         )
 
     def _formats(self, formats) -> tuple:
-        """Formats of the converted operands, of c and of d."""
+        """Return formats of the converted operands, of c and of d."""
         via = get_float_format(self.via_format)
         return (via, via, *formats[2:])
 
@@ -158,7 +159,7 @@ class ConvertedDotAdd(Accumulator):
         return p.inner(self.dot, a=a, b=b, formats=(via, via, *p.formats[2:4]))
 
     def _converted(self, z, fmt, code, via):
-        """One code in the format in which the unit multiplies; ignored bits of a padded format are read."""
+        """Return one code in the format in which the unit multiplies; ignored bits of a padded format are read."""
         found = z.converted(integers.full_width(fmt), code, via, self)
         return z.without_subnormals(found, via) if self.flush else found
 
@@ -210,7 +211,8 @@ class ConvertedDotAdd(Accumulator):
         return None if dot is None else dataclasses.replace(self, dot=dot)
 
     def step_error(self, unit, facts):
-        """The error of the inner step, which gets the operands exactly: `via_format` has all numbers of an operand format.
+        """Return the error of the inner step, which gets the operands exactly: `via_format` has all numbers of an operand
+        format.
 
         Subnormal operands are normalised, so they lift an alignment less than `facts` say. Flushed operands are an error.
         """
@@ -262,7 +264,8 @@ class ConvertedDotAdd(Accumulator):
 
 
 def _carriers(interface: Interface, spec: Any = None) -> list[tuple[str, bool]]:
-    """Formats that have the operands' numbers, and whether what is subnormal there becomes zero, where either can show."""
+    """Return formats that have the operands' numbers, and whether what is subnormal there becomes zero, where either can
+    show."""
     operands = interface.formats[:2]
     found = []
     for name, flush in itertools.product(CARRIERS, (False, True)):

@@ -11,10 +11,10 @@ ERRATUM = 27
 
 
 def follows(phase: int, side: int) -> bool:
-    """Whether a phase takes the bits of A (side 0) or B that follow the leading ones."""
+    """Return whether a phase takes the bits of A (side 0) or B that follow the leading ones."""
     return bool(phase >> (1 - side) & 1)
 
 
 def lowered(phase: int) -> int:
-    """How far the exponents of a phase's products lie below those of the operands' products."""
+    """Return how far the exponents of a phase's products lie below those of the operands' products."""
     return sum(TAKEN[side] for side in (0, 1) if follows(phase, side))

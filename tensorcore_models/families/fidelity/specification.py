@@ -149,7 +149,8 @@ class FidelityPhases(_Phases):
         return total
 
     def pass_term(self, p):
-        """One phase as a term. Several phases that take turns are refused: solvers give no answer to them in a minute."""
+        """Return one phase as a term. Several phases that take turns are refused: solvers give no answer to them in a
+        minute."""
         return self.pass_bits(p)
 
     def _added(self, groups, c, fmt):
@@ -215,8 +216,8 @@ class FidelityPhases(_Phases):
 
     # -- bound ----------------------------------------------------------------------------------------------------------
     def step_error(self, unit, facts):
-        """The error of one step: phases leave products out, groups and accumulator round, the erratum adds; docs/tenstorrent.md
-        derives it."""
+        """Return the error of one step: phases leave products out, groups and accumulator round, the erratum adds;
+        docs/tenstorrent.md derives it."""
         d = unit.formats[3]
         left = self.left_of_products(unit.formats[0])
         groups = (GROUP - 1) * 2.0**-DIGITS * sum(2.0 ** -lowered(phase) for phase in self.phases)
@@ -249,13 +250,13 @@ class FidelityPhases(_Phases):
 
     @staticmethod
     def _most(phase: int, side: int, digits: int) -> float:
-        """The most that a phase takes of a significand, over its size."""
+        """Return the most that a phase takes of a significand, over its size."""
         if not follows(phase, side):
             return 1.0
         return 2.0 ** (1 - TAKEN[side]) if digits > TAKEN[side] else 0.0
 
     def _lost(self, unit, facts, steps: int) -> float:
-        """Bound the loss by flushed operands, groups without a positive exponent field, and subnormal results."""
+        """Return the bound the loss by flushed operands, groups without a positive exponent field, and subnormal results."""
         a, b, _, d = unit.formats
         flushed = self.tile * operand_flush(unit.formats, facts.largest)
         small = 2.0 ** (1 - d.bias)
@@ -307,7 +308,7 @@ class FidelityPhases(_Phases):
 
 
 def _value(code: int, fmt: Format) -> Fraction | None:
-    """The value of an encoding, None of infinity and NaN."""
+    """Return the value of an encoding, None of infinity and NaN."""
     kind, negative, significand, exponent = fmt.decode_exact(code)
     return (-significand if negative else significand) * power(exponent) if kind == "finite" else None
 
@@ -318,7 +319,7 @@ def _shown(code: int, fmt: Format) -> str:
 
 
 def _apart(after: int, before: int, added: Fraction, fmt: Format) -> float:
-    """How far a sum is from the exact one."""
+    """Return how far a sum is from the exact one."""
     values = _value(after, fmt), _value(before, fmt)
     return 0.0 if values[0] is None or values[1] is None else float(abs(values[0] - values[1] - added))
 

@@ -20,7 +20,7 @@ from ...aspects.errors import (
 
 
 def step_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
-    """Every addend cut below the largest, the sum rounded once; a tree of alignments and flushing add to it."""
+    """Return every addend cut below the largest, the sum rounded once; a tree of alignments and flushing add to it."""
     relative, absolute, text = sum_error(spec, unit, alignment_floor(spec, unit, facts.floor), facts.floor)
     texts = text, *scales_text(unit)
     return StepError(
@@ -29,7 +29,7 @@ def step_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
 
 
 def _roundings(spec: Any, unit: Any) -> tuple[Roundings, ...]:
-    """Every addend at one alignment, then the sum; empty for parameters beyond those of a fused dot-add."""
+    """Return every addend at one alignment, then the sum; empty for parameters beyond those of a fused dot-add."""
     parts = _alignment(spec, unit)
     last = output_roundings(spec, unit.formats[3])
     if parts is not None:
@@ -44,7 +44,7 @@ def _roundings(spec: Any, unit: Any) -> tuple[Roundings, ...]:
 
 
 def _alignment(spec: Any, unit: Any) -> Alignment | None:
-    """The parts of alpha; None for parameters beyond those of a fused dot-add."""
+    """Return the parts of alpha; None for parameters beyond those of a fused dot-add."""
     result = unit.formats[3]
     plain = (spec.integer_bits, spec.alignment, spec.c_position) == (None, "global", "early")
     if not plain or spec.normalise_each_add or spec.flush_inputs or spec.flush_c or spec.flush_outputs:
@@ -75,7 +75,7 @@ def sum_error(spec: Any, unit: Any, floor: int, lifted: int | None = None) -> tu
 
 
 def _parametric(spec: Any, unit: Any, quantum: float, lifted: int | None):
-    """Bound the errors that parameters add to those of a fused dot-add: (cut, (late rounding), flushed, text)."""
+    """Return the bound the errors that parameters add to those of a fused dot-add: (cut, (late rounding), flushed, text)."""
     result = unit.formats[3]
     if spec.integer_bits is not None and (spec.terms + 1) * 4 > 2**spec.integer_bits:
         return math.inf, (0.0, 0.0, ""), math.inf, f"; {spec.integer_bits} integer bits can wrap: no bound"

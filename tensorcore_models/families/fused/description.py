@@ -83,7 +83,7 @@ def fused_note(spec: Any) -> str:
 
 
 def add_step(spec: Any, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position:
-    """The order of one step: the alignments it is made of."""
+    """Return the order of one step: the alignments it is made of."""
     exact, note = spec.fraction_bits is None, fused_note(spec)
     label = "exact" if exact else f"F={spec.fraction_bits}"
     parts = list(ks)

@@ -17,7 +17,7 @@ _C_POSITIONS = {"early": 0, "late": 1, "exact": 2}
 
 
 def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
-    """Fields of the plan of one fused operation, or of the long accumulator where nothing is cut off."""
+    """Return fields of the plan of one fused operation, or of the long accumulator where nothing is cut off."""
     a, b, c, d = formats
     plans.require_draws(spec, d)
     fields = aligned_fields(spec, formats, scale, block_size)
@@ -60,7 +60,7 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
 
 
 def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]) -> dict[str, Any]:
-    """The long accumulator: from the last bit of the smallest addend to the sum of the largest."""
+    """Return the long accumulator: from the last bit of the smallest addend to the sum of the largest."""
     a, b, c, d = formats
     plans.require(plans.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
     plans.require(max(operands) <= 63, f"operands of {max(operands)} bits exceed 63")
@@ -84,7 +84,7 @@ def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]
 
 
 def arrangement(spec: Any, length: int) -> Arrangement:
-    """Even and odd products apart, or complete pairs of a tree after each product, as the alignment is."""
+    """Return even and odd products apart, or complete pairs of a tree after each product, as the alignment is."""
     ks = [k for k in range(length) for _ in range(max(1, len(spec.significand_parts) ** 2))]
     if spec.alignment == "odd_even":
         return Arrangement([ks[0::2], ks[1::2]], [])

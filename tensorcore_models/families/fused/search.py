@@ -24,12 +24,13 @@ C_POSITIONS: tuple[Literal["early", "late", "exact"], ...] = ("early", "late", "
 
 
 def cuts(interface: Interface, spec: Any) -> bool:
-    """Whether addends are cut off at all."""
+    """Return whether addends are cut off at all."""
     return spec.fraction_bits is not None
 
 
 def _integer_widths(interface: Interface, spec: Any) -> list[int | None]:
-    """Widths that the largest sum of one operation overflows: significands of products are below 4, those of c below 2."""
+    """Return widths that the largest sum of one operation overflows: significands of products are below 4, those of c below
+    2."""
     x, y, z = (2 - 2.0**-f.fraction_bits for f in interface.formats[:3])
     return [None, *range(2, math.ceil(math.log2(spec.terms * x * y + z)))]
 
@@ -94,7 +95,7 @@ def _exact_starts(cls: Any, interface: Interface) -> Iterator[Any]:
 
 
 def searches(cls: Any) -> tuple[Search, ...]:
-    """Two searches with the same fields, which differ in where they start."""
+    """Return two searches with the same fields, which differ in where they start."""
     shape = ("terms", "c_position", "alignment", "normalise_each_add")
     return (
         Search(

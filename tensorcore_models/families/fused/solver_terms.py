@@ -15,7 +15,7 @@ from ...formats.exact_rounding import NEAREST
 
 
 def with_exact_c(spec: Any, fmt: Format, total: Number | None, products: Sequence[Number], c: Number) -> Term:
-    """The sum of the aligned products (None: none takes part) and c, rounded once as an IEEE addition."""
+    """Return the sum of the aligned products (None: none takes part) and c, rounded once as an IEEE addition."""
     if spec.output_rounding not in (*NEAREST, "ro") or spec.output_fraction_bits is not None:
         raise Unencodable("an exact c with a directed rounding or fewer fraction bits has no encoding")
     if spec.flush_outputs and spec.negative_underflow == "positive":

@@ -37,7 +37,7 @@ class FusedSum(AlignedSum):
         return description.add_step(self, ks, c, to)
 
     def shows_order(self, formats):
-        """Addends that are cut to odd leave their last bit."""
+        """Return addends that are cut to odd leave their last bit."""
         return self.alignment_rounding != "ro"
 
     def plan_fields(self, formats, scale, block_size):

@@ -9,7 +9,7 @@ from ...formats import Format
 
 
 def step(spec: Any, p: Any) -> Any:
-    """The code of one fused operation; c is added last where it is late."""
+    """Return the code of one fused operation; c is added last where it is late."""
     z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
     x, y, c = p.x, p.y, p.addend
     if spec.flush_inputs:
@@ -38,12 +38,12 @@ def step(spec: Any, p: Any) -> Any:
 
 
 def _flushed(spec: Any, z: Any, x: Any, fmt: Format, zero_rule: str) -> Any:
-    """An operand with `flush_inputs`."""
+    """Return an operand with `flush_inputs`."""
     return z.flushed_to_zero(x, fmt, zero_rule) if spec.flushed == "as_zero" else z.flushed(x, fmt.emin)
 
 
 def _pieces(spec: Any, z: Any, x: Sequence[Any], y: Sequence[Any], products: Sequence[Any], formats: Any) -> list:
-    """The products, or the products of the parts of their operands' significands, which keep the products' exponents."""
+    """Return the products, or the products of the parts of their operands' significands, which keep the products' exponents."""
     if not spec.significand_parts:
         return list(products)
     lefts, rights = (part_masks(fmt.precision, spec.significand_parts) for fmt in formats[:2])
@@ -56,14 +56,14 @@ def _pieces(spec: Any, z: Any, x: Sequence[Any], y: Sequence[Any], products: Seq
 
 
 def part_masks(precision: int, widths: tuple[int, ...]) -> list[int]:
-    """The bits of each part of a significand, from the leading one down."""
+    """Return the bits of each part of a significand, from the leading one down."""
     ends = [precision - sum(widths[:n]) for n in range(len(widths) + 1)]
     return [(1 << top) - (1 << bottom) for top, bottom in zip(ends, ends[1:], strict=False)]
 
 
 # -- sums ----------------------------------------------------------------------------------------------------------------
 def fused_sum(spec: Any, p: Any, products: Sequence[Any], c: Sequence[Any]) -> Any:
-    """Unrounded sum of products and c by the alignment that `spec` names; None if nothing can take part."""
+    """Return unrounded sum of products and c by the alignment that `spec` names; None if nothing can take part."""
     z = p.arithmetic
     start, leaves = z.taking_part(c), z.taking_part(products)
     if not start and not leaves:
@@ -82,7 +82,7 @@ def fused_sum(spec: Any, p: Any, products: Sequence[Any], c: Sequence[Any]) -> A
 
 
 def _sum_pairwise(spec: Any, z: Any, numbers: Sequence[Any]) -> Any:
-    """Binary tree of two-operand alignments over neighbours."""
+    """Return binary tree of two-operand alignments over neighbours."""
     if len(numbers) == 1:
         return numbers[0]
     middle = (len(numbers) + 1) // 2

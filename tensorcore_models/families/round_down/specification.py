@@ -105,7 +105,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return z.unless_special([*products, c], lambda: z.unless_special(limited, finite, fmt, self), fmt, self)
 
     def _finite(self, z, products, c, fmt):
-        """The dot product, each parity group cut with RZ and the groups by add_rounding; then its sum with c."""
+        """Return the dot product, each parity group cut with RZ and the groups by add_rounding; then its sum with c."""
         groups = [z.taking_part(products[i :: self.parity_groups]) for i in range(self.parity_groups)]
         sums = [z.cut_sum(group, self.fraction_bits, "rz") for group in groups if group]
         if len(sums) == 2:

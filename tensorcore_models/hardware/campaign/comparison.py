@@ -17,7 +17,7 @@ class Multiplies(Protocol):
     """A model or a hardware engine: anything with an instruction's `mma_bits`."""
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """d for batches of encodings."""
+        """Return d for batches of encodings."""
         ...
 
 

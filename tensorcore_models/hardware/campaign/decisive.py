@@ -79,7 +79,7 @@ def load_experiments(path: Path) -> list[Experiment]:
 
 
 def agrees(bits: int, prediction: str, fmt: Format) -> bool:
-    """Whether a result is as predicted."""
+    """Return whether a result is as predicted."""
     if prediction == "nan":
         return bool(is_nan(np.array(bits, fmt.container), fmt))
     if prediction == "nonzero":
@@ -88,7 +88,7 @@ def agrees(bits: int, prediction: str, fmt: Format) -> bool:
 
 
 def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str, str], int]:
-    """Results by (id, instruction); ``unit_of(row)`` gives the engine that runs an instruction of the architecture."""
+    """Return results by (id, instruction); ``unit_of(row)`` gives the engine that runs an instruction of the architecture."""
     results: dict[tuple[str, str], int] = {}
     grouped = itertools.groupby(sorted(experiments, key=lambda e: e.instruction), key=lambda e: e.instruction)
     for name, group in grouped:
@@ -131,7 +131,7 @@ def survivors(
 
 
 def _variants(row: Instruction) -> list[tuple[dict[str, Any], Accumulator]]:
-    """Every setting of the edge rules of an instruction, the catalogue's own first."""
+    """Return every setting of the edge rules of an instruction, the catalogue's own first."""
     spec = row.accumulator
     domains = {}
     for rule in spec.edge_rules:
@@ -149,7 +149,7 @@ def consistent_rules(
     results: Mapping[tuple[str, str], int],
     prefer: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The settings of an instruction's edge rules under which its model gives the hardware's results.
+    """Return the settings of an instruction's edge rules under which its model gives the hardware's results.
 
     ``rules``: for each rule the value to take (where several fit, `prefer`, what other instructions have decided, or else the
     catalogue says which), ``decided``: rules that only one value fits, ``possible``: all values of each rule that fit,
@@ -190,7 +190,7 @@ def consistent_rules(
 
 
 def _domain(row: Instruction, rule: str) -> tuple:
-    """The values that a rule may have; its own alone where none are listed."""
+    """Return the values that a rule may have; its own alone where none are listed."""
     if rule == "exponent_floor":
         return FLOORS.get(row.d_format, (None,))
     allowed: tuple | None = row.accumulator.edge_rules[rule] or FREE_RULES.get(rule)
@@ -200,7 +200,7 @@ def _domain(row: Instruction, rule: str) -> tuple:
 def edge_rules(
     experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
 ) -> dict[str, Any]:
-    """The table of edge rules that the hardware's answers give, with `arch` and `evidence`.
+    """Return the table of edge rules that the hardware's answers give, with `arch` and `evidence`.
 
     ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that decide a rule agree on, to be
     taken for the architecture's other instructions too; ``divided``: rules on which they differ.

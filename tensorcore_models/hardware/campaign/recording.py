@@ -41,7 +41,7 @@ class Recorder:
         return len(self._counts)
 
     def has(self, row: Instruction, kind: str) -> bool:
-        """Whether a batch of that kind is kept."""
+        """Return whether a batch of that kind is kept."""
         return f"{row}/{kind}" in self._counts
 
     def add(self, row: Instruction, kind: str, inputs: DrawnOperands, d: np.ndarray) -> None:
@@ -60,7 +60,7 @@ class Recorder:
 
 
 def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np.ndarray]]:
-    """The entries of a recorded set: instruction, kind, operands, the hardware's results.
+    """Yield the entries of a recorded set: instruction, kind, operands, the hardware's results.
 
     Raises FileNotFoundError if the folder holds none, ValueError with the file that is damaged or lacks what the index lists.
     """

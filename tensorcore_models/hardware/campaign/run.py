@@ -120,11 +120,11 @@ class Campaign:
                 self.recorder.add(row, kind, inputs, d)
 
     def elapsed(self) -> float:
-        """Seconds since the start."""
+        """Return seconds since the start."""
         return self.clock() - self.start
 
     def run(self) -> dict[str, Any]:
-        """All stages; returns the summary that is also written."""
+        """Return all stages; returns the summary that is also written."""
         stages = (
             ("decisive experiments", self.decide),
             ("comparison", self.compare_all),
@@ -252,7 +252,7 @@ def _gpu() -> tuple[Device, list[Instruction], dict[str, Any]]:
 
 
 def _cpu(emulated: bool) -> tuple[Machine, list[Instruction], dict[str, Any]]:
-    """The machine, the instructions that it runs, and what the campaign needs beside them."""
+    """Return the machine, the instructions that it runs, and what the campaign needs beside them."""
     machine = this_machine(emulated)
     rows = available(emulated)
     if not rows:
@@ -262,7 +262,7 @@ def _cpu(emulated: bool) -> tuple[Machine, list[Instruction], dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns 0, 1 if instructions and models differ, 2 if there is no GPU or the input is bad."""
+    """Return the command; returns 0, 1 if instructions and models differ, 2 if there is no GPU or the input is bad."""
     parser = argparse.ArgumentParser(
         prog="python -m tensorcore_models.hardware.campaign", description=__doc__.split("\n")[0]
     )

@@ -66,7 +66,7 @@ def _check_nvrtc(library: ctypes.CDLL, code: int) -> None:
 
 
 def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
-    """Machine code of a kernel through nvcc; raises RuntimeError with what it said if it does not accept it."""
+    """Return the machine code of a kernel through nvcc; raises RuntimeError with what it said if it does not accept it."""
     number = target.removeprefix("sm_")
     with tempfile.TemporaryDirectory() as folder:
         path, image = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
@@ -80,7 +80,8 @@ def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
 
 @cache
 def compile_source(source: str, target: str) -> bytes:
-    """Machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a"; OSError without a compiler."""
+    """Return the machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a"; OSError without a
+    compiler."""
     library = _nvrtc()
     if library is not None:
         return _compile_nvrtc(library, source, target)

@@ -24,7 +24,8 @@ GENERATORS: dict[str, Callable[[Instruction, str | None], CudaKernel]] = {
 
 
 def kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """The CUDA kernel that runs a row, for its architecture's own target by default; ValueError for what is not generated."""
+    """Return the CUDA kernel that runs a row, for its architecture's own target by default; ValueError for what is not
+    generated."""
     if row.arch not in TARGETS or row.path not in GENERATORS:
         raise ValueError(f"{row}: CUDA kernels are generated for NVIDIA's {', '.join(GENERATORS)} instructions")
     return GENERATORS[row.path](row, target)
@@ -52,7 +53,7 @@ class Device(Protocol):
     arch: str
 
     def run(self, launch: Launch) -> np.ndarray:
-        """Encodings of d."""
+        """Return encodings of d."""
         ...
 
 
@@ -66,7 +67,7 @@ BLOCKS_PER_MULTIPROCESSOR = 16
 
 
 def blocks_of(made: CudaKernel, tiles: int, multiprocessors: int) -> int:
-    """Blocks of a launch: whole clusters, no more than the tiles need or than keep the GPU busy."""
+    """Return blocks of a launch: whole clusters, no more than the tiles need or than keep the GPU busy."""
     wanted = -(-tiles // made.tiles_per_block)
     return max(1, min(wanted, multiprocessors * BLOCKS_PER_MULTIPROCESSOR // made.cluster)) * made.cluster
 
@@ -172,7 +173,7 @@ def _load_driver() -> ctypes.CDLL:
 
 
 def _kernel_driver() -> str:
-    """Version of the kernel driver, where Linux tells it."""
+    """Return the version of the kernel driver, where Linux tells it."""
     try:
         with open("/proc/driver/nvidia/version") as file:
             words = file.readline().split()
@@ -184,5 +185,5 @@ def _kernel_driver() -> str:
 
 @cache
 def default_device() -> CudaDevice:
-    """The first GPU of this machine; raises OSError without a driver, RuntimeError without a GPU."""
+    """Return the first GPU of this machine; raises OSError without a driver, RuntimeError without a GPU."""
     return CudaDevice()

@@ -16,7 +16,7 @@ TILES_PER_LAUNCH = 1 << 18
 
 
 def _padded(x: np.ndarray, rows: int, cols: int) -> np.ndarray:
-    """`x` in C order, filled up with zeros to multiples of rows and cols."""
+    """Return `x` in C order, filled up with zeros to multiples of rows and cols."""
     extra = (-x.shape[0] % rows, -x.shape[1] % cols)
     return np.pad(x, ((0, extra[0]), (0, extra[1]))) if any(extra) else np.ascontiguousarray(x)
 
@@ -103,7 +103,7 @@ class CudaEngine(StepEngine):
 
 
 def _continuing(row: Instruction) -> Instruction:
-    """The instruction that goes on from a result of `row`: same shape and operands, c in the format of d."""
+    """Return the instruction that goes on from a result of `row`: same shape and operands, c in the format of d."""
     for other in list_instructions(row.arch):
         same = (other.path, other.m, other.n, other.k, other.a_format, other.b_format, other.d_format) == (
             row.path, row.m, row.n, row.k, row.a_format, row.b_format, row.d_format,

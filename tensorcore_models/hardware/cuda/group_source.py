@@ -36,7 +36,7 @@ from .source import (
 
 
 def _elements_per_row(row: Instruction, fmt: str) -> int:
-    """Elements in the 16 bytes of a core matrix row.
+    """Return elements in the 16 bytes of a core matrix row.
 
     fp4 elements of the mxf4 kinds fill the row (PTX ISA 9.1, 9.7.16.10.4.6). fp4 and fp6 operands of the f8f6f4 kinds stand 16
     to a row, of which they fill the first 8 or 12 bytes (9.7.16.10.4.4).
@@ -47,7 +47,7 @@ def _elements_per_row(row: Instruction, fmt: str) -> int:
 
 
 def _stage(letter: str, rows: int, row: Instruction, fmt: str, element: str) -> list[str]:
-    """C lines that copy one operand into shared memory: `element` is the C expression of element (r, e) along k."""
+    """Return C lines that copy one operand into shared memory: `element` is the C expression of element (r, e) along k."""
     bits, k, per_row = get_format(fmt).bits, row.k, _elements_per_row(row, fmt)
     if bits >= 8:
         kind = container(fmt)
@@ -75,7 +75,7 @@ def _stage(letter: str, rows: int, row: Instruction, fmt: str, element: str) -> 
 
 
 def stage_both(row: Instruction, rows: int, cols: int) -> list[str]:
-    """C lines that copy one k step of `rows` rows at `pa` and `cols` columns at `pb` into shared memory."""
+    """Return C lines that copy one k step of `rows` rows at `pa` and `cols` columns at `pb` into shared memory."""
     return [
         *_stage("a", rows, row, row.a_format, "pa[(u64)r * g.lda + e]"),
         *_stage("b", cols, row, row.b_format, "pb[(u64)e * g.ldb + r]"),
@@ -84,7 +84,7 @@ def stage_both(row: Instruction, rows: int, cols: int) -> list[str]:
 
 
 def shared_arrays(rows: int, cols: int, version: int) -> list[str]:
-    """C lines that declare the shared memory of one k step and its matrix descriptors."""
+    """Return C lines that declare the shared memory of one k step and its matrix descriptors."""
     encode = "(u64)((u32)__cvta_generic_to_shared({}) & 0x3ffffu) >> 4"
     return [
         f"__shared__ __align__(1024) u8 shared_a[{rows * STEP_BYTES}];",
@@ -95,7 +95,7 @@ def shared_arrays(rows: int, cols: int, version: int) -> list[str]:
 
 
 def wgmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Kernel of a wgmma instruction: one warpgroup for each tile."""
+    """Return the kernel of a wgmma instruction: one warpgroup for each tile."""
     fragment = warpgroup_accumulator(row.n, get_format(row.d_format).bits)
     a, b, d = (ptx_name(f) for f in (row.a_format, row.b_format, row.d_format))
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""

@@ -98,21 +98,21 @@ class Fragment:
         return self.slot_count // self.per_register
 
     def origin(self, thread: int) -> ElementPlace:
-        """Place of a thread's slot 0."""
+        """Return the place of a thread's slot 0."""
         return _digits(thread, self.threads)
 
     def offset(self, slot: int) -> ElementPlace:
-        """Place of a slot relative to slot 0."""
+        """Return the place of a slot relative to slot 0."""
         return _digits(slot, self.slots)
 
     def place(self, thread: int, slot: int) -> ElementPlace:
-        """Place of one slot of one thread."""
+        """Return the place of one slot of one thread."""
         base, step = self.origin(thread), self.offset(slot)
         return ElementPlace(*(x + y for x, y in zip(base, step, strict=True)))
 
 
 def doubling(axis: Axis, stride: int, count: int) -> tuple[Mode, ...]:
-    """`count` binary digits with strides stride, 2 stride, 4 stride, ..."""
+    """Return `count` binary digits with strides stride, 2 stride, 4 stride, ..."""
     return tuple(Mode(axis, stride << i) for i in range(count))
 
 
@@ -128,7 +128,8 @@ def _group(along: Axis, step: int, across: Axis) -> tuple[Mode, ...]:
 
 
 def _operand_a(m: int, k: int, bits: int) -> Fragment:
-    """A of mma.m8n8k* and mma.m16n8k*: each thread holds one register along k, then rows 8 apart, then the next part of k."""
+    """Return A of mma.m8n8k* and mma.m16n8k*: each thread holds one register along k, then rows 8 apart, then the next part of
+    k."""
     per = max(1, 32 // bits)
     slots = doubling("col", 1, exact_log2(per))
     if m == 16:
@@ -145,7 +146,7 @@ def _operand_b(n: int, k: int, bits: int) -> Fragment:
 
 
 def _accumulator(m: int, n: int, bits: int) -> Fragment:
-    """C and D of mma.m8n8k* and mma.m16n8k*: pairs along n, then rows 8 apart."""
+    """Return C and D of mma.m8n8k* and mma.m16n8k*: pairs along n, then rows 8 apart."""
     slots = (Mode("col", 1),) + ((Mode("row", 8),) if m == 16 else ())
     return Fragment(_group("col", 2, "row"), slots, bits, (1, m, n))
 
@@ -166,7 +167,7 @@ _VOLTA = {
 
 
 def warpgroup_accumulator(n: int, bits: int) -> Fragment:
-    """D of wgmma.m64nNk*: warp w holds rows 16 w to 16 w + 15, columns eight at a time as an mma accumulator."""
+    """Return D of wgmma.m64nNk*: warp w holds rows 16 w to 16 w + 15, columns eight at a time as an mma accumulator."""
     return Fragment(
         (*_group("col", 2, "row"), *doubling("row", 16, 2)),
         (Mode("col", 1), Mode("row", 8), Mode("col", 8, n // 8)),
@@ -176,7 +177,7 @@ def warpgroup_accumulator(n: int, bits: int) -> Fragment:
 
 
 def tensor_memory_accumulator(m: int, n: int) -> Fragment:
-    """D of tcgen05.mma with one CTA as 128 threads read it: a thread holds one row, one 32-bit column for each element.
+    """Return D of tcgen05.mma with one CTA as 128 threads read it: a thread holds one row, one 32-bit column for each element.
 
     With m = 64 the first 16 threads of each warp hold rows (data path layout F), with m = 128 all of them (layout D).
     """
@@ -194,7 +195,7 @@ class MmaLayout(NamedTuple):
 
 
 def register_width(fmt: str, *, packed: bool) -> int:
-    """Bits that one element takes in an mma.sync register: fp6 and, unless `packed`, fp4 have bytes of their own."""
+    """Return bits that one element takes in an mma.sync register: fp6 and, unless `packed`, fp4 have bytes of their own."""
     row = get_format(fmt)
     if row.bits in (4, 6):
         return 4 if packed else 8
@@ -205,7 +206,7 @@ def register_width(fmt: str, *, packed: bool) -> int:
 def mma_layout(
     shape: tuple[int, int, int], a_format: str, b_format: str, c_format: str, d_format: str, scaled: bool = False
 ) -> MmaLayout:
-    """Fragments of an mma.sync instruction of shape (m, n, k): (8, 8, 4), (8, 8, k) or (16, 8, k).
+    """Return fragments of an mma.sync instruction of shape (m, n, k): (8, 8, 4), (8, 8, k) or (16, 8, k).
 
     fp4 with k = 64 is always packed, `scaled` or not.
     """
@@ -241,7 +242,7 @@ SCALE_LANES = 32
 
 
 def scale_columns(rows: int) -> int:
-    """Columns of tensor memory that the scales of `rows` rows of A (columns of B) take."""
+    """Return columns of tensor memory that the scales of `rows` rows of A (columns of B) take."""
     return -(-rows // SCALE_LANES)
 
 
@@ -256,5 +257,6 @@ STRIDE_BYTES = LEADING_BYTES * (STEP_BYTES // CORE_BYTES)
 
 
 def shared_descriptor(version: int = 0) -> int:
-    """Matrix descriptor without its start address: offsets in units of 16 bytes, no swizzle; bits 46-48 are 1 for tcgen05."""
+    """Return matrix descriptor without its start address: offsets in units of 16 bytes, no swizzle; bits 46-48 are 1 for
+    tcgen05."""
     return LEADING_BYTES >> 4 << 16 | STRIDE_BYTES >> 4 << 32 | version << 46

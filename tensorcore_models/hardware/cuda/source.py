@@ -62,17 +62,17 @@ class CudaKernel:
 
 
 def container(fmt: str) -> str:
-    """C type of a format's encodings."""
+    """Return C type of a format's encodings."""
     return f"u{8 * get_format(fmt).container.itemsize}"
 
 
 def register_type(fragment: Fragment) -> str:
-    """C type of a fragment's registers."""
+    """Return C type of a fragment's registers."""
     return f"u{fragment.register_bits}"
 
 
 def constraint(bits: int) -> str:
-    """Inline assembly constraint of a register."""
+    """Return inline assembly constraint of a register."""
     return "l" if bits == 64 else "r"
 
 
@@ -82,7 +82,7 @@ def operands(first: int, count: int) -> str:
 
 
 def signature(row: Instruction, cluster: int = 1) -> str:
-    """The interface that all kernels share; `cluster` blocks form a thread block cluster."""
+    """Return the interface that all kernels share; `cluster` blocks form a thread block cluster."""
     a, b, c, d = (container(f) for f in (row.a_format, row.b_format, row.c_format, row.d_format))
     attribute = f"__cluster_dims__({cluster}, 1, 1) " if cluster > 1 else ""
     return (
@@ -94,13 +94,13 @@ def signature(row: Instruction, cluster: int = 1) -> str:
 def assemble(
     row: Instruction, body: list[str], target: str | None, threads: int, tiles: int, cluster: int = 1
 ) -> CudaKernel:
-    """The kernel with this body: `threads` a block, `tiles` at a time for a block or cluster of blocks."""
+    """Return the kernel with this body: `threads` a block, `tiles` at a time for a block or cluster of blocks."""
     text = "\n".join([PROLOGUE, signature(row, cluster), "{", *(f"  {line}" for line in body), "}", ""])
     return CudaKernel(text, target or target_of(row.arch), threads, tiles, cluster)
 
 
 def tile_lines(row: Instruction) -> list[str]:
-    """C lines that declare the pointers of tile `t`."""
+    """Return C lines that declare the pointers of tile `t`."""
     return [
         "const u64 tm = t / g.tiles_n, tn = t % g.tiles_n;",
         f"const {container(row.a_format)}* pa = a + tm * g.a_tile;",
@@ -112,7 +112,7 @@ def tile_lines(row: Instruction) -> list[str]:
 
 # -- fragments ---------------------------------------------------------------------------------------------------------------
 def thread_coordinate(modes: tuple[Mode, ...], axis: str, thread: str) -> str:
-    """C expression of a thread's coordinate along an axis."""
+    """Return C expression of a thread's coordinate along an axis."""
     terms, divisor = [], 1
     for mode in modes:
         if mode.axis == axis and mode.stride:
@@ -123,7 +123,7 @@ def thread_coordinate(modes: tuple[Mode, ...], axis: str, thread: str) -> str:
 
 
 def _element(fmt: str, bits: int, text: str) -> str:
-    """C expression of an element as its register takes it."""
+    """Return C expression of an element as its register takes it."""
     width = get_format(fmt).bits
     if width == 4 and bits == 8:
         return f"(({text}) & 15u) << {FP4_BYTE_SHIFT}"
@@ -133,7 +133,7 @@ def _element(fmt: str, bits: int, text: str) -> str:
 
 
 def load_fragment(name: str, pointer: str, stride: str, fragment: Fragment, fmt: str) -> list[str]:
-    """C lines that pack one thread's elements from a row-major array into its registers."""
+    """Return C lines that pack one thread's elements from a row-major array into its registers."""
     kind, lines = register_type(fragment), []
     for register in range(fragment.registers):
         parts = []
@@ -146,7 +146,7 @@ def load_fragment(name: str, pointer: str, stride: str, fragment: Fragment, fmt:
 
 
 def store_fragment(name: str, pointer: str, stride: str, fragment: Fragment, fmt: str) -> list[str]:
-    """C lines that unpack one thread's registers into a row-major array."""
+    """Return C lines that unpack one thread's registers into a row-major array."""
     kind, lines = container(fmt), []
     for register in range(fragment.registers):
         for i in range(fragment.per_register):
@@ -157,7 +157,8 @@ def store_fragment(name: str, pointer: str, stride: str, fragment: Fragment, fmt
 
 
 def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str) -> list[str]:
-    """C lines that declare a thread's pointer to its slot 0 of one operand, and its block's tile (the last one if beyond)."""
+    """Return C lines that declare a thread's pointer to its slot 0 of one operand, and its block's tile (the last one if
+    beyond)."""
     threads = fragment.threads
     row, col = (thread_coordinate(threads, axis, "lane") for axis in ("row", "col"))
     block = thread_coordinate(threads, "block", "lane")
@@ -169,7 +170,8 @@ def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str
 
 # -- block scales ------------------------------------------------------------------------------------------------------------
 def block_scale_kind(row: Instruction) -> str:
-    """The .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which scales)."""
+    """Return the .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which
+    scales)."""
     if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
         return "mxf8f6f4"
     kinds = {"ue8m0": {32: "mxf4", 16: "mxf4nvf4"}, "ue4m3": {16: "mxf4nvf4"}}
@@ -183,13 +185,13 @@ def block_scale_kind(row: Instruction) -> str:
 
 
 def scale_word(element: str, count: int) -> str:
-    """C expression of `count` scales as one 32-bit word, low byte first; `element` is that of scale number {}."""
+    """Return C expression of `count` scales as one 32-bit word, low byte first; `element` is that of scale number {}."""
     return " | ".join(f"(u32){element.format(i)}" + (f" << {8 * i}" if i else "") for i in range(count))
 
 
 # -- mma.sync ----------------------------------------------------------------------------------------------------------------
 def mma_text(row: Instruction) -> str:
-    """The PTX instruction of a catalogue row, operands left out."""
+    """Return the PTX instruction of a catalogue row, operands left out."""
     a, b, c, d = (ptx_name(f) for f in (row.a_format, row.b_format, row.c_format, row.d_format))
     shape = f"m{row.m}n{row.n}k{row.k}"
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
@@ -204,7 +206,7 @@ def mma_text(row: Instruction) -> str:
 
 
 def _mma_statement(row: Instruction, layout: MmaLayout) -> str:
-    """The inline assembly statement: rd = ra rb + rc."""
+    """Return the inline assembly statement: rd = ra rb + rc."""
     counts = [f.registers for f in (layout.d, layout.a, layout.b, layout.c)]
     starts = [sum(counts[:i]) for i in range(4)]
     vectors = ", ".join(operands(start, count) for start, count in zip(starts, counts, strict=True))
@@ -222,7 +224,7 @@ def _mma_statement(row: Instruction, layout: MmaLayout) -> str:
 
 
 def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
-    """C lines before the loop and in it that gather the block scales of one step."""
+    """Return C lines before the loop and in it that gather the block scales of one step."""
     if row.scale_format is None:
         return [], []
     per_step = row.scale_blocks
@@ -241,7 +243,7 @@ def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
 
 
 def _tile_pointers(row: Instruction, layout: MmaLayout) -> list[str]:
-    """Declarations of a thread's pointers into its tile of each matrix."""
+    """Return declarations of a thread's pointers into its tile of each matrix."""
     at_b, at_c = (f"@ / g.tiles_n * g.{letter}_tile_m + @ % g.tiles_n * g.{letter}_tile_n" for letter in "bc")
     rows = (
         ("a", layout.a, f"const {container(row.a_format)}* pa = a + @ / g.tiles_n * g.a_tile", "g.lda"),
@@ -254,7 +256,7 @@ def _tile_pointers(row: Instruction, layout: MmaLayout) -> list[str]:
 
 
 def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Kernel of an mma.sync instruction: one warp for each tile (for four with m8n8k4)."""
+    """Return the kernel of an mma.sync instruction: one warp for each tile (for four with m8n8k4)."""
     layout = mma_layout(
         (row.m, row.n, row.k), row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format is not None
     )
@@ -318,7 +320,7 @@ def _wmma_load(row: Instruction, letter: str, count: int, width: int) -> str:
 
 
 def _wmma_stage(letter: str, size: int, width: int, pointer: str, stride: str) -> str:
-    """A warp's copy of a tile from memory to shared memory."""
+    """Return a warp's copy of a tile from memory to shared memory."""
     return (
         f"for (u32 i = lane; i < {size}u; i += {WARP}u) "
         f"tile_{letter}[warp][i] = {pointer}[(u64)(i / {width}u) * {stride} + i % {width}u];"
@@ -352,7 +354,7 @@ def _shape_name(row: Instruction) -> str:
 
 
 def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Kernel of a WMMA instruction: tiles pass through shared memory, where wmma.load and wmma.store find them."""
+    """Return the kernel of a WMMA instruction: tiles pass through shared memory, where wmma.load and wmma.store find them."""
     counts = dict(zip("abcd", _wmma_registers(row), strict=True))
     types = {letter: container(getattr(row, f"{letter}_format")) for letter in "abcd"}
     widths = {"a": row.k, "b": row.n, "c": row.n, "d": row.n}

@@ -9,7 +9,7 @@ TARGETS: dict[str, tuple[tuple[int, int], str]] = {
 
 
 def architecture_of(capability: tuple[int, int]) -> str:
-    """Architecture of a compute capability; raises ValueError if no architecture of the catalogue has it."""
+    """Return architecture of a compute capability; raises ValueError if no architecture of the catalogue has it."""
     major, minor = capability
     for name, row in ARCHITECTURES.items():
         if (major, minor) in (row.capability, *row.variants):

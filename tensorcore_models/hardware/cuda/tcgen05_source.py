@@ -35,7 +35,7 @@ _SCALE_ALIGNMENT = 8
 
 
 def tcgen05_kind(row: Instruction) -> str:
-    """The .kind of a tcgen05.mma instruction, with its block scales; raises ValueError if PTX has none with them."""
+    """Return the .kind of a tcgen05.mma instruction, with its block scales; raises ValueError if PTX has none with them."""
     if row.scale_format is not None:
         return f"{block_scale_kind(row)}.block_scale.block{row.block_size}"
     if row.a_format in ("s8", "u8"):
@@ -46,7 +46,7 @@ def tcgen05_kind(row: Instruction) -> str:
 
 
 def instruction_descriptor(row: Instruction) -> int:
-    """Instruction descriptor of a dense tcgen05.mma, both operands K-major, scale factor IDs 0."""
+    """Return instruction descriptor of a dense tcgen05.mma, both operands K-major, scale factor IDs 0."""
     if row.scale_format is None:
         return (
             int(row.name.endswith(".satfinite")) << 3
@@ -82,7 +82,7 @@ def _plan(row: Instruction) -> _Plan:
 
 
 def scale_lines(row: Instruction) -> list[str]:
-    """C lines that gather a thread's words of one k step's scales: `scales_a[c]` and `scales_b[c]` for column c.
+    """Return C lines that gather a thread's words of one k step's scales: `scales_a[c]` and `scales_b[c]` for column c.
 
     `psa` points to the scales of the CTA's first row of A, `psb` to those of the tile's first column of B. Lanes beyond the
     last column of B hold copies that are not read.
@@ -98,7 +98,7 @@ def scale_lines(row: Instruction) -> list[str]:
 
 
 def _write_scales(row: Instruction, plan: _Plan) -> list[str]:
-    """C lines that bring one k step's scales to tensor memory."""
+    """Return C lines that bring one k step's scales to tensor memory."""
     if row.scale_format is None:
         return []
     store = (
@@ -116,7 +116,7 @@ def _write_scales(row: Instruction, plan: _Plan) -> list[str]:
 
 
 def _barrier(plan: _Plan) -> str:
-    """C text: all threads that share a tile wait for each other."""
+    """Return C text: all threads that share a tile wait for each other."""
     if plan.ctas == 1:
         return "__syncthreads();"
     return 'asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory");'
@@ -131,7 +131,7 @@ def _fenced_barrier(plan: _Plan) -> list[str]:
 
 
 def _setup(plan: _Plan) -> list[str]:
-    """C lines that allocate tensor memory and initialise the barrier that the instruction arrives on."""
+    """Return C lines that allocate tensor memory and initialise the barrier that the instruction arrives on."""
     group = f"cta_group::{plan.ctas}"
     return [
         *([] if plan.ctas == 1 else ["const u32 rank = blockIdx.x % 2u;", _barrier(plan)]),
@@ -154,7 +154,7 @@ def _setup(plan: _Plan) -> list[str]:
 
 
 def _pointers(row: Instruction, plan: _Plan) -> list[str]:
-    """C lines that declare the pointers of tile `t`, at the first row and column of this CTA."""
+    """Return C lines that declare the pointers of tile `t`, at the first row and column of this CTA."""
     lines = tile_lines(row)
     if row.scale_format is not None:
         lines += ["const u8* psa = sa + tm * g.sa_tile;", "const u8* psb = sb + tm * g.sb_tile_m + tn * g.sb_tile_n;"]
@@ -169,7 +169,7 @@ def _pointers(row: Instruction, plan: _Plan) -> list[str]:
 
 
 def _issue(row: Instruction, plan: _Plan) -> list[str]:
-    """C lines in which one thread issues the instruction and has its completion arrive on the barrier of each CTA."""
+    """Return C lines in which one thread issues the instruction and has its completion arrive on the barrier of each CTA."""
     group, scales, scale_inputs = f"cta_group::{plan.ctas}", "", ""
     if row.scale_format is not None:
         scales = ", [%5], [%6]"
@@ -194,7 +194,8 @@ def _issue(row: Instruction, plan: _Plan) -> list[str]:
 
 
 def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256; scales need m = 128 or 256)."""
+    """Return the kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256; scales need m = 128 or
+    256)."""
     plan = _plan(row)
     if plan.rows != 128 and (row.scale_format is not None or plan.rows != 64):
         raise ValueError(f"{row}: tcgen05.mma has m = 64 (without block scales), 128 and 256, got m = {row.m}")

@@ -48,7 +48,7 @@ def _call(library: Any, name: str, *arguments: Any) -> None:
 
 
 def load(name: str, path: str | None = None) -> ctypes.CDLL:
-    """A shared library by path or by the linker's name; raises OSError if it cannot be loaded."""
+    """Return a shared library by path or by the linker's name; raises OSError if it cannot be loaded."""
     found = path or ctypes.util.find_library(name) or f"lib{name}.so"
     try:
         return ctypes.CDLL(found)
@@ -57,7 +57,7 @@ def load(name: str, path: str | None = None) -> ctypes.CDLL:
 
 
 def version_of(lt: Any) -> str:
-    """Version of the library, major.minor.patch."""
+    """Return the version of the library, major.minor.patch."""
     lt.cublasLtGetVersion.restype = ctypes.c_size_t
     number = int(lt.cublasLtGetVersion())
     major = number // 10000 if number >= 100000 else number // 1000
@@ -87,7 +87,7 @@ class Chooser:
         return layout
 
     def config(self, m: int, k: int, n: int, fmt: str, out_format: str) -> dict[str, int | None] | None:
-        """The configuration that the heuristic puts first, None where the library has no kernel; raises OSError."""
+        """Return the configuration that the heuristic puts first, None where the library has no kernel; raises OSError."""
         lt, narrow = self.lt, fmt in ("e4m3fn", "e5m2")
         operation, layouts = ctypes.c_void_p(), []
         _call(lt, "cublasLtMatmulDescCreate", ctypes.byref(operation), COMPUTE_32F, SCALE_32F)
@@ -128,7 +128,7 @@ class Chooser:
 
 
 def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dict]:
-    """Records of every shape (m, k, n) in every pair of formats."""
+    """Return records of every shape (m, k, n) in every pair of formats."""
     return [
         {"m": m, "k": k, "n": n, "format": fmt, "out_format": out, "config": chooser.config(m, k, n, fmt, out)}
         for fmt, out in formats
@@ -137,7 +137,7 @@ def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dic
 
 
 def device_scale(runtime: Any) -> int:
-    """Device address of one FP32 number."""
+    """Return device address of one FP32 number."""
     pointer = ctypes.c_void_p()
     _call(runtime, "cudaMalloc", ctypes.byref(pointer), ctypes.c_size_t(4))
     return int(pointer.value or 0)

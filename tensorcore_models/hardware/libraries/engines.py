@@ -51,7 +51,7 @@ class _LibraryEngine(Engine):
 
     @abc.abstractmethod
     def _product(self, a, b, c) -> np.ndarray:
-        """The library's product; c may be None."""
+        """Return the library's product; c may be None."""
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         if k_order != "sequential" or promote_every is not None:

@@ -20,7 +20,8 @@ SHAPES = ((64, 64, 64), (128, 128, 512), (256, 256, 2048), (64, 128, 4096), (16,
 
 
 def candidates(arch: str, fmt: str) -> list[Instruction]:
-    """Instructions that a library may chain for a format: every distinct arithmetic with fp32 accumulation, and fp16's own."""
+    """Return instructions that a library may chain for a format: every distinct arithmetic with fp32 accumulation, and fp16's
+    own."""
     found: dict[Any, Instruction] = {}
     for row in list_instructions(arch):
         same = row.a_format == row.b_format == fmt and row.c_format == row.d_format and row.scale_format is None

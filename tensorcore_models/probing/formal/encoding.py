@@ -43,7 +43,8 @@ class Inputs:
 
 
 def formats_of(engine: Modelled) -> Formats:
-    """Formats of an engine's operands; Unencodable without an accumulator, for integers, for results without infinity, NaN."""
+    """Return formats of an engine's operands; Unencodable without an accumulator, for integers, for results without infinity,
+    NaN."""
     if not isinstance(getattr(engine, "accumulator", None), Accumulator):
         raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")
     if not all(isinstance(fmt, Format) for fmt in engine.formats):
@@ -59,7 +60,7 @@ def formats_of(engine: Modelled) -> Formats:
 
 
 def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = None) -> Inputs:
-    """Free operands of a dot product of k products, 1 to LONGEST; those not in `active` are +0. Raises ValueError if k
+    """Return free operands of a dot product of k products, 1 to LONGEST; those not in `active` are +0. Raises ValueError if k
     is outside."""
     if not 1 <= k <= LONGEST:
         raise ValueError(f"solvers are asked about dot products of 1 to {LONGEST} products, got k = {k}")
@@ -77,7 +78,7 @@ def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = Non
 
 
 def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[Term]:
-    """Assertions that no operand, addend or scale is an infinity or a NaN."""
+    """Return assertions that no operand, addend or scale is an infinity or a NaN."""
     rows = [(inputs.a, formats.a), (inputs.b, formats.b), ((inputs.c,), formats.c)]
     if formats.scale is not None:
         rows.append((inputs.scale_a + inputs.scale_b, formats.scale))
@@ -86,7 +87,7 @@ def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[T
 
 
 def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
-    """The encoding of d for operands of K products, cut into chained passes as the engine does; raises Unencodable.
+    """Return the encoding of d for operands of K products, cut into chained passes as the engine does; raises Unencodable.
 
     `conditions` gets the conditions under which the term is right (alignment "pairwise": no product that is zero, unless it is
     zero for all inputs, because zeros change the tree).

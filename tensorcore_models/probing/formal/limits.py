@@ -27,7 +27,7 @@ class SolverLimits:
     start: float = field(default_factory=time.monotonic, init=False)
 
     def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
-        """The solvers' answer, within that share of the time at most."""
+        """Return the solvers' answer, within that share of the time at most."""
         left = self.timeout - self.seconds
         if left <= 0:
             return Answer("timeout")

@@ -87,7 +87,7 @@ def outside(engine: Modelled) -> Way:
 def rounded_words(
     x: Number, fmt: Format, count: int, scale: int, rounding: str, engine: Modelled, conditions: list[Term]
 ) -> list[Term]:
-    """Encodings of a number's words: each the rest times 2^(j scale), rounded; `conditions`: that no word overflows."""
+    """Return encodings of a number's words: each the rest times 2^(j scale), rounded; `conditions`: that no word overflows."""
     words = []
     rest = x
     for j in range(count):
@@ -112,7 +112,7 @@ def beating_input(
     k: int | None = None,
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """Operands for which `better` has the smaller absolute error.
+    """Yield operands for which `better` has the smaller absolute error.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _run(way: Way, witness: Witness, expected: int) -> int:
 
 
 def exact_dot(witness: Witness) -> Fraction:
-    """c + a b as a rational number."""
+    """Return c + a b as a rational number."""
     f = witness.formats
     products = (exact_value(x, f.a) * exact_value(y, f.b) for x, y in zip(witness.a, witness.b, strict=True))
     return exact_value(witness.c, f.c) + sum(products)
@@ -209,7 +209,7 @@ def given_operands(
     c_exponents: tuple[int, int],
     conditions: list[Term],
 ) -> Given:
-    """Encodings as operands of ways; `conditions` gets that exponents are in their ranges, unless a number is zero."""
+    """Return encodings as operands of ways; `conditions` gets that exponents are in their ranges, unless a number is zero."""
 
     def numbers(codes: Sequence[Term], fmt: Format, within: tuple[int, int]) -> tuple[Number, ...]:
         return tuple(_within(n.decode(fmt, x, engine.accumulator), within, conditions) for x in codes)
@@ -219,7 +219,7 @@ def given_operands(
 
 
 def _within(number: Number, exponents: tuple[int, int], conditions: list[Term]) -> Number:
-    """A number whose exponent is asked to be in a range, unless it is zero; `align` is known to be in it then."""
+    """Return a number whose exponent is asked to be in a range, unless it is zero; `align` is known to be in it then."""
     low, high = max(exponents[0], low_of(number.align)), min(exponents[1], high_of(number.align))
     if low > high:  # it cannot be there, so it is zero, whose exponent is any
         conditions.append(z.is_zero(number.significand))

@@ -22,7 +22,7 @@ _Item = TypeVar("_Item")
 
 
 def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Two orders of the same products with different results, or the proof that there are none.
+    """Return two orders of the same products with different results, or the proof that there are none.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _attempts(engine: Modelled, formats: Formats, k: int) -> Iterable[tuple[Inpu
 
 
 def _swaps(k: int) -> Iterable[list[int]]:
-    """Orders that are tried: first and last product, then neighbours (which generate all orders)."""
+    """Yield orders that are tried: first and last product, then neighbours (which generate all orders)."""
     for i, j in ((0, k - 1), *((i, i + 1) for i in range(k - 1))):
         order = list(range(k))
         order[i], order[j] = j, i
@@ -89,7 +89,7 @@ def _one_alignment(engine: Modelled, k: int) -> bool:
 
 
 def order_lemmas(engine: Modelled, k: int) -> list[Term]:
-    """Lemmas that cannot hold if the order of k products and c is to change nothing, one alignment holding all of them.
+    """Return lemmas that cannot hold if the order of k products and c is to change nothing, one alignment holding all of them.
 
     1. The larger of two exponents depends on their order, or that of three on how they are paired. (Neither can be, so that
        the alignment exponent is a function of the set.)
@@ -121,7 +121,7 @@ def order_lemmas(engine: Modelled, k: int) -> list[Term]:
 
 
 def _free_int(name: str, low: int, high: int) -> Int:
-    """A free integer; solvers may also take values outside of the range, which only asks more of a proof."""
+    """Return a free integer; solvers may also take values outside of the range, which only asks more of a proof."""
     return Int(t.variable(name, z.width_of(low, high)), low, high)
 
 

@@ -29,7 +29,7 @@ UNITS: dict[str, tuple[int, int]] = {"Volta": (4, 23), "Turing": (4, 24), "Amper
 
 
 def unit(name: str, output: str = "fp32", **changes: Any) -> MatrixEngine:
-    """An fp16 unit of :data:`UNITS`, with changed parameters of its :class:`ParametricDotAdd`."""
+    """Return an fp16 unit of :data:`UNITS`, with changed parameters of its :class:`ParametricDotAdd`."""
     terms, fraction_bits = UNITS[name]
     rounding = "rz" if output == "fp32" else "rne"
     spec = ParametricDotAdd(**{"terms": terms, "fraction_bits": fraction_bits, "output_rounding": rounding, **changes})
@@ -45,7 +45,7 @@ class Query:
 
 
 def _rival(output: str = "fp32", **changes: Any) -> Callable[..., FormalVerdict]:
-    """The unit against itself with changed parameters."""
+    """Return the unit against itself with changed parameters."""
 
     def ask_rival(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
         return distinguishing_input(unit(name, output), unit(name, output, **changes), inputs="finite", **limits)
@@ -54,7 +54,7 @@ def _rival(output: str = "fp32", **changes: Any) -> Callable[..., FormalVerdict]
 
 
 def _rounded(number: Number, engine: MatrixEngine, rounding: str) -> Term:
-    """A finite number in FP16."""
+    """Return a finite number in FP16."""
     fmt = engine.formats[0]
     exponent = z.minus(number.align, z.number(number.point))
     code, overflow = n.rounded_magnitude(number.negative, number.significand, exponent, fmt, rounding)
@@ -64,14 +64,14 @@ def _rounded(number: Number, engine: MatrixEngine, rounding: str) -> Term:
 
 
 def _is_number(number: Number, engine: MatrixEngine) -> Term:
-    """Whether FP16 holds it: rounding up and down agree."""
+    """Return whether FP16 holds it: rounding up and down agree."""
     return t.equal(_rounded(number, engine, "ru"), _rounded(number, engine, "rd"))
 
 
 def _search(
     engine: MatrixEngine, count: int, question: Callable[[Inputs, list[Number]], Term], limits: LimitOptions
 ) -> FormalVerdict:
-    """A witness of `count` products with c = 0 for which a statement about the exact products holds."""
+    """Return a witness of `count` products with c = 0 for which a statement about the exact products holds."""
     allowed, formats = SolverLimits(**limits), witness_formats(engine)
     given = replace(symbolic_inputs(formats, engine.k, range(count)), c=t.constant(0, formats.c.bits))
     spec = engine.accumulator
@@ -92,7 +92,7 @@ def _search(
 
 
 def exact_multiplication(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
-    """A product that FP16 arithmetic rounds in every mode (Listing 1.1)."""
+    """Return a product that FP16 arithmetic rounds in every mode (Listing 1.1)."""
     engine = unit(name)
 
     def inexact(inputs: Inputs, products: list[Number]) -> Term:
@@ -105,7 +105,7 @@ def exact_multiplication(name: str, **limits: Unpack[LimitOptions]) -> FormalVer
 
 
 def exact_addition(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
-    """Products that FP16 has not, with a sum that it has, and another one when they are rounded first (Property 1)."""
+    """Return products that FP16 has not, with a sum that it has, and another one when they are rounded first (Property 1)."""
     engine = unit(name, "fp16")
 
     def inexact(inputs: Inputs, products: list[Number]) -> Term:
@@ -123,13 +123,13 @@ def _sum_of(numbers: Sequence[Number]) -> Number:
 
 
 def _different(x: Number, y: Number) -> Term:
-    """Whether two numbers that are not infinite have different values."""
+    """Return whether two numbers that are not infinite have different values."""
     difference, _ = exact_total([x, y._replace(negative=t.negation(y.negative))])
     return t.negation(z.is_zero(difference))
 
 
 def accumulation_order(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
-    """Two orders that matter to a unit which adds one by one, normalising (Property 3); they do not to `name`."""
+    """Return two orders that matter to a unit which adds one by one, normalising (Property 3); they do not to `name`."""
     verdict = order_invariance(unit(name, normalise_each_add=True, fraction_bits=23), **limits)
     if verdict.status == "witness" and verdict.witness and verdict.other:
         results = {witness.run(unit(name)) for witness in (verdict.witness, verdict.other)}
@@ -139,7 +139,7 @@ def accumulation_order(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdi
 
 
 def _carry(count_from_enough: int, normalised: bool) -> Callable[..., FormalVerdict]:
-    """One of the last verdicts of `carry_bits_needed`: the proof (-1) or the last witness (-2)."""
+    """Return one of the last verdicts of `carry_bits_needed`: the proof (-1) or the last witness (-2)."""
 
     def ask_carries(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
         start = time.monotonic()
@@ -175,7 +175,7 @@ TABLE_5_C = 0x33800000
 
 
 def table_5(name: str = "Volta", printed: bool = False) -> Witness:
-    """Table 5 as a witness for a unit, mended or as printed."""
+    """Return the table 5 as a witness for a unit, mended or as printed."""
     engine = unit(name)
     padding = (0,) * (engine.k - len(TABLE_5_A))
     b = TABLE_5_B_PRINTED if printed else TABLE_5_B

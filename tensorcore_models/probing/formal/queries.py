@@ -58,7 +58,7 @@ class FormalVerdict(Result):
     seconds: float = 0.0
 
     def to_rows(self) -> list[dict]:
-        """One record."""
+        """Return one record."""
         return [{
             "status": self.status, "witness": None if self.witness is None else str(self.witness),
             "other": None if self.other is None else str(self.other), "results": list(self.results),
@@ -66,12 +66,12 @@ class FormalVerdict(Result):
         }]  # fmt: skip
 
     def sentences(self) -> list[str]:
-        """The status, and under which assumptions."""
+        """Return the status, and under which assumptions."""
         return [f"{self.status} ({self.backend or 'no solver'})", *(f"assuming {text}" for text in self.assumptions)]
 
 
 def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
-    """Inputs from restricted to free, and whether they are all there are.
+    """Yield inputs from restricted to free, and whether they are all there are.
 
     A few products; all products alike, one factor nearly 2 (which fills the sum); one factor of each 1 (which leaves the
     solver no multiplication); all products alike; all inputs.
@@ -91,7 +91,7 @@ def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
 
 
 def without_witness(limits: SolverLimits, answer: Answer, assumptions: tuple[str, ...]) -> FormalVerdict:
-    """The verdict of an answer that has no model."""
+    """Return the verdict of an answer that has no model."""
     status = "none" if answer.status == "unsat" else answer.status
     return FormalVerdict(status, assumptions=assumptions, backend=answer.backend, seconds=limits.seconds)  # type: ignore[arg-type]
 
@@ -106,7 +106,8 @@ def ask(
     limits: SolverLimits,
     share: float = SHAPE_SHARE,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
-    """The first attempt (inputs, whether they are all there are, what else must hold) with a model, or the answer to the last.
+    """Return the first attempt (inputs, whether they are all there are, what else must hold) with a model, or the answer to the
+    last.
 
     `share` of the time is for one that is not all. Terms that are not built in time end the question like solvers do.
     """
@@ -133,7 +134,7 @@ def distinguishing_input(
     inputs: Literal["all", "finite"] = "all",
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """An input on which two specifications give different results.
+    """Yield an input on which two specifications give different results.
 
     Parameters
     ----------
@@ -190,7 +191,7 @@ def distinguishing_input(
 
 
 def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mapping[str, int]) -> int:
-    """d of a witness by kernels and reference; raises Contradiction unless the encoding says the same."""
+    """Return d of a witness by kernels and reference; raises Contradiction unless the encoding says the same."""
     (expected,) = t.evaluate([result(engine, inputs, [])], values)
     found = witness.run(engine)
     if found != expected:
@@ -200,14 +201,14 @@ def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mappin
 
 # -- monotonicity ------------------------------------------------------------------------------------------------------------
 def ordered(fmt: Format, code: Term) -> Int:
-    """A number whose order is that of the values of finite encodings (both zeros are 0)."""
+    """Return a number whose order is that of the values of finite encodings (both zeros are 0)."""
     width = fmt.exponent_bits + fmt.fraction_bits
     magnitude = z.natural(t.extract(code, fmt.padding_bits + width - 1, fmt.padding_bits))
     return z.with_sign(t.bit(code, fmt.bits - 1), magnitude) if fmt.signed else magnitude
 
 
 def next_above(fmt: Format, code: Term) -> Term:
-    """The encoding of the next larger number of a finite one; both zeros have the smallest positive one."""
+    """Return the encoding of the next larger number of a finite one; both zeros have the smallest positive one."""
     step = t.constant(1 << fmt.padding_bits, fmt.bits)
     if not fmt.signed:
         return t.added(code, step)
@@ -218,7 +219,7 @@ def next_above(fmt: Format, code: Term) -> Term:
 
 
 def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
+    """Yield two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tupl
 
 
 def with_integer_bits(engine: Modelled, integer_bits: int | None) -> MatrixEngine:
-    """The engine with another width of its sum."""
+    """Return the engine with another width of its sum."""
     names = ("a_format", "b_format", "c_format", "d_format", "scale_format", "block_size")
     spec = replace(as_parametric(engine.accumulator), integer_bits=integer_bits)
     return MatrixEngine(spec, **{name: getattr(engine, name) for name in names})

@@ -61,12 +61,13 @@ class Answer:
 
 
 def available_backends() -> tuple[str, ...]:
-    """The solvers that are installed."""
+    """Return the solvers that are installed."""
     return tuple(name for name in BACKENDS if find_spec(name) is not None)
 
 
 def chosen_backends(backends: Sequence[str] | None = None) -> tuple[str, ...]:
-    """`backends`, or all that are installed; raises ValueError for a name that is not known, NoSolver if one is missing."""
+    """Return `backends`, or all that are installed; raises ValueError for a name that is not known, NoSolver if one is
+    missing."""
     present = available_backends()
     for name in backends or ():
         if name not in BACKENDS:
@@ -96,7 +97,7 @@ class _Run:
         return cls(backend, process, output, errors)
 
     def text(self) -> tuple[str, str]:
-        """The text that the solver printed to standard output and to standard error."""
+        """Return the text that the solver printed to standard output and to standard error."""
         self.output.seek(0)
         self.errors.seek(0)
         return self.output.read().decode(errors="replace"), self.errors.read().decode(errors="replace")

@@ -47,16 +47,16 @@ class Witness(Result):
     scale_b: tuple[int, ...] = ()
 
     def to_rows(self) -> list[dict]:
-        """One for each product: the encodings of a and b."""
+        """Return one for each product: the encodings of a and b."""
         return [{"k": k, "a": x, "b": y} for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))]
 
     def sentences(self) -> list[str]:
-        """The addend, and how many products there are."""
+        """Return the addend, and how many products there are."""
         return [f"{len(self.a)} products and c = {shown(self.c, self.formats.c)}"]
 
     @classmethod
     def of(cls, inputs: Inputs, formats: Formats, values: Mapping[str, int]) -> "Witness":
-        """The operands that values of the variables make."""
+        """Return the operands that values of the variables make."""
 
         def read(codes) -> tuple[int, ...]:
             return tuple(t.evaluate(codes, values))
@@ -114,7 +114,7 @@ class Witness(Result):
 
 
 def shown(code: int, fmt: Format) -> str:
-    """An encoding and its value."""
+    """Return an encoding and its value."""
     kind, negative, significand, exponent = fmt.decode_exact(code)
     value: str
     if kind != "finite":
@@ -128,7 +128,7 @@ def shown(code: int, fmt: Format) -> str:
 
 
 def witness_formats(*engines: Modelled) -> Formats:
-    """Formats of the operands that all engines take; raises ValueError if they differ."""
+    """Return formats of the operands that all engines take; raises ValueError if they differ."""
     found = [formats_of(engine) for engine in engines]
     for other in found[1:]:
         if other != found[0]:
@@ -137,7 +137,7 @@ def witness_formats(*engines: Modelled) -> Formats:
 
 
 def exact_value(code: int, fmt: Format) -> Fraction:
-    """The value of a finite encoding; raises ValueError for an infinity or a NaN."""
+    """Return the value of a finite encoding; raises ValueError for an infinity or a NaN."""
     value = decode_value(code, fmt)
     if value is None:
         raise ValueError(f"{shown(code, fmt)} of {fmt.name} has no value")

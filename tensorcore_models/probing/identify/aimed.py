@@ -70,7 +70,7 @@ class Aimed:
     _searched: dict[frozenset[Accumulator], str] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
-        """Inputs on which the two specifications return different results; none where the limits end the search."""
+        """Return inputs on which the two specifications return different results; none where the limits end the search."""
         if interface.integer or frozenset((one, other)) in self._searched:
             return []
         pair = _Pair(interface, one, other)
@@ -92,7 +92,7 @@ class Aimed:
         return self._searched.get(frozenset((one, other)), "")
 
     def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:
-        """Separating inputs from herd `number`; None where the two sums never differ, or `total` is used up."""
+        """Return separating inputs from herd `number`; None where the two sums never differ, or `total` is used up."""
         nearest: list[DotBatch] = []
         for batch in self._survey(pair.interface, number):
             apart = np.flatnonzero(pair.apart(batch))
@@ -135,12 +135,12 @@ class _Pair:
         return self.wide is not None and self.wide[0] is self.wide[1]
 
     def apart(self, batch: DotBatch) -> np.ndarray:
-        """Which dot products of a batch have different results."""
+        """Return which dot products of a batch have different results."""
         one, other = (model(batch) for model in self.models)
         return one != other
 
     def distance(self, batch: DotBatch, kind: np.ndarray) -> np.ndarray:
-        """How far the two sums of each dot product are from a boundary, over the difference of the sums.
+        """Return how far the two sums of each dot product are from a boundary, over the difference of the sums.
 
         It is infinite where the sums are equal. `kind` (size,) says which boundary counts: zero (it decides the sign of a
         result that underflows), the numbers of the result's format (they decide directed roundings and rounding to odd), or the
@@ -168,7 +168,7 @@ class _Pair:
 
 
 def _wide_view(interface: Interface, one: Accumulator, other: Accumulator) -> tuple[Callable, Callable] | None:
-    """Models that return the sums of two specifications unrounded; None where no kernel can compute them."""
+    """Return models that return the sums of two specifications unrounded; None where no kernel can compute them."""
     try:
         specs = _kept(one), _kept(other)
         if any(kernels.lowered(engine_of(spec, interface)).plan is None for spec in specs):
@@ -179,13 +179,13 @@ def _wide_view(interface: Interface, one: Accumulator, other: Accumulator) -> tu
 
 
 def filled(spec: Accumulator, result: Format) -> int:
-    """How many fraction bits the results of a specification have."""
+    """Return how many fraction bits the results of a specification have."""
     kept = getattr(spec, "output_fraction_bits", None)
     return result.fraction_bits if kept is None else min(kept, result.fraction_bits)
 
 
 def _kept(spec: Accumulator) -> Accumulator:
-    """The specification with a final rounding that loses nothing."""
+    """Return the specification with a final rounding that loses nothing."""
     changes = {}
     for path, value in KEPT.items():
         try:
@@ -199,19 +199,19 @@ def _kept(spec: Accumulator) -> Accumulator:
 
 # -- changing a herd -----------------------------------------------------------------------------------------------------------
 def _kinds(count: int) -> np.ndarray:
-    """The kind of boundary that each input of a herd is driven to: 0, 1, 2, 0, 1, 2, ..."""
+    """Return the kind of boundary that each input of a herd is driven to: 0, 1, 2, 0, 1, 2, ..."""
     return np.arange(count) % KINDS
 
 
 def _nearest(pair: _Pair, batch: DotBatch) -> DotBatch:
-    """A herd: for each kind of boundary the inputs that are nearest to one, in the order of :func:`_kinds`."""
+    """Return a herd: for each kind of boundary the inputs that are nearest to one, in the order of :func:`_kinds`."""
     far = (pair.distance(batch, np.full(batch.size, kind)) for kind in range(KINDS))
     orders = [np.argsort(one, kind="stable")[: HERD // KINDS] for one in far]
     return batch.rows(np.stack(orders, axis=1).reshape(-1))
 
 
 def _culled(distance: np.ndarray) -> np.ndarray:
-    """The indices of the inputs that stay: of each kind the better half, each of them twice."""
+    """Return the indices of the inputs that stay: of each kind the better half, each of them twice."""
     kept = np.arange(len(distance))
     for kind in range(KINDS):
         order = kept[kind::KINDS][np.argsort(distance[kind::KINDS], kind="stable")]
@@ -221,7 +221,8 @@ def _culled(distance: np.ndarray) -> np.ndarray:
 
 
 def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generator) -> tuple[list[DotBatch], int]:
-    """Separating inputs, and how many generations it took; a changed input replaces the old one unless it is farther off."""
+    """Return separating inputs, and how many generations it took; a changed input replaces the old one unless it is farther
+    off."""
     kinds = _kinds(herd.size)
     distance = pair.distance(herd, kinds)
     for generation in range(generations):
@@ -241,7 +242,7 @@ def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generato
 
 
 def _chosen(one: DotBatch, other: DotBatch, second: np.ndarray) -> DotBatch:
-    """The rows of `one`, replaced by those of `other` where `second` is true."""
+    """Return the rows of `one`, replaced by those of `other` where `second` is true."""
     both = DotBatch.joined([one, other])
     return both.rows(np.arange(one.size) + np.where(second, one.size, 0))
 

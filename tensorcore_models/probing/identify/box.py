@@ -108,7 +108,7 @@ class Box:
         return d.view(container)
 
     def _culprit(self, batch: DotBatch | None) -> DotBatch | None:
-        """The first dot product of the batch for which the box raises when it is asked alone."""
+        """Return the first dot product of the batch for which the box raises when it is asked alone."""
         if batch is None:
             return None
         for index in range(batch.size):
@@ -121,7 +121,7 @@ class Box:
 
 
 def _wrapped(function: Callable) -> Callable:
-    """The function on copies, which it may overwrite, and without the arguments for scales where there are none."""
+    """Return the function on copies, which it may overwrite, and without the arguments for scales where there are none."""
 
     def run(*operands):
         return function(*(x.copy() for x in operands if x is not None))
@@ -130,7 +130,7 @@ def _wrapped(function: Callable) -> Callable:
 
 
 def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """A function that answers dot products by one call of `matrix` each, with one row and one column."""
+    """Return a function that answers dot products by one call of `matrix` each, with one row and one column."""
     container = interface.formats[3].container
 
     def answer(batch: DotBatch) -> np.ndarray:
@@ -147,7 +147,7 @@ def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Call
 
 
 def _tiled(unit: Any, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """A function that answers dot products by an instruction on tiles: each tile's diagonal holds some of them."""
+    """Return a function that answers dot products by an instruction on tiles: each tile's diagonal holds some of them."""
 
     def answer(batch: DotBatch) -> np.ndarray:
         d = unit.mma_bits(*along_diagonals(interface, batch))
@@ -157,7 +157,7 @@ def _tiled(unit: Any, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
 
 
 def model_answer(unit: MatrixEngine) -> Callable[[DotBatch], np.ndarray]:
-    """A function that answers dot products by a model, with the generic kernel, which needs no preparation."""
+    """Return a function that answers dot products by a model, with the generic kernel, which needs no preparation."""
     low = kernels.lowered(unit)
 
     def answer(batch: DotBatch) -> np.ndarray:
@@ -284,7 +284,7 @@ def refuse_trivial(box: Box, batch: DotBatch, answers: np.ndarray) -> None:
 
 
 def random_dots(interface: Interface, kind: str, count: int, rng: np.random.Generator) -> DotBatch:
-    """Independent dot products of a kind of :data:`tensorcore_models.probing.random_operands.KINDS`."""
+    """Return independent dot products of a kind of :data:`tensorcore_models.probing.random_operands.KINDS`."""
     a, b, c, scale_a, scale_b = operands(interface.tile(1, 1), kind, count, rng)
     scales = () if scale_a is None or scale_b is None else (scale_a[:, 0], scale_b[:, :, 0])
     return DotBatch(a[:, 0], b[:, :, 0], c[:, 0, 0], *scales)

@@ -59,7 +59,7 @@ class Alternative:
 
 
 def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternative]:
-    """All specifications that differ in one field from `spec` and give all answers of the log."""
+    """Return all specifications that differ in one field from `spec` and give all answers of the log."""
     return [
         Alternative((field,), other, equal_because(log.interface, spec, other))
         for field, _, other in family.variants(log.interface, spec)
@@ -68,7 +68,8 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
-    """Few inputs that separate every alternative that any does (`parts`, (alternatives, inputs), says which), greedily."""
+    """Return few inputs that separate every alternative that any does (`parts`, (alternatives, inputs), says which),
+    greedily."""
     chosen: list[int] = []
     left = parts.any(axis=1)
     while left.any() and len(chosen) < ASKED:
@@ -82,7 +83,7 @@ def _most_divisive(parts: np.ndarray) -> list[int]:
 def _ask_sources(
     box: Box, log: Log, spec: Accumulator, rivals: list[Alternative], sources: Iterable[Source]
 ) -> list[Alternative]:
-    """The rivals that still give all answers after the box was asked what the sources found for each."""
+    """Return the rivals that still give all answers after the box was asked what the sources found for each."""
 
     def separated(rival: Alternative) -> bool:
         for source in sources:
@@ -104,7 +105,7 @@ def _ask_sources(
 
 
 def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
-    """Groups of rivals: those that change one field to a number together, sorted by it, each other rival alone."""
+    """Return groups of rivals: those that change one field to a number together, sorted by it, each other rival alone."""
     rows: list[list[Alternative]] = []
     for _, group in itertools.groupby(rivals, key=lambda rival: rival.name):
         members = list(group)
@@ -115,7 +116,7 @@ def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
 
 
 def _pool(box: Box, turn: int, rng: np.random.Generator) -> DotBatch:
-    """A pool of inputs of all kinds; in odd turns they are moved to random magnitudes."""
+    """Return a pool of inputs of all kinds; in odd turns they are moved to random magnitudes."""
     if turn % 2 == 0 or box.recorded is not None:
         return pool(box.interface, POOL, rng, box.recorded)
     return scaled_pool(box.interface, POOL, rng)
@@ -162,7 +163,8 @@ def challenge(
 def plainest(
     box: Box, family: Family, log: Log, spec: Accumulator, rivals: list[Alternative], rng: np.random.Generator
 ) -> Accumulator:
-    """The simplest of the specifications that no input separated: in each field the first value of its list that fits."""
+    """Return the simplest of the specifications that no input separated: in each field the first value of its list that
+    fits."""
     pools = DotBatch.joined([_pool(box, turn, rng) for turn in range(QUIET)])
     wanted = results(spec, log.interface, pools)
     for field in family.fields:
@@ -186,7 +188,7 @@ def plainest(
 
 
 def unwrapped(box: Box, log: Log, spec: Accumulator, rng: np.random.Generator) -> Accumulator:
-    """The inner operation of a specification, if no input shows the outer one (a conversion that changes no operand)."""
+    """Return the inner operation of a specification, if no input shows the outer one (a conversion that changes no operand)."""
     inner = spec.inner.parametric() or spec.inner
     if inner == spec:
         return spec
@@ -225,7 +227,7 @@ def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatc
 
 
 def _random_inputs(box: Box, rng: np.random.Generator) -> Iterator[tuple[DotBatch, bool]]:
-    """(batch, whether it is new) for the random phase: new pools and changes of them; recorded inputs once each."""
+    """Yield (batch, whether it is new) for the random phase: new pools and changes of them; recorded inputs once each."""
     if box.recorded is not None:
         for start in range(0, box.recorded.size, RANDOM_POOL):
             yield box.recorded.rows(slice(start, start + RANDOM_POOL)), False

@@ -28,7 +28,7 @@ class Draft:
         self.rows = np.arange(size)
 
     def number(self, fmt: Format, exponent: np.ndarray, negative: np.ndarray, style: np.ndarray) -> np.ndarray:
-        """Encodings with these exponents, clipped to the format's range, subnormals too.
+        """Return encodings with these exponents, clipped to the format's range, subnormals too.
 
         `style` says the significand: 0 is 1, 1 has all fraction bits set, 2 is random, 3 is one and a half.
         """
@@ -69,7 +69,8 @@ class Draft:
         self.c[~at] = self.number(c, exponent, negative, style)[~at]
 
     def exponents(self, low: int | None = None, high: int | None = None) -> np.ndarray:
-        """Random exponents of products: from -2 to 2 in half of the dot products, anywhere between the bounds in the others."""
+        """Return random exponents of products: from -2 to 2 in half of the dot products, anywhere between the bounds in the
+        others."""
         low, high = self.low if low is None else low, self.high if high is None else high
         anywhere = self.rng.integers(low, high + 1, self.size)
         near = np.clip(self.rng.integers(-2, 3, self.size), low, high)
@@ -91,7 +92,7 @@ class Draft:
         self.shift[self.rows[far], block[far]] = np.clip(exponent - within, *self.reach)[far]
 
     def positions(self, count: int) -> np.ndarray:
-        """`count` different positions (size, count), where k is c; in half of the dot products they are neighbours."""
+        """Return `count` different positions (size, count), where k is c; in half of the dot products they are neighbours."""
         k = self.interface.k
         order = np.argsort(self.rng.random((self.size, k + 1)), axis=1)[:, :count]
         start = self.rng.integers(0, k + 1, (self.size, 1))
@@ -100,11 +101,11 @@ class Draft:
         return np.where(self.rng.integers(0, 2, (self.size, 1)) == 1, near, order)
 
     def sign(self) -> np.ndarray:
-        """A random sign for each dot product: whether it is negative."""
+        """Return a random sign for each dot product: whether it is negative."""
         return self.rng.integers(0, 2, self.size) == 1
 
     def done(self) -> DotBatch:
-        """The finished dot products with their block scales, some of which are moved by a few binades or last places."""
+        """Return the finished dot products with their block scales, some of which are moved by a few binades or last places."""
         scale = self.interface.scale_format
         if not isinstance(scale, Format):
             return DotBatch(self.a, self.b, self.c)

@@ -18,7 +18,8 @@ ZEROS = {"zero_operand", "zero_c", "subnormal_c"}
 
 
 def equal_because(interface: Interface, one: Accumulator, other: Accumulator) -> str:
-    """Why two specifications that take the interface's formats are the same on every input; empty where no rule says so."""
+    """Return why two specifications that take the interface's formats are the same on every input; empty where no rule says
+    so."""
     low, high = (kernels.lowered(engine_of(spec, interface)) for spec in (one, other))
     if low.arithmetic is not None and low.arithmetic == high.arithmetic:
         return "with these formats both are the same arithmetic"
@@ -42,7 +43,7 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
 
 
 def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
-    """The highest exponent that a field can raise an alignment to, without block scales."""
+    """Return the highest exponent that a field can raise an alignment to, without block scales."""
     a, b, c, d = interface.formats
     minimum = max(c.emin, d.emin) if interface.k > spec.terms_per_step else c.emin
     value = getattr(spec, name)
@@ -60,7 +61,7 @@ def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
 
 
 def _loses_nothing(interface: Interface, spec: Any, level: int) -> bool:
-    """Whether aligning to an exponent of at most `level` loses no bit, and that exponent has no other effect."""
+    """Return whether aligning to an exponent of at most `level` loses no bit, and that exponent has no other effect."""
     full = spec.parametric()
     if full.fraction_bits is None:
         return True
@@ -72,7 +73,7 @@ def _loses_nothing(interface: Interface, spec: Any, level: int) -> bool:
 
 
 def _has_one_floor_above(spec: Any, level: int) -> bool:
-    """Whether a sum is aligned once, to an exponent that its floor keeps at `level` or above.
+    """Return whether a sum is aligned once, to an exponent that its floor keeps at `level` or above.
 
     It does not hold for a tree of alignments: there a zero that takes part adds an alignment to its neighbour's way.
     """
@@ -82,7 +83,7 @@ def _has_one_floor_above(spec: Any, level: int) -> bool:
 
 
 def _is_whole(interface: Interface, spec: Any) -> bool:
-    """Whether every sum is a multiple of the result's smallest number."""
+    """Return whether every sum is a multiple of the result's smallest number."""
     full = spec.parametric()
     d = interface.formats[3]
     whole = lowest_bit(interface) >= d.quantum_exponent

@@ -18,7 +18,7 @@ from .solver import PROVED
 
 
 def number_text(bits: int, fmt: Any) -> str:
-    """An encoding and its value as text."""
+    """Return an encoding and its value as text."""
     digits = -(-fmt.bits // 4)
     if not isinstance(fmt, Format):
         return f"{fmt.decode_integer(bits)}"
@@ -29,7 +29,7 @@ def number_text(bits: int, fmt: Any) -> str:
 
 
 def dot_text(interface: Interface, dot: Dot) -> str:
-    """A dot product in one line: its products other than +0 times +0, c, and the block scales."""
+    """Return a dot product in one line: its products other than +0 times +0, c, and the block scales."""
     a_format, b_format, c_format, _ = interface.formats
     parts = [
         f"a[{i}] {number_text(int(dot.a[i]), a_format)} * b[{i}] {number_text(int(dot.b[i]), b_format)}"
@@ -60,7 +60,7 @@ class Counterexample:
 
     @classmethod
     def of(cls, interface: Interface, dot: Dot, answer: int | None, nearest: int | None) -> "Counterexample":
-        """The counter-example of one dot product."""
+        """Return the counter-example of one dot product."""
         d = interface.formats[3]
         text = dot_text(interface, dot)
         if answer is not None and nearest is not None:
@@ -93,7 +93,7 @@ class OpenQuestion:
 
 
 def ranges(values: list[Any]) -> str:
-    """The values as text; consecutive integers become a range."""
+    """Return the values as text; consecutive integers become a range."""
     numbers = sorted(v for v in values if isinstance(v, int) and not isinstance(v, bool))
     others = [str(v) for v in values if not isinstance(v, int) or isinstance(v, bool)]
     runs = [[v for _, v in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
@@ -129,7 +129,7 @@ def evidence_of(family: Family, log: Log, spec: Accumulator) -> tuple[Evidence, 
 
 
 def _first_difference(log: Log, spec: Accumulator) -> int | None:
-    """The index of the first query whose answer the specification does not give."""
+    """Return the index of the first query whose answer the specification does not give."""
     for start in range(0, log.size, 400):
         apart = np.flatnonzero(log.differs(spec, slice(start, start + 400)))
         if apart.size:
@@ -143,7 +143,7 @@ def open_questions(
     rivals: list[Alternative],
     statement: Callable[[Accumulator, Accumulator], str] = lambda one, other: "",
 ) -> tuple[OpenQuestion, ...]:
-    """One question for each field and reason; `statement` gives what the sources say about two specifications."""
+    """Return one question for each field and reason; `statement` gives what the sources say about two specifications."""
     tried = f"equal on {POOL * QUIET} inputs of all kinds and magnitudes for {log.interface}"
 
     def reason(rival: Alternative) -> str:
@@ -158,12 +158,12 @@ def open_questions(
 
 
 def equal_values(spec: Accumulator, rivals: list[Alternative]) -> tuple[OpenQuestion, ...]:
-    """The values that give the same result on every input of these formats, and why."""
+    """Return the values that give the same result on every input of these formats, and why."""
     return tuple(_questions(spec, [(rival, rival.equal) for rival in rivals if rival.equal]))
 
 
 def _questions(spec: Accumulator, reasons: list[tuple[Alternative, str]]) -> list[OpenQuestion]:
-    """The rivals, grouped by field (or pair of fields) and reason."""
+    """Return the rivals, grouped by field (or pair of fields) and reason."""
     groups: dict[tuple, list[Any]] = {}
     for rival, reason in reasons:
         present = _plain(tuple(value for field in rival.fields for value in field.get(spec)))

@@ -24,7 +24,7 @@ SLIDE = (-3, -2, -1, 1, 2, 3)
 
 
 def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy with other values of some fields ("inner.field" is one of an inner accumulator), all set at once.
+    """Return a copy with other values of some fields ("inner.field" is one of an inner accumulator), all set at once.
 
     Raises ValueError or TypeError where they do not go together.
     """
@@ -41,7 +41,7 @@ def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
-    """An engine that computes a specification in the interface's formats; raises ValueError if it does not take them."""
+    """Return an engine that computes a specification in the interface's formats; raises ValueError if it does not take them."""
     a, b, c, d = interface.formats
     return MatrixEngine(
         spec, a_format=a, b_format=b, c_format=c, d_format=d, k=interface.k,
@@ -50,7 +50,7 @@ def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
 
 
 def changed(interface: Interface, spec: Accumulator, changes: Mapping[str, Any]) -> Accumulator | None:
-    """A specification with other values of some fields; None if the result is no valid specification."""
+    """Return a specification with other values of some fields; None if the result is no valid specification."""
     return _changed(interface, spec, tuple(changes.items()))
 
 
@@ -66,14 +66,14 @@ def _changed(interface: Interface, spec: Accumulator, changes: tuple[tuple[str, 
 
 @lru_cache(8192)
 def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """A function that computes a specification's results for a batch of dot products; raises as :func:`engine_of`."""
+    """Return a function that computes a specification's results for a batch of dot products; raises as :func:`engine_of`."""
     return model_answer(engine_of(spec, interface))
 
 
 def field_variants(
     field: Field, interface: Interface, spec: Accumulator, *, sparse: bool = False
 ) -> Iterator[tuple[tuple, Accumulator]]:
-    """(values, specification) for each other value of a field that makes a valid specification.
+    """Yield (values, specification) for each other value of a field that makes a valid specification.
 
     `sparse`: of a long list only the values near the present one and a sample of the others (:data:`LONG`, :data:`STRIDE`).
     """
@@ -94,7 +94,7 @@ class Family(Search):
     """How one family is searched: its fields and starting points, and the specifications next to one."""
 
     def first(self, interface: Interface) -> list[Accumulator]:
-        """The starting points that take the interface's formats."""
+        """Return the starting points that take the interface's formats."""
         found = []
         for spec in self.starts(interface):
             try:
@@ -105,7 +105,8 @@ class Family(Search):
         return found
 
     def slides(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[Field, Field, Accumulator]]:
-        """Specifications with two numbers changed by small steps together: a width and a floor can make up for each other."""
+        """Yield specifications with two numbers changed by small steps together: a width and a floor can make up for each
+        other."""
         fields = [f for f in self.fields if len(f.paths) == 1 and type(f.get(spec)[0]) is int]
         for one, other in itertools.combinations([f for f in fields if f.matters(interface, spec)], 2):
             for steps in itertools.product(SLIDE, SLIDE):
@@ -117,7 +118,7 @@ class Family(Search):
     def variants(
         self, interface: Interface, spec: Accumulator, *, sparse: bool = False
     ) -> Iterator[tuple[Field, tuple, Accumulator]]:
-        """(field, values, specification) for each other value of each field that has an effect."""
+        """Yield (field, values, specification) for each other value of each field that has an effect."""
         for field in self.fields:
             if field.matters(interface, spec):
                 for values, other in field_variants(field, interface, spec, sparse=sparse):
@@ -125,19 +126,19 @@ class Family(Search):
 
 
 def families_for(interface: Interface, own: Sequence[type[Accumulator]] = ()) -> tuple[Family, ...]:
-    """The searches of all families, and of one's `own`, that take the interface's formats, sorted by rank."""
+    """Return the searches of all families, and of one's `own`, that take the interface's formats, sorted by rank."""
     classes = [cls for cls in (*FAMILIES, *own) if cls.takes_integers == interface.integer]
     found = [Family(**vars(search)) for cls in dict.fromkeys(classes) for search in cls.searches()]
     return tuple(sorted(found, key=lambda family: family.rank))
 
 
 def name_of(family: Family, spec: Accumulator) -> str:
-    """The name that a specification is reported by: changes of fields can leave the search that they started in."""
+    """Return the name that a specification is reported by: changes of fields can leave the search that they started in."""
     return next((search.name for search in spec.searches() if search.holds(spec)), family.name)
 
 
 def spec_text(spec: Accumulator) -> str:
-    """A specification as Python code, without fields that have their default."""
+    """Return a specification as Python code, without fields that have their default."""
     default = type(spec)()
     changed = []
     for field in dataclasses.fields(spec):

@@ -20,13 +20,13 @@ SPAN = 90
 
 
 def products(interface: Interface) -> tuple[int, int]:
-    """The smallest and the largest exponent of a product of normal numbers, block scales included."""
+    """Return the smallest and the largest exponent of a product of normal numbers, block scales included."""
     draft = Draft(interface, 0, np.random.default_rng(0))
     return draft.low + draft.reach[0], draft.high + draft.reach[1]
 
 
 def _spread(draft: Draft, small: int = 0) -> np.ndarray:
-    """Random distances between the exponents of a large addend and a small one; most are at most 36."""
+    """Return random distances between the exponents of a large addend and a small one; most are at most 36."""
     reach = min(SPAN, max(2, draft.high - draft.low + draft.interface.formats[2].fraction_bits))
     wide = draft.rng.integers(small, reach + 1, draft.size)
     common = draft.rng.integers(small, min(reach, 36) + 1, draft.size)
@@ -69,7 +69,8 @@ def masks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def carries(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Addends of one sign and similar size, some near the result's last place: normalisation, width, rounding (P7 to P11)."""
+    """Return addends of one sign and similar size, some near the result's last place: normalisation, width, rounding (P7 to
+    P11)."""
     draft = Draft(interface, size, rng)
     top, sign = draft.exponents(), draft.sign()
     digits = interface.formats[3].fraction_bits
@@ -89,7 +90,7 @@ def carries(interface: Interface, size: int, rng: np.random.Generator) -> DotBat
 
 
 def _scattered(interface, size, rng, low: int | None, high: int | None) -> DotBatch:
-    """Addends at few or at all positions, with exponents from a random window between the bounds."""
+    """Return addends at few or at all positions, with exponents from a random window between the bounds."""
     draft = Draft(interface, size, rng)
     centre = draft.exponents(low, high)
     width = rng.choice([2, 6, 14, 30, 60], size)
@@ -106,26 +107,27 @@ def _scattered(interface, size, rng, low: int | None, high: int | None) -> DotBa
 
 
 def scattered(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Addends at few or at all positions, with exponents from a random window."""
+    """Return addends at few or at all positions, with exponents from a random window."""
     return _scattered(interface, size, rng, None, None)
 
 
 def small(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Products near the smallest of their range and of the result's: floors of exponents, flushes, underflow (P1, P16)."""
+    """Return products near the smallest of their range and of the result's: floors of exponents, flushes, underflow (P1,
+    P16)."""
     low, high = products(interface)
     bottom = max(low, interface.formats[3].quantum_exponent - 4)
     return _scattered(interface, size, rng, low, min(high, bottom + 16))
 
 
 def underflow(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Addends near the smallest numbers of the result, also halfway between them."""
+    """Return addends near the smallest numbers of the result, also halfway between them."""
     low, high = products(interface)
     middle = min(max(interface.formats[3].quantum_exponent, low), high)
     return _scattered(interface, size, rng, max(low, middle - 3), min(high, middle + 28))
 
 
 def large(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Products near the largest of their range or of the result's, and a c that may be infinite: overflow."""
+    """Return products near the largest of their range or of the result's, and a c that may be infinite: overflow."""
     low, high = products(interface)
     c, d = interface.formats[2:]
     top = min(high, d.emax + 2)
@@ -140,7 +142,7 @@ def large(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """c near the largest number of the result, and addends near the last place of that: overflow by rounding."""
+    """Return c near the largest number of the result, and addends near the last place of that: overflow by rounding."""
     draft = Draft(interface, size, rng)
     d = interface.formats[3]
     sign, last = draft.sign(), d.emax - d.fraction_bits
@@ -152,7 +154,7 @@ def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> Do
 
 
 def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Zeros of both signs times numbers of any size, and few small addends: does a zero count in the alignment? (P16)"""
+    """Return zeros of both signs times numbers of any size, and few small addends: does a zero count in the alignment? (P16)"""
     batch = small(interface, size, rng) if rng.integers(0, 2) else scattered(interface, size, rng)
     a, b, c, _ = interface.formats
     for values, fmt in ((batch.a, a), (batch.b, b)):
@@ -181,7 +183,7 @@ def _zeros_alone(batch: DotBatch, interface: Interface, rng: np.random.Generator
 
 
 def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """One or two operands at the edges of their formats (infinities and NaN among them), the others ordinary."""
+    """Return one or two operands at the edges of their formats (infinities and NaN among them), the others ordinary."""
     batch = scattered(interface, size, rng)
     rows = np.arange(size)
     for values, fmt in ((batch.a, interface.formats[0]), (batch.b, interface.formats[1])):
@@ -196,7 +198,8 @@ def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Subnormal operands times large ones, and a subnormal c: are they flushed, and which exponent do they count with? (P1)"""
+    """Return subnormal operands times large ones, and a subnormal c: are they flushed, and which exponent do they count with?
+    (P1)"""
     batch = scattered(interface, size, rng)
     for values, other, fmt, partner in (
         (batch.a, batch.b, interface.formats[0], interface.formats[1]),
@@ -221,7 +224,7 @@ def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotB
 
 
 def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """One addend, all others zeros of either sign: what happens to a number to which nothing is added?"""
+    """Return one addend, all others zeros of either sign: what happens to a number to which nothing is added?"""
     draft = Draft(interface, size, rng)
     c = interface.formats[2]
     for values, fmt in ((draft.a, interface.formats[0]), (draft.b, interface.formats[1])):
@@ -239,7 +242,7 @@ def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """A sum that the result can hold, or a tie, and a tail far below it: does the tail still count?
+    """Return a sum that the result can hold, or a tie, and a tail far below it: does the tail still count?
 
     In half of the dot products the sum is near the smallest numbers of the result.
     """
@@ -267,7 +270,7 @@ def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
 
 
 def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """c within a few last places of a number with few digits, and tails near its last place or far below it.
+    """Return c within a few last places of a number with few digits, and tails near its last place or far below it.
 
     A result that keeps few digits changes at such a number, so a tail that counts changes the result; c may be subnormal.
     """
@@ -319,7 +322,8 @@ def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBat
 
 
 def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Two products of any size that cancel, and in half of them a tail: overflow before they cancel, the sign of zero."""
+    """Return two products of any size that cancel, and in half of them a tail: overflow before they cancel, the sign of
+    zero."""
     draft = Draft(interface, size, rng)
     a, _, c, d = interface.formats
     low, high = products(interface)
@@ -348,7 +352,7 @@ def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> Dot
 
 
 def fullest(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """All addends of one sign, with the largest significands: does the sum wrap around? (P10)"""
+    """Return all addends of one sign, with the largest significands: does the sum wrap around? (P10)"""
     draft = Draft(interface, size, rng)
     top, sign, style = draft.exponents(), draft.sign(), rng.choice([1, 1, 2], size)
     odd = rng.integers(0, 3, size) == 0

@@ -26,7 +26,7 @@ EFFORTS = {
 
 
 def limits_of(effort: str) -> Limits:
-    """The limits of an effort; raises ValueError if there is none of that name."""
+    """Return the limits of an effort; raises ValueError if there is none of that name."""
     if effort not in EFFORTS:
         raise ValueError(f"effort is {effort!r}; known: {', '.join(EFFORTS)}")
     return EFFORTS[effort]

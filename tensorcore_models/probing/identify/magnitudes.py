@@ -8,13 +8,13 @@ from .inputs import pool, products
 
 
 def scaled_pool(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """A pool of inputs of all kinds, two thirds of them moved to a random magnitude."""
+    """Return a pool of inputs of all kinds, two thirds of them moved to a random magnitude."""
     batch = pool(interface, size, rng)
     return batch if interface.integer else scaled(interface, batch, _shifts(interface, batch, rng))
 
 
 def _shifts(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> np.ndarray:
-    """The power of two for each input: 0 for a third, else what moves it anywhere or to an end of the result's range."""
+    """Return the power of two for each input: 0 for a third, else what moves it anywhere or to an end of the result's range."""
     _, _, c, d = interface.formats
     low, high = products(interface)
     goals = [
@@ -29,23 +29,23 @@ def _shifts(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> 
 
 
 def exponents(values: np.ndarray, fmt: Format) -> np.ndarray:
-    """The exponents of encodings; zeros and subnormal numbers have that of the smallest normal number."""
+    """Return the exponents of encodings; zeros and subnormal numbers have that of the smallest normal number."""
     return np.maximum((magnitudes(values, fmt) >> (fmt.fraction_bits + fmt.padding_bits)) - fmt.bias, fmt.emin)
 
 
 def magnitudes(values: np.ndarray, fmt: Format) -> np.ndarray:
-    """The encodings without their sign bits."""
+    """Return the encodings without their sign bits."""
     return (values & fmt.container.type(fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1))).astype(np.int64)
 
 
 def signed(magnitudes: np.ndarray, signs: np.ndarray, fmt: Format) -> np.ndarray:
-    """Encodings made of magnitudes, clipped to finite ones, and of the sign bits of other encodings."""
+    """Return encodings made of magnitudes, clipped to finite ones, and of the sign bits of other encodings."""
     finite = np.clip(magnitudes, 0, fmt.max_bits).astype(fmt.container)
     return finite | (signs & fmt.container.type(fmt.sign_bit))
 
 
 def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
-    """The largest exponent among the addends of each dot product."""
+    """Return the largest exponent among the addends of each dot product."""
     a, b, c, _ = interface.formats
     multiplied = np.where(
         (batch.a != 0) & (batch.b != 0), exponents(batch.a, a) + exponents(batch.b, b), a.emin + b.emin
@@ -58,7 +58,7 @@ def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
 
 
 def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
-    """Normal numbers times powers of two, clipped to the range of normal numbers; other encodings stay as they are."""
+    """Return normal numbers times powers of two, clipped to the range of normal numbers; other encodings stay as they are."""
     step = fmt.fraction_bits + fmt.padding_bits
     magnitude = magnitudes(values, fmt)
     exponent = magnitude >> step
@@ -69,7 +69,7 @@ def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
 
 
 def _shared(one: np.ndarray, other: np.ndarray, formats: tuple, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two factors multiplied by powers of two, together by 2^`shift` as far as their formats reach."""
+    """Return two factors multiplied by powers of two, together by 2^`shift` as far as their formats reach."""
     first, second = formats
     present = exponents(one, first)
     room = np.clip(shift // 2, first.emin - present.min(axis=1), first.emax - present.max(axis=1))
@@ -78,7 +78,7 @@ def _shared(one: np.ndarray, other: np.ndarray, formats: tuple, shift: np.ndarra
 
 
 def scaled(interface: Interface, batch: DotBatch, shift: np.ndarray) -> DotBatch:
-    """Dot products with products and c multiplied by 2^`shift` (size,), in the block scales if there are any."""
+    """Return dot products with products and c multiplied by 2^`shift` (size,), in the block scales if there are any."""
     c = _shifted(batch.c, interface.formats[2], shift)
     if batch.scales is not None:
         scales = _shared(*batch.scales, (interface.scale_format, interface.scale_format), shift)

@@ -8,7 +8,8 @@ from .magnitudes import exponents, magnitudes, scaled, signed
 
 
 def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """New dot products with one to three random changes, finite numbers finite; one in eight is moved by a few binades."""
+    """Return new dot products with one to three random changes, finite numbers finite; one in eight is moved by a few
+    binades."""
     a, b, c = batch.a.copy(), batch.b.copy(), batch.c.copy()
     scales = [s.copy() for s in batch.scales or ()]
     rows = np.arange(batch.size)
@@ -39,7 +40,8 @@ def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> 
 
 
 def _changed(values: np.ndarray, fmt: Format, rng: np.random.Generator) -> np.ndarray:
-    """Encodings changed at random: one bit flipped, another exponent, the last places moved, a power of two, another sign."""
+    """Return encodings changed at random: one bit flipped, another exponent, the last places moved, a power of two, another
+    sign."""
     size, step = values.size, fmt.fraction_bits + fmt.padding_bits
     magnitude = magnitudes(values, fmt)
     flipped = magnitude ^ (1 << rng.integers(fmt.padding_bits, max(step, fmt.padding_bits + 1), size))

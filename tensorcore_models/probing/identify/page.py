@@ -22,7 +22,7 @@ def _section(title: str, content: str) -> str:
 
 
 def page(result: Identification) -> str:
-    """The identification as the text of an HTML page."""
+    """Return the identification as the text of an HTML page."""
     facts = [
         ["formats", str(result.interface)],
         ["queries", f"{result.queries}, {result.queries_before_random} of them before the random phase"],

@@ -75,7 +75,7 @@ class _Run:
         refuse_trivial(box, first, self.log.answers)
 
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
-        """(missed answers, family, specification): the best fit to the log, starting from `spec` where there is one."""
+        """Return (missed answers, family, specification): the best fit to the log, starting from `spec` where there is one."""
         if family is not None and spec is not None:
             self.ask_like_missed(spec)
             found, wrong = descend(family, self.log, spec)
@@ -128,14 +128,14 @@ class _Run:
         return True
 
     def _odd_nan(self, spec: Accumulator) -> bool:
-        """Whether there are inputs for which box and specification both return NaN, with different encodings."""
+        """Return whether there are inputs for which box and specification both return NaN, with different encodings."""
         apart = self.log.differs(spec)
         found = results(spec, self.log.interface, self.log.batch.rows(apart))
         fmt = self.log.interface.formats[3]
         return bool((is_nan(found, fmt) & is_nan(self.log.answers[apart], fmt)).any())
 
     def identify(self) -> tuple[Family, Accumulator, list[Alternative] | None]:
-        """(family, specification, remaining rivals); rivals are None where the box is outside of the families."""
+        """Return (family, specification, remaining rivals); rivals are None where the box is outside of the families."""
         family: Family | None = None
         spec: Accumulator | None = None
         for _ in range(ROUNDS):
@@ -172,7 +172,7 @@ class _Run:
         return family, spec, None
 
     def family_of(self, family: Family, spec: Accumulator) -> Family:
-        """The family that a specification is reported by, if this run searches it; else `family`."""
+        """Return the family that a specification is reported by, if this run searches it; else `family`."""
         name = name_of(family, spec)
         return next((known for known in self.families if known.name == name), family)
 
@@ -182,7 +182,8 @@ class _Run:
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
-        """A simpler dot product than `dot` for which box and specification still differ, as simple as shrinking makes it."""
+        """Return a simpler dot product than `dot` for which box and specification still differ, as simple as shrinking makes
+        it."""
         if self.box.recorded is not None:
             return dot
 
@@ -192,7 +193,7 @@ class _Run:
         return shrink(self.box.interface, apart, dot, SHRINK_ROUNDS)
 
     def nearest(self, spec: Accumulator) -> Nearest:
-        """A specification with the number of answers that it misses in the first pool."""
+        """Return a specification with the number of answers that it misses in the first pool."""
         missed = self.log.differs(spec, slice(self.log.size - self.first, None))
         return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
@@ -212,7 +213,7 @@ class _Run:
         return sorted(ranking, key=lambda row: row[0])
 
     def known(self) -> str:
-        """The best specification so far and its missed answers: the message of an interrupted search."""
+        """Return the best specification so far and its missed answers: the message of an interrupted search."""
         best: Accumulator | None = None
         fewest = self.log.size + 1
         for spec in list(self.log.tried):
@@ -228,7 +229,7 @@ class _Run:
         )
 
     def counterexample(self, spec: Accumulator) -> Counterexample:
-        """A simple input for which box and specification differ: the one with fewest products, shrunk."""
+        """Return a simple input for which box and specification differ: the one with fewest products, shrunk."""
         apart = np.flatnonzero(self.log.differs(spec))
         batch = self.log.batch.rows(apart)
         fewest = int(batch.products.argmin())
@@ -307,7 +308,7 @@ def identify(
 
 
 def _length(spec: Accumulator) -> int:
-    """The length of a specification as text: of two that miss equally many answers the shorter one is reported."""
+    """Return the length of a specification as text: of two that miss equally many answers the shorter one is reported."""
     return len(spec_text(spec.simplest()))
 
 

@@ -70,7 +70,7 @@ class Log:
         self._counts.clear()
 
     def differs(self, spec: Accumulator, part: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """Which answers a specification misses."""
+        """Return which answers a specification misses."""
         answers = self.answers[part]
         self.effort.spent += len(answers) * (self.interface.k + 4) + COMPARISON
         return differ(results(spec, self.interface, self.batch.rows(part)), answers, self)
@@ -81,11 +81,11 @@ class Log:
         self._counts.clear()
 
     def part(self, rows: np.ndarray) -> "Log":
-        """A log of some of the answers."""
+        """Return a log of some of the answers."""
         return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan, self.effort, self.tried)
 
     def wrong(self, spec: Accumulator, limit: int | None = None, size: int | None = None) -> int:
-        """How many of the first `size` answers a specification misses; counting stops at `limit`."""
+        """Return how many of the first `size` answers a specification misses; counting stops at `limit`."""
         size = self.size if size is None else min(size, self.size)
         key = spec, size
         total, start = self._counts.get(key, (0, 0))
@@ -101,12 +101,12 @@ class Log:
 
 
 def results(spec: Accumulator, interface: Interface, batch: DotBatch) -> np.ndarray:
-    """The results of a specification for a batch of dot products."""
+    """Return the results of a specification for a batch of dot products."""
     return model_of(spec, interface)(batch)
 
 
 def differ(found: np.ndarray, wanted: np.ndarray, log: Log) -> np.ndarray:
-    """Which results differ; two NaN do not where the log says so."""
+    """Return which results differ; two NaN do not where the log says so."""
     apart = found != wanted
     if log.any_nan and apart.any():
         apart &= ~(is_nan(found, log.interface.formats[3]) & is_nan(wanted, log.interface.formats[3]))
@@ -161,7 +161,7 @@ def _slide(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | 
 
 
 def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accumulator, rng) -> Accumulator:
-    """`one` with some fields taken from `other`, and up to three fields changed at random."""
+    """Return `one` with some fields taken from `other`, and up to three fields changed at random."""
     taken = [f.of(other) for f in family.fields if rng.random() < 0.3]
     spec = changed(interface, one, {path: value for values in taken for path, value in values.items()}) or one
     for _ in range(rng.integers(0, 4)):
@@ -193,7 +193,7 @@ def evolve(
 
 
 def _herds(fits: list[tuple[int, Family, Accumulator]]) -> list[list[tuple[int, Family, Accumulator]]]:
-    """The populations: the best specifications of each of the best families, the best family first."""
+    """Return the populations: the best specifications of each of the best families, the best family first."""
     herds: dict[str, list[tuple[int, Family, Accumulator]]] = {}
     for row in sorted(fits, key=lambda row: row[0]):
         herd = herds.setdefault(row[1].name, [])
@@ -222,7 +222,7 @@ def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> 
 
 
 def _telling(log: Log, spec: Accumulator) -> Log:
-    """The answers that tell most: those that a specification misses, and some of all others."""
+    """Return the answers that tell most: those that a specification misses, and some of all others."""
     missed = np.flatnonzero(log.differs(spec))[:MISSED]
     spread = np.linspace(0, log.size - 1, min(COARSE, log.size)).astype(int)
     return log.part(np.unique(np.concatenate([missed, spread])))
@@ -239,7 +239,8 @@ def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
 
 
 def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple[int, Accumulator]]:
-    """The starting points, and each with its fields set by dot products of at most one addend that is not zero; the best first.
+    """Return the starting points, and each with its fields set by dot products of at most one addend that is not zero; the best
+    first.
 
     One addend alone shows how the result is rounded, what is flushed and what overflows: order and alignment have no effect.
     """

@@ -58,7 +58,7 @@ class Solver:
         chosen_backends(self.backends)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
-        """An input on which the two specifications differ, if the solvers find one in time.
+        """Return an input on which the two specifications differ, if the solvers find one in time.
 
         Raises
         ------

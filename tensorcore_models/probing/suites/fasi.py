@@ -28,14 +28,14 @@ from .model import (
 
 # -- 3.1.1, subnormal numbers ------------------------------------------------------------------------------------------------
 def smallest(fmt: Format) -> Fraction:
-    """The smallest number of a format; raises Unreachable if it has no subnormal ones."""
+    """Return the smallest number of a format; raises Unreachable if it has no subnormal ones."""
     if not fmt.has_subnormals:
         raise Unreachable(f"{fmt.name} has no subnormal numbers")
     return power(fmt.quantum_exponent)
 
 
 def _subnormal_operands(s: Setting) -> list[Input]:
-    """The smallest number times 4, or more where the result has no such number; in A, then in B."""
+    """Return the smallest number times 4, or more where the result has no such number; in A, then in B."""
     a, b, _, d = s.formats
     found = []
     for left, tiny in ((True, smallest(a)), (False, smallest(b))):
@@ -45,7 +45,7 @@ def _subnormal_operands(s: Setting) -> list[Input]:
 
 
 def _kept(s: Setting, results: Results) -> str:
-    """Whether the results are those of the exact sums."""
+    """Return whether the results are those of the exact sums."""
     if all(r == _exact(x) for r, x in zip(results, _subnormal_operands(s), strict=True)):
         return "supported"
     return "flushed" if not any(results) else "neither"
@@ -56,7 +56,8 @@ def _exact(x: Input) -> Fraction:
 
 
 def _below_normal(s: Setting, difference: bool) -> list[Input]:
-    """Half of the result's smallest normal number: a product of normal operands, or that number and minus a half of it."""
+    """Return half of the result's smallest normal number: a product of normal operands, or that number and minus a half of
+    it."""
     a, b, _, d = s.formats
     normal = power(d.emin)
     product = normal if difference else normal / 2
@@ -66,7 +67,7 @@ def _below_normal(s: Setting, difference: bool) -> list[Input]:
 
 
 def _addend(s: Setting) -> list[Input]:
-    """The smallest number of c, which must be one of the result."""
+    """Return the smallest number of c, which must be one of the result."""
     tiny = smallest(s.formats[2])
     encode_value(tiny, s.formats[3])
     return [Input({}, tiny, scaled=False)]
@@ -77,7 +78,7 @@ def _half_of_normal(s: Setting, results: Results) -> str:
 
 
 def _native(s: Setting) -> list[Input]:
-    """A subnormal operand that is 3/4 unit of the result in the other addend."""
+    """Return a subnormal operand that is 3/4 unit of the result in the other addend."""
     tiny = 3 * smallest(s.formats[0])
     encode_value(_partner(s) + _last_place(s), s.formats[3])
     return [Input(places((tiny, ONE), _partner(s)), scaled=False)]
@@ -93,7 +94,7 @@ def _last_place(s: Setting) -> Fraction:
 
 # -- 3.1.2 and 3.1.3 ---------------------------------------------------------------------------------------------------------
 def _products_of_two(s: Setting) -> list[Input]:
-    """(1 - 2^-p)^2 and (1 - 2^-p) 2^-p: neither is an operand, their sum 1 - 2^-p is."""
+    """Return (1 - 2^-p)^2 and (1 - 2^-p) 2^-p: neither is an operand, their sum 1 - 2^-p is."""
     x = 1 - power(-s.operand_precision)
     return [Input(places((x, x), (x, 1 - x)))]
 
@@ -120,7 +121,7 @@ def _least_result(s: Setting) -> list[Input]:
 
 
 def _sees_least_result(s: Setting, t: Truth) -> bool:
-    """Whether the alignment keeps a quarter of the smallest number of the result."""
+    """Return whether the alignment keeps a quarter of the smallest number of the result."""
     d = s.formats[3]
     top = d.quantum_exponent - 1 if t.floor is None else max(d.quantum_exponent - 1, t.floor)
     return top - (t.extra + s.fraction_bits) <= d.quantum_exponent - 2
@@ -138,7 +139,7 @@ NO_CARRIES = "none: one product at a time"
 
 
 def fused(text: str, chain: str) -> Callable[[Setting, Truth], str]:
-    """The verdict that a unit deserves whose operations take several products, and one with a product at a time."""
+    """Return the verdict that a unit deserves whose operations take several products, and one with a product at a time."""
     return lambda s, t: text if t.terms > 1 else chain
 
 

@@ -10,7 +10,7 @@ SOURCE = "FTTN (released program)"
 
 
 def _width(s: Setting, results: Results) -> str:
-    """The first position at which nothing of the two small products is left."""
+    """Return the first position at which nothing of the two small products is left."""
     for k, value in enumerate(results, 1):
         if value == 1:
             return str(k)
@@ -18,7 +18,7 @@ def _width(s: Setting, results: Results) -> str:
 
 
 def _neighbours(s: Setting) -> list[Input]:
-    """Eight products of 1, with c the largest number below a power of two, and that power."""
+    """Return eight products of 1, with c the largest number below a power of two, and that power."""
     top = power(s.precision + 1)
     return [Input(places(*[ONE] * 8), c) for c in (top - 2, top)]
 

@@ -34,7 +34,7 @@ _EXTRA, _SIZE, _KEPT = "extra bits", "FMA size", "fraction bits"
 
 
 def _ladder(s: Setting) -> list[Input]:
-    """n = 1, 2, 3: n products 2^-P, 2^-(P+1), ... and the last once more."""
+    """Return n = 1, 2, 3: n products 2^-P, 2^-(P+1), ... and the last once more."""
     steps = [power(-s.precision - i) for i in range(min(MOST_EXTRA_BITS, s.length - 1))]
     return [Input(places(*steps[:n], steps[n - 1]), ONE) for n in range(1, len(steps) + 1)]
 
@@ -90,7 +90,7 @@ def _unnormalised(s: Setting) -> list[Input]:
 
 
 def _next_block(s: Setting) -> list[Input]:
-    """The result of one operation, odd in its last place, and 3/4 of that place in the next operation."""
+    """Return the result of one operation, odd in its last place, and 3/4 of that place in the next operation."""
     last, block = power(-s.fraction_bits), s.number(_SIZE)
     if block >= s.length:
         raise Unreachable("one operation")

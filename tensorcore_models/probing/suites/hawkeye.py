@@ -54,7 +54,7 @@ def _with(candidates: Sequence[str], word: str) -> list[str]:
 
 # -- neutral subgroups ---------------------------------------------------------------------------------------------------------
 def _subsets(length: int) -> list[tuple[int, ...]]:
-    """Sets of two or more addends that are tried, the small ones first; -1 is c."""
+    """Return sets of two or more addends that are tried, the small ones first; -1 is c."""
     if length + 1 <= EVERY_SUBSET:
         return [x for size in range(2, length + 2) for x in combinations(range(-1, length), size)]
     runs = [tuple(range(i, j)) for i in range(length) for j in range(i + 1, length + 1)]
@@ -93,7 +93,7 @@ def _neutral(s: Setting) -> list[Input]:
 
 
 def _group(s: Setting, results: Results) -> str:
-    """The first of the smallest sets that are neutral."""
+    """Return the first of the smallest sets that are neutral."""
     for i, subset in enumerate(_subsets(s.length)):
         with_it, without = results[2 * i : 2 * i + 2]
         if with_it is not None and with_it == without:
@@ -103,7 +103,7 @@ def _group(s: Setting, results: Results) -> str:
 
 
 def _hides(s: Setting, t: Truth) -> bool:
-    """Whether the large number hides the small one from the alignment."""
+    """Return whether the large number hides the small one from the alignment."""
     large, small = _large_and_small(s)
     return small < large * power(-s.fraction_bits - t.extra)
 
@@ -140,7 +140,7 @@ def _output(s: Setting, results: Results) -> str:
 
 
 def _output_shows(s: Setting, t: Truth) -> bool:
-    """Whether one carry at most is needed: later operations of a chain cut longer results to F bits again."""
+    """Return whether one carry at most is needed: later operations of a chain cut longer results to F bits again."""
     carries = t.result_bits - (s.fraction_bits + t.extra)
     return carries in (-1, 0) and s.length > 2 and t.terms >= 2
 
@@ -153,7 +153,7 @@ def _shifted(s: Setting) -> list[Input]:
 
 
 def _shift(s: Setting, results: Results) -> str:
-    """The program's elimination."""
+    """Return the program's elimination."""
     half, minus_half, three_halves, three_quarters = results
     left = list(_MODES)
     left = _without(left, "away") if half == 0 else ["nearest, ties away", "away from zero"]
@@ -166,14 +166,14 @@ def _shift(s: Setting, results: Results) -> str:
 
 
 def _three_and_one(precision: int, halves: int) -> list[Input]:
-    """The reference 2.25 * 2^P, as one product or as two equal ones, and 3; and -1."""
+    """Return the reference 2.25 * 2^P, as one product or as two equal ones, and 3; and -1."""
     up = (precision + 1 - halves) // 2
     factors = (Fraction(3, 2) * power(up), Fraction(3, 2) * power(precision + 1 - halves - up))
     return [Input(places(*[factors] * halves, value)) for value in (Fraction(3), -ONE)]
 
 
 def _final(precision: int, results: Results) -> str:
-    """The program's elimination."""
+    """Return the program's elimination."""
     first, second = results
     if first is None or second is None:
         return "not finite"
@@ -191,7 +191,7 @@ def _final(precision: int, results: Results) -> str:
 
 # -- exponents -----------------------------------------------------------------------------------------------------------------
 def _subnormal_pair(s: Setting) -> list[Input]:
-    """Half of A's smallest normal number times the inverse of that number, minus the same, and 2^(-1-F)."""
+    """Return half of A's smallest normal number times the inverse of that number, minus the same, and 2^(-1-F)."""
     a, *_, d = s.formats
     if not a.has_subnormals:
         raise Unreachable("no subnormal numbers")
@@ -224,7 +224,7 @@ def _floor(s: Setting, results: Results) -> str:
 
 
 def _shows_floor(s: Setting, t: Truth) -> bool:
-    """Whether the formats reach below the floor, and a bit taken away shows in the result."""
+    """Return whether the formats reach below the floor, and a bit taken away shows in the result."""
     if t.floor is None or t.rounding not in ("rz", "rd") or t.alignment != "rz":
         return False
     below = t.floor - 1

@@ -33,18 +33,18 @@ class Setting(NamedTuple):
         return self.precision - 1
 
     def number(self, name: str) -> int:
-        """The number that an earlier test found; raises Unreachable if it found none."""
+        """Return the number that an earlier test found; raises Unreachable if it found none."""
         text = self.found.get(name, "")
         if not text.isdecimal():
             raise Unreachable(f"{name} is not known: {text or 'no verdict'}")
         return int(text)
 
     def reaches(self, value: Fraction) -> bool:
-        """Whether the operand formats make a product of that value."""
+        """Return whether the operand formats make a product of that value."""
         return reaches(value, *self.formats[:2])
 
     def spans(self, binades: int) -> bool:
-        """Whether some 2^j and 2^(j - binades) are products, the smaller one a result."""
+        """Return whether some 2^j and 2^(j - binades) are products, the smaller one a result."""
         quantum = self.formats[3].quantum_exponent
         return any(
             j - binades >= quantum and self.reaches(power(j)) and self.reaches(power(j - binades)) for j in SCALES
@@ -95,7 +95,7 @@ class PublishedTest:
     ladder: bool = False  # dot products go on as far as the formats reach; else they must have all
 
     def holds(self, setting: Setting, truth: Truth) -> bool:
-        """Whether the test gives a unit the verdict that it deserves."""
+        """Return whether the test gives a unit the verdict that it deserves."""
         fused = self.needs == 1 or truth.terms > 1
         return fused and (self.narrow or truth.result_bits == setting.fraction_bits) and self.valid(setting, truth)
 
@@ -105,7 +105,7 @@ THREE_QUARTERS = Fraction(3, 4)
 
 
 def places(*products: Product) -> dict[int, Product]:
-    """Products at the first positions."""
+    """Return products at the first positions."""
     return dict(enumerate(products))
 
 
@@ -121,7 +121,7 @@ def choose(**meanings: Fraction | int) -> Callable[[Results], str]:
 
 
 def both_ways(product_sets: Sequence[Input]) -> list[Input]:
-    """Inputs with all signs changed, after the inputs themselves."""
+    """Return inputs with all signs changed, after the inputs themselves."""
 
     def negative(product: Product) -> Product:
         return -product if isinstance(product, Fraction) else (-product[0], product[1])
@@ -131,7 +131,7 @@ def both_ways(product_sets: Sequence[Input]) -> list[Input]:
 
 
 def rounding_by_signs(base: Fraction | int, unit: Fraction) -> Callable[[Results], str]:
-    """Which rounding takes base + 3/4 unit, and its negative, up or down; nearest modes look alike."""
+    """Return which rounding takes base + 3/4 unit, and its negative, up or down; nearest modes look alike."""
     names: dict[tuple, str] = {(0, 0): "rz", (1, 1): "nearest", (1, 0): "ru", (0, 1): "rd"}
 
     def verdict(results: Results) -> str:
@@ -144,12 +144,12 @@ def rounding_by_signs(base: Fraction | int, unit: Fraction) -> Callable[[Results
 
 
 def rounding_name(rounding: str) -> str:
-    """A rounding as tests with three quarters see it."""
+    """Return a rounding as tests with three quarters see it."""
     return "nearest" if rounding in NEAREST else rounding
 
 
 def leading(results: Results, wanted: Sequence[Fraction | int] | Fraction | int) -> int:
-    """How many of the first results are as wanted."""
+    """Return how many of the first results are as wanted."""
     expected = wanted if isinstance(wanted, Sequence) else [wanted] * len(results)
     count = 0
     for value, right in zip(results, expected, strict=False):
@@ -160,7 +160,7 @@ def leading(results: Results, wanted: Sequence[Fraction | int] | Fraction | int)
 
 
 def monotonic(s: Setting, results: Results) -> str:
-    """Whether the first of two results, of the smaller c, is the larger one."""
+    """Return whether the first of two results, of the smaller c, is the larger one."""
     first, second = results
     if first is None or second is None:
         return "not finite"
@@ -168,5 +168,5 @@ def monotonic(s: Setting, results: Results) -> str:
 
 
 def truncates(t: Truth) -> bool:
-    """Whether alignment and result are rounded to zero."""
+    """Return whether alignment and result are rounded to zero."""
     return t.rounding == t.alignment == "rz"

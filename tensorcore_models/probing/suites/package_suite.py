@@ -107,7 +107,7 @@ class Characterisation(Result):
 
 
 def _reachable(probe: Callable, *args):
-    """The probe's result, None where the engine's formats cannot express it."""
+    """Return the probe's result, None where the engine's formats cannot express it."""
     try:
         return probe(*args)
     except Unreachable:
@@ -136,7 +136,7 @@ class _Unit:
 
     # -- P2, P4 ----------------------------------------------------------------------------------------------------------
     def exact_products(self, fraction_bits: int | None, output_bits: int) -> bool | None:
-        """(2 - u)^2 = 4 - 4u + u^2 alone, where the result is wide enough, else with 4 - 4u taken away."""
+        """Return (2 - u)^2 = 4 - 4u + u^2 alone, where the result is wide enough, else with 4 - 4u taken away."""
         u = power(1 - self.dots.formats[0].precision)
         needed = 2 * self.dots.formats[0].precision - 1
         if fraction_bits is not None and fraction_bits < needed:
@@ -156,7 +156,7 @@ class _Unit:
         return self.value({p[0]: ONE, p[1]: -ONE, p[2]: tiny}, 0, abs(tiny))
 
     def fraction_bits(self, *, in_c: bool) -> int | None:
-        """Largest t for which 1 - 1 + 2^-t is 2^-t; None if the formats end first."""
+        """Return largest t for which 1 - 1 + 2^-t is 2^-t; None if the formats end first."""
         for t in range(1, MAX_BITS):
             try:
                 exact = self.kept(power(-t), in_c=in_c) == power(-t) and self.kept(-power(-t), in_c=in_c) == -power(-t)
@@ -245,7 +245,7 @@ class _Unit:
         return rounding_of(seen)
 
     def _with_tail(self, products, sign: int, tail: Fraction, p, u) -> Fraction | None:
-        """The sum of `products` and sign + tail: in c where its format and place allow, else in two further products."""
+        """Return the sum of `products` and sign + tail: in c where its format and place allow, else in two further products."""
         if self.c_joins:
             try:
                 return self.value(products, sign + tail, u)
@@ -256,7 +256,7 @@ class _Unit:
         return self.value({**products, p[3]: Fraction(sign), p[4]: tail}, 0, u)
 
     def sticky(self, bits: int, fraction_bits: int, rounding: str) -> bool | None:
-        """A lost addend still counts: it makes 2 smaller (rz, rd), rounds it up (ru, ro) or decides a tie (rne, rna)."""
+        """Return a lost addend still counts: it makes 2 smaller (rz, rd), rounds it up (ru, ro) or decides a tie (rne, rna)."""
         p = self.places
         if len(p) < 4:
             return None

@@ -27,7 +27,8 @@ def _value(dots: Dots, a: int, b: int, c: int = 0) -> Fraction | None:
 
 
 def _subnormal(dots: Dots, which: int) -> bool | None:
-    """The largest power of two below the smallest normal number of operand 0 (a) or 1 (b), times one that makes it visible."""
+    """Return the largest power of two below the smallest normal number of operand 0 (a) or 1 (b), times one that makes it
+    visible."""
     formats = dots.formats
     value = power(formats[which].emin - 1)
     other = formats[1 - which]
@@ -44,7 +45,7 @@ def _subnormal(dots: Dots, which: int) -> bool | None:
 
 
 def _overflow(dots: Dots) -> str | None:
-    """c = the largest finite number plus products of its own size."""
+    """Return c = the largest finite number plus products of its own size."""
     a, b, c, d = dots.formats
     if c != d or not d.has_inf:
         return None
@@ -73,7 +74,8 @@ def _nan_bits(dots: Dots) -> int | None:
 
 
 def _negative_underflow(dots: Dots) -> bool | None:
-    """A negative product of half the smallest result: rounded to zero at the output, kept by the alignment next to c = 0."""
+    """Return a negative product of half the smallest result: rounded to zero at the output, kept by the alignment next to c =
+    0."""
     a, b, _, d = dots.formats
     try:
         x, y = factors(-power(d.quantum_exponent - 1), a, b)
@@ -119,7 +121,7 @@ def probe_specials(dots: Dots) -> Specials:
 
 
 def _subnormal_result(dots: Dots) -> bool | None:
-    """Product of two normal numbers below the smallest normal result."""
+    """Return the product of two normal numbers below the smallest normal result."""
     a, b, _, d = dots.formats
     value = power(d.emin - 1)
     for share in range(max(a.emin, d.emin), a.emax):

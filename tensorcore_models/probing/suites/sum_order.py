@@ -33,7 +33,8 @@ class SumOrder:
 
 
 def sum_order(engine: Engine, length: int) -> SumOrder:
-    """Order of an engine's sum of `length` products and c; raises ValueError if the formats are too narrow for it to show."""
+    """Return the order of an engine's sum of `length` products and c; raises ValueError if the formats are too narrow for it to
+    show."""
     try:
         tree = summation_tree(engine, length)
     except ValueError:
@@ -45,7 +46,7 @@ def sum_order(engine: Engine, length: int) -> SumOrder:
 
 
 def in_words(tree: Tree) -> SumOrder:
-    """A tree of K products and c, leaf K."""
+    """Return a tree of K products and c, leaf K."""
     c = tree.leaves - 1
     first = tree.parents[0]
     operation = tree.operations[first]

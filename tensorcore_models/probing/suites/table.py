@@ -52,14 +52,14 @@ class SuiteTable:
     rows: tuple[SuiteRow, ...]
 
     def __getitem__(self, name: str) -> SuiteRow:
-        """The row of a test by its name."""
+        """Return the row of a test by its name."""
         for row in self.rows:
             if row.name == name:
                 return row
         raise KeyError(f"{self.suite} has no test {name!r}: {', '.join(row.name for row in self.rows)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -75,7 +75,8 @@ def _short(evidence: tuple[str, ...]) -> str:
 
 
 def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction | None]:
-    """Results of dots, each at a scale at which the formats have its addends, else Unreachable; a ladder may end early."""
+    """Return results of dots, each at a scale at which the formats have its addends, else Unreachable; a ladder may end
+    early."""
     encoded: list[tuple[int, tuple]] = []
     for case in inputs:
         try:
@@ -95,7 +96,8 @@ def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction
 
 
 def _encoded(dots: Dots, case: Input) -> tuple[int, tuple]:
-    """The scale nearest to 1 at which the formats have a dot's addends, the result its lowest bit, and their encodings."""
+    """Return the scale nearest to 1 at which the formats have a dot's addends, the result its lowest bit, and their
+    encodings."""
     if not case.scaled:
         return 0, dots.operands(case.products, case.c, 0)
     addends = {p if isinstance(p, Fraction) else p[0] * p[1] for p in case.products.values()} | {case.c}
@@ -146,7 +148,7 @@ def _row(test: PublishedTest, setting: Setting, dots: Dots) -> SuiteRow:
 
 
 def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
-    """The parameters of a fused unit that the suites ask for, None for other units."""
+    """Return the parameters of a fused unit that the suites ask for, None for other units."""
     unit = spec.parametric()
     if unit is None:
         return None
@@ -172,7 +174,7 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
 
 
 def _truth_of_chain(spec: Accumulator, result_precision: int) -> Truth | None:
-    """The same of a chain of IEEE multiply-adds, which takes one product at a time; None for other units."""
+    """Return the same of a chain of IEEE multiply-adds, which takes one product at a time; None for other units."""
     algorithm, chain = spec.form()
     if algorithm is not SumAlgorithm.FMA_CHAIN or chain.flush_inputs or chain.flush_outputs or chain.saturate:
         return None
@@ -194,7 +196,7 @@ class Judged(NamedTuple):
 
 
 def judged(name: str, engine: Any) -> list[Judged]:
-    """A suite on a fused unit with one alignment, each verdict beside the one that the unit's specification deserves.
+    """Return a suite on a fused unit with one alignment, each verdict beside the one that the unit's specification deserves.
 
     Fasi's tests are judged on chains of multiply-adds, too, which they do not know: FP64 tensor cores among them.
 

@@ -19,12 +19,12 @@ _IEEE = ("rne", "rz", "ru", "rd")
 
 
 def number(significand: str, exponent: int) -> Fraction:
-    """A printed number; decimals beyond fp32's 23 fraction bits are those of its rounding."""
+    """Return a printed number; decimals beyond fp32's 23 fraction bits are those of its rounding."""
     return Fraction(round(Fraction(significand) * 2**23), 2**23) * power(exponent)
 
 
 def subnormal(significand: str, exponent: int) -> Fraction:
-    """A subnormal fp16 number that is printed with a hidden bit, one exponent too low: 1.f 2^e for 0.f 2^(e + 1)."""
+    """Return a subnormal fp16 number that is printed with a hidden bit, one exponent too low: 1.f 2^e for 0.f 2^(e + 1)."""
     sign = -1 if significand.startswith("-") else 1
     return (number(significand, 0) - sign) * power(exponent + 1)
 
@@ -41,7 +41,7 @@ def _vector(
     printed: bool = False,
     result: str = "fp32",
 ) -> PublishedTest:
-    """One dot product; the first of `meanings` is what units with so many extra bits deserve; `printed`: none does."""
+    """Return one dot product; the first of `meanings` is what units with so many extra bits deserve; `printed`: none does."""
 
     def inputs(s: Setting) -> list[Input]:
         if s.formats[3].name != result:
@@ -99,7 +99,7 @@ def _rounded(value: Fraction, s: Setting, rounding: str) -> Fraction | None:
 
 
 def _one_mode(s: Setting, results: Results) -> str:
-    """The IEEE 754 rounding that all sums have."""
+    """Return the IEEE 754 rounding that all sums have."""
     exact = [x * y + c for (x, y), c, _ in _SUMS]
     fitting = [mode for mode in _IEEE if [_rounded(value, s, mode) for value in exact] == list(results)]
     return fitting[0] if fitting else "none of IEEE 754's"
