@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from amd_cases import FOLDER, GEMM
 
+import tensorcore_models as tcm
 from mpgemm.cli import main
 from tensorcore_models import libraries
 from tensorcore_models.libraries.recorded import FORMAT
@@ -294,3 +295,19 @@ def test_invariance_knows_the_gpus_of_the_catalogue(capsys):
     assert alike.out == by_name.out and "h200: inferred from the rules of h100" in alike.err and not by_name.err
     assert main(["invariance", "--gpu", "a100", *words]) == 2
     assert "of a100 no rules of cuBLASLt are known" in capsys.readouterr().err
+
+
+def test_fp32_files_are_told_to_name_the_units_format(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in "AB":
+        np.save(f"{name}.npy", np.eye(64, dtype=np.float32))
+    words = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--library", "cutlass"]
+    assert main(words) == 2 and "as in --operands fp16" in capsys.readouterr().err
+    assert main([*words, "--operands", "fp16"]) == 0
+
+
+def test_a_format_that_no_path_has_is_answered_with_those_there_are():
+    with pytest.raises(ValueError, match=r"v100 has no e4m3fn x e4m3fn to fp32; it has fp16 to fp16, fp16 to fp32"):
+        tcm.default_instruction("v100", "e4m3fn", path="mma")
+    with pytest.raises(ValueError, match=r"on path 'wgmma'; it has 'mma'"):
+        tcm.default_instruction("a100", "fp16", path="wgmma")
