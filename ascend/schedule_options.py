@@ -56,12 +56,12 @@ class Option(NamedTuple):
 
 
 def option(default: Any, says: str, choices: Sequence = (), **command: Any) -> Any:
-    """A field of a record of options."""
+    """Return a field of a record of options."""
     return field(default=default, metadata={"option": Option(says, tuple(choices), command)})
 
 
 def options_of(record: type) -> dict[str, tuple[Any, Option]]:
-    """(default, what is said) of each option of a record of options, by its name."""
+    """Return (default, what is said) of each option of a record of options, by its name."""
     return {f.name: (f.default, f.metadata["option"]) for f in fields(record) if "option" in f.metadata}
 
 
@@ -140,7 +140,7 @@ class SharedOptions:
             object.__setattr__(self, "dequantize", "fixpipe" if self.dequantize else "")
 
     def shared_options(self) -> dict[str, Any]:
-        """The options by their names, as :func:`ascend.build_schedule` takes them."""
+        """Return the options by their names, as :func:`ascend.build_schedule` takes them."""
         return {name: getattr(self, name) for name in _SHARED}
 
     def check_options(self) -> None:

@@ -206,8 +206,8 @@ def _sorted(found: list[tuple[PlannedWay, Plan]], wanted: float, asked: bool) ->
 def _in_shorter_chains(
     fastest: Plan, least: float, m: int, k: int, n: int, chip: Chip, way: PlannedWay, options: dict
 ) -> list[Plan]:
-    """The fastest plan of a way that has so many bits, where the fastest of all has fewer and the length of the chains may
-    be why: operands of one word that lack the bits have them in no chain."""
+    """Return the fastest plan of a way that has so many bits, where the fastest of all has fewer and the length of the chains
+    may be why: operands of one word that lack the bits have them in no chain."""
     most = 2.0**-least
     rounds_too_much = way.terms == 1 and UNIT_ROUNDOFF[way.operand] > most
     if fastest.bits is None or fastest.bits >= least or rounds_too_much or options.get("max_error") is not None:
@@ -219,7 +219,7 @@ def _in_shorter_chains(
 
 
 def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: PlannedWay, options: dict) -> bool:
-    """Whether the closed forms put a way too far behind the best so far to beat it."""
+    """Return whether the closed forms put a way too far behind the best so far to beat it."""
     if known.best is None:
         return False
     first = plan(m, k, n, chip, way.terms, **options | {"rank": "analytic"})[0]
@@ -227,6 +227,6 @@ def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: Planned
 
 
 def fp32_error(m: int, k: int, n: int, error_of: Callable[[TileSchedule], float]) -> float:
-    """The error of the FP32 baseline: chains of :data:`FP32_CHAIN`."""
+    """Return the error of the FP32 baseline: chains of :data:`FP32_CHAIN`."""
     whole = TileSchedule.unblocked(m=m, k=k, n=n, terms=1)
     return error_of(replace(whole, operand="fp32", blocking=replace(whole.blocking, bk=FP32_CHAIN)))

@@ -48,7 +48,7 @@ _OF_PRODUCTS = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add = parser.add_argument
     add("out", metavar="OUT", help="the kernel's result: a file, or FILE:TENSOR of .npz, .safetensors, .pt")
     for name in "ab":
@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
-    """The check of a product, or of a grouped one."""
+    """Return the check of a product, or of a grouped one."""
     from mpgemm.inputs.files import read_array
     from mpgemm.testing.check import check_gemm
     from mpgemm.testing.grouped import check_grouped
@@ -167,14 +167,14 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
 
 
 def _unstored(fmt: str | None) -> bool:
-    """Whether a format's values are stored in a wider type, as those of tf32 are."""
+    """Return whether a format's values are stored in a wider type, as those of tf32 are."""
     from tensorcore_models.formats import operand_format
 
     return fmt is not None and operand_format(fmt).name == "tf32"
 
 
 def _engine_of(args: argparse.Namespace):
-    """The unit; that of --operands where the operands' type does not tell it."""
+    """Return the unit; that of --operands where the operands' type does not tell it."""
     from mpgemm.recovery.engines import plain_engine
 
     narrowed = args.format is not None and (args.input_rounding is not None or _unstored(args.format))

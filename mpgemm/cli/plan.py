@@ -53,7 +53,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     add_shared_arguments(parser, several_chips=True)
     _add_choice(parser.add_argument_group("choice"))
     _add_output(parser, parser.add_argument_group("output"))
@@ -272,7 +272,7 @@ def _plan_lines(
 
 
 def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
-    """The files of the best plan's kernel."""
+    """Return the files of the best plan's kernel."""
     from ascend.emit.write import write_files
 
     dialect, folder = args.emit
@@ -280,7 +280,7 @@ def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
 
 
 def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: ascend.Advice | None) -> list[Plan]:
-    """Plans of the way that the options name, or of the one that is advised."""
+    """Return plans of the way that the options name, or of the one that is advised."""
     if args.block:
         from ascend.planner.one_block import plan_of_block
 
@@ -311,7 +311,7 @@ def _ranked(
     way: ascend.PlannedWay | None = None,
     max_error: float | None = None,
 ) -> list[Plan]:
-    """The plans of the way that the options name, or of `way`, none with an error above `max_error`."""
+    """Return the plans of the way that the options name, or of `way`, none with an error above `max_error`."""
     progress = Progress()
     options = kernel_of(args) | {"mode": args.mode, "target": args.target or ""}
     if way:
@@ -325,7 +325,7 @@ def _ranked(
 
 
 def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
-    """The best plan of the way that the options name, or the one that is advised."""
+    """Return the best plan of the way that the options name, or the one that is advised."""
     if not compares(args):
         return _ranked(args, chip, size, 1)[0]
     advice = advice_of(args, chip, size, None, best_only=True)
@@ -333,7 +333,7 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
 
 
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Output:
-    """The best plan of each shape on each chip, side by side."""
+    """Return the best plan of each shape on each chip, side by side."""
     if single := [name for name in OF_ONE_SHAPE if getattr(args, name)]:
         raise ValueError(f"--{single[0].replace('_', '-')} takes one shape and one --chip")
     if args.shapes and args.size:

@@ -44,7 +44,7 @@ _OF_PRODUCTS = (
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     what = parser.add_argument_group("what is tested")
     add = what.add_argument
     add("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _attention(args: argparse.Namespace) -> Output:
-    """The tolerance of an attention kernel."""
+    """Return the tolerance of an attention kernel."""
     from mpgemm.testing.attention_tolerance import attention_tolerance
 
     q, k, v = (file_values(path, args.format, "operands") for path in args.attention)
@@ -250,7 +250,7 @@ def _checked(found: Tolerance):
 
 
 def _judged(checked: Checked, statistical: Statistical, certified: Line | None) -> str:
-    """Whether right kernels pass the tolerance that was given."""
+    """Return whether right kernels pass the tolerance that was given."""
     shape = "x".join(map(str, statistical.shape))
     if checked.failures or checked.failing > 0.5:
         return f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"

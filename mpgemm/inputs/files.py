@@ -29,7 +29,7 @@ from tensorcore_models.formats.rounding import source_array
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
-    """`array` as a real matrix in native byte order, not copied without need. Raises TypeError, ValueError with `name`
+    """Return `array` as a real matrix in native byte order, not copied without need. Raises TypeError, ValueError with `name`
     if it is none."""
     array = tcm.as_array(array, name)
     _check_matrix_shape(array.shape, name)
@@ -85,7 +85,7 @@ def read_array(path: str | os.PathLike, name: str | None = None, *, encodings: b
 
 
 def array_names(path: str | os.PathLike) -> list[str | None]:
-    """The names under which a file's arrays are read; [None] for a file of one array without a name."""
+    """Return the names under which a file's arrays are read; [None] for a file of one array without a name."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix == ".npz":
@@ -171,7 +171,7 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 
 def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np.ndarray:
-    """The array of a .npy stream of `size` bytes; its header is believed only as far as there are bytes and memory."""
+    """Return the array of a .npy stream of `size` bytes; its header is believed only as far as there are bytes and memory."""
     shape, fortran_order, dtype = _read_header(stream)
     if dtype.kind == "V" and dtype.fields is None and dtype.subdtype is None and dtype.itemsize in (1, 2):
         if not wanted.encodings:
@@ -259,7 +259,7 @@ def _read_sparse(path: Path) -> np.ndarray:
 
 
 def _read_csv(path: Path, name: str | None) -> np.ndarray:
-    """Numbers between commas; a first line without a single number is a heading."""
+    """Return numbers between commas; a first line without a single number is a heading."""
     with _damage(path, ".csv file of numbers"), path.open(encoding="utf-8-sig", newline="") as stream:
         rows = [(number, row) for number, row in enumerate(csv.reader(stream), 1) if row]
         if rows and all(cell.strip() and not _is_number(cell) for cell in rows[0][1]):
@@ -282,7 +282,7 @@ def _csv_number(cell: str, line: int, column: int) -> float:
 
 
 def _is_number(text: str) -> bool:
-    """Whether it is a number as files have them; Python's own underscores between digits are none."""
+    """Return whether it is a number as files have them; Python's own underscores between digits are none."""
     try:
         float(text)
     except ValueError:
@@ -291,7 +291,7 @@ def _is_number(text: str) -> bool:
 
 
 def _read_torch(path: Path, name: str | None) -> object:
-    """A tensor, or one of a (nested) mapping of tensors, its keys joined by dots."""
+    """Return a tensor, or one of a (nested) mapping of tensors, its keys joined by dots."""
     try:
         importlib.import_module("torch")
     except ImportError:
@@ -327,7 +327,7 @@ def _safetensors_names(path: Path) -> list[str]:
 
 
 def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """(name, leaf) of nested mappings."""
+    """Yield (name, leaf) of nested mappings."""
     if not isinstance(value, Mapping):
         yield prefix or "tensor", value
         return
@@ -336,7 +336,7 @@ def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _choose(path: Path, name: str | None, known: list[str]) -> str:
-    """The wanted one of several arrays in a file."""
+    """Return the wanted one of several arrays in a file."""
     if name is None:
         if len(known) == 1:
             return known[0]
@@ -364,7 +364,7 @@ _SAFETENSORS_FP8 = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8
 
 
 def _safetensors_fp8(path: Path, name: str, dtype: str) -> np.ndarray:
-    """A tensor of one-byte floats, from its bytes: the header's length in 8 bytes, the header in JSON, the data."""
+    """Return a tensor of one-byte floats, from its bytes: the header's length in 8 bytes, the header in JSON, the data."""
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         entry = json.loads(stream.read(length))[name]
@@ -374,7 +374,7 @@ def _safetensors_fp8(path: Path, name: str, dtype: str) -> np.ndarray:
 
 
 def _read_mtx(path: Path, name: str | None) -> np.ndarray:
-    """A Matrix Market file as float64, by SciPy; entries given twice are added, as assembly codes expect."""
+    """Return a Matrix Market file as float64, by SciPy; entries given twice are added, as assembly codes expect."""
     mm = _scipy("io", path, "a Matrix Market file")
     with _damage(path, "Matrix Market file"):
         rows, columns, entries, _, field, symmetry = mm.mminfo(path)

@@ -106,12 +106,12 @@ class KernelCheck(Result):
 
 
 def looked_at(elements: int, of: int) -> str:
-    """How many elements a statement is about, behind "elements"; nothing where it is all of them."""
+    """Return how many elements a statement is about, behind "elements"; nothing where it is all of them."""
     return "" if elements == of else f" looked at (of {of})"
 
 
 def right_elements_in_words(elements: int, of: int) -> str:
-    """The beginning of what is said of a result that passes: every element, or so many that were looked at."""
+    """Return the beginning of what is said of a result that passes: every element, or so many that were looked at."""
     return "every element is right" if elements == of else f"{elements} of {of} elements looked at, all of them right"
 
 
@@ -128,7 +128,8 @@ def check_gemm(
     zero_out=None,
     **options: Unpack[KernelOptions],
 ) -> KernelCheck:
-    """Whether a kernel's result is right; parameters and errors as :func:`assert_gemm_close`, which raises what this finds.
+    """Return whether a kernel's result is right; parameters and errors as :func:`assert_gemm_close`, which raises what this
+    finds.
 
     Returns
     -------
@@ -236,7 +237,7 @@ def with_narrower_format(
 def check_case(
     computed: np.ndarray, case: KernelCase, start: int = 0, together: bool = True, of: int = 0
 ) -> KernelCheck:
-    """Whether a result, in the case's output format, is right.
+    """Return whether a result, in the case's output format, is right.
 
     start: number of its first row in the test's. together: whether all errors are compared with those of right kernels, too.
     of: elements of the test's result, of which these are some; 0 for these alone.
@@ -317,7 +318,7 @@ def failed(
     found: Diagnosis,
     case: KernelCase | None = None,
 ) -> KernelCheck:
-    """The result of a check that fails: what is wrong, where, and what explains it."""
+    """Return the result of a check that fails: what is wrong, where, and what explains it."""
     return KernelCheck(
         False, summary, int(wrong.sum()), wrong.size, tuple(details), place.text,
         found.statements or ("nothing that is known here",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
@@ -356,7 +357,7 @@ def _kinds_differ(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: i
 
 
 def _saturated(out: np.ndarray, case: KernelCase, wrong: np.ndarray) -> list[str]:
-    """The largest number of the output's format where the exact result is NaN."""
+    """Return the largest number of the output's format where the exact result is NaN."""
     fmt = tcm.get_format(case.out_format)
     lost = wrong & np.isnan(case.result)
     if not lost.any() or not isinstance(fmt, Format) or not (np.abs(out[lost]) == fmt.max_finite).all():

@@ -91,7 +91,8 @@ def _accumulator(fmt: str) -> Faulty:
 
 
 def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64 of values that FP32 holds."""
+    """Return A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64 of values that FP32
+    holds."""
     engine = ieee_engine("fp32", fmt)
     with np.errstate(over="ignore", invalid="ignore"):
         added = None if c is None else round_to(c.astype(np.float64), get_float_format(fmt))
@@ -107,12 +108,12 @@ def _rounded_twice(case: FaultCase) -> np.ndarray | None:
 
 
 def twice_through(fmt: Format) -> str:
-    """The narrow format through which an output goes by mistake."""
+    """Return the narrow format through which an output goes by mistake."""
     return "bf16" if fmt.name in ("fp32", "fp16") else "fp16"
 
 
 def _no_sums_outside(case: FaultCase) -> np.ndarray | None:
-    """One chain over all of k where sums outside of the unit are meant."""
+    """Return one chain over all of k where sums outside of the unit are meant."""
     product = case.product
     if not isinstance(product, EngineProduct) or product.promote_every is None:
         return None
@@ -120,7 +121,7 @@ def _no_sums_outside(case: FaultCase) -> np.ndarray | None:
 
 
 def _tf32_operands(case: FaultCase) -> np.ndarray | None:
-    """Operands in TF32 where the kernel has wider ones."""
+    """Return operands in TF32 where the kernel has wider ones."""
     tf32 = get_float_format("tf32")
     a, b, c = case.used
     narrow = [round_to(x, tf32) for x in (a, b)]
@@ -140,7 +141,7 @@ def _transposed_tile(case: FaultCase) -> np.ndarray | None:
 
 
 def _stale_accumulator(case: FaultCase) -> np.ndarray | None:
-    """A tile starts from the sums of the tile before."""
+    """Return a tile starts from the sums of the tile before."""
     if case.right.computed.size < 2:
         return None
     axis = int(case.right.computed.shape[0] < 2)
@@ -163,7 +164,7 @@ FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
 
 
 def case_of(product: BoundedProduct, data: Data) -> FaultCase:
-    """A right product, on which faults are tried."""
+    """Return a right product, on which faults are tried."""
     expected = product.expected(data)
     if isinstance(product, EngineProduct):
         expected = *product.multiplied(data), data.c
@@ -171,7 +172,7 @@ def case_of(product: BoundedProduct, data: Data) -> FaultCase:
 
 
 def blocks_for(rows: int, k: int, columns: int) -> int:
-    """Blocks on which faults can be tried in the time there is."""
+    """Return blocks on which faults can be tried in the time there is."""
     cost = max(1.0, OF_PRODUCT * len(ACCUMULATORS) * rows * k * columns)
     return int(min(max(BUDGET // cost, 1), BLOCKS))
 
@@ -215,12 +216,12 @@ def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], element
 
 
 def _rounded(case: FaultCase, values: np.ndarray) -> np.ndarray:
-    """Values in the output's format."""
+    """Return values in the output's format."""
     return values if case.product.out_format is None else round_to(values, case.product.out_format)
 
 
 def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
-    """Errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
+    """Return errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
     right = case.ended or case.right
     reached = ~np.isnan(values) | ~np.isfinite(right.computed)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -231,7 +232,8 @@ def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
 # -- of a kernel's case ----------------------------------------------------------------------------------------------------
 @default_fp_state
 def faults_of(allowed: KernelCase) -> dict[str, float]:
-    """The faults that were tried, with the share of products like the test's in which a test with this tolerance sees them.
+    """Return the faults that were tried, with the share of products like the test's in which a test with this tolerance sees
+    them.
 
     They are tried on at most 32 rows and columns of the test's own operands, in one chain over k, before an epilogue; what the
     tails of their errors tell of the whole product is said above.
@@ -253,13 +255,14 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
 
 
 def missed_faults(allowed: KernelCase) -> str | None:
-    """The faults that a test with this tolerance misses, in the words of `mpgemm tolerance`; None for an empty product."""
+    """Return the faults that a test with this tolerance misses, in the words of `mpgemm tolerance`; None for an empty
+    product."""
     found = faults_of(allowed)
     return in_words(found) if found else None
 
 
 def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
-    """Some rows and columns of the right product, and what each of their elements is allowed."""
+    """Return some rows and columns of the right product, and what each of their elements is allowed."""
     rows, columns = (evenly(size, SIDE) for size in allowed.result.shape)
     wide, part = allowed.sums_columns(columns), np.ix_(rows, columns)
     data = part_of(allowed.data, rows, wide)

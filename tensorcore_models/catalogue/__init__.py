@@ -18,7 +18,7 @@ __all__ = ["architectures", "default_instruction", "get_instruction", "list_inst
 
 @cache
 def _rows(file: str) -> tuple[Instruction, ...]:
-    """The rows of one vendor's file; no other's is read."""
+    """Return the rows of one vendor's file; no other's is read."""
     rows = import_module(f"{__name__}.{file}").rows()
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
@@ -37,7 +37,7 @@ def _catalogue() -> dict[tuple[str, str], Instruction]:
 
 @cache
 def _of(arch: str) -> dict[str, Instruction]:
-    """The rows of one architecture by their names."""
+    """Return the rows of one architecture by their names."""
     rows = _rows(UNITS[arch].file) if arch in UNITS else _catalogue().values()
     return {row.name: row for row in rows if row.arch == arch}
 
@@ -48,7 +48,8 @@ def architectures() -> list[str]:
 
 
 def canonical_device(name: str) -> str:
-    """A device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known, too."""
+    """Return a device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known,
+    too."""
     if not isinstance(name, str):
         raise TypeError(f"an architecture is a name, got {type(name).__name__}")
     if name in DEVICES or name in UNITS:
@@ -72,7 +73,7 @@ def canonical_device(name: str) -> str:
 
 
 def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
-    """Architecture of a device alias and the operand formats it lacks."""
+    """Return architecture of a device alias and the operand formats it lacks."""
     name = canonical_device(arch)
     return DEVICES.get(name, (name, ()))
 
@@ -95,7 +96,8 @@ def list_instructions(arch: str | None = None) -> list[Instruction]:
 
 
 def usual_path(device: str) -> str | None:
-    """The path that an architecture or device means where paths compute differently and none is named; None: one has to be."""
+    """Return the path that an architecture or device means where paths compute differently and none is named; None: one has to
+    be."""
     return next((row.path for row in list_instructions(device) if row.usual), None)
 
 
@@ -129,7 +131,7 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
 
 
 def _find(arch: str, name: str) -> Instruction | None:
-    """The row of that name, or of another legal shape of it."""
+    """Return the row of that name, or of another legal shape of it."""
     row = _of(arch).get(name)
     shape = re.search(r"\.m(\d+)n(\d+)k", name)
     if row is not None or shape is None:
@@ -144,7 +146,8 @@ def _find(arch: str, name: str) -> Instruction | None:
 
 
 def _spelled(arch: str, name: str) -> Instruction | None:
-    """The one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual one."""
+    """Return the one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual
+    one."""
     rows = _answers(name, _of(arch).values())
     plain = [row for row in rows if all(other.name.startswith(row.name) for other in rows)]
     if plain:  # the others are modes of it, named by a suffix
@@ -156,7 +159,7 @@ def _spelled(arch: str, name: str) -> Instruction | None:
 
 
 def _answers(text: str, among: Iterable[Instruction]) -> list[Instruction]:
-    """Rows that a spelling of an instruction means."""
+    """Return rows that a spelling of an instruction means."""
     from . import names
 
     query = names.instruction_query(text)
@@ -170,7 +173,7 @@ def _answers(text: str, among: Iterable[Instruction]) -> list[Instruction]:
 
 
 def find_instructions(text: str) -> list[Instruction]:
-    """Rows that words mean: devices, operand formats and instructions in any spelling and case, all of which must fit.
+    """Return rows that words mean: devices, operand formats and instructions in any spelling and case, all of which must fit.
 
     Raises ValueError if a word means nothing (the message has the nearest names), or nothing is all of them.
 
@@ -190,7 +193,7 @@ def find_instructions(text: str) -> list[Instruction]:
 
 
 def _both(rows: list[Instruction], found: list[Instruction]) -> list[Instruction]:
-    """Rows in both lists; of a row with free m and n the one whose shape was asked for."""
+    """Return rows in both lists; of a row with free m and n the one whose shape was asked for."""
 
     def key(row: Instruction) -> tuple[str, str]:
         return row.arch, re.sub(r"\.m\d+n\d+k", ".k", row.name) if row.legal_shapes else row.name
@@ -201,7 +204,7 @@ def _both(rows: list[Instruction], found: list[Instruction]) -> list[Instruction
 
 
 def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
-    """How many of the words make the first name, and its rows."""
+    """Return how many of the words make the first name, and its rows."""
     from . import names
 
     for count in range(len(words), 0, -1):

@@ -45,7 +45,7 @@ def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> 
 
 
 def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> argparse._ArgumentGroup:
-    """The group "chip": which one, and what is changed of it."""
+    """Return the group "chip": which one, and what is changed of it."""
     from ascend.chips.files import list_chips  # its names are in the help of these commands alone
 
     chip = parser.add_argument_group("chip")
@@ -87,7 +87,8 @@ def kernel_of(args: argparse.Namespace) -> dict:
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
-    """(m, k, n); the size assumed for the published figures if none is given. Raises ValueError if it is not three numbers."""
+    """Return (m, k, n); the size assumed for the published figures if none is given. Raises ValueError if it is not three
+    numbers."""
     if not args.size:
         return ASSUMED_SIZE
     if len(args.size) != 3:
@@ -96,7 +97,7 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
 
 
 def data_of(args: argparse.Namespace) -> tuple | None:
-    """A and B of --files."""
+    """Return A and B of --files."""
     if not args.data:
         return None
     from mpgemm.inputs.files import check_matrix, read_matrix
@@ -105,7 +106,7 @@ def data_of(args: argparse.Namespace) -> tuple | None:
 
 
 def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:
-    """(name, (m, k, n)) of each line of a file; the name is the size where the line has none.
+    """Return (name, (m, k, n)) of each line of a file; the name is the size where the line has none.
 
     Lines hold three numbers, with a name before them or not, between spaces or commas; "#" begins a comment.
 
@@ -127,7 +128,8 @@ def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:
 
 
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
-    """The one chip that the options name, with calibration and changes in force. Raises ValueError if they name several."""
+    """Return the one chip that the options name, with calibration and changes in force. Raises ValueError if they name
+    several."""
     chips = chips_of(args)
     if len(chips) > 1:
         raise ValueError(f"one --chip at a time here, got {len(chips)}")
@@ -135,7 +137,7 @@ def chip_of(args: argparse.Namespace) -> ascend.Chip:
 
 
 def chips_of(args: argparse.Namespace) -> list[ascend.Chip]:
-    """Every chip that the options name, with calibration and changes in force."""
+    """Return every chip that the options name, with calibration and changes in force."""
     return [_chip(args, name) for name in args.chip or ["910A"]]
 
 
@@ -152,7 +154,7 @@ def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
 
 
 def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
-    """Whether a chip's predictions are nominal or calibrated: the first thing that a command says."""
+    """Return whether a chip's predictions are nominal or calibrated: the first thing that a command says."""
     if args.calibrated:
         return f"{chip.name}: calibrated predictions ({chip.calibration_source})"
     if any(where.kind == "calibrated" for where in chip.provenance.values()):
@@ -176,7 +178,7 @@ def parse_change(text: str) -> tuple[str, float | str]:
 
 
 def parse_number(name: str, text: str) -> float:
-    """A value for a chip parameter. Raises ValueError if the chip has no such parameter, or the text is no number."""
+    """Return a value for a chip parameter. Raises ValueError if the chip has no such parameter, or the text is no number."""
     from ascend.chips.chip import PARAMETERS
 
     if name not in PARAMETERS:
@@ -222,7 +224,7 @@ def parse_swizzle(text: str) -> Swizzle:
 
 
 def parameters(chip: ascend.Chip) -> Output:
-    """The chip's numbers with units and provenance."""
+    """Return the chip's numbers with units and provenance."""
     headings = ("parameter", "value", "unit", "kind", "source")
     facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
@@ -234,7 +236,7 @@ def parameters(chip: ascend.Chip) -> Output:
 
 
 def folder_of(args: argparse.Namespace) -> Path:
-    """The folder of --out, created if need be. Raises ValueError if it is a file."""
+    """Return the folder of --out, created if need be. Raises ValueError if it is a file."""
     folder = Path(args.out or "out")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out {folder} is not a folder")
@@ -243,7 +245,7 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 
 def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
-    """The rows as JSON and CSV next to each other."""
+    """Return the rows as JSON and CSV next to each other."""
     from tensorcore_models.files import write_text
 
     paths = [folder / f"{name}.json", folder / f"{name}.csv"]

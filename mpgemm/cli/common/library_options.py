@@ -37,7 +37,7 @@ LIBRARIES = (
 
 
 def resolve_library(text: str) -> tuple[str, str]:
-    """(library, version or "") of a name such as "torch.matmul-13.1". Raises ValueError if it is not known."""
+    """Return (library, version or "") of a name such as "torch.matmul-13.1". Raises ValueError if it is not known."""
     name, _, version = text.partition("-")
     for library in LIBRARIES:
         if name == library.name or name in library.calls:
@@ -47,7 +47,7 @@ def resolve_library(text: str) -> tuple[str, str]:
 
 
 def which_library(gpu: str) -> str:
-    """The question for a library, with what is known on a device and what each needs."""
+    """Return the question for a library, with what is known on a device and what each needs."""
     from tensorcore_models.catalogue import canonical_device
     from tensorcore_models.libraries.cublaslt_tables import PLATFORMS, TARGETS
 
@@ -62,7 +62,7 @@ def which_library(gpu: str) -> str:
 
 
 def _here(name: str, gpu: str, versions: Sequence[str]) -> str:
-    """Why a library is not known on a device; empty where it is."""
+    """Return why a library is not known on a device; empty where it is."""
     from tensorcore_models.libraries.cublaslt_tables import TARGETS
     from tensorcore_models.libraries.scaled_mm import DEVICES as SCALED_DEVICES
 
@@ -106,7 +106,7 @@ OUTPUTS = {"tf32": "fp32", "s8": "s32", "fp16": "fp16", "bf16": "bf16", "fp32": 
 
 
 def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.ndarray, str]:
-    """Encodings of a matrix file and their format."""
+    """Return encodings of a matrix file and their format."""
     from mpgemm.inputs.files import read_matrix
     from tensorcore_models.formats import operand_format
     from tensorcore_models.formats.interop import format_of_dtype
@@ -123,7 +123,7 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
 
 
 def read_operands(args: argparse.Namespace, *, library_rounds: bool = False) -> tuple[np.ndarray, np.ndarray, str, str]:
-    """A, B, their format and the output format, shapes checked.
+    """Return A, B, their format and the output format, shapes checked.
 
     With `library_rounds` operands of TF32 are encodings of FP32, which the library's recipe rounds.
     """
@@ -148,7 +148,7 @@ def read_operands(args: argparse.Namespace, *, library_rounds: bool = False) -> 
 
 
 def output_format(args: argparse.Namespace, fmt: str) -> str:
-    """The format of --out-format; by default that of the operands where a library returns it, else bf16."""
+    """Return the format of --out-format; by default that of the operands where a library returns it, else bf16."""
     from tensorcore_models.formats import operand_format
 
     if args.out_format is not None:
@@ -177,7 +177,7 @@ def _integer(name: str, text: str) -> int:
 
 
 def integer_config(config: dict[str, str]) -> dict[str, int | None]:
-    """A configuration of cuBLASLt with its numbers read."""
+    """Return a configuration of cuBLASLt with its numbers read."""
     return {field: _integer(field, text) for field, text in config.items()}
 
 
@@ -188,7 +188,7 @@ def make_recipe(
     problem: Problem,
     recorded: str | None = None,
 ) -> libraries.Recipe:
-    """The recipe that options name, for one product."""
+    """Return the recipe that options name, for one product."""
     from tensorcore_models import libraries
 
     name, version = resolve_library(library)
@@ -211,7 +211,7 @@ def make_recipe(
 def _cublaslt(
     gpu: str, called: str, version: str | None, config: dict[str, str], recorded: str | None, problem: Problem
 ) -> libraries.Recipe:
-    """The recipe of cuBLASLt, `called` so by the option, for a configuration that is named or recorded."""
+    """Return the recipe of cuBLASLt, `called` so by the option, for a configuration that is named or recorded."""
     from tensorcore_models import libraries
     from tensorcore_models.libraries.recorded import load_recording
 
@@ -234,7 +234,7 @@ def _cublaslt(
 
 
 def _scaled_mm(gpu: str, config: dict[str, str], recorded: str | None, p: Problem) -> libraries.Recipe:
-    """The recipe of torch._scaled_mm; where `recorded` is not None, mmaemu's table says how k is split."""
+    """Return the recipe of torch._scaled_mm; where `recorded` is not None, mmaemu's table says how k is split."""
     from tensorcore_models import libraries
 
     _known(config, SCALED_OPTIONS)
@@ -269,7 +269,7 @@ def cutlass_assumptions(library: str, config: dict[str, str], recipe: libraries.
 
 
 def rounds_operands(gpu: str, library: str | None) -> bool:
-    """Whether the recipes of a library round FP32 operands to TF32 by themselves, as this version was recorded to do."""
+    """Return whether the recipes of a library round FP32 operands to TF32 by themselves, as this version was recorded to do."""
     from tensorcore_models.catalogue import canonical_device
     from tensorcore_models.libraries.profile_tables import MEASURED
 
@@ -280,7 +280,7 @@ def rounds_operands(gpu: str, library: str | None) -> bool:
 
 
 def facts(recipe: libraries.Recipe, config: dict[str, str], recorded: str | None) -> dict:
-    """A recipe for JSON."""
+    """Return a recipe for JSON."""
     return {
         "name": recipe.name,
         "engine": recipe.engine.label,

@@ -91,12 +91,12 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def _is_given(self, name: str) -> bool:
-        """Whether an option, or a positional argument, stands on the command line."""
+        """Return whether an option, or a positional argument, stands on the command line."""
         action = self._option_string_actions.get(name)
         return (name if action is None else action.dest) in self._given
 
     def _spelled(self, name: str) -> str:
-        """An option as it is, a positional argument as the usage shows it."""
+        """Return an option as it is, a positional argument as the usage shows it."""
         if name in self._option_string_actions:
             return name
         return next(str(action.metavar or name) for action in self._actions if action.dest == name)
@@ -119,7 +119,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}{self._what_was_meant(words[2:])} (see {self.prog} --help)\n")
 
     def _what_was_meant(self, unknown: Sequence[str]) -> str:
-        """The options that unknown words resemble, or take; nothing where there are none."""
+        """Return the options that unknown words resemble, or take; nothing where there are none."""
         options = [name for name in self._option_string_actions if name.startswith("--")]
         names = (word.partition("=")[0] for word in unknown if word.startswith("--"))
         near = dict.fromkeys(name for word in names for name in difflib.get_close_matches(word, options, 1, 0.75))
