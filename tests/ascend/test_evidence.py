@@ -107,6 +107,7 @@ def made_profile():
     return rows
 
 
+@pytest.mark.full
 def test_a_fit_finds_what_made_the_profile(tmp_path):
     rows = made_profile()
     write_profile(tmp_path / "op_summary.csv", rows)

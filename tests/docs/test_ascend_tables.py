@@ -18,7 +18,9 @@ def test_a_plan_of_the_page_is_current(shape, chip):
     assert ascend_tables.plan_row(shape, chip, False) == row(" x ".join(map(str, shape)), chip)
 
 
-@pytest.mark.parametrize("name", ["advice", "published", "losses", "squares", "moved"])
+@pytest.mark.parametrize(
+    "name", ["advice", pytest.param("published", marks=pytest.mark.full), "losses", "squares", "moved"]
+)
 def test_a_table_of_the_page_is_current(name):
     """2 seconds: every published measurement is simulated."""
     assert ascend_tables.table(PAGE, name) == ascend_tables.TABLES[name]()

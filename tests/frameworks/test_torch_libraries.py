@@ -223,7 +223,7 @@ def test_unknown_operations():
     x = torch.rand(8, 4)
     for function in (
         lambda: x.T.sum(-1), lambda: x.sum(), lambda: x.var(-1), lambda: torch.softmax(x, 0), lambda: torch.cumsum(x, 0),
-        lambda: torch.rand(3), lambda: x.double().exp(), lambda: (x * 1e6).sin(), lambda: x**2.5,
+        lambda: torch.rand(3), lambda: x.double().exp(), lambda: x**2.5,
     ):  # fmt: skip
         with pytest.raises((NotImplementedError, Unknown)), emulate("h100", libraries=LIBRARIES):
             function()
