@@ -1,4 +1,4 @@
-"""What plans differ in by the kind of their kernel: grids of cores, or the paper's kernel."""
+"""Plans grids of cores, and the paper's kernel: each kind has its own choices."""
 
 import math
 from collections.abc import Iterator

@@ -57,9 +57,14 @@ A5_KEY = (
     KeyPart("FULL_LOAD", 4, ("NO_FULL_LOAD", "A_FULL_LOAD", "B_FULL_LOAD", "AB_FULL_LOAD")),
     KeyPart("L0C2OUT_MODEL", 4, ("ON_THE_FLY", "1V1_ND_ALIG_FIXPIPE", "1V2_ND_ALIG_FIXPIPE")),
 )  # fmt: skip
-#: Bytes of an inner axis that MTE2 turns into NZ fractals on its way although they are no multiple of LINE.
+#: Bytes of a line: MTE2 turns ND rows of whole lines into NZ fractals on its way.
+LINE = 256
+#: Bytes of other rows that it turns on its way, too.
 ON_THE_WAY = (32, 64, 96, 128, 160, 192, 224, 256, 384)
-LINE, LONG_LINE, LONGEST_INNER = 256, 512, 65535
+#: Bytes below which ragged rows of HF32 are turned on their way, too.
+LONG_LINE = 512
+#: Elements of a row that MTE2 can turn, at most.
+LONGEST_INNER = 65535
 #: ge::DataType and ge::Format of a knowledge line.
 DATA_TYPES = {0: "fp32", 1: "fp16", 2: "int8", 27: "bf16"}
 NZ_FORMAT = 29

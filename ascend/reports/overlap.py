@@ -28,8 +28,11 @@ from tensorcore_models.results import Result
 Collective = Literal["all-reduce", "reduce-scatter", "all-gather"]
 COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather")
 EXPECTED = "the output of hccl_test, or lines of bytes and microseconds"
-#: Relative error (rms) above which rows do not follow a latency and a rate, and that of a number that the rows do not tell.
-POOR, UNTOLD = 0.2, 0.5
+#: Relative error (rms) above which rows are said not to follow a latency and a rate (chosen).
+POOR = 0.2
+#: Relative standard error above which the rows are said not to tell a number (chosen).
+UNTOLD = 0.5
+#: Parts that are tried, at most.
 MOST_PARTS = 16
 MOST_WORDS = 12  #: Of a row of hccl_test, which has 4 or a few more.
 

@@ -2,11 +2,15 @@
 
 import numpy as np
 
-#: Multiplications up to which OpenBLAS leaves a product to one thread, and from which its threads pay. After each product of
-#: several threads they spin for tens of milliseconds, which is a hundred times what a small product takes.
-ONE_THREAD, SEVERAL = 1 << 18, 1 << 28
-#: Rows and values of k of a part of a product that one thread computes.
-ROWS, INNER = 256, 128
+#: Multiplications up to which OpenBLAS leaves a product to one thread. After a product of several threads they spin for tens of
+#: milliseconds, which is a hundred times what a small product takes.
+ONE_THREAD = 1 << 18
+#: Multiplications from which several threads pay in spite of that.
+SEVERAL = 1 << 28
+#: Rows of a part of a product that one thread computes.
+ROWS = 256
+#: Values of k of such a part.
+INNER = 128
 #: Values of k of which |A| and |B| are formed at a time: they stay in the cache.
 _AT_ONCE = 256
 

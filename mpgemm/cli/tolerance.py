@@ -139,7 +139,7 @@ def _decision(found: Tolerance):
 
 
 def _decided(found: Tolerance, name: str) -> str:
-    """What a line sees on its own pair, and which lost products it misses on others."""
+    """Say what a line sees on its own pair, and which lost products it misses on others."""
     from mpgemm.testing.faults import LOST_PRODUCTS
     from mpgemm.testing.tolerance_result import SEEN, in_words
 

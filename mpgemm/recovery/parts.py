@@ -2,8 +2,12 @@
 
 #: Parts of k have multiples of so many products, whole tiles of every kernel.
 PART_UNIT = 256
-#: A part has so many of k at least; column tiles of a kernel for few rows, and blocks that keep a GPU busy.
-LEAST_PART, PART_COLUMNS, PART_BLOCKS = 2048, 64, 128
+#: Products of k of a part, at least (chosen).
+LEAST_PART = 2048
+#: Columns of a tile of the kernels for few rows.
+PART_COLUMNS = 64
+#: Blocks that keep a GPU busy (chosen: an H100 has 132 multiprocessors).
+PART_BLOCKS = 128
 
 
 def parts_of(n: int, k: int) -> int:

@@ -107,7 +107,7 @@ class Applied:
 
     @property
     def key(self) -> Meaning | str:
-        """What it computes: its meaning, or the name of what has none."""
+        """Return the meaning that it computes, or the name of an operation that has none."""
         return self.meaning or self.name
 
     def text(self) -> str:

@@ -121,7 +121,7 @@ class _Line:
 
     # -- operations that go together -------------------------------------------------------------------------------------
     def _of_operands(self, at: Any, name: str) -> tuple[int, int] | None:
-        """What an operation joins of an operand of A and one of B."""
+        """Return the values that an operation joins of an operand of A and one of B."""
         if not self._is(at, name):
             return None
         pair = self.operations[at].sources

@@ -15,9 +15,12 @@ from tensorcore_models.formats import Format, get_format
 
 #: Elements that are looked at: so many wrong ones, and so many that pass at the same place.
 SAMPLES = 256
-#: Products along k of each of both on which suspicions are tried first, about, and elements of each at least; what fits
-#: there is tried again on so many times as many.
-SCREENED, LEAST, CONFIRMED = 1 << 17, 16, 4
+#: Products along k on which suspicions are tried first, of the wrong elements and of the right ones each, about.
+SCREENED = 1 << 17
+#: Elements of each, at least.
+LEAST = 16
+#: What fits there is tried again on so many times as many elements.
+CONFIRMED = 4
 #: Elements at least, wrong or not, on which narrow sums are tried: their errors are compared by quantiles.
 EVERYWHERE = 128
 #: Rows and columns at most on which the engine's own errors are measured, and how many of them are evenly spread.

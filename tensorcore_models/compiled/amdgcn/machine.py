@@ -76,7 +76,7 @@ class FloatMode:
 
     @cache  # noqa: B019  # modes are few, and kept anyway
     def under(self, m: Meaning) -> Meaning:
-        """What an operation on numbers means in this mode.
+        """Return the meaning of an operation on numbers in this mode.
 
         Raises
         ------
