@@ -202,14 +202,7 @@ def matmul(
     if key is not None and (known := _KNOWN.get(key)) is not None:
         return known(a, b, out, c, bias)
     if isinstance(method, str) and method.partition(":")[0] == RESIDUES:
-        if scale is not None or repair is not None:
-            raise ValueError(
-                f"{method} scales every row and column itself and needs no repair: leave scale and repair out"
-            )
-        if bias is not None or activation is not None or out_dtype != torch.float32:
-            raise ValueError(
-                f"{method} ends in FP64 without bias, activation and out_dtype: pass c=bias, apply the others to the result"
-            )
+        _check_doubles(method, scale, repair, bias, activation, out_dtype)
         return _doubles(a, b, spelled(method, options), out, c, float(alpha), float(beta), config, verify, unit)
     text, scale, repair = _asked(a, b, method, scale, repair, options)
     left, right = (x.source.reshape(x.shape) if isinstance(x, SplitTensor) else x for x in (a, b))
@@ -241,20 +234,9 @@ def matmul(
         return _KNOWN[key](a, b, out, c, bias)
     if place is None:
         tile = [] if tiles is None else [*tiles.to_dict().values()]
+        factors = [float(alpha), float(beta)]
         result = recovered_product(
-            x,
-            y,
-            added,
-            *words,
-            ended,
-            [float(alpha), float(beta)],
-            text,
-            scale,
-            repair,
-            parts,
-            unit,
-            tile,
-            str(epilogue),
+            x, y, added, *words, ended, factors, text, scale, repair, parts, unit, tile, str(epilogue)
         )
     else:
         result, added = place, place if c is out and beta != 0 else added
@@ -420,6 +402,16 @@ def _check_epilogue(verify: bool, a, b, c, bias) -> None:
         raise ValueError(
             "a product with bias, activation or out_dtype has no gradient: call it under torch.no_grad(), or pass c=bias and "
             "apply torch's function to the result"
+        )
+
+
+def _check_doubles(method, scale, repair, bias, activation, out_dtype) -> None:
+    """Refuse options that the method of residues has no use for (ValueError)."""
+    if scale is not None or repair is not None:
+        raise ValueError(f"{method} scales every row and column itself and needs no repair: leave scale and repair out")
+    if bias is not None or activation is not None or out_dtype != torch.float32:
+        raise ValueError(
+            f"{method} ends in FP64 without bias, activation and out_dtype: pass c=bias, apply the others to the result"
         )
 
 
