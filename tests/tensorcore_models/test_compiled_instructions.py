@@ -398,6 +398,55 @@ def test_reductions_and_votes(rng):
     assert set(got.tolist()) == {sum((x < 0) << i for i, x in enumerate(numbers))}
 
 
+def reduced(encodings, words):
+    """redux.sync of f32 as PTX ISA 9.0 states it, on whole numbers: -0 is below +0, a NaN is left out or decides."""
+    if "abs" in words:
+        encodings = [x & 0x7FFFFFFF for x in encodings]
+    numbers = [x for x in encodings if x & 0x7FFFFFFF <= 0x7F800000]
+    if not numbers or "NaN" in words and len(numbers) < len(encodings):
+        return 0x7FFFFFFF
+    return (max if "max" in words else min)(numbers, key=lambda x: -(x ^ 0x80000000) - 1 if x >> 31 else x)
+
+
+FLOATING_REDUCTIONS = [f"{name}{of}" for name in ("min", "max") for of in ("", ".abs", ".NaN", ".abs.NaN")]
+
+
+@pytest.mark.parametrize("words", FLOATING_REDUCTIONS)
+def test_reductions_of_numbers(words):
+    """Zeros of both signs, NaN of any payload, infinities, subnormal numbers; a mask for each part of a warp."""
+    special = [0, 1 << 31, 0x7F800000, 0xFF800000, 1, 0x80000001, 0x7FC00001, 0xFF800001, 0x3F800000, 0xBF800000]
+    warps = [
+        [0, 1 << 31] * 16, [1 << 31, 0] * 16, [0x7FC12345] * 32, [0xFF800000] * 31 + [0x7F800001], [0x7F800000] * 32,
+        (special * 4)[:32], [x for x in special if x & 0x7FFFFFFF <= 0x7F800000] * 4, edges(np.random.default_rng(3), 32, 32),
+    ]  # fmt: skip
+    a = np.array([x for warp in warps for x in warp[:32]], np.uint32)
+    for parts in ([range(32)], [range(5), range(5, 32)], [range(0, 32, 2), range(1, 32, 2)]):
+        masks = [sum(1 << lane for lane in part) for part in parts]
+        mask = np.array([next(m for m in masks if m >> lane & 1) for lane in range(32)] * len(warps), np.uint32)
+        got = one_instruction(f"redux.sync.{words}.f32 %d, %a, %b;", 32, (32, 32), a, mask).reshape(-1, 32)
+        for found, warp in zip(got, a.reshape(-1, 32).tolist(), strict=True):
+            for part in parts:
+                assert set(found[part].tolist()) == {reduced([warp[i] for i in part], words.split("."))}
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("redux.sync.max.f32 %d, %a, 0xffff;", "a lane that its mask 0xffff does not name"),
+        ("redux.sync.max.s32 %d, %a, %a;", "brings another mask"),
+        ("redux.sync.add.f32 %d, %a, -1;", "redux.sync.add.f32"),
+        ("redux.sync.max.NaN.abs.f32 %d, %a, -1;", "redux.sync.max.NaN.abs.f32"),
+        ("redux.sync.max.abs.s32 %d, %a, -1;", "redux.sync.max.abs.s32"),
+        ("redux.sync.max.b32 %d, %a, -1;", "redux.sync.max.b32"),
+    ],
+)
+def test_reductions_that_ptx_does_not_define_are_refused(line, error):
+    a = np.full(32, 0xFFFFFFFF, np.uint32)
+    a[0] = 0xFFFFFFFD
+    with pytest.raises((compiled.KernelFault, compiled.Refused), match=error):
+        one_instruction(line, 32, (32,), a)
+
+
 def test_unknown_approximations_are_refused_unless_asked_for():
     x = np.arange(32, dtype=np.float32)
     with pytest.raises(compiled.Refused, match=r"sin.approx.f32: which bits it gives is not published"):

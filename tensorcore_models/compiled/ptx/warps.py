@@ -1,11 +1,14 @@
 """Instructions that the threads of a warp run together: shfl, vote, match, redux, elect (PTX ISA 9.1, 9.7.9, 9.7.13)."""
 
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..errors import KernelFault
+from ..isa.floating import NAN, arithmetic
+from ..isa.meaning import Meaning
 from ..scheduler import Wait
 from .decode import Operation, reader, registers_of, unknown
 from .machine import WARP
@@ -147,27 +150,79 @@ def build_vote(ins: PTXInstruction) -> Operation:
     return whole_warps(run)
 
 
+def _groups(machine, mask, lanes, ins: PTXInstruction) -> Iterator[np.ndarray]:
+    """Yield, for each membership mask that lanes bring, which lanes of each warp bring it; one warp a row.
+
+    KernelFault where a lane is not named by its own mask, or brings another mask than a lane that names it: PTX leaves both
+    undefined.
+    """
+    masks, active = _spread(machine, np.asarray(mask).astype(np.uint32), lanes)
+    for each in np.unique(masks[active]):
+        named = each >> np.arange(WARP, dtype=np.uint32) & np.uint32(1) != 0
+        members = active & (masks == each)
+        if (members & ~named).any():
+            raise KernelFault(f"{ins.opcode} is run by a lane that its mask {each:#x} does not name")
+        if (members.any(1)[:, None] & active & named & ~members).any():
+            raise KernelFault(f"{ins.opcode}: a lane that the mask {each:#x} names brings another mask")
+        yield members
+
+
+#: Reductions of integers and bits: how two are joined, and a number that changes none, by its type.
+_REDUCTIONS: dict[str, tuple[np.ufunc, Callable[[np.dtype], int]]] = {
+    "add": (np.add, lambda dtype: 0), "or": (np.bitwise_or, lambda dtype: 0), "xor": (np.bitwise_xor, lambda dtype: 0),
+    "and": (np.bitwise_and, lambda dtype: np.iinfo(dtype).max), "min": (np.minimum, lambda dtype: np.iinfo(dtype).max),
+    "max": (np.maximum, lambda dtype: np.iinfo(dtype).min),
+}  # fmt: skip
+#: Words of redux.sync by the type of its numbers (PTX ISA 9.0, "redux.sync").
+_REDUCED = {**dict.fromkeys(("u32", "s32"), ("add", "min", "max")), "b32": ("and", "or", "xor"), "f32": ("min", "max")}
+_INFINITY, _SIGN = np.uint32(0x7F800000), np.uint32(0x80000000)
+
+
+def _reduced_numbers(name: str, words: tuple[str, ...]) -> Callable:
+    """Return the largest or smallest of the members' f32 encodings: -0 is below +0; a NaN counts where a word says so, or
+    where all are NaN."""
+    nan_wins = "NaN" in words
+    chosen = arithmetic(Meaning(name, "f32", ("f32", "f32"), options=("NaN",) if nan_wins else ()))
+    least = _INFINITY if name == "min" else _INFINITY | _SIGN
+    neutral = least if nan_wins else np.uint32(NAN["fp32"])
+
+    def reduced(values, members):
+        left = np.where(members, values & ~_SIGN if "abs" in words else values, neutral)
+        while left.shape[1] > 1:
+            left = chosen(*np.split(left, 2, axis=1))
+        return left
+
+    return reduced
+
+
+def _reduced_integers(name: str) -> Callable:
+    function, neutral = _REDUCTIONS[name]
+
+    def reduced(values, members):
+        left = np.where(members, values, values.dtype.type(neutral(values.dtype)))
+        return function.reduce(left, axis=1, keepdims=True).astype(values.dtype)
+
+    return reduced
+
+
 def build_reduce(ins: PTXInstruction) -> Operation:
-    """redux.sync: sum, minimum, maximum, and, or, xor over the lanes of a mask."""
+    """redux.sync: over the lanes of a mask sum, minimum, maximum, and, or, xor; of f32 minimum and maximum."""
     words, kind = ins.modifiers, ins.modifiers[-1]
-    functions = {
-        "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor
-    }  # fmt: skip
-    function = next((functions[w] for w in words if w in functions), None)
-    if function is None or kind not in ("u32", "s32", "b32"):
+    name = words[1] if len(words) > 2 else ""
+    between = words[2:-1]
+    known = ((), ("abs",), ("NaN",), ("abs", "NaN")) if kind == "f32" else ((),)
+    if words[0] != "sync" or name not in _REDUCED.get(kind, ()) or between not in known:
         raise unknown(ins)
     value, mask = reader(ins.operands[1], kind, ins), reader(ins.operands[2], "u32", ins)
+    reduced = _reduced_numbers(name, between) if kind == "f32" else _reduced_integers(name)
     target = ins.operands[0]
-    none = {np.add: 0, np.bitwise_or: 0, np.bitwise_xor: 0, np.bitwise_and: -1}
 
     def run(machine, lanes):
         values, _ = _spread(machine, value(machine, lanes), lanes)
-        members = _members(machine, mask(machine, lanes), lanes)
-        info = np.iinfo(values.dtype)
-        neutral = {np.minimum: info.max, np.maximum: info.min}.get(function)
-        neutral = np.array(none[function] if neutral is None else neutral).astype(values.dtype)
-        out = function.reduce(np.where(members, values, neutral), axis=1).astype(values.dtype)
-        machine.registers.write(target.number, _gathered(np.repeat(out[:, None], WARP, 1), lanes), lanes)
+        out = np.zeros_like(values)
+        for members in _groups(machine, mask(machine, lanes), lanes, ins):
+            out = np.where(members, reduced(values, members), out)
+        machine.registers.write(target.number, _gathered(out, lanes), lanes)
 
     return whole_warps(run)
 
