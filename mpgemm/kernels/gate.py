@@ -1,7 +1,7 @@
 """The gate: a kernel's compiled text, run without a device, against the bits that its method's simulation gives.
 
-``python -m mpgemm.kernels.gate [TARGET ...]`` compiles every method for every target that has a machine here, in every
-configuration, and compares; it exits 1 where a bit differs.
+``python -m mpgemm.kernels.gate [TARGET ...] [--out FILE]`` compiles every method for every target that has a machine here, in
+every configuration, and compares (:mod:`mpgemm.kernels.gate_run`); it exits 1 where a bit differs.
 """
 
 import sys
@@ -157,16 +157,20 @@ class GateRun:
         """Simulate the kernel and return the result that it must give."""
         return simulated(self.row, self.target.unit, a, b)
 
+    def shapes(self) -> list[tuple[int, int, int]]:
+        """Return a ragged shape and one of multiples of 16.
+
+        Triton compiles the two to different texts: of multiples of 16 loads are wide and run ahead.
+        """
+        return [near_tile(self.configuration, sizes) for sizes in ((1021, 1021, 1021), (1024,) * 3)]
+
     def check(
         self, kinds: Sequence[str] = tuple(DATA), shapes: Sequence[tuple[int, int, int]] | None = None,
         machine: TextMachine | None = None,
     ) -> Iterator[GateResult]:  # fmt: skip
-        """Compare on each kind of data, at a ragged shape and at one of multiples of 16 unless each (m, n, k) is given.
-
-        Triton compiles the two to different texts: of multiples of 16 loads are wide and run ahead.
-        """
+        """Compare on each kind of data at each (m, n, k), by default those of :meth:`shapes`."""
         machine = machine or text_machine(self.target)
-        for m, n, k in shapes or [near_tile(self.configuration, sizes) for sizes in ((1021, 1021, 1021), (1024,) * 3)]:
+        for m, n, k in shapes or self.shapes():
             for kind in kinds:
                 a, b, c = self.draw(kind, m, n, k)
                 found = self.run(machine, a, b, c)
@@ -250,8 +254,6 @@ class GateCase(GateRun):
 
 
 _INTEGERS = {"s8": np.int8, "s32": np.int32}
-#: Moduli of Ozaki's scheme II in the gate: the most of each number of limbs in which its kernels join residues.
-RESIDUE_COUNTS = (4, 9, 15, 20)
 
 
 @dataclass(frozen=True)
@@ -300,43 +302,7 @@ def near_tile(tile: Configuration, sizes: tuple[int, int, int]) -> tuple[int, in
     return near(m, tile.rows + 16, tile.rows + 5), near(n, tile.columns, tile.columns - 3), depth
 
 
-def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[GateCase | ResidueCase]:
-    """Yield every method, target and configuration that there is, or those named."""
-    for name in targets or [t.name for t in TARGETS.values() if t.gated]:
-        target = get_target(name)
-        for method in methods or (*KERNELS, RESIDUES):
-            if method == RESIDUES:
-                if (target.name, "s8") not in MISSING:
-                    tile, described = residue_tile(target), target.unit in DESCRIBED
-                    yield from (
-                        ResidueCase(get_method(method, moduli=count), target, tile, described)
-                        for count in RESIDUE_COUNTS
-                    )
-                continue
-            row = kernel_method(method)
-            if (target.name, row.formats[0]) not in MISSING:
-                yield from (GateCase(row, target, tile) for tile in configurations(kernel_form(row), target))
-
-
-def main(targets: Sequence[str]) -> int:
-    """Run the gate; 1 where a bit differs or the machine stops a kernel, which is told in a line: the other cases run."""
-    wrong = 0
-    for case in cases(targets):
-        for line, right in _lines(case):
-            wrong += not right
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
-    return int(wrong > 0)
-
-
-def _lines(case: GateRun) -> Iterator[tuple[str, bool]]:
-    """Yield (what is said of a comparison, whether it passed) for each of a case."""
-    try:
-        for result in case.check():
-            yield str(result), result.differ == 0
-    except (KernelFault, Refused) as error:
-        yield f"{case.name} on {case.target.name}, {case.configuration}: stopped: {error}", False
-
-
 if __name__ == "__main__":
+    from mpgemm.kernels.gate_run import main
+
     raise SystemExit(main(sys.argv[1:]))

@@ -72,6 +72,8 @@ class PlannedProduct:
     epilogue : FusedEpilogue
     bias : str
         The type of its elements, where the epilogue has a bias; they lie without gaps.
+    first : bool or None
+        Whether words are written to memory before the product; None: the counted model decides. Scaled words always are.
     """
 
     row: RecoveryMethod
@@ -86,6 +88,7 @@ class PlannedProduct:
     ready: tuple[int | None, int | None] = (None, None)
     epilogue: FusedEpilogue = PLAIN
     bias: str = "fp32"
+    first: bool | None = None
 
     @property
     def part(self) -> int | None:
@@ -136,7 +139,7 @@ class ProductPlan:
         batch, m, n, k = product.sizes
         part = product.part or k
         counted = m, n, part, batch * -(-k // part)
-        first = scaled or split_before(form, target, *counted)
+        first = scaled or (split_before(form, target, *counted) if product.first is None else product.first)
         self._split = tuple(first or count is not None for count in product.ready)
         self.described = target.unit in DESCRIBED and all(self._split)
         chosen = word_configuration if self.described else choose

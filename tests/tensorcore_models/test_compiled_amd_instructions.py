@@ -167,6 +167,22 @@ def test_what_was_never_written_moves_and_is_cleared():
     assert got.tolist() == [(int(a) * int(b) + 77) & 0xFFFFFFFF for a, b in zip(x, y, strict=True)]
 
 
+def test_a_half_that_was_never_written_stays_so_beside_one_that_was():
+    """v_fma_mixlo_f16 keeps the upper half of its register: the lower one may be read, multiplied and packed."""
+    x, y = (np.arange(64, dtype=np.float32).view(np.uint32) for _ in "ab")
+    low = "  v_fma_mixlo_f16 v30, v10, 1.0, neg(0)\n"
+    got = lanes_of(f"{low}  v_fma_mix_f32 v20, v30, 1.0, v12 op_sel_hi:[1,0,0]", [x, y], x.dtype)
+    assert got.view(np.float32).tolist() == [2.0 * lane for lane in range(64)]
+    got = lanes_of(f"{low}  v_pack_b32_f16 v20, v30, v30", [x, y], x.dtype)
+    assert got.view(np.float16).tolist() == [float(lane // 2) for lane in range(128)]
+    for whole in ("v_mov_b32_e32 v20, v30", "v_fma_mix_f32 v20, v30, 1.0, v12 op_sel:[1,0,0] op_sel_hi:[1,0,0]"):
+        with pytest.raises(compiled.KernelFault, match="v30, which rests on one that was never written"):
+            lanes_of(f"{low}  {whole}", [x, y], x.dtype)
+    upper = "  v_mov_b32_e32 v31, 0\n  v_fma_mixhi_f16 v31, v10, 1.0, neg(0)\n"
+    got = lanes_of(f"{low}{upper}  v_bfi_b32 v20, 0xffff, v12, v31", [x, y], x.dtype)
+    assert (got >> 16).astype(np.uint16).view(np.float16).tolist() == list(range(64))
+
+
 @pytest.mark.parametrize(("kind", "wide"), [("f32", False), ("f64", True)])
 def test_powers_of_two_are_rounded_once(kind, wide):
     """Also into and below the subnormal numbers, and over the end."""

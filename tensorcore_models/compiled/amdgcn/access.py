@@ -11,6 +11,7 @@ from ..isa.operations import function_of
 from ..isa.types import FORMATS, array_type
 from .scalar_operands import unknown
 from .syntax import AMDInstruction, RegisterRange
+from .vector_operands import part_mask
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,9 @@ def fill(machine, targets: range, form: Access, words: np.ndarray, owners, waves
 def taken(machine, sources: range, form: Access, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
     """Return (words of registers of lanes, shape (lanes, count), whose bytes they are or None)."""
     count = machine.threads.count if lanes is None else len(lanes)
-    words = np.stack([np.broadcast_to(machine.read_vector(n, waves, lanes), (count,)) for n in sources], 1)
     shift = 16 if form.half else 0
+    used = part_mask(shift // 8, form.width) if form.width < 4 else -1
+    words = np.stack([np.broadcast_to(machine.read_vector(n, waves, lanes, used), (count,)) for n in sources], 1)
     if form.width < 4:
         words = (words >> np.uint32(shift)).astype(f"u{form.width}")
     owners = None

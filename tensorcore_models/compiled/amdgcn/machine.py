@@ -286,10 +286,12 @@ class AMDMachine:
         if number in (EXEC, EXEC + 1):
             self._lanes.clear()
 
-    def read_vector(self, number: int, waves: np.ndarray | None, lanes: np.ndarray | None) -> np.ndarray:
-        """Return a vector register of lanes."""
+    def read_vector(
+        self, number: int, waves: np.ndarray | None, lanes: np.ndarray | None, used: int = -1
+    ) -> np.ndarray:
+        """Return a vector register of lanes, of which the bits of the mask `used` have to be written."""
         self.counters.demand_vector(number, waves)
-        return self.vectors.read(number, lanes)
+        return self.vectors.read(number, lanes, used)
 
     def write_vector(self, number: int, values, waves, lanes, ids: np.ndarray | None = None) -> None:
         """Write a vector register of lanes."""

@@ -1,6 +1,7 @@
 """Operands and results of vector instructions: a value for each active lane, with modifiers, SDWA, DPP and expressions."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,11 @@ PARTS = {
     "DWORD": (0, 4), "WORD_0": (0, 2), "WORD_1": (2, 2), "BYTE_0": (0, 1), "BYTE_1": (1, 1), "BYTE_2": (2, 1),
     "BYTE_3": (3, 1),
 }  # fmt: skip
+
+
+def part_mask(first: int, count: int) -> int:
+    """Return the bits of some bytes of a register."""
+    return (1 << 8 * count) - 1 << 8 * first & 0xFFFFFFFF
 
 
 class VectorSource:
@@ -45,6 +51,7 @@ class VectorSource:
         self.dtype = array_type(kind)
         self.scalar: ScalarSource | None = None
         self.first, self.count = 0, max(1, self.size // 4)
+        self.used = part_mask(*(part or (0, min(self.size, 4))))
         if isinstance(operand, RegisterRange) and operand.vector:
             if operand.count != self.count or kind == "pred":
                 raise unknown(ins, f"takes {self.count} vector register{'s' * (self.count > 1)} here")
@@ -78,7 +85,7 @@ class VectorSource:
         return value, owners
 
     def _registers(self, machine, waves, lanes):
-        value = machine.read_vector(self.first, waves, lanes)
+        value = machine.read_vector(self.first, waves, lanes, self.used)
         if self.count == 2:
             high = machine.read_vector(self.first + 1, waves, lanes)
             value = value.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
@@ -176,7 +183,8 @@ class VectorTarget:
         """Write values over the active lanes, or one number."""
         value = np.asarray(value)
         if self.part is not None:
-            value, ids = self._placed(machine, value, waves, lanes, ids)
+            self._write_part(machine, value, waves, lanes, ids)
+            return
         if self.count == 1:
             machine.write_vector(self.first, value if value.dtype.itemsize > 4 else _word(value), waves, lanes, ids)
             return
@@ -186,21 +194,25 @@ class VectorTarget:
             part = (bits >> np.uint64(32 * place)).astype(np.uint32)
             machine.write_vector(self.first + place, part, waves, lanes, own)
 
-    def _placed(self, machine, value, waves, lanes, ids):
-        """Return the whole register with the result in its part."""
+    def _write_part(self, machine, value, waves, lanes, ids) -> None:
+        """Write the result to its part of the register; what is preserved beside it stays unwritten where nobody wrote it."""
         first, count = self.part
-        mask = np.uint32((1 << 8 * count) - 1 << 8 * first & 0xFFFFFFFF)
+        mask = np.uint32(part_mask(first, count))
         word = _word(value) << np.uint32(8 * first) & mask
-        before = None
+        before = absent = None
         if self.unused == "PRESERVE":
-            word = machine.read_vector(self.first, waves, lanes) & ~mask | word
+            absent = machine.vectors.unwritten(self.first, lanes)
+            with machine.vectors.unchecked() if absent is not None else nullcontext():
+                word = machine.read_vector(self.first, waves, lanes) & ~mask | word
             before = machine.vectors.read_ids(self.first, lanes) if machine.trace is not None else None
         if ids is not None or before is not None:
             length = len(ids) if ids is not None else len(before)
             whole = np.zeros((length, 4), np.int64) if before is None else before.copy()
             whole[:, first : first + count] = 0 if ids is None else ids[:, :count]
             ids = whole
-        return word, ids
+        machine.write_vector(self.first, word, waves, lanes, ids)
+        if absent is not None:
+            machine.vectors.forget(self.first, lanes, absent & ~mask)
 
 
 def _word(value: np.ndarray) -> np.ndarray:

@@ -1,0 +1,95 @@
+"""A call's launches for the gate, as its plan has them: words of both operands, their product, parts added, the repair."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from mpgemm.kernels.configurations import Configuration
+from mpgemm.kernels.forms import kernel_form
+from mpgemm.kernels.gate import GateRun, matrix_view, near_tile
+from mpgemm.kernels.plans import PlannedProduct, ProductPlan
+from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.parts import PART_UNIT
+from tensorcore_models.gpu.launchers import TextMachine
+from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
+from tensorcore_models.gpu.targets import KernelTarget
+
+_ARRAYS = {torch.float32: np.float32, torch.float16: np.uint16, torch.bfloat16: np.uint16, torch.int32: np.int32}
+
+
+@dataclass(frozen=True)
+class PlannedCase(GateRun):
+    """The launches of a plan whose words are written to memory before the product.
+
+    Attributes
+    ----------
+    row : RecoveryMethod
+        As :func:`mpgemm.kernels.recipes.recipe` gives it.
+    target : KernelTarget
+    configuration : Configuration
+    layout : {"nn", "tt", "nt", "tn"}
+        t: stored by columns.
+    """
+
+    row: RecoveryMethod
+    target: KernelTarget
+    configuration: Configuration
+    layout: str = "nn"
+
+    @property
+    def name(self) -> str:
+        """The method, and what its plan does with it."""
+        scaled = ", scaled" if self.row.equilibrate == "rows" else ""
+        parts = f", {self.row.parts} parts" if self.row.parts != 1 else ""
+        return f"{self.row.name} from words in memory{scaled}{parts}, {self.layout}"
+
+    @property
+    def types(self) -> tuple[str, str]:
+        """Of the elements: BF16 where one word holds them."""
+        a, b = ("bf16" if words == 1 else "fp32" for words in kernel_form(self.row).words)
+        return a, b
+
+    def shapes(self) -> list[tuple[int, int, int]]:
+        """Return the shapes at which it is compared: where k is cut they have the parts."""
+        found = super().shapes()
+        if self.row.parts == 1:
+            return found
+        (m, n, _), (rows, columns, _) = found
+        parts = int(self.row.parts)
+        return [(m, n, (parts - 1) * PART_UNIT + 73), (rows, columns, parts * PART_UNIT)]
+
+    def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
+        """Run the launches and return their result; memory holds NaN and -1 before."""
+        (m, k), n = a.shape, b.shape[1]
+        left, right = (
+            matrix_view(x, kind, stored == "t") for x, kind, stored in zip((a, b), self.types, self.layout, strict=True)
+        )
+        product = PlannedProduct(
+            self.row, (1, m, n, k), self.types, (left.strides, right.strides), (m * n, n, 1), tile=self.configuration, first=True,
+        )  # fmt: skip
+        plan = ProductPlan(product, self.target)
+        arrays = {"a": left.data, "b": right.data, "out": np.full((m, n), np.nan, np.float32)}
+        for name, (shape, kind) in plan.workspace.items():
+            arrays[name] = np.full(shape, -1, np.int32) if kind == torch.int32 else _without_values(shape, kind)
+        for launch in plan.launches:
+            machine(_of_arrays(launch, arrays))
+        return arrays["out"]
+
+
+def _without_values(shape: tuple[int, ...], kind: torch.dtype) -> np.ndarray:
+    """Return memory of NaN: all bits are ones."""
+    found = np.empty(shape, _ARRAYS[kind])
+    found.view(np.uint8).fill(255)
+    return found
+
+
+def _of_arrays(launch: TritonLaunch, arrays: Mapping[str, np.ndarray]) -> TritonLaunch:
+    """Return a plan's launch with arrays in place of their names."""
+
+    def given(x: Any) -> Any:
+        return replace(x, data=arrays[x.data]) if isinstance(x, View | DescribedArray) else x
+
+    return replace(launch, arguments={name: given(x) for name, x in launch.arguments.items()})
