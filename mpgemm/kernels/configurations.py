@@ -90,10 +90,11 @@ def registers(form: KernelForm, row: Configuration, target: KernelTarget) -> int
     return 40 + (tile + words) // threads
 
 
-def fits(form: KernelForm, row: Configuration, target: KernelTarget) -> bool:
-    """Return whether a configuration keeps within shared memory and 255 registers of a thread (512 on CDNA)."""
+def fits(form: KernelForm, row: Configuration, target: KernelTarget, split=(False, False)) -> bool:
+    """Return whether a configuration keeps within shared memory and 255 registers of a thread (512 on CDNA); split: which
+    operands are words in memory, whose loads take more or less room than those of elements."""
     most = 255 if target.backend == "cuda" else 512
-    return shared_bytes(form, row, target) <= target.shared and registers(form, row, target) <= most
+    return shared_bytes(form, row, target, split) <= target.shared and registers(form, row, target) <= most
 
 
 def most_stages(form: KernelForm, target: KernelTarget) -> int:
@@ -116,8 +117,8 @@ def check_stages(form: KernelForm, row: Configuration, target: KernelTarget) -> 
         )
 
 
-def configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:
-    """Return the entries that a form fits, small tiles first, each with as many stages as fit.
+def configurations(form: KernelForm, target: KernelTarget, split=(False, False)) -> list[Configuration]:
+    """Return the entries that a form fits, small tiles first, each with as many stages as fit; split as for :func:`fits`.
 
     Raises
     ------
@@ -132,7 +133,7 @@ def configurations(form: KernelForm, target: KernelTarget) -> list[Configuration
             if stages > most_stages(form, target):
                 continue
             row = Configuration(rows, columns, depth, warps, stages)
-            if fits(form, row, target):
+            if fits(form, row, target, split):
                 found.append(row)
                 break
     if not found:
@@ -210,9 +211,13 @@ def estimate(
     )
 
 
-def choose(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
+def choose(
+    form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1, split=(False, False)
+) -> Configuration:
     """Return the entry that costs the least by the counted model; all entries give the same bits."""
-    return min(configurations(form, target), key=lambda row: estimate(form, row, target, m, n, k, batch).cost)
+    return min(
+        configurations(form, target, split), key=lambda row: estimate(form, row, target, m, n, k, batch, split).cost
+    )
 
 
 # -- operands that are split before ------------------------------------------------------------------------------------------
@@ -273,10 +278,11 @@ def split_before(form: KernelForm, target: KernelTarget, m: int, n: int, k: int,
     in_turn = target.unit in DESCRIBED
 
     def cost(split: bool) -> float:
-        rows = word_configurations(form, target) if split and in_turn else configurations(form, target)
+        both = split, split
+        rows = word_configurations(form, target) if split and in_turn else configurations(form, target, both)
         found = []
         for row in rows:
-            work = estimate(form, row, target, m, n, k, batch, (split, split))
+            work = estimate(form, row, target, m, n, k, batch, both)
             steps = work.rounds * -(-k // row.depth)
             lanes = work.additions + (0 if split else work.splitting + work.loads)
             found.append(steps * (work.unit + lanes) if in_turn else work.cost)

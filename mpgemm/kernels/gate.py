@@ -13,19 +13,16 @@ import numpy as np
 import mpgemm
 import tensorcore_models as tcm
 from mpgemm.kernels.compiling import kernel_function
-from mpgemm.kernels.configurations import DESCRIBED, Configuration, configurations
-from mpgemm.kernels.forms import KERNELS, KernelForm, kernel_form, kernel_method
+from mpgemm.kernels.configurations import Configuration
+from mpgemm.kernels.forms import KernelForm, kernel_form
 from mpgemm.kernels.launches import ProductEnd, gemm_launch, repair_launch
-from mpgemm.kernels.residues import RESIDUES, TILE, ResiduePlanes, residue_launches, residue_tile
-from mpgemm.kernels.targets import MISSING
+from mpgemm.kernels.residues import TILE, ResiduePlanes, residue_launches
 from mpgemm.recovery.method import RecoveryMethod
-from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.word_run import equilibrating_exponents, scaling_target
-from tensorcore_models.compiled import KernelFault, Refused
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.gpu.launchers import CompiledText, TextMachine
 from tensorcore_models.gpu.launches import TritonLaunch, View
-from tensorcore_models.gpu.targets import TARGETS, KernelTarget, get_target
+from tensorcore_models.gpu.targets import KernelTarget
 
 #: Exponents of wide data, so that few results overflow: words of fp16, and of formats with FP32's range.
 _RANGES = {"fp16": (-27, 6), "bf16": (-90, 55), "tf32": (-90, 55)}

@@ -9,7 +9,7 @@ import torch
 
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import kernel_form
-from mpgemm.kernels.gate import GateRun, matrix_view, near_tile
+from mpgemm.kernels.gate import GateRun, matrix_view
 from mpgemm.kernels.plans import PlannedProduct, ProductPlan
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.parts import PART_UNIT
@@ -68,7 +68,8 @@ class PlannedCase(GateRun):
             matrix_view(x, kind, stored == "t") for x, kind, stored in zip((a, b), self.types, self.layout, strict=True)
         )
         product = PlannedProduct(
-            self.row, (1, m, n, k), self.types, (left.strides, right.strides), (m * n, n, 1), tile=self.configuration, first=True,
+            self.row, (1, m, n, k), self.types, (left.strides, right.strides), (m * n, n, 1),
+            tile=self.configuration, first=True,
         )  # fmt: skip
         plan = ProductPlan(product, self.target)
         arrays = {"a": left.data, "b": right.data, "out": np.full((m, n), np.nan, np.float32)}

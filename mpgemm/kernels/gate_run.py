@@ -48,7 +48,7 @@ def _word_cases(method: str, target: KernelTarget) -> Iterator[GateRun]:
         yield GateCase(row, target, tile)
     described = target.unit in DESCRIBED
     called, plain = recipe(method, parts=1), recipe(method, scale="none", parts=1)
-    tiles = word_configurations(form, target) if described else configurations(form, target)
+    tiles = word_configurations(form, target) if described else configurations(form, target, (True, True))
     for tile in tiles:
         yield PlannedCase(called, target, tile)
         if described:  # boxes of words along k and along lines
@@ -134,7 +134,9 @@ def _say(line: str) -> None:
 def _totals(records: Sequence[CaseRecord]) -> Iterator[str]:
     for target in dict.fromkeys(r.target for r in records):
         rows = [r for r in records if r.target == target]
-        comparisons, elements, differ = (sum(getattr(r, x) for r in rows) for x in ("comparisons", "elements", "differ"))
+        comparisons, elements, differ = (
+            sum(getattr(r, x) for r in rows) for x in ("comparisons", "elements", "differ")
+        )
         stopped = sum(bool(r.stopped) for r in rows)
         yield f"{target}: {len(rows)} cases, {comparisons} comparisons, {differ} of {elements} differ, {stopped} stopped"
 
@@ -142,8 +144,12 @@ def _totals(records: Sequence[CaseRecord]) -> Iterator[str]:
 def main(arguments: Sequence[str]) -> int:
     """Run the gate; 1 where a bit differs or the machine stops a kernel, which is told in a line: the other cases run."""
     parser = argparse.ArgumentParser("python -m mpgemm.kernels.gate", description=__doc__)
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="as mpgemm kernel --target takes them; default: all")
-    parser.add_argument("--out", type=Path, help="a line of JSON for each case; cases that passed there are not run again")
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="as mpgemm kernel --target takes them; default: all"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="a line of JSON for each case; cases that passed there are not run again"
+    )
     asked = parser.parse_args(arguments)
     kernels = kernels_digest()
     before, records = passed_before(asked.out, kernels) if asked.out else {}, []

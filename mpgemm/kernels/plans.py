@@ -13,8 +13,10 @@ from mpgemm.kernels.configurations import (
     Configuration,
     check_stages,
     choose,
+    configurations,
     split_before,
     word_configuration,
+    word_configurations,
 )  # fmt: skip
 from mpgemm.kernels.devices import PlannedLaunch
 from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
@@ -140,15 +142,26 @@ class ProductPlan:
         part = product.part or k
         counted = m, n, part, batch * -(-k // part)
         first = scaled or (split_before(form, target, *counted) if product.first is None else product.first)
-        self._split = tuple(first or count is not None for count in product.ready)
+        self._split = first or product.ready[0] is not None, first or product.ready[1] is not None
         self.described = target.unit in DESCRIBED and all(self._split)
-        chosen = word_configuration if self.described else choose
-        self.tile = tile = product.tile or chosen(form, target, *counted)
+        self.tile = tile = product.tile or self._chosen(*counted)
         self._planes = self._layout(whole, 0), self._layout(whole, 1)
         if self.described and any(p is not None and p.k % tile.depth for p in self._planes):
             self.described = False
         check_stages(form, tile, target)
         self.launches = tuple(self._launches(scaled))
+
+    @property
+    def tiles(self) -> list[Configuration]:
+        """Entries of the table for products of these operands; none changes a bit."""
+        if self.described:
+            return word_configurations(self.form, self.target)
+        return configurations(self.form, self.target, self._split)
+
+    def _chosen(self, m: int, n: int, k: int, batch: int) -> Configuration:
+        if self.described:
+            return word_configuration(self.form, self.target, m, n, k, batch)
+        return choose(self.form, self.target, m, n, k, batch, self._split)
 
     # -- what is launched --------------------------------------------------------------------------------------------------
     def _layout(self, whole: KernelForm, side: int) -> WordPlanes | None:

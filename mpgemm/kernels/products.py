@@ -9,7 +9,7 @@ import torch
 
 from mpgemm.frameworks.torch_tensors import to_array
 from mpgemm.kernels import devices
-from mpgemm.kernels.configurations import TUNED, Configuration, configurations, word_configurations
+from mpgemm.kernels.configurations import TUNED, Configuration
 from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.gate import simulated
@@ -222,10 +222,9 @@ class TensorProduct:
 
     def _tuned(self, out: torch.Tensor, target: KernelTarget) -> Configuration:
         """Return the tile whose product takes the least time; c may be the result, so each writes to other memory."""
-        form, spare = kernel_form(self.row), torch.empty_like(out)
+        spare = torch.empty_like(out)
         whole = ProductPlan(self.planned(spare), target)
-        tiles = word_configurations(whole.form, target) if whole.described else configurations(form, target)
-        launches = {tile: ProductPlan(self.planned(spare, tile), target).multiplies for tile in tiles}
+        launches = {tile: ProductPlan(self.planned(spare, tile), target).multiplies for tile in whole.tiles}
         tensors, device = self.tensors(spare), self.a.device
         return fastest(launches, target.name, lambda tile: plan_of(self.planned(spare, tile), device)(tensors))
 

@@ -75,6 +75,11 @@ class TextMachine:
         key = launch.function, str(kinds), launch.warps, launch.stages
         if key not in self._programs:
             kernel = compile_function(function, launch, self.target, aligned=True)
+            if kernel.shared > self.target.shared:
+                raise compiled.Refused(
+                    f"{launch.function} takes {kernel.shared} bytes of shared memory, a block on {self.target.name} has "
+                    f"{self.target.shared}: take fewer stages or a smaller tile"
+                )
             self._programs[key] = compiled.read(kernel.assembly), kernel.parameters, kernel.boxes
         return self._programs[key]
 

@@ -155,8 +155,9 @@ def test_every_method_has_a_tile_that_fits(name):
         form = kernel_form(kernel_method(method))
         if (name, form.format) in MISSING:
             continue
-        for tile in configurations(form, target):
-            assert fits(form, tile, target) and tile.depth == (form.tile or tile.depth)
+        for split in ((False, False), (False, True), (True, True)):
+            for tile in configurations(form, target, split):
+                assert fits(form, tile, target, split) and tile.depth == (form.tile or tile.depth)
 
 
 def test_small_products_take_small_tiles_and_large_ones_large():

@@ -8,6 +8,7 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 
 import mpgemm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
+from mpgemm.kernels.configurations import shared_bytes  # noqa: E402
 from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method, narrowed  # noqa: E402
 from mpgemm.kernels.gate import operands, same_bits  # noqa: E402
 from mpgemm.kernels.plans import ProductPlan  # noqa: E402
@@ -118,6 +119,20 @@ def test_no_product_of_words_spills(method):
     count = loop_count(product.binary, 1)
     assert count.spills == 0 and register_count(product.binary) <= 224
     assert not {"FMUL", "F2FP", "STS", "LDG"} & count.opcodes.keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [("bf16x9", "gfx942"), pytest.param("tf32x3", "sm_86", marks=pytest.mark.full)]
+    + [pytest.param("bf16x6", x, marks=pytest.mark.full) for x in ("gfx942", "sm_80", "sm_120")],
+)
+def test_words_in_memory_take_the_shared_memory_that_is_estimated(method, target):
+    """Triton's own count of the tile that the plan chooses: stages of elements fit where stages of three words do not."""
+    plan = kernels.plan(4096, 4096, 4096, method, device=target, scale="none")
+    product = next(kernel for kernel in plan.kernels if kernel.launch.function == "gemm")
+    form = kernel_form(kernel_method(method))
+    assert product.launch.constants["SPLIT"] == (True, True)
+    assert product.shared == shared_bytes(form, plan.tile, product.target, (True, True)) <= product.target.shared
 
 
 def test_words_that_are_zero_are_not_multiplied():

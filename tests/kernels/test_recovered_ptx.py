@@ -4,15 +4,17 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mpgemm.kernels import gate
+from mpgemm.kernels import gate_run
 from mpgemm.kernels.configurations import Configuration
-from mpgemm.kernels.forms import kernel_method
+from mpgemm.kernels.forms import KERNELS, kernel_method
 from mpgemm.kernels.gate import GateCase, near_tile, text_machine
+from mpgemm.kernels.residues import RESIDUES
 from tensorcore_models import compiled
 from tensorcore_models.gpu.launchers import CompiledText
-from tensorcore_models.gpu.targets import get_target
+from tensorcore_models.gpu.targets import TARGETS, get_target
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "ptx" / "recovered"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ptx"))
@@ -111,22 +113,62 @@ def test_every_instruction_is_known_and_the_files_are_small():
     assert sum(path.stat().st_size for path in FOLDER.glob("*.ptx")) < 300_000
 
 
-def test_a_kernel_that_the_machine_stops_is_a_line_and_the_gate_goes_on(monkeypatch, capsys):
-    name = PRODUCTS[0]
+class Stopped(GateCase):
+    name = "stopped"
+
+    def run(self, machine, *operands):
+        raise compiled.KernelFault("a register that nobody wrote", 7)
+
+
+def test_a_gate_goes_on_behind_what_is_stopped_and_where_it_ended(monkeypatch, capsys, tmp_path):
+    name, runs = PRODUCTS[0], []
     case, machine = case_of(name)
     shape = shapes_of(name)[0]
 
-    class Stopped(GateCase):
-        def run(self, machine, *operands):
-            raise compiled.KernelFault("a register that nobody wrote", 7)
-
     class Stored(GateCase):
         def check(self, *ignored):
+            runs.append(self)
             return GateCase.check(self, ("normal",), [shape], machine)
 
     both = [kind(case.row, case.target, case.configuration, add=True) for kind in (Stopped, Stored)]
-    monkeypatch.setattr(gate, "cases", lambda targets: both)
-    assert gate.main([]) == 1
-    stopped, passed = capsys.readouterr().out.splitlines()
-    assert "stopped: line 7: a register that nobody wrote" in stopped
-    assert ": 0 of " in passed
+    monkeypatch.setattr(gate_run, "cases", lambda targets: both)
+    monkeypatch.setattr(gate_run, "kernels_digest", lambda: "one")
+    kept = tmp_path / "gate.jsonl"
+    for _ in range(2):
+        assert gate_run.main(["--out", str(kept)]) == 1
+        stopped, *_, total = capsys.readouterr().out.splitlines()
+        assert "stopped: line 7: a register that nobody wrote" in stopped
+        assert f"{case.target.name}: 2 cases, 1 comparisons, 0 of {shape[0] * shape[1]} differ, 1 stopped" == total
+    assert len(runs) == 1 and len(kept.read_text().splitlines()) == 3  # what was stopped ran again
+    monkeypatch.setattr(gate_run, "cases", lambda targets: both[1:])
+    assert gate_run.main(["--out", str(kept)]) == 0
+    monkeypatch.setattr(gate_run, "kernels_digest", lambda: "other")
+    with pytest.raises(ValueError, match="has results of other kernels"):
+        gate_run.main(["--out", str(kept)])
+
+
+def test_a_bit_that_differs_fails_the_gate(monkeypatch, capsys):
+    case, machine = case_of(REPAIRED)
+
+    class Wrong(GateCase):
+        def check(self, *ignored):
+            return GateCase.check(self, ("normal",), [(2, 3, 5)], machine)
+
+        def expected(self, a, b, c):
+            return np.nextafter(GateCase.expected(self, a, b, c), np.float32(9))
+
+    monkeypatch.setattr(gate_run, "cases", lambda targets: [Wrong(case.row, case.target, case.configuration, add=True)])
+    assert gate_run.main([]) == 1 and "6 of 6 differ" in capsys.readouterr().out
+
+
+def test_the_gate_has_every_method_on_every_target_in_every_tile():
+    pytest.importorskip("torch", reason="plans take torch tensors: pip install 'mpgemm[kernels]'")
+    every = list(gate_run.cases())
+    assert {(x.row.name, x.target.name) for x in every} == {
+        (method, target.name) for method in (*KERNELS, RESIDUES) for target in TARGETS.values() if target.gated
+    }
+    assert len({f"{x.name} {x.target.name} {x.configuration}" for x in every}) == len(every)
+    planned = [x for x in every if x.name.startswith("ootomo from words") and x.target.name == "sm_90"]
+    assert {(x.layout, x.row.equilibrate, x.row.parts) for x in planned} == {
+        ("nn", "rows", 1), ("tt", "rows", 1), ("nn", "none", 1), ("nn", "rows", 2)
+    }  # fmt: skip

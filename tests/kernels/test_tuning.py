@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch", reason="kernels take torch tensors: pip ins
 pytest.importorskip("triton", reason="kernels are compiled by Triton: pip install 'mpgemm[kernels]'")
 
 from mpgemm import kernels  # noqa: E402
-from mpgemm.kernels import products, tuning  # noqa: E402
+from mpgemm.kernels import plans, tuning  # noqa: E402
 
 TILES = [
     kernels.Configuration(16, 32, 64, 2, 2),
@@ -31,7 +31,7 @@ def device(monkeypatch, tmp_path):
 
     device = PTXDevice("sm_80").use(monkeypatch)
     device.timed = timed
-    monkeypatch.setattr(products, "configurations", lambda form, target: TILES)
+    monkeypatch.setattr(plans, "configurations", lambda form, target, split: TILES)
     monkeypatch.setattr(tuning, "seconds", seconds)
     monkeypatch.setattr(tuning, "_KNOWN", {})
     monkeypatch.setattr(CacheBase, "get_local_cache_path", staticmethod(lambda: tmp_path / "timings"))

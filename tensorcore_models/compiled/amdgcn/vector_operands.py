@@ -183,7 +183,7 @@ class VectorTarget:
         """Write values over the active lanes, or one number."""
         value = np.asarray(value)
         if self.part is not None:
-            self._write_part(machine, value, waves, lanes, ids)
+            self._write_part(machine, value, waves, lanes, ids, *self.part)
             return
         if self.count == 1:
             machine.write_vector(self.first, value if value.dtype.itemsize > 4 else _word(value), waves, lanes, ids)
@@ -194,12 +194,12 @@ class VectorTarget:
             part = (bits >> np.uint64(32 * place)).astype(np.uint32)
             machine.write_vector(self.first + place, part, waves, lanes, own)
 
-    def _write_part(self, machine, value, waves, lanes, ids) -> None:
+    def _write_part(self, machine, value, waves, lanes, ids, first: int, count: int) -> None:
         """Write the result to its part of the register; what is preserved beside it stays unwritten where nobody wrote it."""
-        first, count = self.part
         mask = np.uint32(part_mask(first, count))
         word = _word(value) << np.uint32(8 * first) & mask
-        before = absent = None
+        before: Any = None
+        absent: Any = None
         if self.unused == "PRESERVE":
             absent = machine.vectors.unwritten(self.first, lanes)
             with machine.vectors.unchecked() if absent is not None else nullcontext():
