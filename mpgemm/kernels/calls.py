@@ -13,10 +13,9 @@ from mpgemm.kernels.devices import TENSOR_TYPES
 from mpgemm.kernels.epilogues import FusedEpilogue
 from mpgemm.kernels.plans import PlannedProduct, ProductPlan, TensorPlan
 from mpgemm.kernels.products import OPERANDS, TYPES, TensorProduct, plan_of, strides_of
-from mpgemm.kernels.recipes import DEFAULT, recipe, spelled
+from mpgemm.kernels.recipes import DEFAULT, recipe_for, spelled
 from mpgemm.kernels.residues import RESIDUES
 from mpgemm.recovery.method import RecoveryMethod
-from mpgemm.recovery.parts import parts_of
 from tensorcore_models.gpu.compiling import TargetKernel
 from tensorcore_models.gpu.targets import KernelTarget, get_target
 
@@ -309,7 +308,7 @@ def plan(
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):
         if kind not in OPERANDS:
             raise ValueError(f"{name} is {kind}, expected float32, bfloat16 or float16")
-    row = recipe(method, scale, repair, parts_of(n, k))
+    row = recipe_for(n, k, method, scale, repair)
     if out_dtype not in RESULT_TYPES:
         raise ValueError(f"out_dtype is {out_dtype}, expected float32, bfloat16 or float16")
     epilogue = FusedEpilogue(bias, activation, TYPES[out_dtype])

@@ -136,6 +136,8 @@ class GateRun:
     row: RecoveryMethod
     target: KernelTarget
     configuration: Configuration
+    #: Of the elements of A and B, where they have less than the precision of the operands drawn.
+    types: tuple[str, str] = ("fp32", "fp32")
 
     @property
     def name(self) -> str:
@@ -143,8 +145,10 @@ class GateRun:
         return self.row.name
 
     def draw(self, kind: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (A, B, C) of a kind of data."""
-        return operands(kind, m, n, k, self.row.formats[0])
+        """Return (A, B, C) of a kind of data, in the types of the case."""
+        a, b, c = operands(kind, m, n, k, self.row.formats[0])
+        a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
+        return a, b, c
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
         """Run the kernel and return its result."""
@@ -210,12 +214,6 @@ class GateCase(GateRun):
     def form(self) -> KernelForm:
         """The kernel's constants."""
         return kernel_form(self.row)
-
-    def draw(self, kind: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (A, B, C) of a kind of data, in the types of the case."""
-        a, b, c = super().draw(kind, m, n, k)
-        a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
-        return a, b, c
 
     def views(self, a, b, c) -> tuple[tuple[int, int, int, int], View, View, View, View | None]:
         """Return (sizes, A, B, result, C) in memory."""

@@ -47,7 +47,7 @@ class PlannedCase(GateRun):
         return f"{self.row.name} from words in memory{scaled}{parts}, {self.layout}"
 
     @property
-    def types(self) -> tuple[str, str]:
+    def types(self) -> tuple[str, str]:  # type: ignore[override]
         """Of the elements: BF16 where one word holds them."""
         a, b = ("bf16" if words == 1 else "fp32" for words in kernel_form(self.row).words)
         return a, b

@@ -10,12 +10,12 @@ from mpgemm.kernels.configurations import TUNED, Configuration, choose
 from mpgemm.kernels.epilogues import PLAIN, FusedEpilogue
 from mpgemm.kernels.forms import kernel_form
 from mpgemm.kernels.products import OPERANDS, TYPES, SplitTensor, TensorProduct, split_matrices
-from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, spelled
+from mpgemm.kernels.recipes import DEFAULT, GRADIENTS, recipe, recipe_for, spelled
 from mpgemm.kernels.residue_tensors import residue_product
 from mpgemm.kernels.residues import RESIDUES, residue_method
 from mpgemm.kernels.verification import verify as verify_sample
 from mpgemm.recovery.method import RecoveryMethod
-from mpgemm.recovery.parts import PART_UNIT, parts_of
+from mpgemm.recovery.parts import PART_UNIT
 
 
 @torch.library.custom_op("mpgemm::recovered_product", mutates_args=())
@@ -64,7 +64,7 @@ def _backward(ctx, grad):
     method, scale, repair, unit = ctx.options
 
     def product(x, y):
-        parts = parts_of(y.shape[2], y.shape[1])
+        parts = recipe_for(y.shape[2], y.shape[1], method, scale, repair).parts
         return recovered_product(
             x, y, None, *_NOT_SPLIT, None, [ctx.alpha, 1.0], method, scale, repair, parts, unit, [], str(PLAIN)
         )
@@ -169,9 +169,9 @@ def matmul(
     verify : bool
         Hold a sample of the result against the method's certified bound and the roundings of alpha and beta.
     deterministic : bool
-        True: k is cut into parts whose number depends on n and k alone (:func:`mpgemm.recovery.parts.parts_of`), so that a
-        row's bits depend on that row and B alone, whatever rows are beside it. False lets the device and m choose more parts
-        where a product has few tiles, which has other bits.
+        True: k is cut into parts whose number depends on n, k and the method alone
+        (:func:`mpgemm.recovery.parts.parts_of`), so that a row's bits depend on that row and B alone, whatever rows are beside
+        it. False lets the device and m choose more parts where a product has few tiles, which has other bits.
     unit : str
         Whose sums the simulation has where tensors are on the CPU.
     bias : Tensor, shape (n,) or (m, 1), optional
@@ -214,10 +214,9 @@ def matmul(
     sizes = x.shape[0], x.shape[1], y.shape[2]
     added = None if c is None or beta == 0 else c.expand(shape).reshape(sizes)
     words = (*_words(a), *_words(b))
-    parts = parts_of(sizes[2], x.shape[2])
+    row = recipe_for(sizes[2], x.shape[2], text, scale, repair)
     if not deterministic:
-        parts = max(parts, idle_parts(x, y, recipe(text, scale, repair), tiles))
-    row = recipe(text, scale, repair, parts)
+        row = recipe(text, scale, repair, max(int(row.parts), idle_parts(x, y, row, tiles)))
     epilogue, ended = _epilogue(bias, activation, out_dtype, left, right, sizes[1])
     if epilogue:
         _check_epilogue(verify, left, right, c, bias)
@@ -236,7 +235,7 @@ def matmul(
         tile = [] if tiles is None else [*tiles.to_dict().values()]
         factors = [float(alpha), float(beta)]
         result = recovered_product(
-            x, y, added, *words, ended, factors, text, scale, repair, parts, unit, tile, str(epilogue)
+            x, y, added, *words, ended, factors, text, scale, repair, row.parts, unit, tile, str(epilogue)
         )
     else:
         result, added = place, place if c is out and beta != 0 else added

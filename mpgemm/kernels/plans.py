@@ -96,7 +96,7 @@ class PlannedProduct:
     def part(self) -> int | None:
         """Products of k of a part; None where k is whole."""
         n, k = self.sizes[2:]
-        length = part_length(parts_of(n, k) if self.row.parts == "auto" else int(self.row.parts), k)
+        length = part_length(parts_of(n, k, self.row) if self.row.parts == "auto" else int(self.row.parts), k)
         return length if length < k else None
 
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from mpgemm.kernels.forms import kernel_form, kernel_method
 from mpgemm.recovery.method import RecoveryMethod
+from mpgemm.recovery.parts import parts_of
 
 #: How a call treats the range of the words. "auto": rows and columns are scaled where the words are narrower than FP32.
 SCALES = ("auto", "rows", "none")
@@ -29,7 +30,8 @@ def recipe(
     repair : bool
         Whether results that are not finite are computed again in FP32.
     parts : int or "auto"
-        Parts of k that are added outside; auto: as many as n and k ask for (:func:`mpgemm.recovery.parts.parts_of`).
+        Parts of k that are added outside; auto: as many as n, k and the method ask for
+        (:func:`mpgemm.recovery.parts.parts_of`).
 
     Returns
     -------
@@ -50,6 +52,12 @@ def recipe(
     )
     kernel_form(row)
     return row
+
+
+def recipe_for(n: int, k: int, method: str, scale: str, repair: bool) -> RecoveryMethod:
+    """Return the row of a call whose B is k x n: as :func:`recipe`, with the number of its parts."""
+    row = recipe(method, scale, repair)
+    return recipe(method, scale, repair, parts_of(n, k, row))
 
 
 #: Rows of users' own by the texts that stand for them: operations of torch take texts.

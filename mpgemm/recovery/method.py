@@ -29,8 +29,9 @@ repair
     added last. So infinities, NaN and words that overflow end as FP32 would have them.
 parts
     k is cut into so many parts of equal length, multiples of 256 (the last may be shorter); the sums above, C apart, are
-    formed for each part from zero and added outside in order; c is added last. ``auto``: a number that depends on n and k
-    alone (:func:`mpgemm.recovery.parts.parts_of`), so that a row of the result has the same bits whatever rows are beside it.
+    formed for each part from zero and added outside in order; c is added last. ``auto``: a number that depends on n, k and
+    the method alone (:func:`mpgemm.recovery.parts.parts_of`), so that a row of the result has the same bits whatever rows are
+    beside it.
 equilibrate
     ``rows``: rows of A and columns of B are multiplied by powers of two that bring their largest element just below
     ``theta = min(f_max, sqrt(F_max / k))`` (f_max and F_max: largest finite numbers of the word and of the result format);

@@ -1,28 +1,51 @@
-"""Cuts k into parts whose sums are added outside, as kernels do whose rows and columns alone leave a GPU idle."""
+"""Cuts k into parts whose sums are added outside, as kernels do whose rows and columns alone leave a GPU idle.
+
+The rule counts a product of few rows on an H100, and holds on every device, since it decides bits. It knows the columns, k and
+the method, never the rows. ``python bench/counted.py parts`` shows how far it is from the best number of parts.
+"""
+
+from mpgemm.recovery.method import RecoveryMethod
 
 #: Parts of k have multiples of so many products, whole tiles of every kernel.
 PART_UNIT = 256
-#: Products of k of a part, at least (chosen).
-LEAST_PART = 2048
-#: Columns of a tile of the kernels for few rows.
-PART_COLUMNS = 64
-#: Blocks that keep a GPU busy (chosen: an H100 has 132 multiprocessors).
+#: Columns of a tile of the kernels for few rows, and rows that such a product has at most.
+PART_COLUMNS, FEW_ROWS = 64, 64
+#: Blocks that keep a GPU busy: the largest power of two that an H100's 132 multiprocessors run side by side.
 PART_BLOCKS = 128
+#: Products of FP16 words that a part has in each element, at least: a part is written and read, 8 bytes that take 2.4 ps at
+#: 3.35 TB/s; at 255 10^12 products a second (a prototype's 170 TFLOP/s with three, measured) that is a tenth of 6090.
+LEAST_PRODUCTS = 6144
+#: Picoseconds that a tile of 64 x 64 takes for one product of each of its elements (16 times 128 lanes at 1.755 GHz), that
+#: 1000 bytes of memory take, and that one more launch takes (3 us are counted).
+UNIT_PS, KILOBYTE_PS, LAUNCH_PS = 1140, 299, 3_000_000
 
 
-def parts_of(n: int, k: int) -> int:
-    """Return the number of parts of k for a product with n columns, whatever its rows are.
+def parts_of(n: int, k: int, row: RecoveryMethod) -> int:
+    """Return the number of parts of k for a product with n columns by a method of words, whatever its rows are.
 
-    A product of few rows occupies a GPU with its columns alone; k is halved while there are blocks to spare and a part is as
-    long as B is wide. So adding the parts moves at most a small share of what a product of many rows moves.
+    A product of few rows occupies a GPU with its columns alone. Parts are doubled while there are blocks to spare, while that
+    takes less time by count, and while products of many rows pay a tenth of their time at most for adding the parts.
 
     Examples
     --------
-    >>> parts_of(4096, 4096), parts_of(1024, 4096), parts_of(128, 16384)
-    (1, 2, 8)
+    >>> from mpgemm import get_method
+    >>> [[parts_of(n, k, get_method(x)) for n, k in ((4096, 4096), (1024, 4096), (128, 16384))] for x in ("ootomo", "bf16x9")]
+    [[1, 2, 8], [2, 4, 16]]
     """
-    parts, columns = 1, -(-n // PART_COLUMNS)
-    while 2 * parts * columns <= PART_BLOCKS and 2 * parts * max(LEAST_PART, n) <= k:
+    wide = 2 if row.formats[0] == "tf32" else 1  # words of four bytes, at half of the rate
+    products, columns = wide * len(row.products), -(-n // PART_COLUMNS)
+    read = n * wide * 2 * (1 + max(j for _, j in row.products)) * KILOBYTE_PS // 1000
+
+    def took(parts: int) -> int:
+        added = LAUNCH_PS + parts * 8 * FEW_ROWS * n * KILOBYTE_PS // 1000 if parts > 1 else 0
+        return k * max(products * UNIT_PS, parts * read) // parts + added
+
+    parts = 1
+    while (
+        2 * parts * columns <= PART_BLOCKS
+        and 2 * parts * LEAST_PRODUCTS <= products * k
+        and took(2 * parts) < took(parts)
+    ):
         parts *= 2
     return parts
 

@@ -39,7 +39,7 @@ def prepare(
         raise ValueError(f"overflow is {overflow!r}, expected 'inf' or 'saturate'")
     a, b, c = check_operands(a, b, c)
     if row.parts == "auto":
-        row = dataclasses.replace(row, parts=parts_of(b.shape[1], b.shape[0]))
+        row = dataclasses.replace(row, parts=parts_of(b.shape[1], b.shape[0], row))
     count = None
     if row.count is not None:
         from mpgemm.recovery.counts import choose, result_format

@@ -37,8 +37,9 @@ def device(monkeypatch):
 @pytest.fixture
 def short(monkeypatch):
     """Parts of k from 80 on, of multiples of 64."""
-    monkeypatch.setattr(parts, "LEAST_PART", 80)
+    monkeypatch.setattr(parts, "LEAST_PRODUCTS", 240)
     monkeypatch.setattr(parts, "PART_UNIT", 64)
+    monkeypatch.setattr(parts, "LAUNCH_PS", 0)
     products._plan_of.cache_clear()
 
 
@@ -197,9 +198,12 @@ def test_what_a_target_has_no_instructions_for_is_refused():
 
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
-def test_parts_of_k_depend_on_n_and_k_alone():
-    assert [parts.parts_of(n, 4096) for n in (16, 1024, 2048, 4096, 8192)] == [2, 2, 2, 1, 1]
-    assert parts.parts_of(4096, 8192) == 2 and parts.parts_of(128, 1 << 20) == 64 and parts.parts_of(128, 4095) == 1
+def test_parts_of_k_depend_on_n_k_and_the_method_alone():
+    ootomo, nine, tf32 = (kernels.recipe(x) for x in ("ootomo", "bf16x9", "tf32x3"))
+    assert [parts.parts_of(n, 4096, ootomo) for n in (16, 1024, 2048, 4096, 8192)] == [2, 2, 2, 1, 1]
+    assert [parts.parts_of(n, 4096, nine) for n in (16, 1024, 2048, 4096, 8192)] == [4, 4, 4, 2, 1]
+    assert [parts.parts_of(n, 4096, tf32) for n in (16, 1024, 2048, 4096, 8192)] == [4, 4, 2, 1, 1]
+    assert parts.parts_of(128, 1 << 20, ootomo) == 32 and parts.parts_of(128, 4095, ootomo) == 1
 
 
 @pytest.mark.parametrize("name", [pytest.param(x, marks=() if x == "ootomo" else pytest.mark.full) for x in KERNELS])
