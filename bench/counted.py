@@ -1,0 +1,178 @@
+"""Tables of what is counted where no GPU is at hand: ``python bench/counted.py speeds`` and ``python bench/counted.py parts``.
+
+speeds: products from words in memory on an H100, predicted from the SASS of their loops and one recorded time of a prototype.
+parts: how far the parts of k of products with few rows are from the best number of parts.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mpgemm.kernels.configurations import BYTE, BYTES, LAUNCH, UNIT, word_configuration
+from mpgemm.kernels.forms import KERNELS, kernel_form, kernel_method
+from mpgemm.recovery.parts import LEAST_PRODUCTS, PART_UNIT, part_length, parts_of
+from tensorcore_models.gpu.targets import get_target
+
+TARGET = "sm_90"
+#: Lanes of a multiprocessor of an H100 and cycles in a second, as :data:`mpgemm.kernels.configurations.BYTE` has them.
+LANES, CLOCK = 128, 1.755e9
+
+# -- speeds ------------------------------------------------------------------------------------------------------------------
+METHODS = ("ootomo", "bf16x3", "bf16x6", "bf16x9", "tf32x3")
+SIDES = (4096, 8192)
+#: The prototype whose product alone was timed on an H100 (2026-11-26): method, side, milliseconds; its loop had as many
+#: instructions as that of the method here (226, of which 12 HGMMA).
+PROTOTYPE = ("ootomo", 4096, 0.81)
+#: Milliseconds that the words of both operands took beside it: two words of FP16, 4 bytes read and 4 written an element.
+WORDS = 0.13
+#: Schedulers of a multiprocessor: each issues an instruction of a warp in a cycle.
+SCHEDULERS = 4
+
+
+@dataclass(frozen=True)
+class CountedSpeed:
+    """`CountedSpeed` holds the predicted time of a method's product.
+
+    Attributes
+    ----------
+    method : str
+    side : int
+        m = n = k.
+    instructions, products : int
+        Of the loop of one thread: all, and those of the matrix unit.
+    registers : int
+    product, words : float
+        Milliseconds of the product and of the words of both operands.
+    """
+
+    method: str
+    side: int
+    instructions: int
+    products: int
+    registers: int
+    product: float
+    words: float
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """TFLOP/s of the product alone and of the whole call."""
+        work = 2 * self.side**3 / 1e9
+        return work / self.product, work / (self.product + self.words)
+
+
+def speeds() -> Iterator[CountedSpeed]:
+    """Yield each method at each side: cycles of the unit at one share of its published rate, then those that issue the rest.
+
+    The share is that at which the prototype's product takes the time that was recorded: 0.65, where cuBLAS's FP16 product of
+    that size had 0.66 (649 of 989 TFLOP/s, measured).
+    """
+    from mpgemm import kernels
+    from tensorcore_models.gpu.counting import loop_count, register_count
+
+    counted = {}
+    for method in METHODS:
+        plan = kernels.plan(4096, 4096, 4096, method, device=TARGET, scale="none")
+        product = next(kernel for kernel in plan.kernels if kernel.launch.function == "word_product")
+        counted[method] = plan.tile, loop_count(product.binary, 1), register_count(product.binary)
+
+    def cycles(method: str, side: int) -> tuple[float, float]:
+        """Return (cycles of the unit at its published rate, cycles that issue other instructions) of a product."""
+        tile, loop, _ = counted[method]
+        form, target = kernel_form(kernel_method(method)), get_target(TARGET)
+        turns = -(-side // tile.depth) * -(-((side // tile.rows) * (side // tile.columns)) // target.multiprocessors)
+        unit = tile.rows * tile.columns * tile.depth * len(form.products) / (UNIT[form.format] * LANES)
+        others = (loop.instructions - loop.opcodes["HGMMA"]) * tile.warps / SCHEDULERS
+        return turns * unit, turns * others
+
+    unit, others = cycles(*PROTOTYPE[:2])
+    share = unit / (1e-3 * PROTOTYPE[2] * CLOCK - others)
+    for method in METHODS:
+        form, (_, loop, registers) = kernel_form(kernel_method(method)), counted[method]
+        moved = 4 + form.words[0] * BYTES[form.format]
+        for side in SIDES:
+            unit, others = cycles(method, side)
+            words = WORDS * (side / PROTOTYPE[1]) ** 2 * moved / 8
+            yield CountedSpeed(
+                method, side, loop.instructions, loop.opcodes["HGMMA"], registers, 1e3 * (unit / share + others) / CLOCK, words
+            )  # fmt: skip
+
+
+def _print_speeds() -> None:
+    print("| method | side | instructions, HGMMA | registers | product: ms, TFLOP/s | words: ms | call: TFLOP/s |")
+    print("|---|---|---|---|---|---|---|")
+    for row in speeds():
+        alone, call = row.rates
+        print(
+            f"| `{row.method}` | {row.side} | {row.instructions}, {row.products} | {row.registers} | "
+            f"{row.product:.2f}, {alone:.0f} | {row.words:.2f} | {call:.0f} |"
+        )
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------------
+#: n, k of linear layers by model: https://huggingface.co, config.json of each.
+LAYERS = {
+    "GPT-2": ((2304, 768), (768, 768), (3072, 768), (768, 3072)),
+    "Llama 3.1 8B": ((4096, 4096), (1024, 4096), (14336, 4096), (4096, 14336), (128256, 4096)),
+    "Llama 3.1 70B": ((8192, 8192), (1024, 8192), (28672, 8192), (8192, 28672)),
+    "Qwen2.5 7B": ((3584, 3584), (512, 3584), (18944, 3584), (3584, 18944)),
+    "Gemma 2 9B": ((4096, 3584), (2048, 3584), (14336, 3584), (3584, 14336), (3584, 4096)),
+    "DeepSeek V3": ((1536, 7168), (576, 7168), (24576, 1536), (7168, 16384), (2048, 7168), (7168, 2048), (256, 7168)),
+    "Mixtral 8x7B, router": ((8, 4096),),
+}
+ROWS = (1, 2, 4, 8, 16, 32, 64)
+#: Launches of a call besides that which adds parts: words, product, repair.
+LAUNCHES = 3
+
+
+def microseconds(method: str, m: int, n: int, k: int, parts: int) -> float:
+    """Count the time of a call on an H100 whose B was split before: rounds of the unit or all of B's words, and launches.
+
+    Nothing waits for memory's latency here, and every tile's products are formed, of rows that are not there, too.
+    """
+    form, target = kernel_form(kernel_method(method)), get_target(TARGET)
+    length = part_length(parts, k)
+    count = -(-k // length)
+    tile = word_configuration(form, target, m, n, length, count)
+    rounds = -(-count * -(-m // tile.rows) * -(-n // tile.columns) // target.multiprocessors)
+    unit = rounds * length * tile.rows * tile.columns * len(form.products) / UNIT[form.format]
+    read = n * k * form.words[1] * BYTES[form.format] * BYTE / target.multiprocessors
+    added = LAUNCH + 8 * count * m * n * BYTE / target.multiprocessors if count > 1 else 0
+    return 1e6 * (LAUNCHES * LAUNCH + max(unit, read) + added) / (LANES * CLOCK)
+
+
+def allowed(method: str, k: int, parts: int) -> bool:
+    """Return whether a product of many rows pays a tenth of its time at most for so many parts."""
+    form = kernel_form(kernel_method(method))
+    return parts == 1 or parts * LEAST_PRODUCTS <= k * len(form.products) * (2 if form.format == "tf32" else 1)
+
+
+def distances(methods=tuple(KERNELS), rows=ROWS) -> Iterator[tuple[str, int, int, float, float]]:
+    """Yield (model, n, k, ratio, ratio): the rule's time over that of the best number of parts that many rows allow, and
+    over that of the best; the largest ratio of the methods and rows."""
+    for model, layers in LAYERS.items():
+        for n, k in layers:
+            found = []
+            for method in methods:
+                own = parts_of(n, k, kernel_method(method))
+                tried = [p for p in (1, 2, 4, 8, 16, 32, 64) if p == 1 or p * PART_UNIT <= k]
+                for m in rows:
+                    times = {p: microseconds(method, m, n, k, p) for p in {*tried, own}}
+                    within = min(time for p, time in times.items() if allowed(method, k, p))
+                    found.append((times[own] / within, times[own] / min(times.values())))
+            yield model, n, k, *(max(ratios) for ratios in zip(*found, strict=True))
+
+
+def _print_parts() -> None:
+    print(
+        "| model | n, k | parts: ootomo, bf16x9, tf32x3 | over the best that many rows allow | over the best of all |"
+    )
+    print("|---|---|---|---|---|")
+    for model, n, k, within, best in distances():
+        parts = ", ".join(str(parts_of(n, k, kernel_method(x))) for x in ("ootomo", "bf16x9", "tf32x3"))
+        print(f"| {model} | {n}, {k} | {parts} | {within:.2f} | {best:.2f} |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=("speeds", "parts"))
+    {"speeds": _print_speeds, "parts": _print_parts}[parser.parse_args().table]()
