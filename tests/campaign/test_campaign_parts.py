@@ -138,6 +138,9 @@ def test_every_product_is_timed(device, tmp_path):
     assert {"ootomo_tf32", "ootomo_tf32, B split before", f"emulated {F16}"} < set(rows)
     tile = rows[f"emulated {F16}, 1 x 1 warps, 2 x 1 outputs"]
     assert fastest_tiles([tile]) == {(F16, "sm_90"): ((1, 1), (2, 1))}
+    summary.summarise(tmp_path)  # what a campaign leaves to enter in the table
+    kept = json.loads((tmp_path / summary.SUMMARY).read_text())["fastest_tiles"]
+    assert kept == [{"unit": F16, "target": "sm_90", "warps": [1, 1], "each": [2, 1]}]
     row = rows["ootomo_tf32"]
     assert row["seconds"] == 2e-3 and row["device_seconds"] == 1e-3 and row["host_seconds"] == 5e-4
     assert row["tflops"] == pytest.approx(2 * 17**3 / 2e-3 / 1e12) and row["device_tflops"] == pytest.approx(
