@@ -41,8 +41,8 @@ class CountedSpeed:
     instructions, products : int
         Of the loop of one thread: all, and those of the matrix unit.
     registers : int
-    product, words : float
-        Milliseconds of the product and of the words of both operands.
+    product, words, adding : float
+        Milliseconds of the product, of the words of both operands, and of adding parts of k.
     """
 
     method: str
@@ -52,12 +52,13 @@ class CountedSpeed:
     registers: int
     product: float
     words: float
+    adding: float
 
     @property
     def rates(self) -> tuple[float, float]:
         """TFLOP/s of the product alone and of the whole call."""
         work = 2 * self.side**3 / 1e9
-        return work / self.product, work / (self.product + self.words)
+        return work / self.product, work / (self.product + self.words + self.adding)
 
 
 def speeds() -> Iterator[CountedSpeed]:
@@ -87,24 +88,30 @@ def speeds() -> Iterator[CountedSpeed]:
     unit, others = cycles(*PROTOTYPE[:2])
     share = unit / (1e-3 * PROTOTYPE[2] * CLOCK - others)
     for method in METHODS:
-        form, (_, loop, registers) = kernel_form(kernel_method(method)), counted[method]
+        row, (_, loop, registers) = kernel_method(method), counted[method]
+        form = kernel_form(row)
         moved = 4 + form.words[0] * BYTES[form.format]
         for side in SIDES:
             unit, others = cycles(method, side)
             words = WORDS * (side / PROTOTYPE[1]) ** 2 * moved / 8
+            parts = parts_of(side, side, row)
+            bytes_of_parts = 8 * parts * side * side if parts > 1 else 0
             yield CountedSpeed(
-                method, side, loop.instructions, loop.opcodes["HGMMA"], registers, 1e3 * (unit / share + others) / CLOCK, words
+                method, side, loop.instructions, loop.opcodes["HGMMA"], registers, 1e3 * (unit / share + others) / CLOCK,
+                words, 1e3 * bytes_of_parts * BYTE / (LANES * get_target(TARGET).multiprocessors * CLOCK),
             )  # fmt: skip
 
 
 def _print_speeds() -> None:
-    print("| method | side | instructions, HGMMA | registers | product: ms, TFLOP/s | words: ms | call: TFLOP/s |")
+    print(
+        "| method | side | instructions, HGMMA | registers | product: ms, TFLOP/s | words, parts: ms | call: TFLOP/s |"
+    )
     print("|---|---|---|---|---|---|---|")
     for row in speeds():
         alone, call = row.rates
         print(
             f"| `{row.method}` | {row.side} | {row.instructions}, {row.products} | {row.registers} | "
-            f"{row.product:.2f}, {alone:.0f} | {row.words:.2f} | {call:.0f} |"
+            f"{row.product:.2f}, {alone:.0f} | {row.words:.2f}, {row.adding:.2f} | {call:.0f} |"
         )
 
 
