@@ -69,7 +69,7 @@ class Stay(NamedTuple):
 
 
 def stays_of(schedule: Kernel, core: int) -> tuple[Stay, ...]:
-    """A core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
+    """Return a core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
     stays = []
     for (panel, k_slice, active), visits in groupby(schedule.visits(core), lambda v: (v.panel, v.slice, v.active)):
         sizes = [(r1 - r0, c1 - c0) for visit in visits for (r0, r1), (c0, c1) in visit.tiles]
@@ -390,7 +390,7 @@ class _Builder(Phases):
         )  # fmt: skip
 
     def _freed_by(self, terms: tuple[str, ...], number: int, block: _Block) -> tuple[str, ...]:
-        """Flags that the cube raises after a term: buffers that no later term of the block reads, and the finished C."""
+        """Return flags that the cube raises after a term: buffers that no later term of the block reads, and the finished C."""
         s, later = self.schedule, terms[number + 1 :]
         a_word, b_word = terms[number][0], terms[number][1]
         stop = not later

@@ -95,7 +95,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def add_order_arguments(parser) -> None:
-    """The orders of k that a kernel may have."""
+    """Add the orders of k that a kernel may have."""
     add = parser.add_argument
     add("--splits", type=int, default=1, metavar="S", help="chains of k at most, added up outside (default 1)")
     add("--k-order", metavar="ORDER", help="sequential, split_k:S, sliced_k:S, or any: the unit's steps in any order")
@@ -111,7 +111,7 @@ BITS = "where the kernel's order is this one, its bits tell: mpgemm whodunit, or
 
 
 def orders_of(args: argparse.Namespace) -> dict:
-    """splits, k_order and promote_every. Raises ValueError if --promote-every is no number and no interval."""
+    """Return splits, k_order and promote_every. Raises ValueError if --promote-every is no number and no interval."""
     every = None
     if args.promote_every is not None:
         try:

@@ -111,7 +111,7 @@ def _attention(args: argparse.Namespace) -> Output:
 
 
 def _lines(found: Tolerance):
-    """The verdict, then what it rests on."""
+    """Return the verdict, then what it rests on."""
     yield from _decision(found)
     yield from _certified_lines(found)
     yield from _sampled_lines(found)

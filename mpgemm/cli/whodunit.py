@@ -130,7 +130,7 @@ def _lines(answer: Whodunit):
 
 
 def _same(suspect: Suspect):
-    """The other instructions of the same arithmetic, by architecture."""
+    """Return the other instructions of the same arithmetic, by architecture."""
     if not suspect.same:
         return
     by_arch: dict[str, int] = {}

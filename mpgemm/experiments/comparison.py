@@ -242,7 +242,7 @@ class Comparison(list, Result):
 
 
 def _alike(found: Sequence[Runs]) -> list[list[Runs]]:
-    """Runs of one method on engines that compute alike and have the same rate, together."""
+    """Join runs of one method on engines that compute alike and have the same rate."""
     groups: dict[tuple, list[Runs]] = {}
     for runs in found:
         groups.setdefault((runs.first.method, runs.first.engine, runs.first.rate), []).append(runs)

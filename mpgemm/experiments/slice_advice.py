@@ -290,7 +290,7 @@ def _losing(entry: WordCount) -> str:
 
 
 def _least(entries: Sequence[WordCount]) -> int | None:
-    """The smallest count from which on all reach the target."""
+    """Return the smallest count from which on all reach the target."""
     least = None
     for entry in reversed(entries):
         if not entry.reached:

@@ -53,7 +53,7 @@ def _format(x: np.ndarray) -> str:
 
 
 def predicted_trace(recorded: Trace, device: str, profile: str | Path | None = None) -> PredictedTrace:
-    """A run whose outputs are a device's for the recorded inputs.
+    """Return a run whose outputs are a device's for the recorded inputs.
 
     Parameters
     ----------

@@ -443,7 +443,7 @@ def emulate(
 
 @contextmanager
 def _watched(run: TritonEmulation) -> Iterator[None]:
-    """Launches of interpreted kernels, and accumulators of dots, told to the emulation."""
+    """Tell launches of interpreted kernels, and accumulators of dots, to the emulation."""
     function, semantic = interpreter.InterpretedFunction, interpreter.interpreter_semantic
     launch, dot = function.run, semantic.dot
 

@@ -263,7 +263,7 @@ class EngineArithmetic(Arithmetic):
         return self._values_of(self.engine.scaled_input(operand_bits(value, fmt, "rne", "c"), scale), fmt)
 
     def _steps(self, pair):
-        """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
+        """Return the result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
         (a, b), step = pair, self.engine.k
         k = a.shape[1]
         if not isinstance(self.engine, MatrixEngine):

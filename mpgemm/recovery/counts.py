@@ -222,7 +222,7 @@ def _beyond(row: RecoveryMethod, operands: ScaledOperands, wanted: int, where: s
 
 
 def words_of(row: RecoveryMethod, count: int) -> str:
-    """A count with what is counted."""
+    """Return a count with what is counted."""
     one, many = ("modulus", "moduli") if row.modular else ("slice", "slices")
     return f"{count} {one if count == 1 else many}"
 

@@ -418,7 +418,7 @@ def _moduli(call: _Call, name: str, value) -> dict:
 
 
 def _counting(key: str, low: int, high: int) -> "_Change":
-    """An option of a count that follows from the matrices: its field and the range of its values."""
+    """Return the option of a count that follows from the matrices: its field and the range of its values."""
 
     def change(call: _Call, name: str, value) -> dict:
         row, control = call.row, call.changes.get("count")

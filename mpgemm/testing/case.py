@@ -276,7 +276,7 @@ class KernelCase:
 
     # -- what right kernels return ---------------------------------------------------------------------------------------
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:
-        """These rows and columns as the unit is given them."""
+        """Return these rows and columns as the unit is given them."""
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:

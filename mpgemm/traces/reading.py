@@ -72,7 +72,7 @@ def _behind_each_other(parts: list[np.ndarray], kind: str) -> np.ndarray | None:
 
 
 def read_trace(folder: str | Path) -> Trace:
-    """The tensors of a folder, read when they are asked for. Raises ValueError, OSError if it holds none, or a damaged
+    """Return the tensors of a folder, read when they are asked for. Raises ValueError, OSError if it holds none, or a damaged
     index."""
     folder = Path(folder)
     if not folder.is_dir():

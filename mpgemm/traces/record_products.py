@@ -185,7 +185,7 @@ def product_call(row: Mapping, device: Any) -> Callable[[], Any]:
 
 
 def _call(row: Mapping, device: Any) -> Callable[[], Any]:
-    """The product under whatever switches are on."""
+    """Record the product under whatever switches are on."""
     import torch
 
     a, b, scales = operands(row)

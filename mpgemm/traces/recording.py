@@ -97,7 +97,7 @@ class TraceRecorder:
         write_text(self.folder / INDEX, json.dumps(index, indent=1) + "\n")
 
     def _run_name(self, module: str) -> str:
-        """The module's name, numbered from its second run in the step on."""
+        """Return the module's name, numbered from its second run in the step on."""
         self._runs[module] = times = self._runs.get(module, 0) + 1
         return module if times == 1 else f"{module}#{times}"
 

@@ -96,7 +96,7 @@ def _chain_order(chain: Accumulation, rows: list) -> Chain:
 
 
 def _chain(run: StepRun) -> Chain:
-    """A run of steps as pieces of k; where k is interleaved, several of them share a step."""
+    """Return a run of steps as pieces of k; where k is interleaved, several of them share a step."""
     size = run.row.k
     if all(len(pieces_of(step)) == 1 for step in run.steps):
         pieces: list[range] = []

@@ -87,7 +87,7 @@ class ResidualCount:
     low_overflow: int
 
     def probability(self, event: str) -> float:
-        """The count named `event` over the total."""
+        """Return the count named `event` over the total."""
         return getattr(self, event) / self.total
 
 

@@ -27,7 +27,7 @@ KERNEL_OPTIONS = tuple(f"--{name}" for name in SHARED)
 
 
 def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> None:
-    """The arguments of some options, as their record describes them."""
+    """Return the arguments of some options, as their record describes them."""
     from ascend.schedule_options import ScheduleOptions, options_of
 
     known = options_of(ScheduleOptions)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_input_arguments(parser: Parser, default: str) -> None:
-    """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
+    """Add the group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     add = parser.add_argument_group(f"input (default: {default})").add_argument

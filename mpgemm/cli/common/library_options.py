@@ -83,7 +83,7 @@ RECORDED_CHOICES = "choices recorded by the package mmaemu: pip install --no-dep
 
 
 def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
-    """Formats of operands and output."""
+    """Return formats of operands and output."""
     add = parser.add_argument
     add("--operands", dest="format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
                         "integers of its width are encodings")  # fmt: skip

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_run_arguments(parser: Parser) -> None:
-    """The group "how": workers and clusters, of a command that has --repeats already."""
+    """Add the group "how": workers and clusters, of a command that has --repeats already."""
     how = parser.add_argument_group("how")
     how.add_argument(
         "--workers", type=int, default=1, metavar="N", help="measurements side by side, in threads (default 1)"
@@ -38,7 +38,7 @@ def add_run_arguments(parser: Parser) -> None:
 
 
 def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> None:
-    """The group "output"; the metric is that of pictures alone (`metric_needs_out`), or that of a table, too."""
+    """Add the group "output"; the metric is that of pictures alone (`metric_needs_out`), or that of a table, too."""
     output = parser.add_argument_group("output")
     add = output.add_argument
     add("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")

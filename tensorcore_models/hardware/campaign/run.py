@@ -174,7 +174,7 @@ class Campaign:
 
     # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
     def compare_all(self) -> None:
-        """Rounds over all instructions, each with more dot products, until the target or the budget is reached."""
+        """Run rounds over all instructions, each with more dot products, until the target or the budget is reached."""
         deadline = self.budget
         size, first = FIRST_ROUND, True
         open_rows = list(self.rows)

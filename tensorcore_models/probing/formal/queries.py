@@ -262,7 +262,7 @@ def two_inputs(
     formats: Formats,
     second: Callable[[Inputs], Inputs],
 ) -> FormalVerdict:
-    """A witness of two inputs of one engine, both run again."""
+    """Return a witness of two inputs of one engine, both run again."""
     answer, given, _ = ask(question, attempts, limits)
     if given is None:
         return without_witness(limits, answer, ("finite operands",))

@@ -220,5 +220,5 @@ def judged(name: str, engine: Any) -> list[Judged]:
 
 
 def misread(name: str, engine: Any) -> list[tuple[SuiteRow, str]]:
-    """Tests of :func:`judged` whose verdict contradicts a modelled unit's specification, with the verdict that it deserves."""
+    """Return tests of :func:`judged` whose verdict contradicts a modelled specification, with the verdict that it deserves."""
     return [(x.row, x.deserved) for x in judged(name, engine) if x.wrong]
