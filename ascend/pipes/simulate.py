@@ -20,7 +20,6 @@ from ascend.kernels.base import Kernel
 from ascend.pipes.arrays import flatten, new_state
 from ascend.pipes.build import QUEUED_BLOCKS, L2Model, build_program
 from ascend.pipes.records import PhaseResult, Records, Run, Stall
-from ascend.pipes.trace import occupancy, write_trace
 from ascend.programs.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
@@ -126,6 +125,8 @@ class Timeline(Result, Run):
             Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each cycle on
             that many bytes are in use, in whole slots.
         """
+        from ascend.pipes.trace import occupancy
+
         return occupancy(self.recorded())
 
     def to_trace(self, path, most_operations: int = 100_000) -> None:
@@ -138,6 +139,8 @@ class Timeline(Result, Run):
         most_operations : int
             Operations in the file at most.
         """
+        from ascend.pipes.trace import write_trace
+
         write_trace(self.recorded(), path, most_operations)
 
     def to_rows(self) -> list[dict]:
