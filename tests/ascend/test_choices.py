@@ -82,6 +82,7 @@ def test_every_plan_carries_its_error():
     assert ascend.plan(100, 3000, 200, A, top=1, simulated=1, distribution="positive")[0].error != best.error
 
 
+@pytest.mark.full
 def test_the_front_is_what_no_other_point_beats():
     points = ascend.pareto(32, 512, 32, B3)
     front = [p for p in points if p.on_front]

@@ -34,6 +34,7 @@ def published():
     return comparisons()
 
 
+@pytest.mark.full
 def test_published_times(published):
     """Rows that nothing was fitted to: within 9 % (rms), busy ratios of all pipes 0.05; what is further off says why."""
     widened = [c for c in published if c.schedule.widens]
@@ -160,6 +161,7 @@ def test_a_fit_to_some_shapes_gives_the_times_of_others(moved):
     assert told <= set(moved) | stand_ins
 
 
+@pytest.mark.full
 def test_unaligned_rows_of_c_are_told_from_aligned_ones():
     """Two shapes with 2048 and 2038 columns: what the second takes longer is no rate of FIXPIPE."""
     true = B3.replace(fixpipe_unaligned_cycles=40.0)
@@ -227,6 +229,7 @@ def test_one_shape_names_all_that_would_explain_it():
     assert not fit.recommended and not fit.standard_errors  # nothing was left out
 
 
+@pytest.mark.full
 def test_large_shapes_alone_do_not_claim_the_memory():
     """Loads that miss L2 are slower, by the memory or by each core's path to it; small products that few cores load tell."""
     large = fit_of(made_rows([(4096,) * 3, (8192, 8192, 4096), (6144,) * 3], B3.replace(hbm_bytes_per_second=1e12)))
@@ -294,6 +297,7 @@ def test_standard_errors_are_the_jackknife_of_fits_without_one_row():
     assert _standard_errors(["launch_us"], chips[:2]) == _standard_errors(["launch_us"], [*chips, None]) == {}
 
 
+@pytest.mark.full
 def test_scatter_is_not_a_parameter():
     """A launch of 20 us, and times that scatter by 2 %: the launch with its error, and nothing that follows the scatter."""
     rows = made_rows([(1024,) * 3, (512,) * 3, (512, 1024, 512)], B3.replace(launch_us=20.0), (1.02, 0.99, 1.0))

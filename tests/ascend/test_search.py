@@ -47,6 +47,7 @@ def behind(m, k, n, chip, count, **options):
     return planned / brute_force(m, k, n, chip, count, **options) - 1
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(
     ("chip", "shape", "options"),
     [

@@ -82,6 +82,7 @@ def test_nonfinite_files_are_reported_not_fatal(tmp_path, capsys):
     assert "Lost elements of A: 1 beyond 65504 and 2 infinite or NaN" in out
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("shapes", [((0, 4), (4, 3)), ((3, 0), (0, 3)), ((3, 4), (4, 0))])
 def test_empty_files(tmp_path, shapes, capsys):
     for name, shape in zip("ab", shapes, strict=True):

@@ -146,6 +146,7 @@ def _grid(inputs=2):
     return plots.panel_grid([plots.Panel("t", lines, "x", "y")] * 5, 3)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("name", "grey"), [("one-column", True), ("two-column", False)])
 @pytest.mark.parametrize("make", [_method_errors, _histogram, _curves, _grid])
 def test_figures_for_papers(make, name, grey, tmp_path):
@@ -168,6 +169,7 @@ def test_figures_for_papers(make, name, grey, tmp_path):
     assert b"/FontFile2" in (tmp_path / "x.pdf").read_bytes()  # fonts are embedded
 
 
+@pytest.mark.full
 def test_equal_figures_are_equal_files(tmp_path):
     with figures.drawn_as(figures.PageStyle(("svg", "pdf", "png"))):
         first, second = (

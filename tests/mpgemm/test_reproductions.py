@@ -152,6 +152,7 @@ def test_table_2_has_every_claim():
     assert worst["markidis"] == pytest.approx(np.log2(6)) and worst["mixpert"] == -np.inf
 
 
+@pytest.mark.full
 def test_the_claims_of_the_paper_are_what_its_sections_say():
     """Each value is computed when it is asked for; those that follow from equations and from exhaustive counts are exact."""
     ours = xue_claims.Ours((0,))

@@ -44,6 +44,7 @@ def test_rows_are_read_alone(recipe):
         attention(rows=[64])
 
 
+@pytest.mark.full
 def test_orders_of_maxima_do_not_count(recipe):
     """A maximum gives the same bits in any order, a sum of FP32 does not."""
     source = text("sm_90-attention")
