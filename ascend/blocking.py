@@ -85,8 +85,8 @@ class Blocking:
             size = getattr(self, name)
             if size < 1 or size % ALIGNMENT:
                 raise ValueError(
-                    f"{name} = {size} is no positive multiple of {ALIGNMENT} (16x16 fractals); "
-                    f"next to it are {max(size // ALIGNMENT, 1) * ALIGNMENT} and "
+                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the nearest are "
+                    f"{max(size // ALIGNMENT, 1) * ALIGNMENT} and "
                     f"{(max(size, 0) // ALIGNMENT + 1) * ALIGNMENT}"
                 )
 

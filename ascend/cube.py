@@ -174,7 +174,8 @@ def _refuse_words(given: dict[str, bool], schedule: TileSchedule) -> None:
     asked = [name for name, value in given.items() if value]
     if asked:
         raise ValueError(
-            f"{', '.join(asked)}: the schedule runs 1 term of {schedule.operand}, which has no words: leave it out"
+            f"leave {', '.join(asked)} out: the schedule runs 1 term of {schedule.operand}, which is not split into "
+            f"words"
         )
 
 

@@ -79,7 +79,7 @@ def build_schedule(
         chip.cube_step_k(asked.operand)
     asked.check_chip(chip)
     if asked.template == "norm" and (kernel != "grid" or (asked.resident or "none") != "none"):
-        raise ValueError("template norm streams both operands: kernel='grid', resident='none'")
+        raise ValueError("template norm streams both operands: use kernel='grid', resident='none'")
     return _checked_buffers(KERNELS[kernel].placed(BlockedProduct(int(m), int(k), int(n), chip, blocking), asked))
 
 

@@ -382,12 +382,13 @@ class Chip:
             raise ValueError(f"operand is one of {', '.join(depths)}, got {operand!r}")
         if FORMATS[operand].weight_bits and not self.widened_rate:
             raise ValueError(
-                f"{operand}: vector units widen such weights on Atlas A2 and A3 and on Ascend 950; that those of {self.name} "
-                "do, and how fast, is not published: widen B before, and plan with the operands that the cube then takes"
+                f"{operand}: vector units widen such weights on Atlas A2 and A3 and on Ascend 950. Whether those of "
+                f"{self.name} do, and how fast, is not published: widen B first, and plan with the operands that "
+                f"the cube then takes"
             )
         if not depths[operand]:
             taken = ", ".join(name for name, depth in depths.items() if depth)
-            raise ValueError(f"the cube unit of {self.name} takes no {operand} operands, it takes {taken}")
+            raise ValueError(f"the cube unit of {self.name} does not take {operand} operands; it takes {taken}")
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:
@@ -425,7 +426,10 @@ class Chip:
             For a chip without any.
         """
         if not self.calibrated:
-            raise ValueError(f"chip {self.name} has no calibrated parameters: nothing was published to fit them to")
+            raise ValueError(
+                f"chip {self.name} has no calibrated parameters: no published measurements exist to "
+                f"which they could be fitted"
+            )
         provenance = dict(self.provenance)
         for name in self.calibrated:
             provenance[name] = Provenance("calibrated", self.calibration_source)

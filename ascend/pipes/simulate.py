@@ -219,7 +219,8 @@ def simulate(
     """
     if not isinstance(schedule, TileSchedule):
         raise TypeError(
-            f"simulate runs a TileSchedule, build_schedule(m, k, n, chip, blocking) makes one; got {type(schedule).__name__}"
+            f"simulate runs a TileSchedule, which build_schedule(m, k, n, chip, blocking) makes; got "
+            f"{type(schedule).__name__}"
         )
     return run_program(
         build_program(cast(Kernel, schedule), include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,

@@ -51,7 +51,9 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
         For another kernel than the paper's.
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("eq. 9 counts the paper's kernel: the byte table of a grid kernel has nothing to compare with")
+        raise ValueError(
+            "eq. 9 counts the bytes of the paper's kernel only: for a grid kernel there is no formula to compare with"
+        )
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
     eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)

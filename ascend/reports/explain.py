@@ -35,7 +35,7 @@ def explain(schedule: Kernel) -> list[str]:
         For another kernel than the paper's.
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("the sentences are about the paper's kernel: build the schedule with kernel='paper'")
+        raise ValueError("the explanation is for the paper's kernel: build the schedule with kernel='paper'")
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 

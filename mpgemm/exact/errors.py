@@ -110,7 +110,7 @@ class ErrorReport(Result):
             If `metric` is not one of :data:`RELATIVE_METRICS`.
         """
         if metric not in RELATIVE_METRICS:
-            raise ValueError(f"no relative error {metric!r}; known: {', '.join(RELATIVE_METRICS)}")
+            raise ValueError(f"unknown relative error {metric!r}; known: {', '.join(RELATIVE_METRICS)}")
         error = getattr(self, metric)
         return math.inf if error == 0 else -math.log2(error)
 
@@ -253,8 +253,8 @@ class ErrorMeter:
         fmt = tcm.format_of_dtype(computed.dtype)
         if fmt is None:
             raise TypeError(
-                f"computed has elements of type {computed.dtype}: no floating-point format; convert them, "
-                "for example to float32"
+                f"computed has elements of type {computed.dtype}: this is not a floating-point format; convert "
+                f"them, for example to float32"
             )
         return computed, fmt
 

@@ -109,7 +109,7 @@ class ExactResult:
         """
         row = tcm.get_format(fmt)
         if not isinstance(row, tcm.Format) or row.dtype is None:
-            raise ValueError(f"{row.name} is no floating-point format with a numpy or ml_dtypes type")
+            raise ValueError(f"{row.name} is not a floating-point format with a numpy or ml_dtypes type")
         if row.name not in self._rounded:
             result = self._round(row)
             result.flags.writeable = False
@@ -143,7 +143,7 @@ class ExactResult:
         """
         x = source_array(computed, "computed").astype(np.float64, copy=False)
         if x.shape != self.shape:
-            raise ValueError(f"computed has shape {x.shape}, the product {self.shape}")
+            raise ValueError(f"computed has shape {x.shape}, but the product has shape {self.shape}")
         return self._evaluate(exact_kernel.DIFFERENCE, x)
 
     @default_fp_state

@@ -175,7 +175,7 @@ def verdict(a, b) -> Verdict:
     case = given_case(a, b)
     a, b, _ = case.operands()
     if 0 in (a.shape[0], b.shape[1]):
-        raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is nothing to judge")
+        raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is no error to measure")
     options = CubeOptions(step_orders=BOTH_STEP_ORDERS)
     methods = build_methods(["fp32", *BASELINES, "sgemm_cube", "sgemm_cube_scaled"], options)
     found = judge(case, methods, evaluate([case], methods))

@@ -265,10 +265,11 @@ def _checked(a, b) -> Data:
         source_array(x, name)  # refuses what float64 lacks
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
         raise ValueError(
-            f"a is {a.shape} and b is {b.shape}: two matrices, columns of a as many as rows of b, none empty"
+            f"a is {a.shape} and b is {b.shape}: expected two matrices that are not empty, with as many columns of "
+            f"a as rows of b"
         )
     if not (np.isfinite(a.astype(np.float64)).all() and np.isfinite(b.astype(np.float64)).all()):
-        raise ValueError("the operands hold values that are not finite: no interval helps there")
+        raise ValueError("the operands hold values that are not finite, for which no interval reaches the wanted error")
     return Data(a, b)
 
 
@@ -282,7 +283,7 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
             many = f"{len(lost)} elements of {name} are" if len(lost) > 1 else f"1 element of {name} is"
             raise ValueError(
                 f"{many} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first {name}[{i}, {j}] = "
-                f"{float(x[i, j]):g}: no interval helps there; scale {name}"
+                f"{float(x[i, j]):g}: no interval helps against overflow; scale {name}"
             )
 
 

@@ -271,14 +271,16 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
             f"the target is {target!r}, expected fp64, fp32, relative, relative:BITS or a number of bits above 0"
         )
     if bits > RESULT_BITS[output]:
-        raise ValueError(f"{bits} bits are not reached by {output.upper()} output, which holds {RESULT_BITS[output]}")
+        raise ValueError(
+            f"{bits} bits cannot be reached with {output.upper()} output, which holds {RESULT_BITS[output]}"
+        )
     return bits, output
 
 
 def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
     row = get_method(name)
     if not row.exact or "target" not in row.options:
-        raise ValueError(f"method {name!r} has no number of slices or moduli to choose; {', '.join(METHODS)} have")
+        raise ValueError(f"method {name!r} has no number of slices or moduli to choose; expected {', '.join(METHODS)}")
     for device in devices:
         plain_engine(device)
     return replace(row, target=output, count=None)

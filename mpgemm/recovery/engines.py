@@ -149,7 +149,7 @@ def plain_engine(name: str, fmt: str | None = None) -> Engine:
         raise unknown_format(fmt)
     if (engine := named_engine(name)) is not None:
         if wanted and engine.formats[0].name not in wanted:
-            raise ValueError(f"{engine.label} takes {engine.formats[0].name}, not {fmt}: leave the format out")
+            raise ValueError(f"{engine.label} takes {engine.formats[0].name} and not {fmt}: leave the format out")
         return engine
     if name == "ieee":
         return ieee_engine(wanted[0] if wanted else "fp32")

@@ -366,7 +366,7 @@ def check_moduli(moduli) -> tuple[int, ...]:
     for i, p in enumerate(moduli):
         for q in moduli[:i]:
             if math.gcd(p, q) != 1:
-                raise ValueError(f"moduli must be pairwise coprime, {q} and {p} share the factor {math.gcd(p, q)}")
+                raise ValueError(f"moduli must be pairwise coprime, but {q} and {p} share the factor {math.gcd(p, q)}")
     return moduli
 
 
@@ -424,9 +424,9 @@ def _counting(key: str, low: int, high: int) -> "_Change":
         row, control = call.row, call.changes.get("count")
         counted = "moduli" if row.modular else "slices"
         if name == "mantissa_bits" and counted in call.options:
-            raise ValueError(f"method {row.name!r}: mantissa_bits chooses the {counted} itself; leave {counted} out")
+            raise ValueError(f"method {row.name!r}: mantissa_bits determines {counted}; leave {counted} out")
         if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
-            raise ValueError(f"method {row.name!r}: {name} goes with {counted}=auto")
+            raise ValueError(f"method {row.name!r}: {name} needs {counted}=auto")
         changed: dict[str, Any] = {key: _count(name, value, low, high)}
         return {"count": dataclasses.replace(control or CountControl(fixed=True), **changed)}
 

@@ -194,7 +194,10 @@ def _check_window(window) -> None:
     numbers = window if isinstance(window, (tuple, list)) else ()
     whole = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in numbers)
     if window is not None and not (len(numbers) == 2 and whole):
-        raise TypeError(f"window is {window!r}, expected (keys before, keys behind) a query's place, -1 for all")
+        raise TypeError(
+            f"window is {window!r}, expected a pair of the numbers of keys before and after a query's "
+            f"position, -1 for all"
+        )
 
 
 def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:

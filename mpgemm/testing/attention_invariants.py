@@ -56,7 +56,8 @@ def check_attention_invariants(
     packed = options.get("cu_seqlens_q") is not None or options.get("block_table") is not None
     if options.get("causal") and packed:
         raise ValueError(
-            "keys behind a causal row are changed in (..., heads, rows, d): leave packed and paged operands out"
+            "keys after a causal row are changed in the layout (..., heads, rows, d) only: leave packed and paged "
+            "operands out"
         )
     ones = np.ones_like(v)
     found = check_attention(attention(q, k, ones), q, k, ones, engine=engine, **options)

@@ -317,7 +317,8 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
     formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
     if None in formats:
         raise TypeError(
-            f"a is {a.dtype} and b is {b.dtype}: no formats of a matrix unit; convert them, or name an instruction 'arch:name'"
+            f"a is {a.dtype} and b is {b.dtype}: these are not formats of a matrix unit; convert them, or name an "
+            f"instruction 'arch:name'"
         )
     names = [fmt.name for fmt in formats if fmt is not None]
     if scaling is not None and scaling.applied == "product":
@@ -441,7 +442,9 @@ def kernel_case(
     added = None if c is None else broadcast(tcm.as_array(c, "c"), m, n, "c")
     if ends is not None and ends.beta != 1 and added is not None:
         if not np.array_equal(added.astype(np.float32).astype(np.float64), added, equal_nan=True):
-            raise ValueError("beta C is formed in FP32: C holds values that FP32 lacks; round them first")
+            raise ValueError(
+                "C holds values that FP32 cannot represent, but beta C is formed in FP32; round them first"
+            )
         added = ends.beta * added if ends.beta else None  # exact: 48 bits; with beta = 0 C is not read, be it NaN
     done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)
     if done is not None:
@@ -472,7 +475,7 @@ def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
     if rows is None:
         return None
     if isinstance(rows, bool) or not hasattr(rows, "__index__"):
-        raise TypeError(f"rows is the number of rows to look at, an integer, got {rows!r}")
+        raise TypeError(f"rows is the number of rows to check, an integer, got {rows!r}")
     if rows < 1:
         raise ValueError(f"rows is {rows}, expected at least 1")
     return None if rows >= m else evenly(m, int(rows))

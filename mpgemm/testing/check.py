@@ -149,7 +149,9 @@ def check_gemm(
             return KernelCheck(True, "every element is the exact one", 0, computed.size)
         return failed(found.summary, [found.first], found.outside, found.place, Diagnosis(found.suspects))
     if ends != (None, None, None, None):
-        raise ValueError(f"zero points and scale_out go with outputs of int32, int8 or uint8, out is {computed.dtype}")
+        raise ValueError(
+            f"zero points and scale_out need an output of int32, int8 or uint8, but out is {computed.dtype}"
+        )
     fmt = format_of_result(computed, ", int32, int8 or uint8")
     case = gemm_tolerance(engine, a, b, c, out_format=fmt.name, **options)
     shape = (np.shape(a)[0], case.result.shape[1])

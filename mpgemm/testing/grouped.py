@@ -128,7 +128,9 @@ def _of_expert(x: Any, expert: int, experts: int) -> Any:
     if np.ndim(x) == 0:
         return x
     if len(x) != experts:
-        raise ValueError(f"scale_b holds {len(x)} parts for {experts} experts, expected one for each, or one number")
+        raise ValueError(
+            f"scale_b has {len(x)} entries for {experts} experts, expected one for each expert, or one number"
+        )
     return x[expert]
 
 
@@ -213,10 +215,11 @@ def _checked_ends(a: np.ndarray, b: np.ndarray, ends: Any) -> np.ndarray:
     if a.ndim != 2 or b.ndim != 3 or a.shape[1] != b.shape[1]:
         raise ValueError(f"a is {a.shape} and b is {b.shape}, expected (m, k) and (experts, k, n)")
     if limits.dtype.kind not in "iu" or limits.ndim != 1:
-        raise TypeError(f"ends is {ends!r}, expected integers: where the rows of each expert end")
+        raise TypeError(f"ends is {ends!r}, expected integers: the row at which each expert ends")
     if len(limits) != len(b) or len(b) == 0 or (np.diff(limits, prepend=0) < 0).any() or limits[-1] > len(a):
         raise ValueError(
-            f"ends is {limits.tolist()}, expected {len(b)} numbers, one for each expert, that rise from 0 to {len(a)} at most"
+            f"ends is {limits.tolist()}, expected {len(b)} ascending numbers, one for each expert, from 0 to at "
+            f"most {len(a)}"
         )
     return limits.astype(int)
 

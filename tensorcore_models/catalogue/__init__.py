@@ -154,7 +154,7 @@ def _spelled(arch: str, name: str) -> Instruction | None:
         return plain[0]
     if len(rows) > 1:
         listed = ", ".join(row.name for row in rows[:6]) + (", ..." if len(rows) > 6 else "")
-        raise ValueError(f"{name} on {arch} is one of {len(rows)} instructions, choose one: {listed}")
+        raise ValueError(f"{name} on {arch} is the name of {len(rows)} instructions, choose one: {listed}")
     return rows[0] if rows else None
 
 
@@ -188,7 +188,7 @@ def find_instructions(text: str) -> list[Instruction]:
         rows = _both(rows, found)
         words = words[count:]
     if not rows:
-        raise ValueError(f"no instruction is all of {text!r}")
+        raise ValueError(f"no instruction matches all of {text!r}")
     return rows
 
 
@@ -296,5 +296,7 @@ def default_instruction(
         raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}; it has {', '.join(formats)}")
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
-        raise ValueError(f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}")
+        raise ValueError(
+            f"{a_format} to {d_format} on {arch} is computed differently on different paths: choose {named}"
+        )
     return max(usual.values(), key=lambda row: row.k)

@@ -231,7 +231,8 @@ class FinishedRecipe(Recipe):
         given = dict(arrays or {})
         if set(given) != {*self.arrays}:
             raise ValueError(
-                f"{self.name} takes {', '.join(self.arrays) or 'no arrays'} beside A and B, got {', '.join(given) or 'none'}: "
+                f"{self.name} takes {', '.join(self.arrays) or 'no arrays'} in addition to A and B, got "
+                f"{', '.join(given) or 'none'}: "
                 "pass arrays={name: array, ...}"
             )
         a, b = np.asarray(a), np.asarray(b)

@@ -198,12 +198,12 @@ class KernelProgram(ABC):
                 raise ValueError(f"output is argument {output}, expected 0 to {len(owners) - 1}")
             places = list(owners[output])
         if not places:
-            raise ValueError(f"{self.name} writes to no array, or the output named is none")
+            raise ValueError(f"{self.name} writes to no array, or the named output is not an array")
         array = memory.arrays[places[-1]]
         chosen = None if rows is None else _elements_of(rows, array)
         found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize, chosen)
         if not found:
-            raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
+            raise ValueError(f"{self.name} writes nothing that depends on an input to {memory.names[places[-1]]}")
         assumed = (*launch.assumptions, *trace.assumptions())
         number = next(i for i, own in enumerate(owners) if places[-1] in own)
         return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)

@@ -303,7 +303,7 @@ class Engine(abc.ABC):
         scale = checked_integer(scale, "the scale of the accumulator input")
         if not 0 <= scale <= self.largest_input_scale:
             takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "none"
-            raise ValueError(f"{self.label} takes {takes} as the scale of its accumulator input, got {scale}")
+            raise ValueError(f"{self.label} allows {takes} as the scale of its accumulator input, got {scale}")
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
@@ -337,7 +337,9 @@ class Engine(abc.ABC):
         """
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
-                raise ValueError(f"{self.label} takes no block scales as encodings; gemm takes scales as values")
+                raise ValueError(
+                    f"{self.label} takes no block scales as encodings; use gemm, which takes scales as values"
+                )
             return None, None
         if scale_a is None or scale_b is None:
             raise ValueError(
@@ -354,7 +356,7 @@ class Engine(abc.ABC):
         ):
             if scale.shape != expected:
                 raise ValueError(
-                    f"{name} is {scale.shape}, expected {expected}: one scale per {self.block_size} products"
+                    f"{name} is {scale.shape}, expected {expected}, which is one scale for {self.block_size} products"
                 )
         return scale_a, scale_b
 
@@ -404,7 +406,7 @@ class Engine(abc.ABC):
             if not joined:
                 return self._padded(a, b, zero, scale_a, scale_b, pieces)
             if scale_a is not None:
-                raise ValueError(f"{self.label} has block scales: pieces of a chain do not share its k steps")
+                raise ValueError(f"{self.label} has block scales: pieces of a chain cannot share one of its k steps")
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
 
@@ -482,7 +484,7 @@ class Engine(abc.ABC):
             if block is not None:
                 if piece.step != 1:
                     raise ValueError(
-                        f"{self.label} has block scales: chains take neighbouring values of k, got {piece}"
+                        f"{self.label} has block scales: a chain takes consecutive values of k, got {piece}"
                     )
                 first, last = piece.start // block, -(-piece.stop // block)
                 missing = -(-(len(piece) + pad) // block) - (last - first)

@@ -136,7 +136,7 @@ class Instruction(MatrixEngine):
         legal = dict(self.legal_shapes) or {self.m: (self.n,)}
         if n not in legal.get(m, ()):
             spelled = "; ".join(f"m {height}, n {_spell(widths)}" for height, widths in legal.items())
-            raise ValueError(f"{self} at m {m}, n {n}: legal are {spelled}")
+            raise ValueError(f"{self} at m {m}, n {n}: allowed are {spelled}")
         name = re.sub(r"m\d+n\d+k", f"m{m}n{n}k", self.name, count=1)
         return dataclasses.replace(self, name=name, m=m, n=n)
 
@@ -182,7 +182,7 @@ class Instruction(MatrixEngine):
         if a.shape != (*lead, m, k) or b.shape != (*lead, k, n) or c.shape != (*lead, m, n):
             raise ValueError(
                 f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
-                f"and (..., {m}, {n}) with the same lead as c: {lead}"
+                f"and (..., {m}, {n}) with the same leading dimensions as c: {lead}"
             )
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         c = self.scaled_input(c, input_scale)
@@ -242,9 +242,7 @@ class Instruction(MatrixEngine):
     def _require_public(self) -> None:
         """Raise where there is nothing to compute with."""
         if not self.published:
-            raise ValueError(
-                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
-            )
+            raise ValueError(f"{self}: its arithmetic is not public, so it cannot be computed ({self.source})")
 
 
 def _spell(values: tuple[int, ...]) -> str:

@@ -255,7 +255,7 @@ def read_scales(
     if scale_a is None and scale_b is None:
         return None
     if scale_a is None or scale_b is None:
-        raise ValueError("scale_a and scale_b go together; give 1.0 for an operand without a scale")
+        raise ValueError("give scale_a and scale_b together, with 1.0 for an operand without a scale")
     (a, whole_a), (b, whole_b) = (_parts(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
     known = RULES if unit is None else _rules_of(unit)
     tried = (known, known) if rules is None else tuple([rule] for rule in rules)
@@ -271,9 +271,9 @@ def read_scales(
     if not pairs:
         shapes = (f"{r.name}: {r.shape('a', m, k)} and {r.shape('b', n, k)}" for r in known)
         raise ValueError(
-            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different places. "
-            "Both per tensor or per row and column, both in blocks of 128, or both with one unit's blocks. "
-            f"Expected shapes of scale_a and scale_b: {'; '.join(shapes)}"
+            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different "
+            f"places. Expected both per tensor or per row and column, both in blocks of 128, or both in one unit's "
+            f"blocks. Expected shapes of scale_a and scale_b: {'; '.join(shapes)}"
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
@@ -283,7 +283,7 @@ def read_scales(
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
-        raise ValueError(f"a factor beside block scales goes with a unit's blocks (nvfp4, mx), got {rule_a.name}")
+        raise ValueError(f"a factor in addition to block scales needs a unit's blocks (nvfp4, mx), got {rule_a.name}")
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
     shaped = [
         (v.reshape(r.shape(s, size, k)), e)
@@ -298,7 +298,7 @@ def _parts(given, name: str) -> tuple[np.ndarray, float]:
     if isinstance(given, list | tuple) and len(given) == 2 and np.ndim(given[0]) == 2:
         given, factor = given[0], as_array(given[1], name)
         if factor.size != 1:
-            raise ValueError(f"{name} is a pair (block scales, one factor), the second has shape {factor.shape}")
+            raise ValueError(f"{name} is a pair (block scales, one factor), but the factor has shape {factor.shape}")
         whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):
             raise ValueError(f"{name}: the factor of the whole tensor is {whole}")

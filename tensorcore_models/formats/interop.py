@@ -97,7 +97,7 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
                 f"{name}: numpy cannot take this DLPack object ({error}); copy it to the CPU first"
             ) from None
     if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array: fill it first, its masked elements have no defined value")
+        raise TypeError(f"{name} is a masked array: fill it first, because masked elements have no defined value")
     dtype = array.dtype
     if dtype.kind in "iuf" or is_ml_float(dtype) or is_ml_integer(dtype):
         return np.asarray(array)

@@ -116,7 +116,7 @@ def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
         raise unknown_format(fmt)
     rows = [FORMATS.get(name) or INTEGER_FORMATS[name] for name in family]
     if len({row.exponent_bits for row in rows if isinstance(row, Format)}) > 1:
-        raise ValueError(f"{fmt!r} is several formats, name one: {', '.join(family)}")
+        raise ValueError(f"{fmt!r} stands for several formats, name one: {', '.join(family)}")
     return rows[0]
 
 
@@ -124,7 +124,5 @@ def get_float_format(fmt: str | Format | IntegerFormat) -> Format:
     """Return the floating-point format of that name: :func:`get_format`, but ValueError for the integer formats."""
     found = get_format(fmt)
     if isinstance(found, IntegerFormat):
-        raise ValueError(
-            f"{found.name} is an integer format, here a floating-point one is needed: {', '.join(FORMATS)}"
-        )
+        raise ValueError(f"{found.name} is an integer format, expected a floating-point format: {', '.join(FORMATS)}")
     return found

@@ -92,7 +92,8 @@ class Format:
             raise ValueError(f"format {self.name!r}: fnuz needs a sign bit, its NaN is the encoding of -0")
         if self.specials == "ieee" and (self.exponent_bits < 2 or self.fraction_bits < 1):
             raise ValueError(
-                f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to tell inf from NaN"
+                f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to distinguish infinity "
+                f"from NaN"
             )
 
     @property

@@ -55,7 +55,8 @@ def _architecture(name: str) -> str:
     arch = DEVICES.get(device, (device, ()))[0]
     if arch not in ARCHITECTURES:
         raise ValueError(
-            f"no special functions are known of {name}; they are of NVIDIA's architectures: {', '.join(ARCHITECTURES)}"
+            f"special functions of {name} are not modelled, only those of NVIDIA's architectures: "
+            f"{', '.join(ARCHITECTURES)}"
         )
     return arch
 

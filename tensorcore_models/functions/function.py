@@ -160,7 +160,9 @@ class Function:
         x = as_array(given, name)
         if x.size:
             if x.dtype.kind not in "iu":
-                raise TypeError(f"{name} must hold encodings, integers, got dtype {x.dtype}; values go to .values")
+                raise TypeError(
+                    f"{name} must hold encodings, which are integers, got dtype {x.dtype}; for values use .values"
+                )
             most = (1 << 8 * dtype.itemsize) - 1
             if x.dtype != dtype and not (int(x.min()) >= 0 and int(x.max()) <= most):
                 raise ValueError(
@@ -173,7 +175,7 @@ class Function:
         x = self._checked(given, name, dtype)
         if x.ndim:
             raise TypeError(
-                f"{name} of {self.name} has the shape {x.shape}, one number is computed here; bits takes arrays"
+                f"{name} of {self.name} has the shape {x.shape}, but this computes one number; use bits for arrays"
             )
         return int(x)
 
@@ -188,7 +190,8 @@ class Function:
         wide = x.astype(np.float64)
         if not ((back == wide) | (np.isnan(back) & np.isnan(wide))).all():
             raise ValueError(
-                f"{name} of {self.name} holds values that {fmt.name} lacks; round them first (tensorcore_models.round_to)"
+                f"{name} of {self.name} holds values that {fmt.name} cannot represent; round them first "
+                f"(tensorcore_models.round_to)"
             )
         return codes
 
@@ -292,7 +295,7 @@ class Function:
         """
         program = self.sequence
         if len(operands) != len(program.operands):
-            raise ValueError(f"{self.name} is computed of {len(program.operands)} operands, got {len(operands)}")
+            raise ValueError(f"{self.name} takes {len(program.operands)} operands, got {len(operands)}")
         dtype = np.dtype(np.uint32 if self._widened is None else np.uint16)
         words = [self._single(x, name, dtype) for x, name in zip(operands, program.operands, strict=True)]
         if self._widened is not None:

@@ -60,4 +60,4 @@ def engine(
         from .libraries.engines import CupyMatmulEngine
 
         return CupyMatmulEngine(a_format)
-    raise ValueError(f"{name!r} names no hardware engine: {NAMES}")
+    raise ValueError(f"{name!r} does not name a hardware engine: {NAMES}")

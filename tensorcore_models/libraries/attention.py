@@ -140,7 +140,7 @@ def _check(heads: list[np.ndarray], fmt: str, causal: bool) -> None:
     ):
         raise ValueError(
             f"Q, K and V are {q.shape}, {k.shape} and {v.shape}, expected (..., queries, d), (..., keys, d) and (..., keys, d) "
-            "with the same dimensions in front, none empty; repeat the keys and values of grouped queries"
+            "with equal leading dimensions and no empty array; for grouped queries repeat the keys and values"
         )
     if causal and q.shape[-2] != k.shape[-2]:
         raise Unknown(

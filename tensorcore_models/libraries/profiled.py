@@ -109,7 +109,7 @@ class ProfiledProduct:
         """
         a, b = self.bits(a, "a"), self.bits(b, "b")
         if a.shape[1] != self.recipe.k or b.shape[0] != self.recipe.k:
-            raise ValueError(f"A is {a.shape} and B is {b.shape}, but the profile is of k = {self.recipe.k}")
+            raise ValueError(f"A is {a.shape} and B is {b.shape}, but the profile has k = {self.recipe.k}")
         scaling = self._scaling(a, b, scale_a, scale_b)
         fmt = get_format(self.out_format)
         if c is not None:

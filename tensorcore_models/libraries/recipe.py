@@ -147,7 +147,7 @@ class Recipe:
         if not isinstance(self.order, Chain | Sum):
             raise TypeError(f"a recipe's order is a Chain or a Sum, got {type(self.order).__name__}")
         if getattr(self.engine, "accumulator", self) is None:
-            raise ValueError(f"{self.engine.label}: its arithmetic is not public, so there is nothing to compute with")
+            raise ValueError(f"{self.engine.label}: its arithmetic is not public, so it cannot be computed")
         uncovered(self.order, self.k)
 
     @property
@@ -219,13 +219,12 @@ class Recipe:
             )
         a, b = np.asarray(a), np.asarray(b)
         if a.ndim == 2 and a.shape[1] != self.k:
-            raise ValueError(
-                f"{self.name}: a is {a.shape}, but the recipe is for k = {self.k}; make a recipe for this k"
-            )
+            raise ValueError(f"{self.name}: a is {a.shape}, but the recipe has k = {self.k}; make a recipe for this k")
         if self.shape is not None and a.ndim == b.ndim == 2 and (a.shape[0], b.shape[1]) != self.shape:
             got = (a.shape[0], b.shape[1])
             raise ValueError(
-                f"{self.name}: the recipe is for m, n = {self.shape}, the operands have {got}; make one for this shape"
+                f"{self.name}: the recipe is for m, n = {self.shape}, but the operands have {got}; make a recipe "
+                f"for this shape"
             )
         total = self.sum_bits(a, b, out_format=fmt.name)
         if as_it_is or not isinstance(fmt, Format) or not isinstance(result, Format):
@@ -320,7 +319,7 @@ def butterfly(parts) -> Order:
     two."""
     lanes = list(parts)
     if len(lanes) & (len(lanes) - 1):
-        raise ValueError(f"a butterfly joins a power of two of lanes, got {len(lanes)}")
+        raise ValueError(f"a butterfly needs a number of lanes that is a power of two, got {len(lanes)}")
     while len(lanes) > 1:
         half = len(lanes) // 2
         lanes = [Sum((lanes[i], lanes[i + half])) for i in range(half)]

@@ -122,11 +122,14 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
         raise ValueError(f"{path}: field format is {got!r}, known: {FORMAT!r}; record it with this version of mpgemm")
     _check(data, _TOP, f"{path}")
     if device is not None and data["device"] != device:
-        raise ValueError(f"{path}: recorded on device {data['device']!r}, asked for {device!r}; record it on that GPU")
+        raise ValueError(
+            f"{path}: recorded on device {data['device']!r}, but {device!r} was asked for; record it on that GPU"
+        )
     platform = platform_of(data["device"], data["cublaslt"])
     if version is not None and platform_of(data["device"], version) != platform:
         raise ValueError(
-            f"{path}: recorded with cuBLASLt {data['cublaslt']}, asked for {version}; record it with that version"
+            f"{path}: recorded with cuBLASLt {data['cublaslt']}, but {version} was asked for; record it with that "
+            f"version"
         )
     configs: dict[Problem, dict[str, int | None] | None] = {}
     for index, record in enumerate(data["records"]):

@@ -114,7 +114,7 @@ class PTXProgram(KernelProgram):
         dynamic = any(v.space == "shared" and not v.size for v in (*self.module.variables, *self.entry.variables))
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         if static > most:
-            raise ValueError(f"{self.name} declares {static} bytes of shared memory, {self.target} has {most}")
+            raise ValueError(f"{self.name} declares {static} bytes of shared memory, but {self.target} has {most}")
         arrays, names, _ = argument_arrays(arguments, [p.name for p in self.entry.parameters])
         variables = [v for v in self.module.variables if v.space in ("global", "const") and v.size]
         stored = [np.frombuffer(bytearray(v.initial or bytes(v.size)), np.uint8) for v in variables]
@@ -147,7 +147,9 @@ class PTXProgram(KernelProgram):
             places[variable.name] = at
             at += variable.size
         if at > LARGEST_PARAMETERS:
-            raise ValueError(f"{self.name} declares {at} bytes of parameters, PTX has {LARGEST_PARAMETERS} at most")
+            raise ValueError(
+                f"{self.name} declares {at} bytes of parameters, but PTX allows at most {LARGEST_PARAMETERS}"
+            )
         if len(arguments) > len(places):
             raise ValueError(f"{self.name} has {len(places)} parameters, got {len(arguments)} arguments")
         space = BlockMemory("parameter", 1, at, 0, checks=False, traced=traced)

@@ -55,9 +55,7 @@ class _LibraryEngine(Engine):
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         if k_order != "sequential" or promote_every is not None:
-            raise ValueError(
-                f"{self.label}: the order over k is the library's; k_order and promote_every cannot be chosen"
-            )
+            raise ValueError(f"{self.label}: the library chooses the order over k: leave k_order and promote_every out")
         if a.shape[1] == 0 or 0 in c.shape:
             return self._c_as_result(c)
         return self._product(a, b, c if c.any() else None)

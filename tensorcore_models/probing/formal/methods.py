@@ -144,7 +144,7 @@ def beating_input(
     for name, asked, fmt in (("exponents", exponents, formats.a), ("c_exponents", c_exponents, formats.c)):
         if max(asked[0], fmt.emin) > min(asked[1], fmt.emax):
             raise ValueError(
-                f"{name} are {asked}, expected a range with exponents of {fmt.name}, {fmt.emin} to {fmt.emax}"
+                f"{name} are {asked}, expected a range of exponents of {fmt.name}, {fmt.emin} to {fmt.emax}"
             )
     reach = (c_exponents[0], 2 * exponents[1] + 2 + length.bit_length())
 

@@ -140,5 +140,5 @@ def exact_value(code: int, fmt: Format) -> Fraction:
     """Return the value of a finite encoding; raises ValueError for an infinity or a NaN."""
     value = decode_value(code, fmt)
     if value is None:
-        raise ValueError(f"{shown(code, fmt)} of {fmt.name} has no value")
+        raise ValueError(f"{shown(code, fmt)} of {fmt.name} is not a number")
     return value

@@ -324,7 +324,7 @@ def characterise(engine: Engine) -> Characterisation:
         For integer engines, and formats so narrow that not even the order of the sum shows.
     """
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
-        raise ValueError(f"{engine.label} multiplies integers; the probes are for floating-point engines")
+        raise ValueError(f"{engine.label} multiplies integers, but the probes are for floating-point engines")
     dots = Dots(engine, max(8, 2 * engine.k) if engine.k > 1 else 8)
     tree = sum_order(engine, dots.length)
     unit = _Unit(dots, tree)
