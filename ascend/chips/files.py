@@ -14,7 +14,7 @@ from ascend.chips.chip import CALIBRATED_PARAMETERS, FACTS, KINDS, PARAMETERS, C
 
 
 def list_chips() -> list[str]:
-    """Return names of the built-in chips."""
+    """Return the names of the built-in chips."""
     return [chip.name for chip in _built_in().values()]
 
 

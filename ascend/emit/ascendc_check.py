@@ -43,7 +43,7 @@ class AscendCCheck(EmittedCheck, Result):
     faults: tuple[PtoFault, ...]
 
     def to_dict(self) -> dict:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         return {"file": self.name, "sound": self.sound, "mode": self.mode, "counted": self.counted, "cubes": self.cubes,
                 "faults": self.to_rows()}  # fmt: skip
 

@@ -93,7 +93,7 @@ class GridKernel(CubeKernel):
         return max(min(self.cores, self.tiles), len(self._last_round))
 
     def active_cores(self, wave: int) -> int:
-        """Return cores that have work in a wave."""
+        """Return the number of cores that have work in a wave."""
         return self._active[wave] if self.resident == "none" else super().active_cores(wave)
 
     @cached_property

@@ -38,7 +38,7 @@ class ByteRow(NamedTuple):
 
 @default_fp_state
 def byte_table(schedule: TileSchedule) -> list[ByteRow]:
-    """Return rows for A, B, C and, with more than one term, the split pass.
+    """Return one row of bytes for each of A, B, C and, with more than one term, the split pass.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
     Raises
     ------
     ValueError
-        For another kernel than the paper's.
+        If the schedule is not for the paper's kernel.
     """
     if not isinstance(schedule, PaperKernel):
         raise ValueError(

@@ -32,7 +32,7 @@ def explain(schedule: Kernel) -> list[str]:
     Raises
     ------
     ValueError
-        For another kernel than the paper's.
+        If the schedule is not for the paper's kernel.
     """
     if not isinstance(schedule, PaperKernel):
         raise ValueError("the explanation is for the paper's kernel: build the schedule with kernel='paper'")

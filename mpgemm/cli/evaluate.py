@@ -291,7 +291,7 @@ class InputFindings:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {
             "case": self.case.label if self.members == 1 else self.case.group,
             "identity": dict(self.case.identity) if self.members == 1 else {"members": self.members},

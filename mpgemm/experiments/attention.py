@@ -85,7 +85,7 @@ class AttentionErrors:
         return {stage: _relative(part, self.exact) for stage, part in self.parts.items()}
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {"engine": self.engine, "kv_tile": self.tile, "total": self.total, "stages": self.shares()}
 
 

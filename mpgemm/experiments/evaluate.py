@@ -44,7 +44,7 @@ class Record:
     held: int = 0  #: Results with a finite certified bound, which they are within.
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         names = (
             "case",
             "group",

@@ -48,8 +48,8 @@ def whodunit(
     thorough: bool = False,
     progress: Progress | None = None,
 ) -> Whodunit:
-    """Return which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how many by
-    chance.
+    """Return which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how
+    many would do so by chance.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def whodunit(
     recipes : iterable of Recipe
         Recipes of libraries to try as well.
     device : str, optional
-        The device asked about: what it computes goes by its name and comes first.
+        The device that is suspected: its candidates carry its name and come first.
     scale_a, scale_b : array_like, optional
         Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); instructions alone are tried
         then.
     thorough : bool
-        Try candidates that round operands, and recovery methods, also where the others settle who it was.
+        Also try candidates that round operands, and recovery methods, when simpler candidates already match.
     progress : callable, optional
         (done, total, label).
 

@@ -79,7 +79,7 @@ class KernelCheck(Result):
     fitting: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {
             "passes": self.passes, "message": None if self.passes else str(self), "wrong": self.wrong,
             "elements": self.elements, "place": self.place, "suspects": list(self.suspects), "ruled_out": list(self.ruled_out),
@@ -87,7 +87,7 @@ class KernelCheck(Result):
         }  # fmt: skip
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [self.to_dict()]
 
     def __str__(self) -> str:
@@ -128,8 +128,8 @@ def check_gemm(
     zero_out=None,
     **options: Unpack[KernelOptions],
 ) -> KernelCheck:
-    """Return whether a kernel's result is right; parameters and errors as :func:`assert_gemm_close`, which raises what this
-    finds.
+    """Return a report on whether a kernel's result is right. Parameters and errors are those of
+    :func:`assert_gemm_close`, which raises an error with this report.
 
     Returns
     -------

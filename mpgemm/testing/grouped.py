@@ -140,9 +140,9 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
     Parameters
     ----------
     out : array_like, shape (m, n), (m, n / 2) behind swiglu
-        The kernel's result; rows behind the last end are not looked at.
+        The kernel's result; rows after the last end are not checked.
     a : array_like, shape (m, k)
-        The rows of all groups, one behind the other.
+        The rows of all groups, one group after the other.
     b : array_like, shape (experts, k, n)
     ends : sequence of int, shape (experts,)
         Where the rows of each expert end, as torch's `offs`: expert e has rows ends[e - 1] to ends[e].
@@ -169,7 +169,8 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
 def check_grouped(
     out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
 ) -> KernelCheck:
-    """Return whether the result of a grouped product is right; parameters and errors as :func:`assert_grouped_close`."""
+    """Return a report on whether the result of a grouped product is right. Parameters and errors are those of
+    :func:`assert_grouped_close`."""
     check_options(options, ("out_format",))
     rows = options.pop("rows", None)
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))

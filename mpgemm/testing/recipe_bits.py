@@ -45,7 +45,7 @@ def assert_bits(
     scale_a, scale_b : array_like, optional
         Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); with an engine, not a recipe.
     epilogue : str, optional
-        What is applied to the sums: one that loses nothing in FP32 ("relu").
+        Function that is applied to the sums; it must be exact in FP32 ("relu").
 
     Raises
     ------

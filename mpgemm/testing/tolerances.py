@@ -41,7 +41,8 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Draws:
-    """Operands that are drawn: what a tolerance for any data of a distribution rests on."""
+    """`Draws` describes random operands: distribution, sizes, seed and parameters, for a tolerance on any data of
+    that distribution."""
 
     distribution: str  #: A name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
     shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for.

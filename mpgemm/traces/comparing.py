@@ -67,7 +67,7 @@ class TraceComparison(Result):
         return [asdict(row) for row in self.modules]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return asdict(self)
 
     def sentences(self) -> list[str]:

@@ -43,7 +43,7 @@ def _of(arch: str) -> dict[str, Instruction]:
 
 
 def architectures() -> list[str]:
-    """Return names of all architectures, in the order of the tables."""
+    """Return the names of all architectures, in the order of the tables."""
     return list(dict.fromkeys(arch for arch, _ in _catalogue()))
 
 
@@ -79,7 +79,7 @@ def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
 
 
 def list_instructions(arch: str | None = None) -> list[Instruction]:
-    """Return the catalogue's rows, of one architecture or device if named.
+    """Return the instructions of the catalogue, or those of one architecture or device.
 
     Instructions whose m or n is free (wgmma, tcgen05) are listed once, at their smallest shape; `get_instruction` knows every
     legal one.
@@ -102,7 +102,7 @@ def usual_path(device: str) -> str | None:
 
 
 def get_instruction(arch: str, name: str | None = None) -> Instruction:
-    """Return one instruction, by architecture (or device) and name, or by "arch:name" as one string.
+    """Return an instruction by architecture (or device) and name, or by "arch:name" as one string.
 
     Parameters
     ----------
@@ -255,8 +255,8 @@ def default_instruction(
 ) -> Instruction:
     """Return the instruction that a GEMM of these formats uses on an architecture or device.
 
-    Of each path (mma, wgmma, tcgen05, mfma, ...) the one with the largest k counts, plain ones before block-scaled ones; WMMA
-    only if asked for.
+    For each path (mma, wgmma, tcgen05, mfma, ...) the instruction with the largest k is considered, plain
+    instructions before block-scaled ones; WMMA only if it is named.
 
     Parameters
     ----------

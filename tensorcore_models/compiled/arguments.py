@@ -20,7 +20,7 @@ SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """The parameters of `cuTensorMapEncodeTiled`: how boxes of an array are copied to shared memory.
+    """`TensorMap` holds the parameters of `cuTensorMapEncodeTiled`: how boxes of an array are copied to shared memory.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TensorMap:
         object.__setattr__(self, "element_strides", steps)
 
     def encoded(self, address: int) -> bytes:
-        """Return the 128 bytes, for an array at that address."""
+        """Return the 128 bytes of the tensor map, for an array at the given address."""
         array, pad = self.array, (0,) * (5 - self.array.ndim)
         return encode_map(
             address, array.ndim, array.itemsize, SWIZZLES[self.swizzle], (*self.box[::-1], *pad), (*array.shape[::-1], *pad),
@@ -79,7 +79,8 @@ class TensorMap:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A parameter that is a structure with addresses in it, as CUTLASS in C++ passes all of a kernel's arguments.
+    """`Structure` is a parameter that is a structure with addresses in it, as in CUTLASS, which passes all of a
+    kernel's arguments in one.
 
     Parameters
     ----------

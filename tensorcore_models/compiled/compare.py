@@ -82,7 +82,7 @@ def compare(
     seed : int
         Of the inputs on which bits are compared; operands are drawn anew (:mod:`.trial_inputs`), integers shuffled.
     seconds : float
-        That solvers may take where neither normal forms nor inputs decide; 0: none is asked.
+        Time for solvers if neither normal forms nor inputs decide; 0: no solver is asked.
     **options
         For both: unit, block, unpublished, limits, ...
 

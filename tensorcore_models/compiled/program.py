@@ -57,17 +57,17 @@ class KernelProgram(ABC):
     @property
     @abstractmethod
     def operations(self) -> list[Callable]:
-        """Return the code; an instruction that is not known refuses when it is reached."""
+        """Return the decoded instructions; an unknown instruction raises Refused when it is reached."""
 
     @property
     @abstractmethod
     def unknown(self) -> dict[str, int]:
-        """Opcodes that are not known here, with the line of the first."""
+        """Return the opcodes that the emulator does not know, each with the line of its first use."""
 
     @property
     @abstractmethod
     def parameters(self) -> list:
-        """Return what the caller passes: each has a name and a size in bytes."""
+        """Return the kernel's parameters, each with a name and a size in bytes."""
 
     @abstractmethod
     def _launch(self, arguments, options: LaunchOptions) -> Any:
@@ -75,7 +75,7 @@ class KernelProgram(ABC):
 
     @abstractmethod
     def block_bytes(self, launch, per_block: int) -> int:
-        """Return bytes of state of one block, about."""
+        """Return the approximate number of bytes of state of one block."""
 
     @abstractmethod
     def _scheduler(self, launch, first: int, count: int) -> Scheduler:
@@ -155,7 +155,8 @@ class KernelProgram(ABC):
         unpublished: str = "nearest",
         limits: KernelLimits | None = None,
     ) -> KernelRecipe:
-        """Return what the kernel computes for its output, found by running it once with expressions beside the values.
+        """Return the expressions that the kernel computes for its output, found by one run that records expressions
+        together with values.
 
         Parameters
         ----------

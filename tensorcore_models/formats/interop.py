@@ -25,7 +25,7 @@ def _formats_by_dtype() -> dict[np.dtype, Format]:
 
 
 def format_of_dtype(dtype: Any) -> Format | None:
-    """Return the format whose values a numpy or ml_dtypes type holds, or None; float32 is fp32, never tf32 or hf32."""
+    """Return the format of a numpy or ml_dtypes type, or None; for float32 it is fp32, never tf32 or hf32."""
     return _formats_by_dtype().get(np.dtype(dtype).newbyteorder("="))
 
 

@@ -63,7 +63,7 @@ def unknown_format(name: str) -> ValueError:
 
 
 def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
-    """Return the format of that name; a format is returned as it is.
+    """Return the format called `fmt`; a format is returned unchanged.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     Raises
     ------
     ValueError
-        If the name is unknown, or of formats with different widths ("fp8"); the message lists the known ones.
+        If the name is unknown, or stands for several formats ("fp8"); the message lists the known ones.
     TypeError
         If `fmt` is neither a string nor a format.
 

@@ -98,7 +98,7 @@ class Format:
 
     @property
     def has_fields(self) -> bool:
-        """Whether exponent and fraction have the same places in all encodings: else only values say what an encoding is."""
+        """Return whether exponent and fraction have the same bit positions in all encodings."""
         return self.specials != "tapered"
 
     # -- widths
@@ -109,7 +109,7 @@ class Format:
 
     @property
     def precision(self) -> int:
-        """Return significand bits, the hidden one included (p of the papers)."""
+        """Return the number of significand bits including the hidden one (p in the papers)."""
         return self.fraction_bits + 1
 
     @cached_property
@@ -250,7 +250,7 @@ class Format:
 
     # -- taking encodings apart
     def decode_exact(self, bits: int) -> Decoded:
-        """Take one encoding apart into exact integers.
+        """Decode one encoding into exact integers.
 
         Parameters
         ----------

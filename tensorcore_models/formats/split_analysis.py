@@ -205,7 +205,8 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
 
 @integer_arguments("min_exponent", "max_exponent")
 def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, int]:
-    """Return eq. 6 (Rules 1 and 2): the s_b that keep 22 bits of every number with exponents in [min_exponent, max_exponent].
+    """Return the range of s_b that keeps 22 bits of every number with exponents in [min_exponent, max_exponent] (eq.
+    6, Rules 1 and 2).
 
     Parameters
     ----------

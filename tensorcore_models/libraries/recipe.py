@@ -20,7 +20,7 @@ from ..orders.trees import tree_of_order
 
 
 class Unknown(ValueError):
-    """`Unknown` is the error for values of which it is not known what a library returns: nothing is guessed.
+    """`Unknown` is the error for cases in which the result of a library is not known; nothing is guessed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Unknown(ValueError):
 
 @dataclass(frozen=True)
 class Epilogue:
-    """From the sum to the output.
+    """`Epilogue` describes how a sum becomes an element of the output.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Epilogue:
     formats : tuple of str
         Output formats for which it is known.
     scales : bool
-        Whether it is known what a scale other than 1 does.
+        Whether the effect of a scale other than 1 is known.
     """
 
     adds_zero: bool = False
@@ -71,7 +71,7 @@ class Epilogue:
 
 @default_fp_state
 def folded_scale(scale_a: float, scale_b: float) -> float:
-    """RN32(scale_a * scale_b) of two FP32 factors; overflow gives an infinity."""
+    """Return RN32(scale_a * scale_b), the product of two FP32 factors; overflow gives an infinity."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return float(np.float32(scale_a) * np.float32(scale_b))
 
@@ -105,7 +105,7 @@ def finish(
 
 @dataclass(frozen=True)
 class Recipe:
-    """`Recipe` holds what a library's kernel computes, from operands to output.
+    """`Recipe` describes the computation of a library's kernel, from operands to output.
 
     Parameters
     ----------
@@ -157,12 +157,12 @@ class Recipe:
 
     @property
     def lost(self) -> np.ndarray:
-        """Return values of k that the kernel leaves out of the sum."""
+        """Return the values of k that the kernel leaves out of the sum."""
         return uncovered(self.order, self.k)
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Return encodings of the sum before the epilogue, in the engine's result format; the output format only where sums
-        round to it."""
+        """Return the encodings of the sum before the epilogue, in the engine's result format; `out_format` matters
+        only if partial sums are rounded to it."""
         if self.rounding is not None:
             a, b = (self._rounded(x, name) for x, name in ((a, "a"), (b, "b")))
         return self.engine.sum_bits(a, b, with_output(self.order, out_format))
@@ -174,14 +174,14 @@ class Recipe:
 
     @property
     def operand_formats(self) -> tuple[str, str]:
-        """Formats in which A and B are given."""
+        """Return the formats in which A and B are given."""
         a, b = ("fp32" if self.rounding else fmt.name for fmt in self.engine.formats[:2])
         return a, b
 
     def gemm_bits(
         self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None
     ) -> np.ndarray:
-        """Return what the kernel returns: encodings of the output, shape (m, n).
+        """Return the kernel's output as encodings, shape (m, n).
 
         Parameters
         ----------
@@ -232,7 +232,8 @@ class Recipe:
         return finish(total, result, self.epilogue, fmt, scale, scale_result)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
-        """Compute the kernel's result for scaled operands; but for one factor for each matrix this is predicted, not measured.
+        """Return the kernel's result for scaled operands. Except for one factor for each matrix this is predicted,
+        not measured.
 
         Parameters
         ----------

@@ -41,14 +41,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Recording:
-    """`Recording` holds what a library's heuristic chose.
+    """`Recording` holds the configurations that a library's heuristic chose.
 
     Attributes
     ----------
     device, version : str
         As :func:`~tensorcore_models.libraries.cublaslt` takes them.
     workspace_bytes : int
-        What the library was allowed; another allowance can change its choice.
+        Workspace that the library was allowed to use; another size can change its choice.
     configs : dict
         Problem: configuration, None where the library refused.
     path : str
@@ -93,22 +93,22 @@ class Recording:
 
 
 def load_recording(path: str | os.PathLike, *, device: str | None = None, version: str | None = None) -> Recording:
-    """Read a recording.
+    """Return a recording of cuBLASLt's choices, read from a file.
 
     Parameters
     ----------
     path : path
         The file.
     device, version : str, optional
-        What it must be of.
+        Device and version that the recording must have.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it is no recording, a field is missing or of the wrong type, it is of another device or version, or nobody has
-        measured them (:class:`Unknown`).
+        If the file is not a recording, a field is missing or of the wrong type, the device or version differs, or
+        they were not measured (:class:`Unknown`).
     """
     path = Path(path)
     try:

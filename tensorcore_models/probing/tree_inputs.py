@@ -146,13 +146,13 @@ def summation_tree(
     batched: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Tree:
-    """Return the order in which a unit, a library or a function adds up.
+    """Return the order in which a unit, a library or a function adds its products or addends.
 
     Parameters
     ----------
     f : Engine, Recipe or callable
         An engine's dot product of n products and c (leaf n); a recipe's of n products; or a function that adds up n numbers:
-        ``f(x)`` for x of shape (n,). What is multiplied by 1 is added: ``lambda x: np.dot(x, ones)``.
+        ``f(x)`` for x of shape (n,). A dot product with ones is such a function: ``lambda x: np.dot(x, ones)``.
     n : int
         Products, or addends.
     dtype : dtype

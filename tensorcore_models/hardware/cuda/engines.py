@@ -116,7 +116,7 @@ def _continuing(row: Instruction) -> Instruction:
 
 
 def cuda_engine(name: str, device: Device | None = None) -> CudaEngine:
-    """Return the engine of an instruction of this machine's GPU.
+    """Return an engine that runs an instruction of this machine's GPU.
 
     Parameters
     ----------

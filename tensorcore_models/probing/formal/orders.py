@@ -22,7 +22,7 @@ _Item = TypeVar("_Item")
 
 
 def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two orders of the same products with different results, or the proof that there are none.
+    """Return two orders of the same products with different results, or a proof that there are none.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ def as_box(
     raw: bool = False,
     key: int | None = None,
 ) -> Box:
-    """Return the black box of anything that multiplies matrices.
+    """Return a black box for an engine or a function that multiplies matrices.
 
     Parameters
     ----------

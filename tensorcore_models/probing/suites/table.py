@@ -59,7 +59,7 @@ class SuiteTable:
         raise KeyError(f"{self.suite} has no test {name!r}: {', '.join(row.name for row in self.rows)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
