@@ -44,8 +44,8 @@ def build_program(
     loops = len(schedule.passes) * stays * max(schedule.groups, 1)
     if loops > MOST_LOOPS:
         raise ValueError(
-            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} stays and k groups "
-            f"to walk, more than {MOST_LOOPS}: take larger blocks"
+            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} steps to "
+            f"simulate, more than {MOST_LOOPS}: take larger blocks"
         )
     l2 = l2 or schedule.l2_model
     return _Builder(schedule, l2, one_core).program(include_split)

@@ -97,5 +97,5 @@ def _check_code(client: Any) -> None:
             )
         if digest != here:
             raise ValueError(
-                f"worker {address} has other code than this process: install the same version of mpgemm there"
+                f"worker {address} runs other code than this process: install the same version of mpgemm there"
             )

@@ -69,7 +69,7 @@ Block = InputElements | Operations | Products
 
 @dataclass
 class ExpressionTrace:
-    """All expressions of a run, and what was decided by data.
+    """`trace` holds all expressions of a run, and the decisions that depended on data.
 
     Attributes
     ----------

@@ -340,7 +340,7 @@ def test_bad_profiles(tmp_path, change, message):
     [
         ("2,3;3,4", "2,5", "FLOAT16;FLOAT16", "do not give"), ("2,3", "2,5", "FLOAT16", "expected two matrices"),
         ("2,3;3,4", "2,4", "COMPLEX64;COMPLEX64", "unknown data type 'COMPLEX64'"),
-        ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "is no shape"),
+        ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "is not a shape"),
     ],
 )  # fmt: skip
 def test_bad_rows(tmp_path, shapes, outputs, kinds, message):
@@ -373,7 +373,7 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     rows, skipped = read_profile(tmp_path / "p.csv")
     assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
     assert len(skipped) == 2 and "line 3: expected two matrices" in skipped[0]
-    assert "line 4: 'MatmulAllReduce' is no product that is timed here" in skipped[1]
+    assert "line 4: 'MatmulAllReduce' is not a product that is modelled here" in skipped[1]
 
 
 def profile_of(path, head, *lines):

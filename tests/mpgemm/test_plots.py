@@ -188,13 +188,13 @@ def test_a_journal_s_style_is_one_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("wdth = 3", "wdth = 3 is no field of a style"),
-        ('width = "3"', "is no field"),
+        ("wdth = 3", "wdth = 3 is not a field of a style"),
+        ('width = "3"', "is not a field"),
         ("width = 0.1", "expected 1 to 40"),
         ('formats = ["jpg"]', "png, pdf, svg, got jpg"),
         ("formats = []", "no format"),
         ('base = "poster"', "base is 'poster'"),
-        ("width", "is no TOML file"),
+        ("width", "is not a TOML file"),
     ],
 )
 def test_styles_that_are_none(text, said, tmp_path):
