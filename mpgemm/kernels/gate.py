@@ -1,10 +1,8 @@
 """The gate: a kernel's compiled text, run without a device, against the bits that its method's simulation gives.
 
-``python -m mpgemm.kernels.gate [TARGET ...] [--out FILE]`` compiles every method for every target that has a machine here, in
-every configuration, and compares (:mod:`mpgemm.kernels.gate_run`); it exits 1 where a bit differs.
+:mod:`mpgemm.kernels.whole_gate` runs every method for every target that has a machine here, in every configuration.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -295,9 +293,3 @@ def near_tile(tile: Configuration, sizes: tuple[int, int, int]) -> tuple[int, in
     m, n, k = sizes
     depth = 3 * tile.depth if k % tile.depth == 0 else near(k, 2 * tile.depth + 16, 2 * tile.depth + 9)
     return near(m, tile.rows + 16, tile.rows + 5), near(n, tile.columns, tile.columns - 3), depth
-
-
-if __name__ == "__main__":
-    from mpgemm.kernels.gate_run import main
-
-    raise SystemExit(main(sys.argv[1:]))

@@ -46,7 +46,7 @@ def triton_module():
     if triton.__version__ != TESTED_TRITON:
         warnings.warn(
             f"bits of kernels were checked with Triton {TESTED_TRITON}, this is {triton.__version__}: another compiler "
-            "may fold additions or change orders; python -m mpgemm.kernels.gate checks it",
+            "may fold additions or change orders; python -m mpgemm.kernels.whole_gate checks it",
             stacklevel=2,
         )
     return triton

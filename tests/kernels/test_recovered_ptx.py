@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpgemm.kernels import gate_run
+from mpgemm.kernels import whole_gate
 from mpgemm.kernels.configurations import Configuration
 from mpgemm.kernels.forms import KERNELS, kernel_method
 from mpgemm.kernels.gate import GateCase, near_tile, text_machine
@@ -131,20 +131,20 @@ def test_a_gate_goes_on_behind_what_is_stopped_and_where_it_ended(monkeypatch, c
             return GateCase.check(self, ("normal",), [shape], machine)
 
     both = [kind(case.row, case.target, case.configuration, add=True) for kind in (Stopped, Stored)]
-    monkeypatch.setattr(gate_run, "cases", lambda targets: both)
-    monkeypatch.setattr(gate_run, "kernels_digest", lambda: "one")
+    monkeypatch.setattr(whole_gate, "cases", lambda targets: both)
+    monkeypatch.setattr(whole_gate, "kernels_digest", lambda: "one")
     kept = tmp_path / "gate.jsonl"
     for _ in range(2):
-        assert gate_run.main(["--out", str(kept)]) == 1
+        assert whole_gate.main(["--out", str(kept)]) == 1
         stopped, *_, total = capsys.readouterr().out.splitlines()
         assert "stopped: line 7: a register that nobody wrote" in stopped
         assert f"{case.target.name}: 2 cases, 1 comparisons, 0 of {shape[0] * shape[1]} differ, 1 stopped" == total
     assert len(runs) == 1 and len(kept.read_text().splitlines()) == 3  # what was stopped ran again
-    monkeypatch.setattr(gate_run, "cases", lambda targets: both[1:])
-    assert gate_run.main(["--out", str(kept)]) == 0
-    monkeypatch.setattr(gate_run, "kernels_digest", lambda: "other")
+    monkeypatch.setattr(whole_gate, "cases", lambda targets: both[1:])
+    assert whole_gate.main(["--out", str(kept)]) == 0
+    monkeypatch.setattr(whole_gate, "kernels_digest", lambda: "other")
     with pytest.raises(ValueError, match="has results of other kernels"):
-        gate_run.main(["--out", str(kept)])
+        whole_gate.main(["--out", str(kept)])
 
 
 def test_a_bit_that_differs_fails_the_gate(monkeypatch, capsys):
@@ -157,13 +157,15 @@ def test_a_bit_that_differs_fails_the_gate(monkeypatch, capsys):
         def expected(self, a, b, c):
             return np.nextafter(GateCase.expected(self, a, b, c), np.float32(9))
 
-    monkeypatch.setattr(gate_run, "cases", lambda targets: [Wrong(case.row, case.target, case.configuration, add=True)])
-    assert gate_run.main([]) == 1 and "6 of 6 differ" in capsys.readouterr().out
+    monkeypatch.setattr(
+        whole_gate, "cases", lambda targets: [Wrong(case.row, case.target, case.configuration, add=True)]
+    )
+    assert whole_gate.main([]) == 1 and "6 of 6 differ" in capsys.readouterr().out
 
 
 def test_the_gate_has_every_method_on_every_target_in_every_tile():
     pytest.importorskip("torch", reason="plans take torch tensors: pip install 'mpgemm[kernels]'")
-    every = list(gate_run.cases())
+    every = list(whole_gate.cases())
     assert {(x.row.name, x.target.name) for x in every} == {
         (method, target.name) for method in (*KERNELS, RESIDUES) for target in TARGETS.values() if target.gated
     }

@@ -1,4 +1,7 @@
-"""The whole gate: every method, target and configuration, with a file of what passed so that a run can go on later."""
+"""Runs the whole gate: every method, target and configuration; keeps what passed, so that a run can go on later.
+
+``python -m mpgemm.kernels.whole_gate [TARGET ...] [--out FILE]`` exits 1 where a bit differs or a machine stops a kernel.
+"""
 
 import argparse
 import hashlib
@@ -40,7 +43,7 @@ def _residue_cases(target: KernelTarget) -> Iterator[GateRun]:
 
 def _word_cases(method: str, target: KernelTarget) -> Iterator[GateRun]:
     """Yield a method's kernels: split in the product, then from words in memory as :func:`mpgemm.kernels.matmul` calls them."""
-    from mpgemm.kernels.gate_plans import PlannedCase  # a plan needs torch
+    from mpgemm.kernels.planned_gate import PlannedCase  # a plan needs torch
 
     row = kernel_method(method)
     form = kernel_form(row)
@@ -94,7 +97,7 @@ def kernels_digest() -> str:
 
     found = hashlib.sha256(triton.__version__.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        if not path.name.startswith("gate"):
+        if not path.stem.endswith("gate"):
             found.update(path.read_bytes())
     return found.hexdigest()[:16]
 
@@ -144,7 +147,7 @@ def _totals(records: Sequence[CaseRecord]) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the gate; 1 where a bit differs or the machine stops a kernel, which is told in a line: the other cases run."""
-    parser = argparse.ArgumentParser("python -m mpgemm.kernels.gate", description=__doc__)
+    parser = argparse.ArgumentParser("python -m mpgemm.kernels.whole_gate", description=__doc__)
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="as mpgemm kernel --target takes them; default: all"
     )
@@ -165,3 +168,7 @@ def main(arguments: Sequence[str]) -> int:
     for line in _totals(records):
         _say(line)
     return int(not all(r.passed for r in records))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""A call's launches for the gate, as its plan has them: words of both operands, their product, parts added, the repair."""
+"""Runs the launches of a plan in the gate: words of both operands, their product, parts added, the repair."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
