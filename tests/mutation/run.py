@@ -92,6 +92,7 @@ BYTES = ("tests/ascend/test_memory.py", "tests/ascend/test_simulate.py")
 GAUDI, RISCV, ARM, WORMHOLE = (
     (f"tests/tensorcore_models/test_{name}.py",) for name in ("gaudi", "riscv", "arm", "tenstorrent")
 )
+REDUCTIONS = ("tests/tensorcore_models/test_compiled_instructions.py", "-kreductions")
 QEMU = ("tests/tensorcore_models/test_arm_emulated.py",)
 AMD_MACHINE = (
     "tests/tensorcore_models/test_compiled_amd_instructions.py",
@@ -103,6 +104,11 @@ FUNCTIONS = ("tests/functions/test_special_functions.py", "-kplain or kind or si
 
 MUTANTS = (
     Mutant("PTX: the rows of ldmatrix are not turned", "tensorcore_models/compiled/ptx/movement.py", "build_matrix_load", "if transposed:", "if not transposed:", COMPILED),
+    Mutant("PTX: a reduction of numbers always sees a NaN", "tensorcore_models/compiled/ptx/warps.py", "_reduced_numbers", "if nan_wins else np.uint32", "if True else np.uint32", REDUCTIONS),
+    Mutant("PTX: lanes of every mask are reduced together", "tensorcore_models/compiled/ptx/warps.py", "_groups", "active & (masks == each)", "active", REDUCTIONS),
+    Mutant("AMD: a half that nobody wrote is read", "tensorcore_models/compiled/amdgcn/vector_operands.py", "VectorTarget._write_part", "absent & ~mask", "absent & 0", AMD_MACHINE),
+    Mutant("kernels: room of words in memory is that of elements", "mpgemm/kernels/configurations.py", "configurations", "fits(form, row, target, split)", "fits(form, row, target)", ("tests/kernels/test_plans.py", "-kestimated")),
+    Mutant("parts of k: many rows pay what they may not", "mpgemm/recovery/parts.py", "parts_of", "2 * parts * LEAST_PRODUCTS", "parts * LEAST_PRODUCTS // 2", ("tests/kernels/test_counted.py",)),
     Mutant("PTX: the swizzle takes other bits of an address", "tensorcore_models/compiled/ptx/shared_tiles.py", "swizzled", "addresses >> 7", "addresses >> 8", COMPILED),
     Mutant("PTX: a wait for copies orders one group more", "tensorcore_models/compiled/races.py", "RaceChecks._waited", "- 1 - left", "- left", ("tests/tensorcore_models/test_compiled_races.py",)),
     Mutant("PTX: products on tensor memory are in no order", "tensorcore_models/compiled/races.py", "RaceChecks._unordered", "agents <= self.beside", "agents < self.beside", ("tests/tensorcore_models/test_compiled_races.py",)),
