@@ -115,6 +115,17 @@ def test_races_between_bytes_of_one_word():
     compiled.read(body.replace("BARRIER", "")).run([], checks=False)
 
 
+def test_a_number_that_two_warps_store_is_no_race_and_two_numbers_are():
+    """Warps that hold the same part of a reduction store it one after the other."""
+    head = ".version 8.6\n.target sm_90a\n.shared .align 16 .b8 s[128];\n.visible .entry k() .reqntid 64\n{ .reg .b32 %r<5>;"
+    body = """.reg .pred %p; mov.u32 %r1, %tid.x; setp.ge.u32 %p, %r1, 32; and.b32 %r2, %r1, 31; mov.u32 %r3, %r2;
+    mad.lo.u32 %r4, %r2, 4, 1024; @%p bra second; st.shared.b32 [%r4], %r2; bra met;
+    second: NUMBER st.shared.b32 [%r4], %r3; met: ret; }"""
+    compiled.read(head + body.replace("NUMBER", "")).run([])
+    with pytest.raises(compiled.KernelFault, match=r"writes shared memory that warp \d wrote"):
+        compiled.read(head + body.replace("NUMBER", "add.u32 %r3, %r2, 1;")).run([])
+
+
 BULK = """.version 8.0
 .target sm_90
 .address_size 64

@@ -152,8 +152,7 @@ def store(
     size = words.dtype.itemsize * words.shape[1]
     memory, places = machine.located(space, addresses, size, lanes, write=True)
     if machine.launch.checks:
-        again = words if memory is machine.memory.space else None
-        machine.checks.watch_write(memory, places, size, lanes, kind, again)
+        machine.checks.watch_write(memory, places, size, lanes, kind, words)
     memory.store(places, words)
     memory.store_ids(places, ids, size)
 
