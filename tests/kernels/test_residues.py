@@ -9,8 +9,9 @@ pytest.importorskip("triton", reason="kernels are compiled by Triton: pip instal
 import mpgemm  # noqa: E402
 from mpgemm import kernels  # noqa: E402
 from mpgemm.kernels.compiling import compile_launch  # noqa: E402
-from mpgemm.kernels.gate import ResidueCase, cases, same_bits  # noqa: E402
+from mpgemm.kernels.gate import ResidueCase, same_bits  # noqa: E402
 from mpgemm.kernels.residues import ResiduePlanes, residue_constants, residue_launches, residue_tile  # noqa: E402
+from mpgemm.kernels.whole_gate import cases  # noqa: E402
 from mpgemm.recovery.methods import get_method  # noqa: E402
 from tensorcore_models.gpu.counting import loop_count, register_count  # noqa: E402
 from tensorcore_models.gpu.launches import View  # noqa: E402
