@@ -62,6 +62,10 @@ class Plane:
             self.store(places + place, raw[:, place : place + 1])
 
 
+#: In the plane of what was written: a byte that was stored, with bits that nobody determined.
+_FORGOTTEN = 2
+
+
 class Space(Plane):
     """A memory space whose flat places are known to lie inside.
 
@@ -85,6 +89,26 @@ class Space(Plane):
         if self.written is not None:
             width, count = words.dtype.itemsize, words.shape[1]
             self.written.view(width, count)[places // (width * count)] = _ONES[width]
+
+    def forget(self, places: np.ndarray, holes: np.ndarray) -> None:
+        """Note which bytes of stored words of 32 bits have bits that nobody determined."""
+        if self.written is not None:
+            for byte in range(4):
+                lost = holes >> np.uint32(8 * byte) & np.uint32(255) != 0
+                self.written.data[places[lost] + byte] = _FORGOTTEN
+
+    def holes(self, places: np.ndarray) -> np.ndarray:
+        """Return bits of stored words of 32 bits that nobody determined; those of words that were not stored are no holes."""
+        found = np.zeros(len(places), np.uint32)
+        if self.written is not None:
+            for byte in range(4):
+                lost = self.written.data[places + byte] == _FORGOTTEN
+                found |= np.where(lost, np.uint32(255 << 8 * byte), np.uint32(0))
+        return found
+
+    def missing(self, places: np.ndarray, size: int) -> bool:
+        """Return whether a byte of these accesses was never stored."""
+        return self.written is not None and bool((self.written.data[places[:, None] + np.arange(size)] == 0).any())
 
     def unwritten(self, places: np.ndarray, size: int) -> np.ndarray:
         """Return which of the accesses of `size` bytes read a byte that nobody wrote."""

@@ -183,6 +183,18 @@ def test_a_half_that_was_never_written_stays_so_beside_one_that_was():
     assert (got >> 16).astype(np.uint16).view(np.float16).tolist() == list(range(64))
 
 
+def test_a_pair_of_which_a_half_was_never_written_may_be_spilled():
+    """The upper register of an address whose lower one is used: it comes back as unwritten as it went."""
+    x = np.arange(64, dtype=np.uint32)
+    spill = "  v_mov_b32_e32 v30, v10\n  scratch_store_dwordx2 off, v[30:31], off\n  s_waitcnt vmcnt(0)\n"
+    reload = f"{spill}  scratch_load_dwordx2 v[20:21], off, off\n  s_waitcnt vmcnt(0)"
+    assert lanes_of(reload, [x], x.dtype, private_segment_fixed_size=16).tolist() == list(range(64))
+    with pytest.raises(compiled.KernelFault, match="v21, which rests on one that was never written"):
+        lanes_of(f"{reload}\n  v_mov_b32_e32 v20, v21", [x], x.dtype, private_segment_fixed_size=16)
+    with pytest.raises(compiled.KernelFault, match="some were never written"):
+        lanes_of(reload.replace("off, off", "off, off offset:8"), [x], x.dtype, private_segment_fixed_size=16)
+
+
 @pytest.mark.parametrize(("kind", "wide"), [("f32", False), ("f64", True)])
 def test_powers_of_two_are_rounded_once(kind, wide):
     """Also into and below the subnormal numbers, and over the end."""

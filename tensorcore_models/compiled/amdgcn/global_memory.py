@@ -1,6 +1,7 @@
 """global, flat and scratch loads, stores and atomic operations (CDNA3 ISA, "Flat Memory Instructions")."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -69,6 +70,16 @@ def _strength(ins: AMDInstruction) -> str:
     return "strong" if "sc1" in ins.modifiers else "generic"
 
 
+def _spills(ins: AMDInstruction, form: Access) -> bool:
+    """Return whether an instruction may be of registers that are spilled whole, of which nobody wrote a part."""
+    return ins.name.startswith("scratch") and form.width == 4
+
+
+def _holes(memory, places: np.ndarray, form: Access) -> list[np.ndarray]:
+    """Return bits of each word of a spilled register that nobody determined; none where the words are narrow."""
+    return [memory.holes(places + 4 * place) for place in range(form.count)] if form.width == 4 else []
+
+
 def build_load(ins: AMDInstruction) -> Operation:
     """Return a load to registers."""
     form = LOADS[ins.name.split("_load_")[1]]
@@ -78,8 +89,14 @@ def build_load(ins: AMDInstruction) -> Operation:
 
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=False)
-        words, owners = read_places(machine, memory, places, form, lanes, kind=strength)
-        fill(machine, targets, form, words, owners, waves, lanes)
+        holes = _holes(memory, places, form) if ins.name.startswith("scratch") else []
+        if not any(hole.any() for hole in holes) or memory.missing(places, form.size):
+            words, owners = read_places(machine, memory, places, form, lanes, kind=strength)
+            fill(machine, targets, form, words, owners, waves, lanes)
+            return
+        fill(machine, targets, form, memory.load_anywhere(places, form.width, form.count), None, waves, lanes)
+        for number, hole in zip(targets, holes, strict=True):
+            machine.vectors.forget(number, lanes, hole)
 
     return _counted(ins, run, targets)
 
@@ -115,8 +132,13 @@ def build_store(ins: AMDInstruction) -> Operation:
 
     def run(machine, waves, lanes):
         memory, places = _located(machine, ins, where(machine, waves, lanes), form.size, lanes, write=True)
-        words, owners = taken(machine, sources, form, waves, lanes)
+        absent = [machine.vectors.unwritten(n, lanes) for n in sources] if _spills(ins, form) else []
+        with machine.vectors.unchecked() if any(hole is not None for hole in absent) else nullcontext():
+            words, owners = taken(machine, sources, form, waves, lanes)
         write_places(machine, memory, places, words, lanes, owners, kind=strength)
+        for place, hole in enumerate(absent):
+            if hole is not None:
+                memory.forget(places + 4 * place, hole)
 
     return _counted(ins, run)
 
