@@ -41,7 +41,7 @@ def read_tiling(path: str | Path) -> dict[str, int]:
     try:
         found: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
+        raise ValueError(f"{path} is not JSON: {error}") from None
     fields = found.get("tiling", found) if isinstance(found, dict) else found
     if not isinstance(fields, dict):
         raise ValueError(f"{path}: expected an object with the fields of a TCubeTiling, got {type(fields).__name__}")

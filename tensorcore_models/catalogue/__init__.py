@@ -297,6 +297,6 @@ def default_instruction(
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
         raise ValueError(
-            f"{a_format} to {d_format} on {arch} is computed differently on different paths: choose {named}"
+            f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}"
         )
     return max(usual.values(), key=lambda row: row.k)
