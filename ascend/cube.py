@@ -107,7 +107,7 @@ def cube_gemm(
         Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
         in one group.
     chip : Chip or str
-        What a `blocking` is planned for.
+        Chip for which a `blocking` is planned.
     order : {"termwise", "termwise_inplace", "elementwise"}
         The order of the terms (section 4.4 of the paper).
     scale_exponent : int, (int, int) or "auto"
@@ -199,7 +199,7 @@ def cube_hgemm(
     Parameters
     ----------
     a, b, c, schedule, blocking, chip, step_order, overflow, reseed_l0c
-        As for :func:`cube_gemm`. Operands are rounded to FP16 (RN).
+        See :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
         Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
         exact value (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k
@@ -213,7 +213,7 @@ def cube_hgemm(
     Raises
     ------
     TypeError, ValueError
-        As :func:`cube_gemm`.
+        See :func:`cube_gemm`.
     """
     a, b, c = checked_matrices(a, b, c)
     arithmetic = CubeArithmetic(step_order=step_order, overflow=overflow, accumulate=accumulate)
@@ -250,7 +250,7 @@ def reconstruct(
     scale : int or (int, int)
         s_b of eq. 7, or (s_a, s_b).
     overflow : {"inf", "saturate"}
-        What becomes of results beyond the largest number.
+        Rule for results beyond the largest number.
 
     Raises
     ------

@@ -250,7 +250,7 @@ def plan_overlap(
     progress : callable, optional
         Called with the cuts planned and all of them.
     **options
-        Of :func:`ascend.plan`.
+        Options of :func:`ascend.plan`.
 
     Raises
     ------

@@ -65,7 +65,7 @@ def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options
     template : {"", "norm", "mdl"}
         Of AscendC's Matmul; by default "norm" where one block of A and of B is in L1 and "mdl" else.
     **options
-        Of :func:`ascend.build_schedule`: operand, layout, unit_flag, dequantize, warm.
+        Options of :func:`ascend.build_schedule`: operand, layout, unit_flag, dequantize, warm.
 
     Raises
     ------

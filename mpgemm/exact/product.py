@@ -73,7 +73,7 @@ class ExactResult:
     Raises
     ------
     TypeError, ValueError
-        As :func:`exact_gemm`.
+        See :func:`exact_gemm`.
     """
 
     @default_fp_state

@@ -65,7 +65,7 @@ class SliceAdvice(Result):
     base : float
         Error over |A||B| that is the target; of a relative target over |A B|.
     condition : Conditioning
-        Of the product: what of the digits of |A||B| are digits of the result.
+        Condition number of the product, which says how many digits of |A||B| are digits of the result.
     native_bits : float
         -log2 of the error of NumPy's product in the output's format relative to the result, in the Frobenius norm.
     shape : (m, k, n)
@@ -200,7 +200,7 @@ def slice_advice(
     methods : sequence of str
         Methods of integer slices or residues, with options.
     devices : sequence of str
-        Whose costs are told. Names of one data sheet each.
+        Devices whose costs are shown; each name stands for one data sheet.
     output : {"fp64", "fp32"}, optional
         Format of the results: by default that of the target; of a number of bits FP64 where it or the operands need that.
     progress : callable, optional

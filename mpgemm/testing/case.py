@@ -43,7 +43,7 @@ class KernelCase:
     ----------
     engine : Engine
     operands : (ndarray, ndarray)
-        What the engine is given: values of A and B.
+        Values of A and B as the engine gets them.
     given : (ndarray, ndarray)
         The operands before `input_rounding`, of their own types, without scales.
     scaling : Scaling or None
@@ -54,13 +54,13 @@ class KernelCase:
     order : KernelOrder
         The orders of k that are allowed.
     epilogue : KernelEpilogue or None
-        What is done to the sums before they are rounded.
+        Function that is applied to the sums before they are rounded.
     lines : ndarray of int
-        Which rows of the test's matrices these are, where only some are looked at.
+        Indices of these rows in the test's matrices, if only some are checked.
     ends : KernelEnds or None
         Factors of the product and of C; `scaling` and `c` have them.
     dequantised : Format or None
-        Of integer weights: the format to which the kernel may round them with their scales before it multiplies.
+        For integer weights: the format to which the kernel may round them with their scales before it multiplies.
     """
 
     engine: Engine

@@ -52,7 +52,7 @@ class GroupedCall:
     ends : ndarray of int, shape (experts,)
         Where the rows of each expert end; they begin where those of the expert before end.
     c, scale_a, scale_b, residual : optional
-        As :func:`assert_grouped_close` is given them.
+        See :func:`assert_grouped_close`.
     options : dict
         What all groups share, as of :func:`mpgemm.testing.gemm_tolerance`.
     """
@@ -158,7 +158,7 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
     AssertionError
         If an element is outside, with the experts and rows, and what explains it.
     ValueError, TypeError
-        As :func:`assert_gemm_close`; and if the ends do not rise from 0 to m, or are not as many as there are experts.
+        See :func:`assert_gemm_close`; also if the ends do not rise from 0 to m, or are not as many as there are experts.
     """
     __tracebackhide__ = True
     found = check_grouped(out, a, b, ends, c, engine=engine, **options)

@@ -87,7 +87,7 @@ def tolerance(
     draws : Draws or str, optional
         Draw the data instead: a distribution, perhaps with sizes, seed and parameters.
     quantile, confidence : float
-        Of the statistical tolerance: the share of whole right products that pass.
+        For the statistical tolerance: the fraction of correct products that pass as a whole, and its confidence.
     check : (rtol, atol), optional
         A tolerance to judge.
     progress : callable, optional

@@ -296,7 +296,5 @@ def default_instruction(
         raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}; it has {', '.join(formats)}")
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
-        raise ValueError(
-            f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}"
-        )
+        raise ValueError(f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}")
     return max(usual.values(), key=lambda row: row.k)

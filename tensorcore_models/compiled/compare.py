@@ -40,7 +40,7 @@ class KernelComparison(Result):
     witness : tuple or None
         For "different": (arguments, index of an element, its bits from each kernel).
     assumptions : tuple of str
-        What the verdict rests on.
+        Assumptions of the verdict.
     """
 
     verdict: str

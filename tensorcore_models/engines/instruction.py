@@ -40,7 +40,7 @@ class Instruction(MatrixEngine):
     blocks : int
         Number of independent multiplications in one instruction.
     a_format, b_format, c_format, d_format, scale_format, block_size, largest_input_scale, accumulator
-        As in :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
+        See :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
         `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` where the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.

@@ -124,7 +124,8 @@ class Recipe:
     shape : (m, n), optional
         The only size for which it holds; None: any.
     rounding : str, optional
-        The library rounds FP32 operands into the engine's formats so: operands are then given as encodings of FP32.
+        Rounding by which the library converts FP32 operands to the engine's formats; operands are then given as
+        encodings of FP32.
 
     Raises
     ------
@@ -249,7 +250,7 @@ class Recipe:
         Unknown
             For scales inside of the unit, and for blocks where the recipe has several chains.
         TypeError, ValueError
-            As :meth:`gemm_bits`.
+            See :meth:`gemm_bits`.
         """
         if scaling.folded:
             return self.gemm_bits(a, b, out_format=out_format, scale=folded_scale(scaling.a.item(), scaling.b.item()))

@@ -227,7 +227,7 @@ def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: U
     engine : Modelled
         MatrixEngine or Instruction.
     k
-        As for :func:`distinguishing_input`.
+        See :func:`distinguishing_input`.
     **options
         Limits: :class:`~.limits.LimitOptions`.
 
