@@ -262,7 +262,7 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "66"], "expected FIELD=VALUE"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=41"], "known: 11, 12, 13"),
         ([*PREDICT, "--library", "cutlass", "--config", "tile=3"], "known: tile_k"),
-        ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded FILE goes with"),
+        ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded FILE needs"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--recorded", "nowhere.json"], "nowhere.json"),
         (["predict", "A.npy", "A.npy", "--gpu", "h100"], "the columns of A"),
         (["predict", "A.npy", "B.npy", "--gpu", "h999"], "unknown architecture 'h999'"),
