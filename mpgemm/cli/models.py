@@ -129,11 +129,11 @@ def _instructions(found: list[Instruction], args):
 
     rows = [_facts(row) for row in found]
     cells = [
-        [unit_of(r.arch).vendor, str(r), f"{r.m}x{r.n}x{r.k}", r.a_format, r.d_format, _algorithm(r), r.evidence]
+        [str(r), f"{r.m}x{r.n}x{r.k}", r.a_format, r.d_format, _algorithm(r), r.evidence, unit_of(r.arch).vendor]
         for r in found
     ]
     title = f"{len(rows)} instructions" + (f" of {' '.join(args.names)}" if args.names else "")
-    return rows, Table(title, ["vendor", "instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
+    return rows, Table(title, ["instruction", "m x n x k", "A", "D", "algorithm", "evidence", "vendor"], cells)
 
 
 def _wanted(row: Instruction, args) -> bool:
