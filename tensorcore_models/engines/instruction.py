@@ -92,8 +92,9 @@ class Instruction(MatrixEngine):
         if not self.source:
             raise ValueError(f"{self}: a row needs a source")
         if self.published == (self.evidence == "arithmetic not public"):
-            raise ValueError(f"{self}: evidence {self.evidence!r} cannot be combined with "
-            f"{type(self.accumulator).__name__}")
+            raise ValueError(
+                f"{self}: evidence {self.evidence!r} cannot be combined with {type(self.accumulator).__name__}"
+            )
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
             raise ValueError(f"{self}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive")

@@ -299,7 +299,7 @@ def test_evidence_says_what_was_recorded():
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1.0]), TypeError, "must hold encodings"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1], [2]), ValueError, "takes 1 operands, got 2"),
         (lambda: tcm.get_function("h100", "div.full.f32").bits([1, 2, 3], [1, 2]), ValueError, "which do not broadcast"),
-        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits([1, 2]), TypeError, r"has the shape \(2,\), but this computes one number"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits([1, 2]), TypeError, r"has the shape \(2,\), but this"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits(1.0), TypeError, "must hold encodings"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(-1), ValueError, "must lie in"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(1 << 32), ValueError, "must lie in"),
