@@ -100,7 +100,7 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     schedule : TileSchedule, optional
-        What :func:`ascend.build_schedule` built, or a plan's schedule, for these sizes: its terms, their order, its
+        A result of :func:`ascend.build_schedule`, or a plan's schedule, for these sizes: its terms, their order, its
         operands and unit are used. An option that is not at its default must agree with it, and where it has no words, those
         of words are refused.
     blocking : Blocking, optional
@@ -118,7 +118,7 @@ def cube_gemm(
     step_order : {"sequential", "pairwise", "exact"}
         Rounding inside a cube step.
     overflow : {"saturate", "inf"}, optional
-        As the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
+        Rule for overflow: that of the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
     group : int
         Elementwise order: products of one term before the next term's, from 1 to the cube step.
     reseed_l0c : bool

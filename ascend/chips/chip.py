@@ -243,8 +243,8 @@ class Chip:
     overflow : {"saturate", "inf"}
         Rule for results beyond the largest number.
     hf32_rounding : {"", "rne", "rna", "rnz", "rz"}
-        How FP32 operands are rounded to HF32: to nearest even, to nearest with ties away from zero or toward zero, toward zero;
-        "" without HF32.
+        Rounding of FP32 operands to HF32: to nearest even, to nearest with ties away from zero or toward zero, toward
+        zero; "" without HF32.
     aliases : tuple of str
         Other names.
     calibrated : mapping of str to float

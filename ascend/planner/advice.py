@@ -158,8 +158,8 @@ def advise(
     progress : callable, optional
         Called with (done, total) ways.
     **options
-        Of :func:`ascend.plan`: data or distribution (what errors are measured on), layout, presplit (for ways of several
-        terms), ...
+        Options of :func:`ascend.plan`: data or distribution (on which errors are measured), layout, presplit (for
+        ways of several terms), ...
 
     Raises
     ------

@@ -166,7 +166,7 @@ def plan_of(schedule: Kernel, error: float | None = None, source: str = "given")
     error : float, optional
         Relative error (eq. 13) of its product; None: that of a sample of normal elements.
     source : str
-        Where the error comes from.
+        Source of the error.
     """
     timeline = simulate(schedule)
     seconds = schedule.estimated_seconds() or timeline.seconds

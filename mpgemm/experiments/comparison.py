@@ -41,7 +41,7 @@ COST = (
 
 
 class Comparison(list, Result):
-    """A list of :class:`ComparisonRecord`, with the pairs that could not run.
+    """`Comparison` holds a list of :class:`ComparisonRecord` and the pairs that could not run.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Comparison(list, Result):
 
     def recommendations(self, bits: float | None = None) -> list[Recommendation]:
         """Return, for each input and engine, the cheapest method that reaches FP32 and, if `bits` is given, the
-        cheapest that reaches those.
+        cheapest that has at least `bits` bits.
 
         FP32 is reached where neither the norm nor a single result is worse than the FP32 baseline by more than two FP32
         products of one input may differ (:mod:`mpgemm.experiments.judging`): of several seeds where the interval of the
@@ -296,7 +296,7 @@ def compare(
     a, b, c : array_like
         The matrices.
     case : str
-        What the records call this input.
+        Name of this input in the records.
     bounds : bool
         Also compute deterministic bounds.
     strict, overflow

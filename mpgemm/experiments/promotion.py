@@ -57,7 +57,7 @@ class PromotionAdvice(Result):
     ----------
     engine : str
     shape : (m, k, n)
-        What was computed.
+        Shape of the product that was computed.
     intervals : tuple of Interval
         From the shortest to never.
     wanted : float

@@ -106,15 +106,15 @@ class RecoveryMethod:
     Parameters
     ----------
     name, title : str
-        What calls and tables use, and a line for people.
+        The name in calls and tables, and a descriptive title.
     formula, source : str
         The arithmetic and where it is from.
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
         "reconstruction": inferred from descriptions, not from the authors' text or code. "not stated" is what a row of your own
         says of itself unless you state it.
     kind : {"words", "integer_slices", "residues", "split_residues", "quantised", "own"}
-        Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
-        words, quantised words, or functions of your own.
+        The algorithm that runs the row: floating-point words, integer slices on a common exponent, residues, residues
+        as pairs of words, quantised words, or functions of your own.
     formats : tuple of str
         Operand formats that the engine may have; the first is the method's own.
     words : int

@@ -47,7 +47,7 @@ class KernelCheck(Result):
     details : tuple of str
         The tolerance and the worst element.
     place : str or None
-        Where the result is wrong, in words.
+        Place of the wrong elements, as a sentence.
     suspects : tuple of str
         Causes that explain the wrong elements, the right ones and the size of the differences; empty if there is none.
     ruled_out : tuple of str

@@ -132,7 +132,8 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tolerance(Result):
-    """The tolerance of a kernel's test: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
+    """`Tolerance` is the tolerance of a kernel's test: ``|computed - exact| <= relative S + absolute`` with ``S =
+    |A||B| + |C|``.
 
     Attributes
     ----------
@@ -316,7 +317,8 @@ def check_line(rtol: float, atol: float) -> None:
 
 @default_fp_state
 def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None, block: int = BLOCK) -> Vacuity:
-    """Return what the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
+    """Return the faults that the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would miss on
+    these data.
 
     A fault counts as unseen if every element of the product passes in spite of it; rounding errors of the kernel are
     ignored.

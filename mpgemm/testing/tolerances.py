@@ -74,8 +74,8 @@ def tolerance(
     Parameters
     ----------
     kernel : BoundedProduct, KernelCase, Engine or str
-        What is tested: :func:`kernel_of` says more than a unit; an engine, "arch:name" or a device (its instruction for FP16)
-        is one chain over k. A case of :func:`mpgemm.testing.gemm_tolerance` brings its data.
+        The tested kernel: :func:`kernel_of` describes more than a unit; an engine, "arch:name" or a device (its
+        instruction for FP16) is one chain over k. A case of :func:`mpgemm.testing.gemm_tolerance` brings its data.
     k : int
         Length of the dot products; that of the data by default.
     data : (a, b) or (a, b, c), optional

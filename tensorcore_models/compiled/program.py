@@ -164,7 +164,7 @@ class KernelProgram(ABC):
             See :meth:`run`, but the arrays stay as they are: the kernel runs on copies. Two-dimensional arrays give
             indices that are read easily.
         output : int, optional
-            Which argument is the output; by default the last array that the kernel writes.
+            Index of the output argument; by default the last array that the kernel writes.
         rows : sequence of int, optional
             Rows of the output that are read, all axes but the last counted through; by default all. Where each row has an
             expression of its own, as in causal attention, some of them are read sooner.

@@ -45,15 +45,15 @@ class Instruction(MatrixEngine):
     legal_shapes : tuple of (m, tuple of n)
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
     path : str
-        How a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
+        The way in which a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
     usual : bool
         Whether this path is the default where paths compute differently.
     source : str
-        Where the arithmetic is published.
+        Publication of the arithmetic.
     evidence : str
         One of :data:`EVIDENCE`.
     note : str
-        What else is known.
+        Further facts.
     rollup : Rollup or None
         How a GEMM combines steps of the unit; None: a GEMM is one chain.
 

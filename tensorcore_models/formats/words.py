@@ -94,7 +94,7 @@ def split(
     fmt : str or Format
         Format of the words.
     words : int
-        How many, at least 1.
+        Number of words, at least 1.
     scale_exponent : int or sequence of int
         s_b of eq. 7, or the exponent s_j of each word; see :func:`word_scale_exponents`.
     rounding, nan, subnormals, seed
@@ -278,7 +278,7 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
     words : sequence of array_like
         The result of :func:`split`.
     scale_exponent : int or sequence of int
-        As given to split.
+        The exponents that were given to :func:`split`.
     fmt : str or Format, optional
         Format of the words where they are encodings (``bits=True``).
 

@@ -27,7 +27,7 @@ class Unknown(ValueError):
     what : str
         The case, with the value at fault.
     field : str
-        Which field it is.
+        Name of the field.
     known : iterable
         Values of that field for which the answer is known.
     advice : str
@@ -116,11 +116,11 @@ class Recipe:
     order : Order
         Chains and the sums that join them.
     epilogue : Epilogue
-        How the sum becomes the output.
+        Conversion of the sum to the output.
     name : str
-        Which kernel of which library.
+        Name of the library and its kernel.
     source : str
-        Who measured or published the order.
+        Source of the order, measured or published.
     shape : (m, n), optional
         The only size for which it holds; None: any.
     rounding : str, optional
