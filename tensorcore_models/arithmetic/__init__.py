@@ -19,6 +19,7 @@ from .numbers import (
     normalised,
     overflowed,
     plain,
+    positive_zero,
     scaled_product,
     taking_part,
     unless_special,
@@ -41,12 +42,13 @@ from .sums import (
     rounded_sum,
     sum_aligned,
     summed,
+    with_zero_sign,
 )
 
 __all__ = [
     "KEEP", "SUBNORMAL", "TINY", "Number", "add", "converted", "cut", "cut_sum", "decode", "encoded", "every",
     "exact_sum", "farther", "finish", "flushed", "flushed_to_zero", "fma", "ieee_sum", "largest_exponent",
-    "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "plain", "product",
-    "rounded_down", "rounded_sum", "same", "scaled_product", "select", "some", "sum_aligned", "summed",
-    "taking_part", "total", "unless_special", "without_subnormals",
+    "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "plain",
+    "positive_zero", "product", "rounded_down", "rounded_sum", "same", "scaled_product", "select", "some", "sum_aligned", "summed",
+    "taking_part", "total", "unless_special", "with_zero_sign", "without_subnormals",
 ]  # fmt: skip

@@ -107,9 +107,10 @@ def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products:
     nothing = total is None or z.same(total.significand, 0)
     if total is not None and (nothing is False or spec.zero_sign == "positive"):
         return z.rounded_sum(spec, total, fmt, p.draw)
-    zero = fmt.sign_bit if fmt.has_negative_zero and spec.zero_sign != "positive" else 0
-    zero = z.select(_zero_is_negative(spec, z, addends, products), zero, 0, fmt.bits)
-    return zero if nothing is True else z.select(nothing, zero, z.rounded_sum(spec, total, fmt, p.draw), fmt.bits)
+    minus = spec.zero_sign != "positive" and _zero_is_negative(spec, z, addends, products)
+    if nothing is True:
+        return z.select(minus, fmt.sign_bit if fmt.has_negative_zero else 0, 0, fmt.bits)
+    return z.with_zero_sign(total, minus, z.rounded_sum(spec, total, fmt, p.draw), fmt)
 
 
 def _zero_is_negative(spec: Any, z: Any, addends: Sequence[Number], products: int) -> Any:
