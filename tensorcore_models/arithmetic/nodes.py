@@ -241,8 +241,8 @@ class Notes:
         if (node := self.of_code(other, fmt)) is not None:
             self.codes.setdefault(code.at, (Node("flush", (node,), bits=fmt.emin), fmt))
 
-    def signed_zero(self, code: Any, other: Any, fmt: Format) -> None:
-        """Note a code that differs from another one in the sign of a zero."""
+    def like(self, code: Any, other: Any, fmt: Format) -> None:
+        """Note a code that is another one but for the sign of a zero, and where it is an infinity or NaN."""
         if (node := self.of_code(other, fmt)) is not None:
             self.codes.setdefault(code.at, (node, fmt))
 

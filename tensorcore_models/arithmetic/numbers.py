@@ -361,15 +361,15 @@ def unless_special(
 
     `code_of` are the edge rules that say which code a special result has, or a function of its name.
     """
-    found = special_sum(numbers)
-    if all(map(never, found)):
+    specials = special_sum(numbers)
+    if all(map(never, specials)):
         return finite()
-    cases = [(x, name) for x, name in zip(found, (NAN, POSITIVE_INF, NEGATIVE_INF), strict=True) if not never(x)]
+    cases = [(x, name) for x, name in zip(specials, (NAN, POSITIVE_INF, NEGATIVE_INF), strict=True) if not never(x)]
     codes = code_of if callable(code_of) else lambda name: special_bits(name, fmt, code_of)
     for condition, name in cases[:1]:
         if condition is True:
             return codes(name)
-    result = finite()
+    result = found = finite()
     for condition, name in reversed(cases):
-        result = select(condition, codes(name), result, fmt.bits)
-    return result
+        found = select(condition, codes(name), found, fmt.bits)
+    return z.noted(found, "like", result, fmt)

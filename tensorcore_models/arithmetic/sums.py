@@ -112,7 +112,7 @@ def rounded_sum(spec: Any, total: Number, fmt: Format, draw: int = 0) -> Any:
 def with_zero_sign(total: Number, minus: Condition, code: Any, fmt: Format) -> Any:
     """Take the code of a rounded sum, or -0 or +0, as `minus` says, where the sum is exactly zero."""
     zero = select(minus, fmt.sign_bit if fmt.has_negative_zero else 0, 0, fmt.bits)
-    return z.noted(select(same(total.significand, 0), zero, code, fmt.bits), "signed_zero", code, fmt)
+    return z.noted(select(same(total.significand, 0), zero, code, fmt.bits), "like", code, fmt)
 
 
 # -- IEEE operations -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,383 @@
+"""Derives the error of one step from the nodes of its pass (:mod:`tensorcore_models.arithmetic.nodes`).
+
+Let S be the sizes of all products and of c of a step, S_q those of the ones that a node q adds up, E the exponent that addends
+are aligned to. The exact value of q is at most S_q, and of each q four numbers are known with
+
+    |q - its exact value| <= own S_q + whole S + absolute + sum of the units that were lost, each times its 2^E.
+
+A cut loses less than a unit of its last place, 2^(E - bits), or half of it to nearest; a sum loses what its addends lose, of
+which `own` is the largest, since theirs is S_q together, and the others add up. A rounding loses 2^-bits of the number, or half
+of it, or as much of the smallest normal number. 2^E is the power of an addend, each of which is at most the addend, or 2^floor where
+the addend is zero or subnormal, or the bound of the exponent that the addend was aligned to before. So 2^E is at most (1 + own) S_q
+and so on for the largest addend, and units become parts of S_q where the addends of the alignment are those of q, else of S.
+Flushing loses less than its threshold, of a product times the largest of the other operand.
+
+Nothing is assumed that the nodes do not say: each product and c must be there once, aligned to an exponent that is known to be
+at least its own.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from ..arithmetic.nodes import Node, Top
+from ..arithmetic.program import meaning_of
+from ..arithmetic.recorder import Unrecordable
+from ..formats import Format, get_float_format
+from ..formats.exact_rounding import NEAREST
+from .errors import Alignment, OperandFacts, Roundings, StepError, compounded, roundings_to, scales_text, unit_of
+
+#: Powers of two beyond this are taken for it: a float holds them.
+LARGEST = 1000
+
+
+class Underivable(ValueError):
+    """A pass of which no error is derived."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A power of two is at most ``own S_q + whole S + absolute``."""
+
+    own: float
+    whole: float
+    absolute: float
+
+    def largest(self, other: "Size") -> "Size":
+        return Size(*(max(x, y) for x, y in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a node has lost, of which addends (bit k: product k, the bit after the last one: c), and its exponent's size."""
+
+    addends: int
+    top: Size
+    own: float = 0.0
+    whole: float = 0.0
+    absolute: float = 0.0
+    #: Units of 2^E lost at each alignment whose addends are not all here yet, and the roundings that lost them.
+    units: dict[Top, tuple[float, tuple[Roundings, ...]]] = field(default_factory=dict)
+    roundings: tuple[Roundings, ...] = ()
+
+
+def _power(exponent: int) -> float:
+    return math.ldexp(1.0, min(exponent, LARGEST))
+
+
+class _Step:
+    """One pass over nodes: what each of them has lost, at most, for operands with known facts."""
+
+    def __init__(self, spec: Any, formats: Sequence[Any], terms: int, facts: OperandFacts, scaled: bool):
+        self.spec, self.formats, self.terms, self.facts, self.scaled = spec, formats, terms, facts, scaled
+        self.zero_rule = getattr(spec.inner, "zero_operand", "format_minimum")
+        self.known: dict[Node, Lost] = {}
+        self.cuts: Counter[tuple[int, str]] = Counter()
+        self.rounded: Counter[tuple[int, str, str]] = Counter()
+        self.flushed = False
+
+    def lost(self, node: Node) -> Lost:
+        """Return what a node has lost; nodes are as deep as a chain is long."""
+        stack = [node]
+        while stack:
+            last = stack[-1]
+            inputs = () if self._is_addend(last) else (*last.of, *(last.top.numbers if last.top else ()))
+            missing = [x for x in inputs if x not in self.known]
+            stack += missing
+            if not missing:
+                self.known.setdefault(last, self._lost(stack.pop()))
+        return self.known[node]
+
+    def _is_addend(self, node: Node) -> bool:
+        """Return whether a node is a product, or the number that c is, before anything else is done to it."""
+        while node.does in ("same", "flush", "decoded") and not node.top:
+            node = node.of[0]
+        return node.does in ("product", "operand")
+
+    def _lost(self, node: Node) -> Lost:
+        if not node.sure:
+            raise Underivable("what takes no part in an alignment may be more than zero")
+        if self._is_addend(node):
+            return self._addend(node)
+        return getattr(self, f"_{node.does}")(node, *(self.known[x] for x in node.of))
+
+    # -- addends ---------------------------------------------------------------------------------------------------------
+    def _operand(self, node: Node) -> tuple[tuple[str, int], int | None, int | None]:
+        """Return an operand, 2 to which power its loss is below (None: nothing), and the exponent of its small numbers.
+
+        The last is None where the facts of the operands say it: they are read as they are given.
+        """
+        below, floor, decoded = None, None, None
+        while node.does != "operand":
+            if node.does not in ("same", "flush", "decoded") or node.top or not node.sure:
+                raise Underivable("products are not of the operands themselves")
+            if node.does == "flush":
+                below = node.bits if below is None else max(below, node.bits)
+            if node.does == "decoded":
+                assert node.format is not None
+                exponent = max(node.format.emin, -126 if node.zero_rule == "minus126" else node.format.emin)
+                floor, decoded = exponent if floor is None else max(floor, exponent), node
+            node = node.of[0]
+        side, term = node.operand
+        assert decoded is not None and decoded.format is not None
+        if side in ("a", "b"):
+            given = self.spec.operand_format(self.formats["ab".index(side)], "ab".index(side))
+            if replace(decoded.format, name=given.name, dtype_name=given.dtype_name) != given:
+                raise Underivable(f"operands are read as {decoded.format.name}")
+            if decoded.zero_rule == self.zero_rule and floor == max(
+                given.emin, -126 if self.zero_rule == "minus126" else given.emin
+            ):
+                floor = None
+        return (side, term), below, floor
+
+    def _addend(self, node: Node) -> Lost:
+        product, below = node, None
+        while product.does in ("same", "flush") and product.of[0].does != "operand" and product.does != "product":
+            below = product.bits if product.does == "flush" else below
+            product = product.of[0]
+        if product.does != "product":
+            return self._c(node)
+        if below is not None:
+            raise Underivable("products are flushed")
+        factors = list(product.of)
+        while any(x.does == "product" for x in factors):
+            factors = [y for x in factors for y in (x.of if x.does == "product" else (x,))]
+        found = {operand: (lost, floor) for operand, lost, floor in map(self._operand, factors)}
+        term = factors and next(iter(found))[1]
+        wanted = {(side, term) for side in ("a", "b", *(("scale_a", "scale_b") if self.scaled else ()))}
+        if set(found) != wanted or len(factors) != len(wanted):
+            raise Underivable("products are not of one operand of A, one of B and their block scales")
+        largest, lost, floors = self.facts.largest, 0.0, []
+        for number, side in enumerate("ab"):
+            flushed, floor = found[side, term]
+            if flushed is not None:
+                if self.scaled:
+                    flushed += _top_scale(self.spec, self.formats)
+                lost += _power(flushed + largest[1 - number] + 1)
+                self.flushed = True
+            if floor is not None:
+                floors.append(floor + largest[1 - number])
+            elif (small := self.facts.small[number]) is not None:
+                floors.append(small + largest[1 - number])
+        top = Size(1.0, 0.0, _power(max(floors)) if floors else 0.0)
+        return Lost(1 << term, top, absolute=lost)
+
+    def _c(self, node: Node) -> Lost:
+        (side, _), below, floor = self._operand(node)
+        if side != "c":
+            raise Underivable("an operand is added that is not multiplied")
+        assert floor is not None
+        lost = 0.0 if below is None else _power(below)
+        self.flushed |= below is not None
+        return Lost(1 << self.terms, Size(1.0, 0.0, _power(floor)), absolute=lost)
+
+    # -- what is made of them --------------------------------------------------------------------------------------------
+    def _zero(self, node: Node) -> Lost:
+        return Lost(0, Size(0.0, 0.0, 0.0))
+
+    def _same(self, node: Node, x: Lost) -> Lost:
+        return x if node.top is None else replace(x, top=self._size(node.top, x.addends))
+
+    def _flush(self, node: Node, x: Lost) -> Lost:
+        self.flushed = True
+        below = _power(node.bits)
+        return replace(x, absolute=x.absolute + below, top=x.top.largest(Size(0.0, 0.0, below)))
+
+    def _decoded(self, node: Node, x: Lost) -> Lost:
+        assert node.format is not None
+        floor = max(node.format.emin, -126 if node.zero_rule == "minus126" else node.format.emin)
+        return replace(x, top=Size(1 + x.own, x.whole, x.absolute + _power(floor)))
+
+    def _cut(self, node: Node, x: Lost) -> Lost:
+        top = node.top
+        if top is None or not (node.of[0] in top.numbers and top.least >= 0):
+            raise Underivable("an addend is cut at an exponent that is not known to be at least its own")
+        lost = unit_of(node.rounding, 0.5, 1.0) * _power(top.most - node.bits)
+        self.cuts[node.bits, node.rounding] += 1
+        units, roundings = x.units.get(top, (0.0, ()))
+        rounding = roundings_to(node.bits - top.most, node.rounding)
+        return replace(x, units=x.units | {top: (units + lost, (*roundings, rounding))})
+
+    def _sum(self, node: Node, *addends: Lost) -> Lost:
+        together, units = 0, {}
+        for x in addends:
+            if together & x.addends:
+                raise Underivable("an addend is added twice")
+            together |= x.addends
+            for top, (lost, roundings) in x.units.items():
+                before, kept = units.get(top, (0.0, ()))
+                units[top] = before + lost, (*kept, *roundings)
+        found = Lost(
+            together, Size(0.0, 0.0, 0.0), max(x.own for x in addends), sum(x.whole for x in addends),
+            sum(x.absolute for x in addends), units, _side_by_side([x.roundings for x in addends]),
+        )  # fmt: skip
+        for top in units:
+            found = self._settled(found, top, only_own=True)
+        return found
+
+    def _keep(self, node: Node, x: Lost) -> Lost:
+        return self._shortened(self._all_settled(x), node, 0.0)
+
+    def _round(self, node: Node, x: Lost) -> Lost:
+        fmt = node.format
+        assert fmt is not None
+        tiny = fmt.min_normal if node.flush else _power(fmt.emin - node.bits) * unit_of(node.rounding, 0.5, 1.0)
+        self.flushed |= node.flush
+        return self._shortened(self._all_settled(x), node, tiny)
+
+    def _shortened(self, x: Lost, node: Node, tiny: float) -> Lost:
+        """Round a number to so many fraction bits; what is lost of the smallest ones is at most `tiny`."""
+        relative = unit_of(node.rounding, 0.5, 1.0) * 2.0**-node.bits
+        self.rounded[node.bits, node.rounding, node.format.name if node.format else ""] += 1
+        return replace(
+            x,
+            own=compounded(x.own, relative),
+            whole=x.whole * (1 + relative),
+            absolute=x.absolute * (1 + relative) + tiny,
+            roundings=(*x.roundings, roundings_to(node.bits, node.rounding)),
+        )
+
+    def _either(self, node: Node, x: Lost, y: Lost) -> Lost:
+        if x.addends != y.addends:
+            raise Underivable("data decide what is added")
+        units = {
+            top: max(x.units.get(top, (0.0, ())), y.units.get(top, (0.0, ())), key=lambda lost: lost[0])
+            for top in {*x.units, *y.units}
+        }
+        roundings = _side_by_side([x.roundings, y.roundings])
+        parts = (max(getattr(x, name), getattr(y, name)) for name in ("own", "whole", "absolute"))
+        return Lost(x.addends, x.top.largest(y.top), *parts, units, roundings)
+
+    # -- alignments ------------------------------------------------------------------------------------------------------
+    def _size(self, top: Top, addends: int) -> Size:
+        """Return a bound of 2 to the exponent of an alignment, by the sizes of `addends`, or of all."""
+        size = Size(0.0, 0.0, 0.0 if top.floor is None else _power(top.floor))
+        together = 0
+        for x in (self.known[number] for number in top.numbers):
+            size, together = size.largest(x.top), together | x.addends
+        raised = _power(top.most)
+        own, whole, absolute = size.own * raised, size.whole * raised, size.absolute * raised
+        return Size(own, whole, absolute) if together & ~addends == 0 else Size(0.0, own + whole, absolute)
+
+    def _settled(self, x: Lost, top: Top, only_own: bool = False) -> Lost:
+        size = self._size(top, x.addends)
+        if only_own and not size.own:
+            return x
+        lost, roundings = x.units[top]
+        merged = [replace_number(kind, count) for kind, count in Counter(roundings).items()]
+        return replace(
+            x,
+            own=x.own + lost * size.own,
+            whole=x.whole + lost * size.whole,
+            absolute=x.absolute + lost * size.absolute,
+            units={other: units for other, units in x.units.items() if other is not top},
+            roundings=(*x.roundings, *merged),
+        )
+
+    def _all_settled(self, x: Lost) -> Lost:
+        for top in x.units:
+            x = self._settled(x, top)
+        return x
+
+
+def replace_number(rounding: Roundings, count: int) -> Roundings:
+    """Return so many roundings of one kind."""
+    return rounding._replace(number=rounding.number * count)
+
+
+def _side_by_side(several: Sequence[tuple[Roundings, ...]]) -> tuple[Roundings, ...]:
+    """Return roundings of parts of a sum that are added up: those of a level of all parts are at most as much as of one for all.
+
+    The squares of what parts lose add up to at most the square of what one of them would lose of the whole sum.
+    """
+    longest = max(several, key=len, default=())
+    found = []
+    for level in range(len(longest)):
+        here = [x[level] for x in several if level < len(x)]
+        found.append(Roundings(*(max(values) for values in zip(*here, strict=True))))
+    return tuple(found)
+
+
+def _top_scale(spec: Any, formats: Sequence[Any]) -> int:
+    raise Underivable("operands that have block scales are flushed")
+
+
+# -- the step ------------------------------------------------------------------------------------------------------------
+@lru_cache(256)
+def _meaning(spec: Any, formats: tuple[Any, ...], scale: Format | None) -> Node | str:
+    """Return the node of a whole pass, or why there is none."""
+    try:
+        return meaning_of(spec, formats, spec.terms_per_step, scale)
+    except Unrecordable as error:
+        return str(error)
+
+
+def step_error(spec: Any, unit: Any, facts: OperandFacts | None) -> StepError:
+    """Return the error of one step of an accumulator, derived from its pass.
+
+    Parameters
+    ----------
+    spec : Accumulator
+        The algorithm.
+    unit : Engine
+        Formats, block scales and label.
+    facts : OperandFacts or None
+        Exponents of the operands.
+
+    Raises
+    ------
+    ValueError
+        If no error is derived; the message says why.
+    """
+    a, b, c, d = unit.formats
+    terms = spec.terms_per_step
+    scale = None if unit.scale_format is None else get_float_format(unit.scale_format)
+    found = []
+    for addend in dict.fromkeys((c, d)):  # of the first pass of a chain, and of those that follow
+        node = _meaning(spec, (a, b, addend, d), scale)
+        try:
+            if isinstance(node, str) or facts is None:
+                raise Underivable(node if isinstance(node, str) else "operands are not floating-point numbers")
+            found.append(_error_of(_Step(spec, (a, b, addend, d), terms, facts, scale is not None), node, unit))
+        except Underivable as error:
+            raise ValueError(f"{unit.label}: no bound is derived for {type(spec).__name__}: {error}") from error
+    first, last = found[0], found[-1]
+    relative, absolute = max(first.relative, last.relative), max(first.absolute, last.absolute)
+    return replace(last, relative=relative, absolute=absolute)
+
+
+def _error_of(step: _Step, node: Node, unit: Any) -> StepError:
+    lost = step.lost(node)
+    if lost.addends != (2 << step.terms) - 1 or lost.units:
+        raise Underivable("a product or c is not added")
+    texts = [f"{count} addends cut at F = {bits} ({rounding})" for (bits, rounding), count in step.cuts.items()]
+    texts += [
+        f"{count} rounding(s) {rounding} to {bits} fraction bits" + (f" of {fmt}" if fmt else "")
+        for (bits, rounding, fmt), count in step.rounded.items()
+    ]
+    relative = lost.own + lost.whole
+    text = f"{'; '.join(texts)}: together {relative:.3g} of the largest" + ("; flushed" if step.flushed else "")
+    roundings = () if lost.whole else lost.roundings
+    texts = (text, *scales_text(unit))
+    return StepError(relative, lost.absolute, step.terms, texts, _alignment(step, node), roundings)
+
+
+def _alignment(step: _Step, node: Node) -> Alignment | None:
+    """Return the parts of alpha where a pass aligns all addends once, adds them exactly and rounds once."""
+    if node.does != "round" or step.flushed:
+        return None
+    total = node.of[0]
+    while total.does == "same":
+        total = total.of[0]
+    cuts = total.of
+    if total.does != "sum" or len(cuts) != step.terms + 1 or len({(x.does, x.top, x.bits, x.rounding) for x in cuts}) > 1:
+        return None
+    if cuts[0].does != "cut" or not all(step._is_addend(x.of[0]) for x in cuts):
+        return None
+    assert cuts[0].top is not None
+    unit = unit_of(cuts[0].rounding, 0.5, 1.0) * _power(cuts[0].top.most - cuts[0].bits)
+    last = unit_of(node.rounding, 0.5, 1.0) * 2.0**-node.bits
+    return Alignment(step.terms * unit, unit, last, (cuts[0].rounding, node.rounding) == ("rz", "rz"))
