@@ -12,12 +12,14 @@ from .numbers import (
     farther,
     finish,
     flushed,
+    flushed_to_positive,
     flushed_to_zero,
     largest_exponent,
     left_out,
     multiply,
     normalised,
     overflowed,
+    part_products,
     plain,
     positive_zero,
     scaled_product,
@@ -42,13 +44,14 @@ from .sums import (
     rounded_sum,
     sum_aligned,
     summed,
+    tree_sum,
     with_zero_sign,
 )
 
 __all__ = [
     "KEEP", "SUBNORMAL", "TINY", "Number", "add", "converted", "cut", "cut_sum", "decode", "encoded", "every",
-    "exact_sum", "farther", "finish", "flushed", "flushed_to_zero", "fma", "ieee_sum", "largest_exponent",
-    "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "plain",
+    "exact_sum", "farther", "finish", "flushed", "flushed_to_positive", "flushed_to_zero", "fma", "ieee_sum", "largest_exponent",
+    "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "part_products", "plain",
     "positive_zero", "product", "rounded_down", "rounded_sum", "same", "scaled_product", "select", "some", "sum_aligned", "summed",
-    "taking_part", "total", "unless_special", "with_zero_sign", "without_subnormals",
+    "taking_part", "total", "tree_sum", "unless_special", "with_zero_sign", "without_subnormals",
 ]  # fmt: skip

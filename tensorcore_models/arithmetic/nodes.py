@@ -5,7 +5,7 @@ number to which a pass does anything else has no node, and so has nothing that i
 about every finite input, from which trees, words and bounds can be derived.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +41,9 @@ class Node:
         "operand": a code that is given. "zero": a constant. "decoded": the number of a code. "product" of all `of`. "same":
         the number that `of` is, with another exponent. "flush": zero if it is below 2**`bits`. "cut": a multiple of 2**(`top` -
         `bits`). "sum": exact. "keep": rounded to `bits` fraction bits, its exponent unbounded. "round": rounded to `format`.
-        "either": one of two, by the data.
+        "either": one of two, by the data. "part": number `bits` of as many pieces of a product as `operand` says, which have its
+        exponent and add up to it. "tree": added two by two as far as they take part, each time cut as a "cut" is. "wrap":
+        modulo a power of two.
     of : tuple of Node
         The nodes that it is made of.
     operand : tuple
@@ -74,6 +76,19 @@ class Node:
 ZERO = Node("zero")
 
 
+def in_order(last: Node, inputs: Callable[[Node], Sequence[Node]] = lambda node: node.of) -> list[Node]:
+    """Return a node after all that it is made of; nodes are as deep as a chain is long."""
+    found: dict[Node, None] = {}
+    stack = [last]
+    while stack:
+        missing = [x for x in inputs(stack[-1]) if x not in found]
+        if missing:
+            stack += missing
+        else:
+            found.setdefault(stack.pop())
+    return list(found)
+
+
 class Amount(NamedTuple):
     """An Amount says that an integer times 2**unit is the number of a node."""
 
@@ -97,6 +112,7 @@ class Notes:
         self.codes: dict[int, tuple[Node, Format]] = {}
         self.amounts: dict[int, list[Amount]] = {}
         self.tops: dict[int, Top] = {}
+        self.assumed: list[tuple[Any, ...]] = []
 
     # -- found -----------------------------------------------------------------------------------------------------------
     @staticmethod
@@ -172,6 +188,11 @@ class Notes:
         if (node := self.of_number(other)) is not None:
             self._keep(number, Node("same", (node,), sure=sure))
 
+    def parts(self, number: "Number", product: "Number", index: int, count: int) -> None:
+        if (node := self.of_number(product)) is not None:
+            known = self.numbers.setdefault((*self._key(product), "parts"), node)  # one object for all parts
+            self._keep(number, Node("part", (known,), operand=("", count), bits=index))
+
     def left_out(self, number: "Number", other: "Number", condition: Any) -> None:
         zero = operations.same(other.significand, 0)
         self.same(number, other, sure=getattr(zero, "at", zero) == getattr(condition, "at", condition))
@@ -186,9 +207,19 @@ class Notes:
             self.tops.setdefault(exponent.at, Top(nodes, floor))  # type: ignore[arg-type]
 
     def cut(self, whole: Whole, number: "Number", largest: Whole, bits: int, rounding: str) -> None:
-        if (node := self.of_number(number)) is not None:
-            made = Node("cut", (node,), rounding=rounding, bits=bits, top=self.top_of(largest))
-            self._count(whole, made, largest - bits)
+        self.cut_total(whole, (number,), largest, bits, rounding)
+
+    def cut_total(
+        self, whole: Whole, numbers: Sequence["Number"], largest: Whole, bits: int, rounding: str
+    ) -> None:
+        """Note a sum of cut numbers, some of which may always be cut to nothing."""
+        nodes = [self.of_number(x) for x in numbers]
+        if None not in nodes:
+            top = self.top_of(largest)
+            cuts = [Node("cut", (x,), rounding=rounding, bits=bits, top=top) for x in nodes if x and x is not ZERO]
+            node = self._sum(cuts)
+            if node is not None:
+                self._count(whole, node, largest - bits)
 
     def total(self, whole: Whole, numbers: Sequence["Number"], unit: Whole) -> None:
         """Note an integer that is the exact sum of numbers."""
@@ -199,6 +230,24 @@ class Notes:
         """Note the number of a signed integer in units of its last place."""
         if (node := self.of_whole(whole, number.exponent)) is not None:
             self._keep(number, Node("same", (node,), top=self.top_of(number.align)))
+
+    def tree(self, number: "Number", numbers: Sequence["Number"], bits: int, rounding: str) -> None:
+        """Note a tree of two-operand sums over those numbers that take part, which ends the assumption that all do."""
+        nodes = tuple(map(self.of_number, numbers))
+        keys = [self._key(x) for x in numbers]
+        self.assumed = [key for key in self.assumed if key not in keys]
+        if None not in nodes:
+            top = Top(nodes, None)  # type: ignore[arg-type]
+            made = Node("tree", nodes, rounding=rounding, bits=bits, top=top)  # type: ignore[arg-type]
+            self.numbers[self._key(number)] = made  # whichever of them take part
+
+    def wrapped(self, whole: Whole, total: Whole, unit: Whole) -> None:
+        if (node := self.of_whole(total, unit)) is not None:
+            self._count(whole, Node("wrap", (node,)), unit)
+
+    def assume(self, numbers: Sequence["Number"]) -> None:
+        """Keep that numbers of which data decide whether they take part are taken to do so, until `tree` is told of them."""
+        self.assumed += [self._key(x) for x in numbers if x.part is not True]
 
     def valued(self, whole: Whole, number: "Number") -> None:
         """Note the signed integer of a number in units of its last place."""
@@ -236,10 +285,10 @@ class Notes:
         else:
             self._round(code, node, via, "rne", None, False)
 
-    def recoded(self, code: Any, other: Any, fmt: Format) -> None:
-        """Note a code in which a zero stands for a subnormal number."""
+    def recoded(self, code: Any, other: Any, fmt: Format, below: int) -> None:
+        """Note a code in which a zero stands for what is below 2**below."""
         if (node := self.of_code(other, fmt)) is not None:
-            self.codes.setdefault(code.at, (Node("flush", (node,), bits=fmt.emin), fmt))
+            self.codes.setdefault(code.at, (Node("flush", (node,), bits=below), fmt))
 
     def like(self, code: Any, other: Any, fmt: Format) -> None:
         """Note a code that is another one but for the sign of a zero, and where it is an infinity or NaN."""

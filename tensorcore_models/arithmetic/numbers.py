@@ -182,6 +182,17 @@ def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero
     return noted(left_out(product, skipped), "product", (a, b, *scales))
 
 
+def part_products(product: Number, x: Number, y: Number, masks: Sequence[tuple[int, int]]) -> list[Number]:
+    """Multiply parts of the significands of x and y, whose product is given and whose exponent they keep.
+
+    `masks` are pairs of bits of x and of y; each pair of bits is in one of them.
+    """
+    parts = [
+        product._replace(significand=(x.significand & left) * (y.significand & right)) for left, right in masks
+    ]
+    return [noted(part, "parts", product, index, len(parts)) for index, part in enumerate(parts)]
+
+
 def normalised(number: Number) -> Number:
     """Give `number` the exponent of its leading bit as alignment exponent; a zero keeps its own."""
     significand, top, places = z.normalised(number.significand)
@@ -319,11 +330,17 @@ def with_overflow(
     return select(overflow, select(negative, minus, plus, fmt.bits), result, fmt.bits)
 
 
+def flushed_to_positive(code: Any, fmt: Format, spec: SpecialRules, below: int) -> Any:
+    """Put +0 in place of the code of a number smaller than 2**below, and of -0."""
+    small = flushed(decode(fmt, code, spec), below).is_zero
+    return z.noted(select(small, 0, code, fmt.bits), "recoded", code, fmt, below)
+
+
 def without_subnormals(code: Any, fmt: Format) -> Any:
     """Put a zero of its sign in place of the code of a subnormal number."""
     whole = natural(code)
     found = select(same(whole & fmt.exponent_mask, 0), whole & fmt.sign_bit, code, fmt.bits)
-    return z.noted(found, "recoded", code, fmt)
+    return z.noted(found, "recoded", code, fmt, fmt.emin)
 
 
 # -- specials ------------------------------------------------------------------------------------------------------------

@@ -43,6 +43,11 @@ class NotedPass(RecordedPass):
     def draw(self) -> int:
         return 0
 
+    def assume_part(self, numbers: Sequence[Number]) -> None:
+        """Keep the assumption: what is noted must not rest on it."""
+        for x in numbers[:1]:
+            x.significand.recorder.notes.assume(numbers)
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -194,7 +199,9 @@ def program_of(
     return _split(z, z.place(_result(z, RecordedPass, spec, formats, terms, scale, index)))
 
 
-def meaning_of(spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None) -> Node:
+def meaning_of(
+    spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None, index: int | None = None
+) -> Node:
     """Return the node of one pass's result: how it is made of products and of c, for all finite operands.
 
     Parameters are those of :func:`program_of`.
@@ -205,7 +212,9 @@ def meaning_of(spec: Any, formats: Sequence[Any], terms: int, scale: Format | No
         If the pass is not recorded, or does something to a number that no function of `tensorcore_models.arithmetic` says.
     """
     z = PassRecorder(True)
-    code = _result(z, NotedPass, spec, formats, terms, scale, None)
+    code = _result(z, NotedPass, spec, formats, terms, scale, index)
+    if z.notes.assumed:
+        raise Unrecordable(f"{type(spec).__name__} adds a tree of those products that take part")
     if (node := z.notes.of_code(code, formats[3])) is None:
         raise Unrecordable(
             f"{type(spec).__name__}.pass_bits does more to its numbers than the functions of tensorcore_models.arithmetic say"

@@ -47,8 +47,14 @@ def summed(totals: Sequence[Whole], largest: Whole, fraction_bits: int) -> tuple
 def cut_sum(numbers: Sequence[Number], fraction_bits: int, rounding: str) -> Number:
     """Align numbers to their largest exponent, cut them and add exactly; the sum keeps this exponent."""
     largest = largest_exponent(numbers)
-    total = z.total([cut(x, largest, fraction_bits, rounding) for x in numbers])
+    total = cut_total(numbers, largest, fraction_bits, rounding)
     return as_number(total, largest, fraction_bits, some(x.part for x in numbers))
+
+
+def cut_total(numbers: Sequence[Number], largest: Whole, fraction_bits: int, rounding: str) -> Whole:
+    """Cut numbers to multiples of 2**(largest - fraction_bits) and add them."""
+    total = z.total([cut(x, largest, fraction_bits, rounding) for x in numbers])
+    return z.noted(total, "cut_total", numbers, largest, fraction_bits, rounding)
 
 
 def exact_total(numbers: Sequence[Number]) -> tuple[Whole, int]:
@@ -74,10 +80,21 @@ def sum_aligned(spec: Any, numbers: Sequence[Number], largest: Whole | None = No
         largest = largest_exponent(numbers, spec.exponent_floor)
     # With `sticky` one more bit collects all that is cut off.
     kept, rounding = (spec.fraction_bits + 1, "ro") if spec.sticky else (spec.fraction_bits, spec.alignment_rounding)
-    total = z.total([cut(x, largest, kept, rounding) for x in numbers])
+    total = cut_total(numbers, largest, kept, rounding)
     if spec.integer_bits is not None:  # two's complement with so many bits above the point at 2**largest
-        total = z.wrapped(total, spec.integer_bits + kept + 1)
+        total = z.noted(z.wrapped(total, spec.integer_bits + kept + 1), "wrapped", total, largest - kept)
     return as_number(total, largest, kept, some(x.part for x in numbers))
+
+
+def tree_sum(spec: Any, numbers: Sequence[Number]) -> Number:
+    """Add neighbours as a binary tree of two-operand alignments; on plain integers only numbers that take part are given."""
+    if len(numbers) == 1:
+        return numbers[0]
+    level = list(numbers)
+    middle = (len(level) + 1) // 2
+    whole = sum_aligned(spec, [tree_sum(spec, half) for half in (level[:middle], level[middle:])])
+    kept, rounding = (spec.fraction_bits + 1, "ro") if spec.sticky else (spec.fraction_bits, spec.alignment_rounding)
+    return noted(whole, "tree", numbers, kept, rounding)
 
 
 def normalising_add(spec: Any, x: Number, y: Number) -> Number:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from ..arithmetic.nodes import Node, Top
+from ..arithmetic.nodes import Node, Top, in_order
 from ..arithmetic.program import meaning_of
 from ..arithmetic.recorder import Unrecordable
 from ..formats import Format, get_float_format
@@ -68,6 +68,12 @@ def _power(exponent: int) -> float:
     return math.ldexp(1.0, min(exponent, LARGEST))
 
 
+def _small(decoded: Node) -> int:
+    """Return the exponent with which a decoded number that is zero or subnormal is aligned, at most."""
+    assert decoded.format is not None
+    return max(decoded.format.emin, -126 if decoded.zero_rule == "minus126" else decoded.format.emin)
+
+
 class _Step:
     """One pass over nodes: what each of them has lost, at most, for operands with known facts."""
 
@@ -78,17 +84,16 @@ class _Step:
         self.cuts: Counter[tuple[int, str]] = Counter()
         self.rounded: Counter[tuple[int, str, str]] = Counter()
         self.flushed = False
+        self.pieces = 0
 
     def lost(self, node: Node) -> Lost:
-        """Return what a node has lost; nodes are as deep as a chain is long."""
-        stack = [node]
-        while stack:
-            last = stack[-1]
-            inputs = () if self._is_addend(last) else (*last.of, *(last.top.numbers if last.top else ()))
-            missing = [x for x in inputs if x not in self.known]
-            stack += missing
-            if not missing:
-                self.known.setdefault(last, self._lost(stack.pop()))
+        """Return what a node has lost."""
+
+        def inputs(x: Node) -> Sequence[Node]:
+            return () if self._is_addend(x) else (*x.of, *(x.top.numbers if x.top else ()))
+
+        for x in in_order(node, inputs):
+            self.known[x] = self._lost(x)
         return self.known[node]
 
     def _is_addend(self, node: Node) -> bool:
@@ -106,20 +111,19 @@ class _Step:
 
     # -- addends ---------------------------------------------------------------------------------------------------------
     def _operand(self, node: Node) -> tuple[tuple[str, int], int | None, int | None]:
-        """Return an operand, 2 to which power its loss is below (None: nothing), and the exponent of its small numbers.
-
-        The last is None where the facts of the operands say it: they are read as they are given.
-        """
-        below, floor, decoded = None, None, None
+        """Return an operand, 2 to which power its loss is below, and the largest exponent of its small numbers; None: of none."""
+        below: int | None = None
+        floor: Any = None
+        decoded, rule = None, ""
         while node.does != "operand":
             if node.does not in ("same", "flush", "decoded") or node.top or not node.sure:
                 raise Underivable("products are not of the operands themselves")
             if node.does == "flush":
                 below = node.bits if below is None else max(below, node.bits)
             if node.does == "decoded":
-                assert node.format is not None
-                exponent = max(node.format.emin, -126 if node.zero_rule == "minus126" else node.format.emin)
-                floor, decoded = exponent if floor is None else max(floor, exponent), node
+                if floor is None:
+                    floor, rule = _small(node), node.zero_rule
+                decoded = node
             node = node.of[0]
         side, term = node.operand
         assert decoded is not None and decoded.format is not None
@@ -127,10 +131,11 @@ class _Step:
             given = self.spec.operand_format(self.formats["ab".index(side)], "ab".index(side))
             if replace(decoded.format, name=given.name, dtype_name=given.dtype_name) != given:
                 raise Underivable(f"operands are read as {decoded.format.name}")
-            if decoded.zero_rule == self.zero_rule and floor == max(
-                given.emin, -126 if self.zero_rule == "minus126" else given.emin
-            ):
-                floor = None
+            # Small numbers of a format into which operands are converted are small in theirs, too, if its range is wider.
+            small = self.facts.small["ab".index(side)]
+            if rule == self.zero_rule and floor <= _small(replace(decoded, zero_rule=rule)):
+                converted = floor < _small(decoded)
+                floor = small if small is None or not converted else min(floor, small)
         return (side, term), below, floor
 
     def _addend(self, node: Node) -> Lost:
@@ -155,13 +160,11 @@ class _Step:
             flushed, floor = found[side, term]
             if flushed is not None:
                 if self.scaled:
-                    flushed += _top_scale(self.spec, self.formats)
+                    raise Underivable("operands that have block scales are flushed")
                 lost += _power(flushed + largest[1 - number] + 1)
                 self.flushed = True
             if floor is not None:
                 floors.append(floor + largest[1 - number])
-            elif (small := self.facts.small[number]) is not None:
-                floors.append(small + largest[1 - number])
         top = Size(1.0, 0.0, _power(max(floors)) if floors else 0.0)
         return Lost(1 << term, top, absolute=lost)
 
@@ -187,9 +190,7 @@ class _Step:
         return replace(x, absolute=x.absolute + below, top=x.top.largest(Size(0.0, 0.0, below)))
 
     def _decoded(self, node: Node, x: Lost) -> Lost:
-        assert node.format is not None
-        floor = max(node.format.emin, -126 if node.zero_rule == "minus126" else node.format.emin)
-        return replace(x, top=Size(1 + x.own, x.whole, x.absolute + _power(floor)))
+        return replace(x, top=Size(1 + x.own, x.whole, x.absolute + _power(_small(node))))
 
     def _cut(self, node: Node, x: Lost) -> Lost:
         top = node.top
@@ -218,6 +219,34 @@ class _Step:
             found = self._settled(found, top, only_own=True)
         return found
 
+    def _part(self, node: Node, product: Lost) -> Lost:
+        """Return a piece of a product, which is aligned as that is; together the pieces are as large as it."""
+        _, count = node.operand
+        term = product.addends.bit_length() - 1
+        self.pieces = count
+        addends = 1 << (self.terms + 1 + term * count + node.bits)
+        return replace(product, addends=addends, absolute=product.absolute / count)
+
+    @property
+    def _products(self) -> int:
+        """All products, or all pieces of them, as addends."""
+        if self.pieces:
+            return (1 << self.terms * self.pieces) - 1 << self.terms + 1
+        return (1 << self.terms) - 1
+
+    def _tree(self, node: Node, *addends: Lost) -> Lost:
+        """Return a tree of sums of two: each addition cuts both addends, at an exponent that is at most that of all."""
+        assert node.top is not None
+        cuts = 2 * (len(addends) - 1)
+        lost = unit_of(node.rounding, 0.5, 1.0) * _power(-node.bits)
+        self.cuts[node.bits, node.rounding] += cuts
+        found = self._sum(node, *addends)
+        units = found.units | {node.top: (cuts * lost, (roundings_to(node.bits, node.rounding),) * cuts)}
+        return self._settled(replace(found, units=units, top=self._size(node.top, found.addends)), node.top)
+
+    def _wrap(self, node: Node, x: Lost) -> Lost:
+        raise Underivable("a sum may wrap around")
+
     def _keep(self, node: Node, x: Lost) -> Lost:
         return self._shortened(self._all_settled(x), node, 0.0)
 
@@ -230,6 +259,8 @@ class _Step:
 
     def _shortened(self, x: Lost, node: Node, tiny: float) -> Lost:
         """Round a number to so many fraction bits; what is lost of the smallest ones is at most `tiny`."""
+        if self.pieces and self._products & ~x.addends:
+            raise Underivable("pieces of products are rounded before they are added")
         relative = unit_of(node.rounding, 0.5, 1.0) * 2.0**-node.bits
         self.rounded[node.bits, node.rounding, node.format.name if node.format else ""] += 1
         return replace(
@@ -260,7 +291,9 @@ class _Step:
             size, together = size.largest(x.top), together | x.addends
         raised = _power(top.most)
         own, whole, absolute = size.own * raised, size.whole * raised, size.absolute * raised
-        return Size(own, whole, absolute) if together & ~addends == 0 else Size(0.0, own + whole, absolute)
+        # An addend's power may be that of a whole product, of which it is a piece.
+        inside = together & ~addends == 0 and not (self.pieces and self._products & ~addends)
+        return Size(own, whole, absolute) if inside else Size(0.0, own + whole, absolute)
 
     def _settled(self, x: Lost, top: Top, only_own: bool = False) -> Lost:
         size = self._size(top, x.addends)
@@ -301,16 +334,16 @@ def _side_by_side(several: Sequence[tuple[Roundings, ...]]) -> tuple[Roundings, 
     return tuple(found)
 
 
-def _top_scale(spec: Any, formats: Sequence[Any]) -> int:
-    raise Underivable("operands that have block scales are flushed")
-
-
 # -- the step ------------------------------------------------------------------------------------------------------------
 @lru_cache(256)
-def _meaning(spec: Any, formats: tuple[Any, ...], scale: Format | None) -> Node | str:
-    """Return the node of a whole pass, or why there is none."""
+def _meanings(spec: Any, formats: tuple[Any, ...], scale: Format | None) -> tuple[Node, ...] | str:
+    """Return the nodes of whole passes, of each pass of a chain that does what no other one does; or why there are none."""
+    passes = spec.groups_per_instruction
     try:
-        return meaning_of(spec, formats, spec.terms_per_step, scale)
+        return tuple(
+            meaning_of(spec, formats, spec.terms_per_step, scale, index)
+            for index in (range(passes) if passes > 1 else (None,))
+        )
     except Unrecordable as error:
         return str(error)
 
@@ -337,21 +370,27 @@ def step_error(spec: Any, unit: Any, facts: OperandFacts | None) -> StepError:
     scale = None if unit.scale_format is None else get_float_format(unit.scale_format)
     found = []
     for addend in dict.fromkeys((c, d)):  # of the first pass of a chain, and of those that follow
-        node = _meaning(spec, (a, b, addend, d), scale)
+        nodes = _meanings(spec, (a, b, addend, d), scale)
         try:
-            if isinstance(node, str) or facts is None:
-                raise Underivable(node if isinstance(node, str) else "operands are not floating-point numbers")
-            found.append(_error_of(_Step(spec, (a, b, addend, d), terms, facts, scale is not None), node, unit))
+            if isinstance(nodes, str) or facts is None:
+                raise Underivable(nodes if isinstance(nodes, str) else "operands are not floating-point numbers")
+            for node in nodes:
+                found.append(_error_of(_Step(spec, (a, b, addend, d), terms, facts, scale is not None), node, unit))
         except Underivable as error:
             raise ValueError(f"{unit.label}: no bound is derived for {type(spec).__name__}: {error}") from error
-    first, last = found[0], found[-1]
-    relative, absolute = max(first.relative, last.relative), max(first.absolute, last.absolute)
-    return replace(last, relative=relative, absolute=absolute)
+    last = found[-1]
+    return replace(
+        last,
+        relative=max(x.relative for x in found),
+        absolute=max(x.absolute for x in found),
+        alignment=last.alignment if all(x.alignment == last.alignment for x in found) else None,
+        roundings=last.roundings if all(x.roundings == last.roundings for x in found) else (),
+    )
 
 
 def _error_of(step: _Step, node: Node, unit: Any) -> StepError:
     lost = step.lost(node)
-    if lost.addends != (2 << step.terms) - 1 or lost.units:
+    if lost.addends != step._products | 1 << step.terms or lost.units:
         raise Underivable("a product or c is not added")
     texts = [f"{count} addends cut at F = {bits} ({rounding})" for (bits, rounding), count in step.cuts.items()]
     texts += [
@@ -378,6 +417,8 @@ def _alignment(step: _Step, node: Node) -> Alignment | None:
     if cuts[0].does != "cut" or not all(step._is_addend(x.of[0]) for x in cuts):
         return None
     assert cuts[0].top is not None
+    if cuts[0].top.most:
+        return None
     unit = unit_of(cuts[0].rounding, 0.5, 1.0) * _power(cuts[0].top.most - cuts[0].bits)
     last = unit_of(node.rounding, 0.5, 1.0) * 2.0**-node.bits
     return Alignment(step.terms * unit, unit, last, (cuts[0].rounding, node.rounding) == ("rz", "rz"))

@@ -77,10 +77,10 @@ class GroupPairwiseSum(Accumulator):
         x, y, c = p.x, p.y, p.c
         if self.flush_input != "none":
             floors = (a_format.emin, b_format.emin) if self.flush_input == "format" else (FP32.emin, FP32.emin)
-            x, y = ([_to_positive(x, floor) for x in side] for side, floor in zip((x, y), floors, strict=True))
-            first = p.index % self.groups_per_instruction == 0  # of an instruction, which flushes its c
-            if first:
-                c = z.select(z.flushed(z.decode(c_format, c, self), FP32.emin).is_zero, 0, c, c_format.bits)
+            x, y = ([z.positive_zero(z.flushed(x, floor)) for x in side] for side, floor in zip((x, y), floors, strict=True))
+            groups = self.groups_per_instruction
+            if groups == 1 or p.index % groups == 0:  # the first one of an instruction, which flushes its c
+                c = z.flushed_to_positive(c, c_format, self, FP32.emin)
         flush = z.SUBNORMAL if self.flush_results else z.KEEP
         products = [z.product(u, v, d_format, self, "rne", flush) for u, v in zip(x, y, strict=True)]
         total = self._tree(products, self.group, d_format, flush)
@@ -200,9 +200,3 @@ class GroupPairwiseSum(Accumulator):
             below = power(-127)
             expected = Fraction(0) if self.flush_results else below
             build.add("a difference below 2^-126", {0: 3 * below, 1: -2 * below}, 0, expected, scales=(0,))
-
-
-def _to_positive(x, below: int):
-    """Return `x`, or +0 where it is flushed or a zero."""
-    y = z.flushed(x, below)
-    return y._replace(negative=y.negative & z.no(y.is_zero))
