@@ -35,6 +35,7 @@ from .sums import (
     add,
     converted,
     cut_sum,
+    cut_total,
     exact_sum,
     fma,
     ieee_sum,
@@ -49,9 +50,9 @@ from .sums import (
 )
 
 __all__ = [
-    "KEEP", "SUBNORMAL", "TINY", "Number", "add", "converted", "cut", "cut_sum", "decode", "encoded", "every",
-    "exact_sum", "farther", "finish", "flushed", "flushed_to_positive", "flushed_to_zero", "fma", "ieee_sum", "largest_exponent",
-    "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "part_products", "plain",
-    "positive_zero", "product", "rounded_down", "rounded_sum", "same", "scaled_product", "select", "some", "sum_aligned", "summed",
-    "taking_part", "total", "tree_sum", "unless_special", "with_zero_sign", "without_subnormals",
+    "KEEP", "SUBNORMAL", "TINY", "Number", "add", "converted", "cut", "cut_sum", "cut_total", "decode", "encoded", "every",
+    "exact_sum", "farther", "finish", "flushed", "flushed_to_positive", "flushed_to_zero", "fma", "ieee_sum",
+    "largest_exponent", "left_out", "multiply", "natural", "no", "normalised", "normalising_add", "overflowed", "part_products",
+    "plain", "positive_zero", "product", "rounded_down", "rounded_sum", "same", "scaled_product", "select", "some",
+    "sum_aligned", "summed", "taking_part", "total", "tree_sum", "unless_special", "with_zero_sign", "without_subnormals",
 ]  # fmt: skip

@@ -15,7 +15,6 @@ from .operations import Whole
 
 if TYPE_CHECKING:
     from .numbers import Number
-    from .recorder import PassRecorder
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +37,12 @@ class Node:
     Parameters
     ----------
     does : str
-        "operand": a code that is given. "zero": a constant. "decoded": the number of a code. "product" of all `of`. "same":
-        the number that `of` is, with another exponent. "flush": zero if it is below 2**`bits`. "cut": a multiple of 2**(`top` -
-        `bits`). "sum": exact. "keep": rounded to `bits` fraction bits, its exponent unbounded. "round": rounded to `format`.
-        "either": one of two, by the data. "part": number `bits` of as many pieces of a product as `operand` says, which have its
-        exponent and add up to it. "tree": added two by two as far as they take part, each time cut as a "cut" is. "wrap":
-        modulo a power of two.
+        How it is made: "operand" is a code that is given, "zero" a constant, "decoded" the number of a code, "product" that of
+        all `of`, "same" the same number with another exponent, "flush" zero if it is below 2**`bits`, "cut" a multiple of
+        2**(`top` - `bits`), "sum" an exact sum, "keep" rounded to `bits` fraction bits with an unbounded exponent, "round"
+        rounded to `format`, "either" one of two by the data. A "part" is number `bits` of as many pieces of a product as
+        `operand` says, which have its exponent and add up to it; a "tree" is added two by two, as far as addends take part,
+        each time cut as a "cut" is; "wrap" is modulo a power of two.
     of : tuple of Node
         The nodes that it is made of.
     operand : tuple
@@ -82,8 +81,8 @@ def in_order(last: Node, inputs: Callable[[Node], Sequence[Node]] = lambda node:
     stack = [last]
     while stack:
         missing = [x for x in inputs(stack[-1]) if x not in found]
-        if missing:
-            stack += missing
+        if missing:  # the first of them first
+            stack += reversed(missing)
         else:
             found.setdefault(stack.pop())
     return list(found)
@@ -106,7 +105,7 @@ def _equal(x: Whole, y: Whole) -> bool:
 class Notes:
     """The Notes of one recording hold its nodes by the values that have them."""
 
-    def __init__(self, recorder: "PassRecorder"):
+    def __init__(self, recorder: Any):
         self.recorder = recorder
         self.numbers: dict[tuple[Any, ...], Node] = {}
         self.codes: dict[int, tuple[Node, Format]] = {}
@@ -150,6 +149,9 @@ class Notes:
         if x.name == "shl" and type(sources[1]) is int:
             return self.of_whole(sources[0], unit + sources[1])
         if x.name == "add":
+            sources.sort(
+                key=lambda y: self.recorder.operations[self.recorder.place(y)].name != "add"
+            )  # as they were added
             return self._sum([self.of_whole(y, unit) for y in sources])
         if x.name == "choose":
             both = [self.of_whole(y, unit) for y in sources[1:]]
@@ -209,9 +211,7 @@ class Notes:
     def cut(self, whole: Whole, number: "Number", largest: Whole, bits: int, rounding: str) -> None:
         self.cut_total(whole, (number,), largest, bits, rounding)
 
-    def cut_total(
-        self, whole: Whole, numbers: Sequence["Number"], largest: Whole, bits: int, rounding: str
-    ) -> None:
+    def cut_total(self, whole: Whole, numbers: Sequence["Number"], largest: Whole, bits: int, rounding: str) -> None:
         """Note a sum of cut numbers, some of which may always be cut to nothing."""
         nodes = [self.of_number(x) for x in numbers]
         if None not in nodes:
@@ -295,9 +295,7 @@ class Notes:
         if (node := self.of_code(other, fmt)) is not None:
             self.codes.setdefault(code.at, (node, fmt))
 
-    def _round(
-        self, code: Any, node: Node | None, fmt: Format, rounding: str, bits: int | None, flush: bool
-    ) -> None:
+    def _round(self, code: Any, node: Node | None, fmt: Format, rounding: str, bits: int | None, flush: bool) -> None:
         if node is not None:
             kept = fmt.fraction_bits if bits is None else min(bits, fmt.fraction_bits)
             made = Node("round", (node,), format=fmt, rounding=rounding, bits=kept, flush=bool(flush))

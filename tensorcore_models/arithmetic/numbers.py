@@ -187,9 +187,7 @@ def part_products(product: Number, x: Number, y: Number, masks: Sequence[tuple[i
 
     `masks` are pairs of bits of x and of y; each pair of bits is in one of them.
     """
-    parts = [
-        product._replace(significand=(x.significand & left) * (y.significand & right)) for left, right in masks
-    ]
+    parts = [product._replace(significand=(x.significand & left) * (y.significand & right)) for left, right in masks]
     return [noted(part, "parts", product, index, len(parts)) for index, part in enumerate(parts)]
 
 

@@ -222,6 +222,25 @@ def meaning_of(
     return node
 
 
+def meanings_of(spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None) -> tuple[Node, ...]:
+    """Return the nodes of the result of one pass, or of as many passes as a chain has before it goes on as it began.
+
+    Parameters and errors are those of :func:`meaning_of`.
+    """
+    passes: Any = range(spec.groups_per_instruction) if spec.groups_per_instruction > 1 else (None,)
+    return tuple(meaning_of(spec, formats, terms, scale, index) for index in passes)
+
+
+def why_unrecorded(p: Pass) -> str:
+    """Return why a pass like p is not recorded for all that its values may be; empty where it is."""
+    scale = getattr(p.formats, "scale", None) if any(p.scales) else None
+    try:
+        program_of(p.spec, p.formats[:4], len(p.a), scale, p.index, regular=False)
+    except Unrecordable as error:
+        return str(error)
+    return ""
+
+
 def _result(
     z: PassRecorder, kind: type[RecordedPass], spec: Any, formats: Sequence[Any], terms: int, scale: Format | None,
     index: int | None,

@@ -1,16 +1,19 @@
 """Derives the error of one step from the nodes of its pass (:mod:`tensorcore_models.arithmetic.nodes`).
 
-Let S be the sizes of all products and of c of a step, S_q those of the ones that a node q adds up, E the exponent that addends
-are aligned to. The exact value of q is at most S_q, and of each q four numbers are known with
+Let S be the sizes of all products and of c of a step, S_q those of the ones that a node q adds up, and E the exponent of an
+alignment. The exact value of q is at most S_q. Each node has four numbers with which
 
-    |q - its exact value| <= own S_q + whole S + absolute + sum of the units that were lost, each times its 2^E.
+    |q - its exact value| <= own S_q + whole S + absolute + (units lost at each alignment) 2^E.
 
-A cut loses less than a unit of its last place, 2^(E - bits), or half of it to nearest; a sum loses what its addends lose, of
-which `own` is the largest, since theirs is S_q together, and the others add up. A rounding loses 2^-bits of the number, or half
-of it, or as much of the smallest normal number. 2^E is the power of an addend, each of which is at most the addend, or 2^floor where
-the addend is zero or subnormal, or the bound of the exponent that the addend was aligned to before. So 2^E is at most (1 + own) S_q
-and so on for the largest addend, and units become parts of S_q where the addends of the alignment are those of q, else of S.
-Flushing loses less than its threshold, of a product times the largest of the other operand.
+- A product and c are exact, but for flushed operands: that loses less than the threshold, times the largest other operand.
+- A cut loses a unit of its last place, 2^(E - bits), or half of it to nearest.
+- A sum loses what its addends lose. `own` is the largest of theirs, since the S_q of different addends add up to that of the
+  sum; the others are added.
+- A rounding loses 2^-bits of the number, half of that to nearest, or the same part of the smallest normal number.
+- 2^E is the power of one of the numbers that were aligned. A normal number is at least its power; a zero or subnormal one has
+  the smallest exponent of its format, or what its edge rule says; a sum that keeps the exponent E' of its own alignment has
+  2^E', and the exact size of a number is at most S_q and its error. So 2^E is at most (1 + own) S_q + whole S + absolute of the
+  largest, and lost units become parts of S_q where those numbers are addends of q, and parts of S where they are not.
 
 Nothing is assumed that the nodes do not say: each product and c must be there once, aligned to an exponent that is known to be
 at least its own.
@@ -24,10 +27,9 @@ from functools import lru_cache
 from typing import Any
 
 from ..arithmetic.nodes import Node, Top, in_order
-from ..arithmetic.program import meaning_of
+from ..arithmetic.program import meanings_of
 from ..arithmetic.recorder import Unrecordable
 from ..formats import Format, get_float_format
-from ..formats.exact_rounding import NEAREST
 from .errors import Alignment, OperandFacts, Roundings, StepError, compounded, roundings_to, scales_text, unit_of
 
 #: Powers of two beyond this are taken for it: a float holds them.
@@ -111,7 +113,7 @@ class _Step:
 
     # -- addends ---------------------------------------------------------------------------------------------------------
     def _operand(self, node: Node) -> tuple[tuple[str, int], int | None, int | None]:
-        """Return an operand, 2 to which power its loss is below, and the largest exponent of its small numbers; None: of none."""
+        """Return an operand, 2 to which power its loss is below (None: nothing), and the largest exponent of small numbers."""
         below: int | None = None
         floor: Any = None
         decoded, rule = None, ""
@@ -322,9 +324,9 @@ def replace_number(rounding: Roundings, count: int) -> Roundings:
 
 
 def _side_by_side(several: Sequence[tuple[Roundings, ...]]) -> tuple[Roundings, ...]:
-    """Return roundings of parts of a sum that are added up: those of a level of all parts are at most as much as of one for all.
+    """Return the roundings of several addends as those of their sum: on each level those of the addend with most.
 
-    The squares of what parts lose add up to at most the square of what one of them would lose of the whole sum.
+    The squares of what addends lose add up to at most the square of what the most careless would lose of the whole sum.
     """
     longest = max(several, key=len, default=())
     found = []
@@ -338,12 +340,8 @@ def _side_by_side(several: Sequence[tuple[Roundings, ...]]) -> tuple[Roundings, 
 @lru_cache(256)
 def _meanings(spec: Any, formats: tuple[Any, ...], scale: Format | None) -> tuple[Node, ...] | str:
     """Return the nodes of whole passes, of each pass of a chain that does what no other one does; or why there are none."""
-    passes = spec.groups_per_instruction
     try:
-        return tuple(
-            meaning_of(spec, formats, spec.terms_per_step, scale, index)
-            for index in (range(passes) if passes > 1 else (None,))
-        )
+        return meanings_of(spec, formats, spec.terms_per_step, scale)
     except Unrecordable as error:
         return str(error)
 
@@ -412,7 +410,11 @@ def _alignment(step: _Step, node: Node) -> Alignment | None:
     while total.does == "same":
         total = total.of[0]
     cuts = total.of
-    if total.does != "sum" or len(cuts) != step.terms + 1 or len({(x.does, x.top, x.bits, x.rounding) for x in cuts}) > 1:
+    if (
+        total.does != "sum"
+        or len(cuts) != step.terms + 1
+        or len({(x.does, x.top, x.bits, x.rounding) for x in cuts}) > 1
+    ):
         return None
     if cuts[0].does != "cut" or not all(step._is_addend(x.of[0]) for x in cuts):
         return None

@@ -15,7 +15,7 @@ from ..checks import (
     check_range,
     require,
 )
-from . import bound, description, lowering, steps
+from . import description, lowering, steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,6 @@ class FusedSum(AlignedSum):
     def pass_bits(self, p):
         return steps.step(self, p)
 
-    def add_step(self, ks, c, to):
-        return description.add_step(self, ks, c, to)
-
     def shows_order(self, formats):
         """Return addends that are cut to odd leave their last bit."""
         return self.alignment_rounding != "ro"
@@ -45,9 +42,6 @@ class FusedSum(AlignedSum):
 
     def arrangement(self, length):
         return lowering.arrangement(self, length)
-
-    def step_error(self, unit, facts):
-        return bound.step_error(self, unit, facts)
 
     def unrounded(self):
         return dataclasses.replace(self, output_rounding="rne", output_fraction_bits=None, seed=0)

@@ -49,9 +49,7 @@ def _pieces(spec: Any, z: Any, x: Sequence[Any], y: Sequence[Any], products: Seq
     lefts, rights = (part_masks(fmt.precision, spec.significand_parts) for fmt in formats[:2])
     masks = [(left, right) for left in lefts for right in rights]
     return [
-        piece
-        for a, b, product in zip(x, y, products, strict=True)
-        for piece in z.part_products(product, a, b, masks)
+        piece for a, b, product in zip(x, y, products, strict=True) for piece in z.part_products(product, a, b, masks)
     ]
 
 
