@@ -128,7 +128,8 @@ class _Step:
                 decoded = node
             node = node.of[0]
         side, term = node.operand
-        assert decoded is not None and decoded.format is not None
+        if decoded is None or decoded.format is None:
+            raise Underivable("a code that is given is passed on")
         if side in ("a", "b"):
             given = self.spec.operand_format(self.formats["ab".index(side)], "ab".index(side))
             if replace(decoded.format, name=given.name, dtype_name=given.dtype_name) != given:
@@ -198,7 +199,7 @@ class _Step:
         top = node.top
         if top is None or not (node.of[0] in top.numbers and top.least >= 0):
             raise Underivable("an addend is cut at an exponent that is not known to be at least its own")
-        lost = unit_of(node.rounding, 0.5, 1.0) * _power(top.most - node.bits)
+        lost = unit_of(node.rounding, 0.5, 1.0) * _power(-node.bits)
         self.cuts[node.bits, node.rounding] += 1
         units, roundings = x.units.get(top, (0.0, ()))
         rounding = roundings_to(node.bits - top.most, node.rounding)

@@ -133,8 +133,8 @@ class Accumulator:
     """`Accumulator` is one accumulator algorithm: what a matrix unit does with the products of one output element.
 
     A family is a subclass, frozen, whose fields specify the algorithm. It says what it knows of its arithmetic by overriding
-    methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms are
-    made from what the functions of :mod:`tensorcore_models.arithmetic` say that it does; of what does more, nothing is said:
+    methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms
+    are made from what the functions of :mod:`tensorcore_models.arithmetic` say that it does; of what does more nothing is said:
 
     =============  =================================  =====================================================================
     aspect         method                             without it

@@ -1,6 +1,7 @@
 """A family of one's own, in one class that states its pass once: all else is made from that, with nothing registered elsewhere.
 
-How identify looks for it is the one thing more that it says. The made-up unit aligns its addends to even exponents only, as a shifter would that moves by two places at a time.
+How identify looks for it is the one thing more that it says. The made-up unit aligns its addends to even exponents only, as a
+shifter would that moves by two places at a time.
 """
 
 from dataclasses import dataclass
@@ -88,6 +89,8 @@ def test_it_runs_and_its_bound_holds():
     unit = tcm.MatrixEngine(EvenShift(4, 8), a_format="e5m2")
     error = np.abs(unit.gemm(a, b) - a @ b)  # the exact sum of few products of 3 bits is a binary64 number
     bound = bounds.gemm_bound(unit, a, b)
+    cut = 2 * 5 * 2.0**-8  # an even exponent is at most one above the largest
+    assert bounds.step_error(unit).relative == pytest.approx(cut + 2.0**-23 * (1 + cut), rel=1e-12)
     assert (error <= bound).all() and error.max() > 0 and bound.max() < 2
 
 

@@ -1,0 +1,163 @@
+"""Errors of a step that are derived from a pass hold for each pass on plain integers, and refuse what is not said."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from random_encodings import encodings
+
+import tensorcore_models as tcm
+from mpgemm.bounds import bounds
+from mpgemm.bounds.operand_facts import facts_of
+from tensorcore_models import reference
+from tensorcore_models.accumulators import AlignedSum, FusedDotAdd, ParametricDotAdd
+from tensorcore_models.aspects import derived_errors
+
+MARGIN = Fraction(bounds.MARGIN)
+STYLES = ("bits", "clustered", "cancelling", "tiny")
+
+
+def published() -> list:
+    """One row for every accumulator without block scales whose bound is derived."""
+    rows = {
+        row.accumulator: row for row in reversed(tcm.list_instructions()) if row.published and row.scale_format is None
+    }
+    own = ("FidelityPhases", "IntegerPhases", "IntegerDotAdd", "ConvertedDotAdd", "ScaledDotAdd")
+    return [row for spec, row in rows.items() if type(spec).__name__ not in own]
+
+
+BASE = ParametricDotAdd(4, 12, zero_operand="format_minimum")
+PARAMETRIC = [
+    replace(BASE, **changes)
+    for changes in (
+        {"zero_operand": "minus126", "zero_c": "minus126"},
+        {"alignment": "pairwise", "zero_operand": "skip"},
+        {"alignment": "pairwise", "alignment_rounding": "rne", "zero_c": "format_minimum"},
+        {"alignment": "odd_even", "alignment_rounding": "ra"},
+        {"normalise_each_add": True},
+        {"normalise_each_add": True, "alignment_rounding": "rna", "zero_operand": "skip"},
+        {"c_position": "late", "late_rounding": "ru"},
+        {"c_position": "exact", "output_rounding": "rne"},
+        {"sticky": True},
+        {"normalised_products": True, "subnormal_c": "normalised"},
+        {"exponent_floor": -3},
+        {"output_fraction_bits": 5, "output_rounding": "ro"},
+        {"flush_inputs": True, "flushed": "as_zero", "zero_operand": "minus126"},
+        {"flush_inputs": True, "flush_outputs": True, "zero_sign": "ieee"},
+        {"flush_c": True, "zero_sign": "majority"},
+        {"significand_parts": (6, 5), "alignment_rounding": "rd"},
+        {"fraction_bits": None, "output_rounding": "rnz"},
+        {"integer_bits": 12},
+    )
+]
+UNITS = [
+    *published(),
+    *(tcm.MatrixEngine(spec, a_format="fp16", c_format="fp16", d_format="fp16") for spec in PARAMETRIC),
+]
+
+
+def codes(rng, fmt, count: int, style: str) -> list[int]:
+    """Encodings of finite numbers; tiny ones are subnormal, or zero, or little larger."""
+    found = encodings(rng, fmt, (count,), "bits" if style == "tiny" else style)
+    if style == "tiny":
+        found = found & found.dtype.type(fmt.sign_bit | (4 << fmt.padding_bits + fmt.fraction_bits) - 1)
+    return [int(x) if fmt.decode_exact(int(x)).kind == "finite" else 0 for x in found]
+
+
+def value(x) -> Fraction:
+    """The value of a decoded number."""
+    size = x.significand * Fraction(2) ** x.exponent
+    return -size if x.negative else size
+
+
+@pytest.mark.sweep(24)
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.label)
+def test_the_error_of_a_step_holds(unit):
+    """As tight as it can be asked for: one pass, with facts of its own operands, on plain integers."""
+    rng, spec, judged = np.random.default_rng(5), unit.accumulator, 0
+    a_format, b_format, _, d = unit.formats
+    terms = min(spec.terms_per_step, 16)
+    for style in STYLES * 3:
+        chained = (*unit.formats[:2], d, d)
+        a, b, (c,) = (codes(rng, f, n, style) for f, n in ((a_format, terms), (b_format, terms), (d, 1)))
+        x, y, (z,) = (
+            [value(f.decode_exact(v)) for v in values] for f, values in ((a_format, a), (b_format, b), (d, [c]))
+        )
+        computed = d.decode_exact(reference.dot_bits(spec, a, b, c, chained))
+        exact = sum((p * q for p, q in zip(x, y, strict=True)), z)
+        size = sum((abs(p * q) for p, q in zip(x, y, strict=True)), abs(z))
+        if computed.kind != "finite" or 2 * size >= bounds.overflow_from(unit):
+            continue
+        facts = facts_of(unit, *(np.array([v], float).reshape(s) for v, s in ((x, (1, -1)), (y, (-1, 1)))))
+        found = derived_errors.step_error(spec, unit, facts)
+        bound = Fraction(found.relative) * size + Fraction(found.absolute)
+        assert abs(value(computed) - exact) <= bound * MARGIN, (style, a, b, c)
+        judged += 1
+    assert judged >= 4
+
+
+# -- refusals ------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Careless(AlignedSum):
+    """Does something to its numbers that no function of the arithmetic says."""
+
+    how: str = ""
+    terms: int = 2
+
+    step_field: ClassVar = "terms"
+
+    def pass_bits(self, p):
+        z, fmt, c = p.arithmetic, p.formats[3], p.addend
+        numbers = [*(z.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)), c]
+        if self.how == "twice":
+            numbers.append(c)
+        if self.how == "without c":
+            numbers.remove(c)
+        if self.how == "operand":
+            numbers[0] = p.x[0]
+        if self.how == "hidden":
+            numbers[0] = numbers[0]._replace(significand=numbers[0].significand & -2 % (1 << 22))
+        if self.how == "left out":
+            numbers[0] = z.left_out(numbers[0], numbers[1].is_zero)
+        largest = z.largest_exponent(numbers[1:] if self.how == "too low" else numbers)
+        total, unit = z.cut_total(numbers, largest, 12, "rz"), largest - 12
+        if self.how == "total":
+            total = total + 1
+        if self.how == "unit":
+            unit = unit + 1
+        code = z.finish(total, unit, fmt, self, "rz")
+        return z.select(z.same(p.c, 0), p.c, code, fmt.bits) if self.how == "code" else code
+
+
+@pytest.mark.parametrize(
+    "how", ["twice", "without c", "operand", "hidden", "left out", "too low", "total", "unit", "code"]
+)
+def test_no_bound_is_derived_of_what_is_not_said(how):
+    unit = tcm.MatrixEngine(Careless(how), a_format="fp16")
+    assert bounds.step_error(replace(unit, accumulator=Careless())).relative > 0
+    with pytest.raises(ValueError, match=r"no bound is derived for Careless: \w"):
+        bounds.step_error(unit)
+
+
+def test_a_sum_that_may_wrap_has_no_bound_and_one_that_cannot_has():
+    wide, narrow = (tcm.MatrixEngine(replace(BASE, integer_bits=bits), a_format="fp16") for bits in (5, 4))
+    plain = tcm.MatrixEngine(BASE, a_format="fp16")
+    assert bounds.step_error(wide).relative == bounds.step_error(plain).relative
+    with pytest.raises(ValueError, match="a sum may wrap around"):
+        bounds.step_error(narrow)
+
+
+def test_a_bound_of_stochastic_rounding_is_one_of_both_directions():
+    """An error of less than a unit either way: twice that of rounding to nearest."""
+    keyed, nearest = (
+        tcm.MatrixEngine(
+            FusedDotAdd(4, 20, output_rounding=rounding), a_format="fp16", d_format="fp16", c_format="fp16"
+        )
+        for rounding in ("sr", "rne")
+    )
+    cut = 5 * 2.0**-20
+    for unit, last in ((keyed, 2.0**-10), (nearest, 2.0**-11)):
+        assert bounds.step_error(unit).relative == pytest.approx((1 + cut) * (1 + last) - 1, rel=1e-12)
+    assert not bounds.step_error(keyed).roundings[-1].directed
