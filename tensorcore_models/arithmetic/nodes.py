@@ -236,7 +236,7 @@ class Notes:
         nodes = tuple(map(self.of_number, numbers))
         keys = [self._key(x) for x in numbers]
         self.assumed = [key for key in self.assumed if key not in keys]
-        if None not in nodes:
+        if None not in nodes and len(nodes) > 1:
             top = Top(nodes, None)  # type: ignore[arg-type]
             made = Node("tree", nodes, rounding=rounding, bits=bits, top=top)  # type: ignore[arg-type]
             self.numbers[self._key(number)] = made  # whichever of them take part

@@ -179,7 +179,7 @@ def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero
         product = multiply(product, scale)
     if skipped is False:
         return product
-    return noted(left_out(product, skipped), "product", (a, b, *scales))
+    return noted(product._replace(part=product.part & no(skipped)), "product", (a, b, *scales))
 
 
 def part_products(product: Number, x: Number, y: Number, masks: Sequence[tuple[int, int]]) -> list[Number]:

@@ -88,11 +88,9 @@ def sum_aligned(spec: Any, numbers: Sequence[Number], largest: Whole | None = No
 
 def tree_sum(spec: Any, numbers: Sequence[Number]) -> Number:
     """Add neighbours as a binary tree of two-operand alignments; on plain integers only numbers that take part are given."""
-    if len(numbers) == 1:
-        return numbers[0]
-    level = list(numbers)
-    middle = (len(level) + 1) // 2
-    whole = sum_aligned(spec, [tree_sum(spec, half) for half in (level[:middle], level[middle:])])
+    whole, middle = numbers[0], (len(numbers) + 1) // 2
+    if len(numbers) > 1:
+        whole = sum_aligned(spec, [tree_sum(spec, half) for half in (numbers[:middle], numbers[middle:])])
     kept, rounding = (spec.fraction_bits + 1, "ro") if spec.sticky else (spec.fraction_bits, spec.alignment_rounding)
     return noted(whole, "tree", numbers, kept, rounding)
 

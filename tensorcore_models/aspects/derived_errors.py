@@ -162,14 +162,22 @@ class _Step:
         for number, side in enumerate("ab"):
             flushed, floor = found[side, term]
             if flushed is not None:
-                if self.scaled:
-                    raise Underivable("operands that have block scales are flushed")
-                lost += _power(flushed + largest[1 - number] + 1)
+                lost += self._flushed(number, flushed, floor)
                 self.flushed = True
             if floor is not None:
                 floors.append(floor + largest[1 - number])
         top = Size(1.0, 0.0, _power(max(floors)) if floors else 0.0)
         return Lost(1 << term, top, absolute=lost)
+
+    def _flushed(self, number: int, below: int, small: int | None) -> float:
+        """Return what a product loses at most where its operand of A (`number` 0) or B is taken for zero below 2**below."""
+        other, factors = self.facts.largest[1 - number], 4 if self.scaled else 2
+        if below <= self.formats[number].emin:  # only subnormal numbers are; each factor is below 2 to 1 more than its exponent
+            lost = 0.0 if small is None else _power(small + other + factors)
+            return lost if self.scaled else min(lost, _power(below + other + 1))
+        if self.scaled:
+            raise Underivable("operands that have block scales and are not subnormal are flushed")
+        return _power(below + other + 1)
 
     def _c(self, node: Node) -> Lost:
         (side, _), below, floor = self._operand(node)
@@ -248,7 +256,7 @@ class _Step:
         return self._settled(replace(found, units=units, top=self._size(node.top, found.addends)), node.top)
 
     def _wrap(self, node: Node, x: Lost) -> Lost:
-        raise Underivable("a sum may wrap around")
+        return replace(x, own=math.inf, absolute=math.inf)
 
     def _keep(self, node: Node, x: Lost) -> Lost:
         return self._shortened(self._all_settled(x), node, 0.0)
@@ -338,7 +346,7 @@ def _side_by_side(several: Sequence[tuple[Roundings, ...]]) -> tuple[Roundings, 
 
 
 # -- the step ------------------------------------------------------------------------------------------------------------
-@lru_cache(256)
+@lru_cache(1024)
 def _meanings(spec: Any, formats: tuple[Any, ...], scale: Format | None) -> tuple[Node, ...] | str:
     """Return the nodes of whole passes, of each pass of a chain that does what no other one does; or why there are none."""
     try:
@@ -391,7 +399,8 @@ def _error_of(step: _Step, node: Node, unit: Any) -> StepError:
     lost = step.lost(node)
     if lost.addends != step._products | 1 << step.terms or lost.units:
         raise Underivable("a product or c is not added")
-    texts = [f"{count} addends cut at F = {bits} ({rounding})" for (bits, rounding), count in step.cuts.items()]
+    texts = ["a sum may wrap around: no bound"] if lost.own == math.inf else []
+    texts += [f"{count} addends cut at F = {bits} ({rounding})" for (bits, rounding), count in step.cuts.items()]
     texts += [
         f"{count} rounding(s) {rounding} to {bits} fraction bits" + (f" of {fmt}" if fmt else "")
         for (bits, rounding, fmt), count in step.rounded.items()
