@@ -56,7 +56,7 @@ class Node:
     zero_rule : str
         The edge rule that says which exponent a decoded zero has.
     sure : bool
-        Whether it is known that what takes no part in an alignment is zero.
+        Whether it is known which exponent it has, and that it is zero where it takes no part in an alignment.
     """
 
     does: str
@@ -205,8 +205,10 @@ class Notes:
 
     def largest(self, exponent: Whole, numbers: Sequence["Number"], floor: int | None) -> None:
         nodes = tuple(map(self.of_number, numbers))
-        if None not in nodes:
-            self.tops.setdefault(exponent.at, Top(nodes, floor))  # type: ignore[arg-type]
+        zeros = [x.align for x, node in zip(numbers, nodes, strict=True) if node is ZERO and x.part is not False]
+        if None not in nodes and all(type(align) is int for align in zeros):
+            least = max(zeros if floor is None else [*zeros, floor], default=None)
+            self.tops.setdefault(exponent.at, Top(nodes, least))  # type: ignore[arg-type]
 
     def cut(self, whole: Whole, number: "Number", largest: Whole, bits: int, rounding: str) -> None:
         self.cut_total(whole, (number,), largest, bits, rounding)
@@ -229,7 +231,8 @@ class Notes:
     def signed(self, number: "Number", whole: Whole) -> None:
         """Note the number of a signed integer in units of its last place."""
         if (node := self.of_whole(whole, number.exponent)) is not None:
-            self._keep(number, Node("same", (node,), top=self.top_of(number.align)))
+            top = self.top_of(number.align)
+            self._keep(number, Node("same", (node,), top=top, sure=top is not None))
 
     def tree(self, number: "Number", numbers: Sequence["Number"], bits: int, rounding: str) -> None:
         """Note a tree of two-operand sums over those numbers that take part, which ends the assumption that all do."""

@@ -20,7 +20,7 @@ at least its own.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -83,8 +83,9 @@ class _Step:
         self.spec, self.formats, self.terms, self.facts, self.scaled = spec, formats, terms, facts, scaled
         self.zero_rule = getattr(spec.inner, "zero_operand", "format_minimum")
         self.known: dict[Node, Lost] = {}
-        self.cuts: Counter[tuple[int, str]] = Counter()
-        self.rounded: Counter[tuple[int, str, str]] = Counter()
+        #: For the derivation's text: how many products and how many others are cut to so many bits, and how many roundings.
+        self.cuts: dict[tuple[int, str], Counter[bool]] = defaultdict(Counter)
+        self.rounded: Counter[tuple[int, str]] = Counter()
         self.flushed = False
         self.pieces = 0
 
@@ -139,11 +140,17 @@ class _Step:
             if rule == self.zero_rule and floor <= _small(replace(decoded, zero_rule=rule)):
                 converted = floor < _small(decoded)
                 floor = small if small is None or not converted else min(floor, small)
+            if below is not None and below > given.emin:  # normal numbers become zeros, which keep their exponents
+                floor = below if floor is None else max(floor, below)
+        elif below is not None:
+            floor = max(floor, below)
         return (side, term), below, floor
 
     def _addend(self, node: Node) -> Lost:
         product, below = node, None
         while product.does in ("same", "flush") and product.of[0].does != "operand" and product.does != "product":
+            if not product.sure:
+                raise Underivable("what takes no part in an alignment may be more than zero")
             below = product.bits if product.does == "flush" else below
             product = product.of[0]
         if product.does != "product":
@@ -154,7 +161,7 @@ class _Step:
         while any(x.does == "product" for x in factors):
             factors = [y for x in factors for y in (x.of if x.does == "product" else (x,))]
         found = {operand: (lost, floor) for operand, lost, floor in map(self._operand, factors)}
-        term = factors and next(iter(found))[1]
+        term = max(number for _, number in found)
         wanted = {(side, term) for side in ("a", "b", *(("scale_a", "scale_b") if self.scaled else ()))}
         if set(found) != wanted or len(factors) != len(wanted):
             raise Underivable("products are not of one operand of A, one of B and their block scales")
@@ -172,7 +179,8 @@ class _Step:
     def _flushed(self, number: int, below: int, small: int | None) -> float:
         """Return what a product loses at most where its operand of A (`number` 0) or B is taken for zero below 2**below."""
         other, factors = self.facts.largest[1 - number], 4 if self.scaled else 2
-        if below <= self.formats[number].emin:  # only subnormal numbers are; each factor is below 2 to 1 more than its exponent
+        if below <= self.formats[number].emin:
+            # Only subnormal numbers are. Each factor is below 2 to 1 more than its exponent.
             lost = 0.0 if small is None else _power(small + other + factors)
             return lost if self.scaled else min(lost, _power(below + other + 1))
         if self.scaled:
@@ -193,7 +201,11 @@ class _Step:
         return Lost(0, Size(0.0, 0.0, 0.0))
 
     def _same(self, node: Node, x: Lost) -> Lost:
-        return x if node.top is None else replace(x, top=self._size(node.top, x.addends))
+        """Return the number with the exponent of its alignment, or one that is at most that of its leading bit."""
+        if node.top is not None:
+            return replace(x, top=self._size(node.top, x.addends))
+        y = self._all_settled(x)
+        return replace(x, top=x.top.largest(Size(1 + y.own, y.whole, y.absolute)))
 
     def _flush(self, node: Node, x: Lost) -> Lost:
         self.flushed = True
@@ -208,13 +220,13 @@ class _Step:
         if top is None or not (node.of[0] in top.numbers and top.least >= 0):
             raise Underivable("an addend is cut at an exponent that is not known to be at least its own")
         lost = unit_of(node.rounding, 0.5, 1.0) * _power(-node.bits)
-        self.cuts[node.bits, node.rounding] += 1
+        self.cuts[node.bits, node.rounding][x.addends < 1 << self.terms] += 1
         units, roundings = x.units.get(top, (0.0, ()))
         rounding = roundings_to(node.bits - top.most, node.rounding)
         return replace(x, units=x.units | {top: (units + lost, (*roundings, rounding))})
 
     def _sum(self, node: Node, *addends: Lost) -> Lost:
-        together, units = 0, {}
+        together, units = 0, dict[Top, tuple[float, tuple[Roundings, ...]]]()
         for x in addends:
             if together & x.addends:
                 raise Underivable("an addend is added twice")
@@ -250,7 +262,7 @@ class _Step:
         assert node.top is not None
         cuts = 2 * (len(addends) - 1)
         lost = unit_of(node.rounding, 0.5, 1.0) * _power(-node.bits)
-        self.cuts[node.bits, node.rounding] += cuts
+        self.cuts[node.bits, node.rounding][True] += cuts
         found = self._sum(node, *addends)
         units = found.units | {node.top: (cuts * lost, (roundings_to(node.bits, node.rounding),) * cuts)}
         return self._settled(replace(found, units=units, top=self._size(node.top, found.addends)), node.top)
@@ -273,7 +285,7 @@ class _Step:
         if self.pieces and self._products & ~x.addends:
             raise Underivable("pieces of products are rounded before they are added")
         relative = unit_of(node.rounding, 0.5, 1.0) * 2.0**-node.bits
-        self.rounded[node.bits, node.rounding, node.format.name if node.format else ""] += 1
+        self.rounded[node.bits, node.rounding] += 1
         return replace(
             x,
             own=compounded(x.own, relative),
@@ -290,8 +302,8 @@ class _Step:
             for top in {*x.units, *y.units}
         }
         roundings = _side_by_side([x.roundings, y.roundings])
-        parts = (max(getattr(x, name), getattr(y, name)) for name in ("own", "whole", "absolute"))
-        return Lost(x.addends, x.top.largest(y.top), *parts, units, roundings)
+        own, whole, absolute = (max(getattr(x, name), getattr(y, name)) for name in ("own", "whole", "absolute"))
+        return Lost(x.addends, x.top.largest(y.top), own, whole, absolute, units, roundings)
 
     # -- alignments ------------------------------------------------------------------------------------------------------
     def _size(self, top: Top, addends: int) -> Size:
@@ -311,7 +323,7 @@ class _Step:
         if only_own and not size.own:
             return x
         lost, roundings = x.units[top]
-        merged = [replace_number(kind, count) for kind, count in Counter(roundings).items()]
+        merged = [_times(kind, count) for kind, count in Counter(roundings).items()]
         return replace(
             x,
             own=x.own + lost * size.own,
@@ -327,7 +339,7 @@ class _Step:
         return x
 
 
-def replace_number(rounding: Roundings, count: int) -> Roundings:
+def _times(rounding: Roundings, count: int) -> Roundings:
     """Return so many roundings of one kind."""
     return rounding._replace(number=rounding.number * count)
 
@@ -400,16 +412,18 @@ def _error_of(step: _Step, node: Node, unit: Any) -> StepError:
     if lost.addends != step._products | 1 << step.terms or lost.units:
         raise Underivable("a product or c is not added")
     texts = ["a sum may wrap around: no bound"] if lost.own == math.inf else []
-    texts += [f"{count} addends cut at F = {bits} ({rounding})" for (bits, rounding), count in step.cuts.items()]
-    texts += [
-        f"{count} rounding(s) {rounding} to {bits} fraction bits" + (f" of {fmt}" if fmt else "")
-        for (bits, rounding, fmt), count in step.rounded.items()
-    ]
+    for (bits, rounding), count in step.cuts.items():
+        size = count.total() * unit_of(rounding, 0.5, 1.0) * 2.0**-bits
+        number = " + ".join(str(count[x]) for x in (True, False) if count[x])
+        texts.append(f"{number} addends cut at F = {bits}: {size:.3g} of the largest")
+    for (bits, rounding), times in step.rounded.items():
+        lose = times * unit_of(rounding, 0.5, 1.0) * 2.0**-bits
+        texts.append(f"{times} rounding(s) {rounding} to {bits} fraction bits: {lose:.3g} of the sum")
+    text = "; ".join([*texts, *(["what is small is flushed"] if step.flushed else [])])
     relative = lost.own + lost.whole
-    text = f"{'; '.join(texts)}: together {relative:.3g} of the largest" + ("; flushed" if step.flushed else "")
     roundings = () if lost.whole else lost.roundings
-    texts = (text, *scales_text(unit))
-    return StepError(relative, lost.absolute, step.terms, texts, _alignment(step, node), roundings)
+    derivation = (text, *scales_text(unit))
+    return StepError(relative, lost.absolute, step.terms, derivation, _alignment(step, node), roundings)
 
 
 def _alignment(step: _Step, node: Node) -> Alignment | None:

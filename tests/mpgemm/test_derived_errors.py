@@ -98,6 +98,56 @@ def test_the_error_of_a_step_holds(unit):
     assert judged >= 4
 
 
+# -- exponents beside the sizes of numbers -------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Lifted(AlignedSum):
+    """Aligns its addends beside something that lifts the alignment above all of them."""
+
+    how: str = ""
+    terms: int = 1
+
+    step_field: ClassVar = "terms"
+
+    def pass_bits(self, p):
+        z, fmt = p.arithmetic, p.formats[3]
+        x, y = p.x[0], p.y[0]
+        if self.how == "flushed":  # numbers up to 2^4 become zeros that keep their exponents
+            x = z.flushed(x, 4)
+        numbers = [z.multiply(x, y), p.addend]
+        if self.how == "a zero":
+            zero = z.decode(fmt, 0, self)
+            numbers.append(zero._replace(align=9))
+        largest = z.largest_exponent(numbers, *((9,) if self.how == "floor" else ()))
+        if self.how == "sum":  # which cancels, and keeps its exponent
+            numbers = [z.cut_sum(numbers, 12, "rz"), z.decode(fmt, 0, self, zero_rule="skip")]
+            largest = z.largest_exponent(numbers)
+        if self.how == "more":
+            largest = largest + 7
+        return z.finish(z.cut_total(numbers, largest, 8, "rz"), largest - 8, fmt, self, "rz")
+
+
+@pytest.mark.parametrize("how", ["", "flushed", "a zero", "floor", "sum", "more"])
+def test_what_lifts_an_alignment_is_in_the_bound(how):
+    """Products and c are near 1, so that the bound of the plain one does not hold for the others."""
+    unit = tcm.MatrixEngine(Lifted(how), a_format="bf16", k=1)
+    rng, worst = np.random.default_rng(3), Fraction(0)
+    for _ in range(200):
+        x, y, z = (Fraction(float(v)) for v in tcm.round_to(rng.uniform(0.5, 2, 3), "bf16"))
+        if how == "sum":
+            z = -x * y + z / 64
+        codes_of = [
+            int(tcm.encode(np.array([float(v)]), f)[0]) for v, f in zip((x, y, z), unit.formats[:3], strict=True)
+        ]
+        a, b, c = codes_of
+        found = value(unit.formats[3].decode_exact(reference.dot_bits(unit.accumulator, [a], [b], c, unit.formats)))
+        step = bounds.step_error(unit, facts_of(unit, np.array([[float(x)]]), np.array([[float(y)]])))
+        bound = Fraction(step.relative) * (abs(x * y) + abs(z)) + Fraction(step.absolute)
+        plain = bounds.step_error(replace(unit, accumulator=Lifted()), facts_of(unit, np.ones((1, 1)), np.ones((1, 1))))
+        worst = max(worst, abs(found - x * y - z) / (Fraction(plain.relative) * (abs(x * y) + abs(z))))
+        assert abs(found - x * y - z) <= bound * MARGIN
+    assert (worst > 1) == (how not in ("", "sum"))
+
+
 # -- refusals ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Careless(AlignedSum):

@@ -106,7 +106,7 @@ def test_what_has_no_such_bound():
 
 
 def test_stated_roundings_add_up_to_the_certain_error():
-    """Of every accumulator, on one of its rows: sum of number * unit (half of it to nearest) <= alpha <= the same compounded."""
+    """Of every accumulator, on one row: sum of number * unit (half of it to nearest) <= alpha <= the same compounded."""
     stated = 0
     for row in {row.accumulator: row for row in tcm.list_instructions()}.values():
         try:
