@@ -64,35 +64,65 @@ class _Reader:
         self.found: list[Addition] = []
         self.products: dict[tuple[int, str, str], None] = {}
         self.flushed: dict[str, None] = {}
-        self.places: dict[Node, int | None] = {}
+        self.places: dict[Node, int | tuple[str, int] | None] = {}
 
     def read(self, last: Node) -> Steps | None:
-        """Return all operations; None where a product or c is not added once, or other operands are."""
+        """Return all operations; None where a product or c is not added once, or something else is."""
         for node in in_order(last):
-            self.places[node] = self._place(node)
+            try:
+                self.places[node] = self._place(node)
+            except LookupError:
+                return None
         taken = [x for addition in self.found for x in addition.addends]
         whole = sorted(taken) == list(range(self.terms + len(self.found)))
         if not whole or self.places[last] != self.terms + len(self.found):
             return None
         return Steps(tuple(self.found), tuple(self.products), tuple(self.flushed))
 
-    def _place(self, node: Node) -> int | None:
-        """Return the place of an addend or of an operation's result; None for zeros."""
-        places = [place for x in node.of if (place := self.places[x]) is not None]
+    def _place(self, node: Node) -> int | tuple[str, int] | None:
+        """Return the operand that a node is, the place of an addend or of an operation's result; None for zeros."""
         if node.does == "operand":
-            side, term = node.operand
-            return self.terms if side == "c" else term if side == "a" else None
-        if node.does in ("sum", "tree") and len(unique := list(dict.fromkeys(places))) > 1:
-            return self._add(node, unique)
-        if node.does in ("round", "keep") and places:
-            self._rounded(places[0], node)
+            return node.operand
+        places = [place for x in node.of if (place := self.places[x]) is not None]
         if node.does == "flush":
-            self.flushed[
-                "c" if places == [self.terms] else "operands" if not places or places[0] < self.terms else "sums"
-            ] = None
-        if node.does == "round" and node.flush:
-            self.flushed["results"] = None
+            self.flushed[self._named(places[0])] = None
+        if node.does == "part":  # of which the first stands for all
+            return places[0] if node.bits == 0 else None
+        if node.does == "product":
+            return self._product(places)
+        if node.does in ("sum", "tree", "round", "keep", "cut") and places:
+            addends = list(map(self._addend, places))
+            if len(addends) > 1:
+                return self._add(node, addends)
+            if node.does in ("round", "keep"):
+                self._rounded(addends[0], node)
+            return addends[0]
+        if len(set(places)) > 1:
+            raise LookupError("data decide what is added")
         return places[0] if places else None
+
+    def _named(self, place: int | tuple[str, int]) -> str:
+        if isinstance(place, tuple):
+            return "c" if place[0] == "c" else "operands"
+        return "products" if place < self.terms else "sums"
+
+    def _product(self, places: Sequence[int | tuple[str, int]]) -> int:
+        """Return the place of a product, or of a sum that is multiplied by scales."""
+        numbers = [place for place in places if isinstance(place, int)]
+        operands = sorted(x for x in places if isinstance(x, tuple) and not x[0].startswith("scale"))
+        if len(numbers) == 1 and not operands:
+            return numbers[0]
+        if not numbers and [side for side, _ in operands] == ["a", "b"] and operands[0][1] == operands[1][1]:
+            return operands[0][1]
+        raise LookupError("operands are multiplied that are not of one product")
+
+    def _addend(self, place: int | tuple[str, int]) -> int:
+        """Return the place of what is added: of a product, of c, or of a sum before."""
+        if isinstance(place, int):
+            return place
+        if place[0] != "c":
+            raise LookupError("an operand is added")
+        return self.terms
 
     def _add(self, node: Node, places: list[int]) -> int:
         cuts = [x for x in node.of if x.does == "cut"] or ([node] if node.does == "tree" else [])
@@ -114,6 +144,8 @@ class _Reader:
 
     def _rounded(self, place: int, node: Node) -> None:
         number = place - self.terms - 1
+        if number == -1:
+            raise LookupError("c is rounded before it is added")
         # Of a format, bits are said where fewer than it has are kept.
         bits = 0 if node.format is not None and node.bits == node.format.fraction_bits else node.bits
         rounding = (bits, node.rounding, node.format.name if node.format else "")

@@ -14,6 +14,8 @@ from mpgemm.bounds.operand_facts import facts_of
 from tensorcore_models import reference
 from tensorcore_models.accumulators import AlignedSum, FusedDotAdd, ParametricDotAdd
 from tensorcore_models.aspects import derived_errors
+from tensorcore_models.aspects.errors import OperandFacts
+from tensorcore_models.orders.trees import tree_of
 
 MARGIN = Fraction(bounds.MARGIN)
 STYLES = ("bits", "clustered", "cancelling", "tiny")
@@ -98,6 +100,50 @@ def test_the_error_of_a_step_holds(unit):
     assert judged >= 4
 
 
+# -- by hand -------------------------------------------------------------------------------------------------------------
+CUT, ULP, SMALL, TINY = (
+    2.0**-12,
+    2.0**-10,
+    2.0**-14,
+    2.0**-24,
+)  # of 12 bits kept, and of fp16: normal and subnormal numbers
+
+
+@pytest.mark.parametrize(
+    ("changes", "units", "beta"),
+    [
+        ({}, 5, 5 * CUT * SMALL * (1 + ULP) + TINY),
+        ({"output_rounding": "rne", "alignment_rounding": "rne"}, 2.5, 2.5 * CUT * SMALL * (1 + ULP / 2) + TINY / 2),
+        ({"flush_outputs": True}, 5, 5 * CUT * SMALL * (1 + ULP) + SMALL),
+        ({"flush_c": True}, 5, (SMALL + 5 * CUT * SMALL) * (1 + ULP) + TINY),
+        ({"exponent_floor": -3}, 5, 5 * CUT * 2.0**-3 * (1 + ULP) + TINY),
+        ({"sticky": True}, 2.5, 2.5 * CUT * SMALL * (1 + ULP) + TINY),
+        ({"alignment": "pairwise"}, 2 * 3 + 2, 2 * CUT * SMALL * (1 + ULP) + TINY),
+        ({"alignment": "odd_even"}, 2 + 3, 3 * CUT * SMALL * (1 + ULP) + TINY),
+        ({"significand_parts": (6, 5)}, 4 * 4 + 1, 17 * CUT * SMALL * (1 + ULP) + TINY),
+    ],
+)
+def test_alpha_and_beta_by_hand(changes, units, beta):
+    """Of four normal products: so many units of a cut, then one rounding. Only a subnormal c lifts the alignment.
+
+    Half of the products lose units of half of the sum, so that two for each half are two of the whole; a tree says nothing of
+    where its units are lost.
+    """
+    spec = replace(BASE, **changes)
+    unit = tcm.MatrixEngine(spec, a_format="fp16", c_format="fp16", d_format="fp16")
+    found = derived_errors.step_error(spec, unit, OperandFacts((0, 0), (None, None)))
+    last = ULP / 2 if spec.output_rounding == "rne" else ULP
+    assert found.relative == pytest.approx((1 + units * CUT) * (1 + last) - 1, rel=1e-12)
+    assert found.absolute == pytest.approx(beta, rel=1e-12, abs=0)
+
+
+def test_what_flushed_numbers_lift_by_hand():
+    """A product loses less than 2^4 times 2, and is aligned to 2^4 at most where it is zero; two addends keep 8 bits."""
+    unit = tcm.MatrixEngine(Lifted("flushed"), a_format="bf16", k=1)
+    found = derived_errors.step_error(unit.accumulator, unit, OperandFacts((0, 0), (None, None)))
+    assert found.absolute == pytest.approx((2.0**5 + 2 * 2.0 ** (4 - 8)) * (1 + 2.0**-23), rel=1e-12)
+
+
 # -- exponents beside the sizes of numbers -------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Lifted(AlignedSum):
@@ -169,6 +215,10 @@ class Careless(AlignedSum):
             numbers[0] = p.x[0]
         if self.how == "hidden":
             numbers[0] = numbers[0]._replace(significand=numbers[0].significand & -2 % (1 << 22))
+        if self.how == "a tree":
+            p.assume_part(numbers)
+        if self.how == "sum left out":
+            numbers = [z.left_out(z.cut_sum(numbers, 12, "rz"), numbers[1].is_zero), z.decode(fmt, 0, self)]
         if self.how == "left out":
             numbers[0] = z.left_out(numbers[0], numbers[1].is_zero)
         largest = z.largest_exponent(numbers[1:] if self.how == "too low" else numbers)
@@ -182,13 +232,28 @@ class Careless(AlignedSum):
 
 
 @pytest.mark.parametrize(
-    "how", ["twice", "without c", "operand", "hidden", "left out", "too low", "total", "unit", "code"]
+    "how",
+    [
+        "twice",
+        "without c",
+        "operand",
+        "hidden",
+        "left out",
+        "sum left out",
+        "a tree",
+        "too low",
+        "total",
+        "unit",
+        "code",
+    ],
 )
 def test_no_bound_is_derived_of_what_is_not_said(how):
     unit = tcm.MatrixEngine(Careless(how), a_format="fp16")
     assert bounds.step_error(replace(unit, accumulator=Careless())).relative > 0
     with pytest.raises(ValueError, match=r"no bound is derived for Careless: \w"):
         bounds.step_error(unit)
+    drawn = how in ("left out", "sum left out", "too low")  # the order of which is said
+    assert (tree_of(unit.accumulator, 4) is not None) == drawn
 
 
 def test_a_sum_that_may_wrap_has_no_bound_and_one_that_cannot_has():
