@@ -48,7 +48,7 @@ class Addition:
     tree: bool = False
 
 
-class Steps(NamedTuple):
+class PassSteps(NamedTuple):
     """What a pass does: its operations, to what products are rounded before, and what becomes zero where it is subnormal."""
 
     additions: tuple[Addition, ...]
@@ -66,7 +66,7 @@ class _Reader:
         self.flushed: dict[str, None] = {}
         self.places: dict[Node, int | tuple[str, int] | None] = {}
 
-    def read(self, last: Node) -> Steps | None:
+    def read(self, last: Node) -> PassSteps | None:
         """Return all operations; None where a product or c is not added once, or something else is."""
         for node in in_order(last):
             try:
@@ -77,7 +77,7 @@ class _Reader:
         whole = sorted(taken) == list(range(self.terms + len(self.found)))
         if not whole or self.places[last] != self.terms + len(self.found):
             return None
-        return Steps(tuple(self.found), tuple(self.products), tuple(self.flushed))
+        return PassSteps(tuple(self.found), tuple(self.products), tuple(self.flushed))
 
     def _place(self, node: Node) -> int | tuple[str, int] | None:
         """Return the operand that a node is, the place of an addend or of an operation's result; None for zeros."""
@@ -158,13 +158,13 @@ class _Reader:
 
 
 @lru_cache(256)
-def steps_of(spec: Any, terms: int, d: str | None = None) -> Steps | None:
+def steps_of(spec: Any, terms: int, d: str | None = None) -> PassSteps | None:
     """Return what a pass over so many products does; None where its nodes do not say it, or operand formats disagree.
 
     `d` is the format of c and of the result; by default one of :data:`RESULTS` that the algorithm takes.
     """
     for result in RESULTS if d is None else (d,):
-        found: set[Steps | None] = set()
+        found: set[PassSteps | None] = set()
         taken = 0
         for name in OPERANDS:
             formats = tuple(map(get_format, (name, name, result, result)))
@@ -182,7 +182,7 @@ def steps_of(spec: Any, terms: int, d: str | None = None) -> Steps | None:
     return None
 
 
-def _all_passes(several: Sequence[Steps | None]) -> Steps | None:
+def _all_passes(several: Sequence[PassSteps | None]) -> PassSteps | None:
     """Return what passes do that differ at most in what they flush; None where they differ otherwise."""
     first, *others = several
     if first is None or any(x is None or x[:2] != first[:2] for x in others):
@@ -278,7 +278,7 @@ def _sentence(addition: Addition, terms: int) -> str:
     return f"{text}."
 
 
-def _formula(steps: Steps, terms: int) -> str:
+def _formula(steps: PassSteps, terms: int) -> str:
     """Return the result as a formula in LaTeX; empty where products meet in more than one operation."""
     many = [x for x in steps.additions if any(place < terms for place in x.addends)]
     if len(many) != 1 or steps.products or any(len(x.cuts) > 1 for x in steps.additions):

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ..aspects import plans, search
+from ..aspects import errors, plans, search
 from ..aspects.plans import FLUSH_NONE, FLUSH_SIGNED, FLUSH_TINY, KEEP, format_fields, integer_width
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, one_of
@@ -146,6 +146,11 @@ class SequentialFMA(Accumulator):
 
     def form(self):
         return Form(SumAlgorithm.FMA_CHAIN if self.key is None else None, self)
+
+    def step_error(self, unit, facts):
+        if self.terms_per_step > 1 or self.flush_inputs or self.flush_outputs:
+            return super().step_error(unit, facts)
+        return errors.fma_error(unit, self.rounding)
 
     @classmethod
     def searches(cls):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,9 +11,9 @@ from random_encodings import encodings
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
-from mpgemm.bounds.operand_facts import facts_of
+from mpgemm.bounds.operand_facts import facts_of, facts_of_formats
 from tensorcore_models import reference
-from tensorcore_models.accumulators import AlignedSum, FusedDotAdd, ParametricDotAdd
+from tensorcore_models.accumulators import AlignedSum, FusedDotAdd, ParametricDotAdd, SequentialFMA
 from tensorcore_models.aspects import derived_errors
 from tensorcore_models.aspects.errors import OperandFacts
 from tensorcore_models.orders.trees import tree_of
@@ -98,6 +99,22 @@ def test_the_error_of_a_step_holds(unit):
         assert abs(value(computed) - exact) <= bound * MARGIN, (style, a, b, c)
         judged += 1
     assert judged >= 4
+
+
+def test_closed_forms_are_what_is_derived():
+    """Of a fused dot-add and of one multiply-add, for which no recording is made."""
+    seen = set()
+    for row in tcm.list_instructions():
+        spec = row.accumulator
+        if not isinstance(spec, FusedDotAdd | SequentialFMA) or (spec, row.formats[3]) in seen:
+            continue
+        seen.add((spec, row.formats[3]))
+        for facts in (facts_of_formats(row, (3, 5)), OperandFacts((0, 0), (None, None))):
+            closed, found = (step(row, facts) for step in (spec.step_error, partial(derived_errors.step_error, spec)))
+            assert closed.relative == pytest.approx(found.relative, rel=1e-12), row.label
+            assert closed.absolute == pytest.approx(found.absolute, rel=1e-12, abs=0), row.label
+            assert replace(closed, relative=0, absolute=0) == replace(found, relative=0, absolute=0), row.label
+    assert len(seen) > 20
 
 
 # -- by hand -------------------------------------------------------------------------------------------------------------

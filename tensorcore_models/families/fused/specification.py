@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from ...aspects import errors
 from ..aligned import ALIGNMENT_RULES, AlignedSum
 from ..base import Accumulator, Form, SumAlgorithm
 from ..checks import (
@@ -141,6 +142,9 @@ class FusedDotAdd(FusedSum):
 
     def words(self, d):
         return description.fused(self, d)
+
+    def step_error(self, unit, facts):
+        return errors.aligned_error(self, unit, facts)
 
     def form(self):
         return Form(SumAlgorithm.FUSED if self.key is None else None, self)
