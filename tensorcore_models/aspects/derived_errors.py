@@ -30,7 +30,17 @@ from ..arithmetic.nodes import Node, Top, in_order
 from ..arithmetic.program import meanings_of
 from ..arithmetic.recorder import Unrecordable
 from ..formats import Format, get_float_format
-from .errors import Alignment, OperandFacts, Roundings, StepError, compounded, roundings_to, scales_text, unit_of
+from .errors import (
+    Alignment,
+    OperandFacts,
+    Roundings,
+    StepError,
+    compounded,
+    roundings_to,
+    scales_text,
+    tiny_error,
+    unit_of,
+)
 
 #: Powers of two beyond this are taken for it: a float holds them.
 LARGEST = 1000
@@ -276,7 +286,7 @@ class _Step:
     def _round(self, node: Node, x: Lost) -> Lost:
         fmt = node.format
         assert fmt is not None
-        tiny = fmt.min_normal if node.flush else _power(fmt.emin - node.bits) * unit_of(node.rounding, 0.5, 1.0)
+        tiny = fmt.min_normal if node.flush else tiny_error(fmt, node.bits, node.rounding)
         self.flushed |= node.flush
         return self._shortened(self._all_settled(x), node, tiny)
 

@@ -116,6 +116,11 @@ def unit_of(rounding: str, nearest: float, directed: float) -> float:
     return nearest if rounding in NEAREST else directed
 
 
+def tiny_error(fmt: Format, fraction_bits: int, rounding: str) -> float:
+    """Return what rounding to so many fraction bits loses of a number below the normal ones; never less than a float holds."""
+    return max(unit_of(rounding, 0.5, 1.0) * math.ldexp(1.0, fmt.emin - fraction_bits), math.ulp(0.0))
+
+
 def output_error(spec: Any, fmt: Format) -> tuple[float, float, str]:
     """Return (relative, absolute, text) of the rounding to the result format."""
     rounding, fraction = spec.output_rounding, fmt.fraction_bits
@@ -136,7 +141,7 @@ def aligned_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     last = unit_of(spec.output_rounding, 0.5, 1.0) * 2.0**-fraction
     cut = (spec.terms + 1) * lost
     floor = alignment_floor(spec, unit, facts.floor)
-    absolute = cut * 2.0 ** min(floor, 1000) * (1 + last) + last * 2.0**d.emin
+    absolute = cut * 2.0 ** min(floor, 1000) * (1 + last) + tiny_error(d, fraction, spec.output_rounding)
     text = (
         f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest; "
         f"1 rounding(s) {spec.output_rounding} to {fraction} fraction bits: {last:.3g} of the sum"
@@ -155,7 +160,9 @@ def fma_error(unit: Any, rounding: str) -> StepError:
     d = unit.formats[3]
     last = unit_of(rounding, 0.5, 1.0) * 2.0**-d.fraction_bits
     text = f"1 rounding(s) {rounding} to {d.fraction_bits} fraction bits: {last:.3g} of the sum"
-    return StepError(last, last * 2.0**d.emin, 1, (text,), None, (roundings_to(d.fraction_bits, rounding),))
+    return StepError(
+        last, tiny_error(d, d.fraction_bits, rounding), 1, (text,), None, (roundings_to(d.fraction_bits, rounding),)
+    )
 
 
 def compounded(first: float, second: float) -> float:

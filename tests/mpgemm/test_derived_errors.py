@@ -117,6 +117,15 @@ def test_closed_forms_are_what_is_derived():
     assert len(seen) > 20
 
 
+def test_half_of_the_smallest_fp64_number_is_not_taken_for_nothing():
+    unit = tcm.MatrixEngine(SequentialFMA(), a_format="fp64", c_format="fp64", d_format="fp64")
+    for found in (
+        bounds.step_error(unit),
+        derived_errors.step_error(unit.accumulator, unit, facts_of_formats(unit, (0, 0))),
+    ):
+        assert found.absolute == 2.0**-1074
+
+
 # -- by hand -------------------------------------------------------------------------------------------------------------
 CUT, ULP, SMALL, TINY = (
     2.0**-12,
