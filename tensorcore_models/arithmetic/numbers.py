@@ -95,7 +95,8 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
     nan, inf = map(z.seldom, _specials(fmt, whole, magnitude, spec.tf32_nan == "kept"))
     negative = same(whole >> (fmt.bits - 1) & 1, 1) if fmt.signed else False
     if not fmt.has_subnormals:
-        return noted(Number(nan, inf, negative, 1, field - fmt.bias, True, 0), "decoded", fmt, code, zero_rule)
+        number = Number(nan, inf, negative, 1, field - fmt.bias, True, 0)
+        return number if type(code) is int else noted(number, "decoded", fmt, code, zero_rule)
     nothing = same(field, 0)
     significand = select(nothing, 0, 1 << point) + (magnitude & (1 << point) - 1)
     align = larger(field, 1) - fmt.bias
@@ -106,7 +107,8 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
             part = no(zero)
         elif exponent != fmt.emin:  # which a subnormal number has
             align = select(zero, exponent, align)
-    return noted(Number(nan, inf, negative, significand, align, part, point), "decoded", fmt, code, zero_rule)
+    number = Number(nan, inf, negative, significand, align, part, point)
+    return number if type(code) is int else noted(number, "decoded", fmt, code, zero_rule)
 
 
 def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -> tuple[Condition, Condition]:
@@ -168,7 +170,7 @@ def multiply(x: Number, y: Number) -> Number:
         x.part & y.part,
         x.point + y.point,
     )
-    return noted(product, "product", (x, y))
+    return product if type(product.align) is int else noted(product, "product", (x, y))
 
 
 def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero: str) -> Number:
@@ -252,6 +254,8 @@ def cut(number: Number, largest: Whole, fraction_bits: int, rounding: str) -> Wh
     distance, places = larger(largest - number.align, 0), fraction_bits - number.point
     significand = number.significand << places if places > 0 else number.significand
     size = shifted_right(significand, distance - places if places < 0 else distance, rounding, number.negative)
+    if type(size) is int and type(number.negative) is bool:
+        return -size if number.negative else size
     return z.noted(select(number.negative, -size, size), "cut", number, largest, fraction_bits, rounding)
 
 

@@ -260,7 +260,7 @@ def _sentence(addition: Addition, terms: int) -> str:
     before = sum(x > terms for x in addition.addends)
     named = ("", "a product")[products] if products < 2 else f"{products} products"
     sums = ("", "the sum before")[before] if before < 2 else f"{before} sums before"
-    subject = " and ".join(filter(None, (named, "c" if terms in addition.addends else "", sums)))
+    subject = " and ".join(filter(None, (named, sums, "c" if terms in addition.addends else "")))
     subject = subject[0].upper() + subject[1:]
     if addition.fused:
         text = f"{subject} are added by a fused multiply-add"

@@ -76,7 +76,7 @@ def test_its_tree_and_its_words_say_what_it_does():
     assert words.steps[:2] == (
         "4 products are shifted to the largest exponent among them. What lies below 11 fraction bits is rounded toward zero; "
         "they are added exactly, and the sum is rounded to odd to fp16.",
-        "C and the sum before are added exactly, and the sum is rounded to odd to fp16.",
+        "The sum before and c are added exactly, and the sum is rounded to odd to fp16.",
     )
     assert words.equations == (
         r"d = \mathrm{RO}\left(c + \mathrm{RO}\left(\sum_{i=1}^{4} T_{11}(a_i b_i)\right)\right)",
