@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..arithmetic.nodes import Node, in_order
+from ..arithmetic.nodes import ZERO, Node, in_order
 from ..arithmetic.program import meanings_of
 from ..arithmetic.recorder import Unrecordable
 from ..formats import get_format
@@ -37,6 +37,8 @@ class Addition:
         What the sum is rounded to before anything else is done with it: fraction bits, rounding, and the format, if it has one.
     tree : bool
         Whether addends are added two by two.
+    aligned : bool
+        Whether they are cut below the largest exponent of these addends, and of no others.
     """
 
     addends: tuple[int, ...]
@@ -46,6 +48,7 @@ class Addition:
     floor: int | None = None
     roundings: tuple[tuple[int, str, str], ...] = ()
     tree: bool = False
+    aligned: bool = False
 
 
 class PassSteps(NamedTuple):
@@ -125,9 +128,11 @@ class _Reader:
         return self.terms
 
     def _add(self, node: Node, places: list[int]) -> int:
-        cuts = [x for x in node.of if x.does == "cut"] or ([node] if node.does == "tree" else [])
+        cases = [y for x in node.of for y in (x.of if x.does == "either" else (x,))]
+        cuts = [node] if node.does == "tree" else [x for x in cases if x.does == "cut"]
         kinds = tuple(dict.fromkeys((x.bits, x.rounding) for x in cuts))
         tops = [x.top for x in cuts if x.top is not None]
+        numbers = node.of if node.does == "tree" else [x.of[0] for x in cuts]
         floors = {top.floor for top in tops}
         products = [x for x in node.of if x.does == "product"]
         self.found.append(
@@ -138,6 +143,7 @@ class _Reader:
                 max((top.most for top in tops), default=0),
                 floors.pop() if len(floors) == 1 else None,
                 tree=node.does == "tree",
+                aligned=len(set(tops)) == 1 and set(tops[0].numbers) - {ZERO} == set(numbers),
             )
         )
         return self.terms + len(self.found)
@@ -229,7 +235,7 @@ def _note(addition: Addition) -> str:
 def words(spec: Any, d: str) -> Words | None:
     """Return the words of an algorithm whose results have the format `d`; None where the nodes of its pass do not say them."""
     steps = steps_of(spec, spec.terms_per_step, d)
-    if steps is None:
+    if steps is None or any(addition.cuts and not addition.aligned for addition in steps.additions):
         return None
     terms, last = spec.terms_per_step, steps.additions[-1]
     products = "a product" if terms == 1 else f"{terms} products"
@@ -237,7 +243,11 @@ def words(spec: Any, d: str) -> Words | None:
     kinds = {bits for addition in steps.additions for bits, _ in addition.cuts}
     title = f"Sum of {products} and c" + (", c last" if late else "")
     title += f", {kinds.pop()} fraction bits" if len(kinds) == 1 else ""
-    sentences = [f"Of {' and '.join(steps.flushed)}, what is too small becomes zero."] if steps.flushed else []
+    sentences = (
+        [f"Of {' and '.join(sorted(steps.flushed, reverse=True))}, what is too small becomes zero."]
+        if steps.flushed
+        else []
+    )
     sentences += [f"Each product is rounded {_rounded(x)}." for x in steps.products]
     told = [_sentence(addition, terms) for addition in steps.additions]
     for text in dict.fromkeys(told):
@@ -293,8 +303,9 @@ def _formula(steps: PassSteps, terms: int) -> str:
                 text = "c" if place == terms else found[place - terms - 1]
                 parts.append(f"{cut}({text})" if cut else text)
         if dot:
-            product = f"{cut}(a_i b_i)" if cut else "a_i b_i"
-            parts.append(rf"\sum_{{i=1}}^{{{dot}}} {product}")
+            product = "a_i b_i" if dot > 1 else "a b"
+            product = f"{cut}({product})" if cut else product
+            parts.append(rf"\sum_{{i=1}}^{{{dot}}} {product}" if dot > 1 else product)
         text = " + ".join(parts)
         for _, how, _ in addition.roundings:
             text = rf"\mathrm{{{how.upper()}}}\left({text}\right)"
