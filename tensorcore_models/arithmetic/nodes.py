@@ -234,13 +234,13 @@ class Notes:
             top = self.top_of(number.align)
             self._keep(number, Node("same", (node,), top=top, sure=top is not None))
 
-    def tree(self, number: "Number", numbers: Sequence["Number"], bits: int, rounding: str) -> None:
+    def tree(self, number: "Number", numbers: Sequence["Number"], bits: int, rounding: str, floor: int | None) -> None:
         """Note a tree of two-operand sums over those numbers that take part, which ends the assumption that all do."""
         nodes = tuple(map(self.of_number, numbers))
         keys = [self._key(x) for x in numbers]
         self.assumed = [key for key in self.assumed if key not in keys]
         if None not in nodes and len(nodes) > 1:
-            top = Top(nodes, None)  # type: ignore[arg-type]
+            top = Top(nodes, floor)  # type: ignore[arg-type]
             made = Node("tree", nodes, rounding=rounding, bits=bits, top=top)  # type: ignore[arg-type]
             self.numbers[self._key(number)] = made  # whichever of them take part
 

@@ -92,7 +92,7 @@ def tree_sum(spec: Any, numbers: Sequence[Number]) -> Number:
     if len(numbers) > 1:
         whole = sum_aligned(spec, [tree_sum(spec, half) for half in (numbers[:middle], numbers[middle:])])
     kept, rounding = (spec.fraction_bits + 1, "ro") if spec.sticky else (spec.fraction_bits, spec.alignment_rounding)
-    return noted(whole, "tree", numbers, kept, rounding)
+    return noted(whole, "tree", numbers, kept, rounding, spec.exponent_floor)
 
 
 def normalising_add(spec: Any, x: Number, y: Number) -> Number:

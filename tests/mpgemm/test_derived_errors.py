@@ -145,6 +145,7 @@ CUT, ULP, SMALL, TINY = (
         ({"exponent_floor": -3}, 5, 5 * CUT * 2.0**-3 * (1 + ULP) + TINY),
         ({"sticky": True}, 2.5, 2.5 * CUT * SMALL * (1 + ULP) + TINY),
         ({"alignment": "pairwise"}, 2 * 3 + 2, 2 * CUT * SMALL * (1 + ULP) + TINY),
+        ({"alignment": "pairwise", "exponent_floor": 5}, 2 * 3 + 2, 8 * CUT * 2.0**5 * (1 + ULP) + TINY),
         ({"alignment": "odd_even"}, 2 + 3, 3 * CUT * SMALL * (1 + ULP) + TINY),
         ({"significand_parts": (6, 5)}, 4 * 4 + 1, 17 * CUT * SMALL * (1 + ULP) + TINY),
     ],
