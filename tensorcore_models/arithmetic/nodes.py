@@ -215,10 +215,12 @@ class Notes:
 
     def cut_total(self, whole: Whole, numbers: Sequence["Number"], largest: Whole, bits: int, rounding: str) -> None:
         """Note a sum of cut numbers, some of which may always be cut to nothing."""
-        nodes = [self.of_number(x) for x in numbers]
+        nodes: Any = tuple(map(self.of_number, numbers))
         if None not in nodes:
             top = self.top_of(largest)
-            cuts = [Node("cut", (x,), rounding=rounding, bits=bits, top=top) for x in nodes if x and x is not ZERO]
+            if type(largest) is int and all(operations.high(x.align) <= largest for x in numbers):
+                top = Top(nodes, largest)  # a floor that no number reaches
+            cuts = [Node("cut", (x,), rounding=rounding, bits=bits, top=top) for x in nodes if x is not ZERO]
             node = self._sum(cuts)
             if node is not None:
                 self._count(whole, node, largest - bits)

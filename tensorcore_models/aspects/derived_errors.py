@@ -267,6 +267,12 @@ class _Step:
             return (1 << self.terms * self.pieces) - 1 << self.terms + 1
         return (1 << self.terms) - 1
 
+    def _splits(self, addends: int) -> bool:
+        """Return whether addends have some pieces of a product, and not all."""
+        pieces = addends >> self.terms + 1
+        whole = (1 << self.pieces) - 1
+        return any((pieces >> k * self.pieces) & whole not in (0, whole) for k in range(self.terms))
+
     def _tree(self, node: Node, *addends: Lost) -> Lost:
         """Return a tree of sums of two: each addition cuts both addends, at an exponent that is at most that of all."""
         assert node.top is not None
@@ -292,7 +298,7 @@ class _Step:
 
     def _shortened(self, x: Lost, node: Node, tiny: float) -> Lost:
         """Round a number to so many fraction bits; what is lost of the smallest ones is at most `tiny`."""
-        if self.pieces and self._products & ~x.addends:
+        if self._splits(x.addends):
             raise Underivable("pieces of products are rounded before they are added")
         relative = unit_of(node.rounding, 0.5, 1.0) * 2.0**-node.bits
         self.rounded[node.bits, node.rounding] += 1
@@ -325,7 +331,7 @@ class _Step:
         raised = _power(top.most)
         own, whole, absolute = size.own * raised, size.whole * raised, size.absolute * raised
         # An addend's power may be that of a whole product, of which it is a piece.
-        inside = together & ~addends == 0 and not (self.pieces and self._products & ~addends)
+        inside = together & ~addends == 0 and not self._splits(addends)
         return Size(own, whole, absolute) if inside else Size(0.0, own + whole, absolute)
 
     def _settled(self, x: Lost, top: Top, only_own: bool = False) -> Lost:
