@@ -68,7 +68,7 @@ def hypothetical_engine(
     model : str
         Operand format whose accumulator is taken.
     path : str, optional
-        As for :func:`tensorcore_models.default_instruction`.
+        See :func:`tensorcore_models.default_instruction`.
     **changes
         Fields of the accumulator to replace.
 
@@ -177,7 +177,7 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
         format; "h100/wgmma" names the path); "cpu:name" or another name of :func:`tensorcore_models.hardware.engine`; "ieee"
         (units of the method's format); None: the method's default.
     method : RecoveryMethod
-        What it is to run.
+        The method that the engine must run.
 
     Raises
     ------

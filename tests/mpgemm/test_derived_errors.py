@@ -55,8 +55,19 @@ PARAMETRIC = [
         {"integer_bits": 12},
     )
 ]
+#: A floor above the exponents of all products is a constant.
+LOW = [
+    tcm.MatrixEngine(
+        replace(BASE, exponent_floor=5, alignment=how, c_position="late"),
+        a_format="e2m3",
+        c_format="fp16",
+        d_format="fp16",
+    )
+    for how in ("global", "pairwise")
+]
 UNITS = [
     *published(),
+    *LOW,
     *(tcm.MatrixEngine(spec, a_format="fp16", c_format="fp16", d_format="fp16") for spec in PARAMETRIC),
 ]
 
