@@ -11,7 +11,7 @@ HEADER = """# Families of accumulators
 
 A family is a class in a file or folder of `tensorcore_models/families`. It states each aspect of its arithmetic by one method;
 where it does not, the fallback of the base class holds, and the class says why. `own` marks what a class or the class that it
-shares its code with states itself, a number a reason below.
+shares its code with states itself, `derived` what is made from its `pass_bits` alone, a number a reason below.
 
 """
 
@@ -39,7 +39,8 @@ def page() -> str:
             reason = hole(family, aspect)
             if reason and reason not in reasons:
                 reasons.append(reason)
-            cells.append("own" if states(family, aspect) else f"({reasons.index(reason) + 1})" if reason else "missing")
+            without = "derived" if aspect.derived else "missing"
+            cells.append("own" if states(family, aspect) else f"({reasons.index(reason) + 1})" if reason else without)
         place = "/".join(family.__module__.split(".")[2:])
         lines.append(f"| `{family.__name__}` | `{place}.py` | " + " | ".join(cells) + " |")
     lines += ["", *(f"{number}. {reason}." for number, reason in enumerate(reasons, 1)), ""]

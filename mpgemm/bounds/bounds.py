@@ -13,9 +13,10 @@ S' + beta`` with
 
     alpha = (addends) 2^-F + (roundings) u,     beta = (addends) 2^(E0-F) + (roundings) eta + what flushing takes,
 
-and with S' <= S + (errors so far), T steps give ``(1 + alpha)^T - 1`` times ``S + beta / alpha``. Each accumulator family has
-its own `step_error`. The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative
-margin (:data:`MARGIN`) for its own rounding errors.
+and with S' <= S + (errors so far), T steps give ``(1 + alpha)^T - 1`` times ``S + beta / alpha``. alpha and beta of any other
+accumulator are derived from its pass (:mod:`tensorcore_models.aspects.derived_errors`) or stated by its family
+(`step_error`). The bound is infinite where a sum could overflow. Everything is evaluated in FP64 with a relative margin
+(:data:`MARGIN`) for its own rounding errors.
 
 Units that cut towards zero everywhere do better: no sum is ever larger than the sizes that were added up, so that errors do not
 compound, and what is lost of products is missing from the sums whose size sets the alignment. With ``p`` of products and ``q``

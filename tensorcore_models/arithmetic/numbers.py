@@ -67,6 +67,14 @@ def plain(negative: Condition, significand: Whole, align: Whole, point: int, par
     return Number(False, False, negative, significand, align, part, point)
 
 
+def noted(number: Number, does: str, *about: Any) -> Number:
+    """Tell an interpreter that keeps notes what `number` is, and return it."""
+    known = type(number.significand) is int
+    if known and type(number.align) is int:
+        return number
+    return z.noted(number, does, *about, by=number.align if known else number.significand)
+
+
 # -- taken apart ---------------------------------------------------------------------------------------------------------
 def zero_exponent(rule: str, fmt: Format) -> int | None:
     """Give the alignment exponent of a zero under the edge rules zero_operand and zero_c; None: it takes no part."""
@@ -87,7 +95,8 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
     nan, inf = map(z.seldom, _specials(fmt, whole, magnitude, spec.tf32_nan == "kept"))
     negative = same(whole >> (fmt.bits - 1) & 1, 1) if fmt.signed else False
     if not fmt.has_subnormals:
-        return Number(nan, inf, negative, 1, field - fmt.bias, True, 0)
+        number = Number(nan, inf, negative, 1, field - fmt.bias, True, 0)
+        return number if type(code) is int else noted(number, "decoded", fmt, code, zero_rule)
     nothing = same(field, 0)
     significand = select(nothing, 0, 1 << point) + (magnitude & (1 << point) - 1)
     align = larger(field, 1) - fmt.bias
@@ -98,7 +107,8 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
             part = no(zero)
         elif exponent != fmt.emin:  # which a subnormal number has
             align = select(zero, exponent, align)
-    return Number(nan, inf, negative, significand, align, part, point)
+    number = Number(nan, inf, negative, significand, align, part, point)
+    return number if type(code) is int else noted(number, "decoded", fmt, code, zero_rule)
 
 
 def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -> tuple[Condition, Condition]:
@@ -117,6 +127,11 @@ def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -
     return False, False
 
 
+def positive_zero(number: Number) -> Number:
+    """Make a zero +0; other numbers stay."""
+    return noted(number._replace(negative=number.negative & no(number.is_zero)), "same", number)
+
+
 def flushed(number: Number, below: int) -> Number:
     """Make `number` a zero of its sign if it is smaller than 2**below.
 
@@ -124,7 +139,9 @@ def flushed(number: Number, below: int) -> Number:
     """
     subnormal = (number.significand < 1 << number.point) & (number.align <= below)
     tiny = subnormal | (number.align < below)
-    return number if tiny is False else number._replace(significand=select(tiny, 0, number.significand))
+    if tiny is False:
+        return number
+    return noted(number._replace(significand=select(tiny, 0, number.significand)), "flushed", number, below)
 
 
 def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
@@ -132,8 +149,9 @@ def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
     zero = flushed(number, fmt.emin)
     small, exponent = zero.is_zero, zero_exponent(zero_rule, fmt)
     if exponent is None:
-        return zero._replace(part=number.part & no(small))
-    return zero._replace(align=select(small, exponent, number.align))
+        return noted(zero._replace(part=number.part & no(small)), "flushed", number, fmt.emin)
+    # Its exponent is that of given zeros, which is that of its format or a constant.
+    return noted(zero._replace(align=select(small, exponent, number.align)), "flushed", number, max(fmt.emin, exponent))
 
 
 # -- products ------------------------------------------------------------------------------------------------------------
@@ -143,7 +161,7 @@ def multiply(x: Number, y: Number) -> Number:
     if inf is not False:
         nan = nan | (x.inf & y.is_zero) | (y.inf & x.is_zero)
         inf = no(nan) & inf
-    return Number(
+    product = Number(
         nan,
         inf,
         x.negative ^ y.negative,
@@ -152,6 +170,7 @@ def multiply(x: Number, y: Number) -> Number:
         x.part & y.part,
         x.point + y.point,
     )
+    return product if type(product.align) is int else noted(product, "product", (x, y))
 
 
 def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero: str) -> Number:
@@ -160,7 +179,18 @@ def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero
     skipped = product.is_zero if scales and scaled_zero == "skip" else False
     for scale in scales:
         product = multiply(product, scale)
-    return product if skipped is False else left_out(product, skipped)
+    if skipped is False:
+        return product
+    return noted(product._replace(part=product.part & no(skipped)), "product", (a, b, *scales))
+
+
+def part_products(product: Number, x: Number, y: Number, masks: Sequence[tuple[int, int]]) -> list[Number]:
+    """Multiply parts of the significands of x and y, whose product is given and whose exponent they keep.
+
+    `masks` are pairs of bits of x and of y; each pair of bits is in one of them.
+    """
+    parts = [product._replace(significand=(x.significand & left) * (y.significand & right)) for left, right in masks]
+    return [noted(part, "parts", product, index, len(parts)) for index, part in enumerate(parts)]
 
 
 def normalised(number: Number) -> Number:
@@ -168,7 +198,7 @@ def normalised(number: Number) -> Number:
     significand, top, places = z.normalised(number.significand)
     leading = number.align + (top - number.point) - places
     align = select(same(number.significand, 0), number.align, leading)
-    return number._replace(significand=significand, align=align, point=top)
+    return noted(number._replace(significand=significand, align=align, point=top), "same", number)
 
 
 def overflowed(product: Number, limit: int | None) -> Number:
@@ -182,7 +212,8 @@ def overflowed(product: Number, limit: int | None) -> Number:
 
 def with_point(number: Number, point: int) -> Number:
     """Give `number` more places below the point; its value stays."""
-    return number._replace(significand=number.significand << (point - number.point), point=point)
+    longer = number._replace(significand=number.significand << (point - number.point), point=point)
+    return noted(longer, "same", number)
 
 
 def choose(condition: Condition, x: Number, y: Number) -> Number:
@@ -201,7 +232,7 @@ def taking_part(numbers: Iterable[Number]) -> list[Number]:
 
 def left_out(number: Number, condition: Condition) -> Number:
     """Let a number take no part in an alignment where the condition holds."""
-    return number._replace(part=number.part & no(condition))
+    return noted(number._replace(part=number.part & no(condition)), "left_out", number, condition)
 
 
 def largest_exponent(numbers: Sequence[Number], floor: int | None = None) -> Whole:
@@ -210,7 +241,7 @@ def largest_exponent(numbers: Sequence[Number], floor: int | None = None) -> Who
     largest = lowest
     for x in numbers:
         largest = larger(largest, x.align if x.part is True else select(x.part, x.align, lowest))
-    return largest if floor is None else larger(largest, floor)
+    return z.noted(largest if floor is None else larger(largest, floor), "largest", numbers, floor)
 
 
 def farther(number: Number, largest: Whole, distance: int) -> Condition:
@@ -223,7 +254,9 @@ def cut(number: Number, largest: Whole, fraction_bits: int, rounding: str) -> Wh
     distance, places = larger(largest - number.align, 0), fraction_bits - number.point
     significand = number.significand << places if places > 0 else number.significand
     size = shifted_right(significand, distance - places if places < 0 else distance, rounding, number.negative)
-    return select(number.negative, -size, size)
+    if type(size) is int and type(number.negative) is bool:
+        return -size if number.negative else size
+    return z.noted(select(number.negative, -size, size), "cut", number, largest, fraction_bits, rounding)
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
@@ -279,7 +312,8 @@ def finish(
     code, overflow = rounded_magnitude(negative, z.magnitude(total), exponent, fmt, rounding, fraction_bits, draw)
     code, zero = without_small(code, fmt) if flush else (code, same(code, 0))
     minus = negative if spec.negative_underflow == "negative" and fmt.has_negative_zero else negative & no(zero)
-    return with_overflow(encoded(minus, code, fmt), overflow, negative, fmt)
+    found = with_overflow(encoded(minus, code, fmt), overflow, negative, fmt)
+    return z.noted(found, "rounded", total, exponent, fmt, rounding, fraction_bits, flush)
 
 
 def without_small(code: Whole, fmt: Format) -> tuple[Whole, Condition]:
@@ -298,10 +332,17 @@ def with_overflow(
     return select(overflow, select(negative, minus, plus, fmt.bits), result, fmt.bits)
 
 
+def flushed_to_positive(code: Any, fmt: Format, spec: SpecialRules, below: int) -> Any:
+    """Put +0 in place of the code of a number smaller than 2**below, and of -0."""
+    small = flushed(decode(fmt, code, spec), below).is_zero
+    return z.noted(select(small, 0, code, fmt.bits), "recoded", code, fmt, below)
+
+
 def without_subnormals(code: Any, fmt: Format) -> Any:
     """Put a zero of its sign in place of the code of a subnormal number."""
     whole = natural(code)
-    return select(same(whole & fmt.exponent_mask, 0), whole & fmt.sign_bit, code, fmt.bits)
+    found = select(same(whole & fmt.exponent_mask, 0), whole & fmt.sign_bit, code, fmt.bits)
+    return z.noted(found, "recoded", code, fmt, fmt.emin)
 
 
 # -- specials ------------------------------------------------------------------------------------------------------------
@@ -339,15 +380,15 @@ def unless_special(
 
     `code_of` are the edge rules that say which code a special result has, or a function of its name.
     """
-    found = special_sum(numbers)
-    if all(map(never, found)):
+    specials = special_sum(numbers)
+    if all(map(never, specials)):
         return finite()
-    cases = [(x, name) for x, name in zip(found, (NAN, POSITIVE_INF, NEGATIVE_INF), strict=True) if not never(x)]
+    cases = [(x, name) for x, name in zip(specials, (NAN, POSITIVE_INF, NEGATIVE_INF), strict=True) if not never(x)]
     codes = code_of if callable(code_of) else lambda name: special_bits(name, fmt, code_of)
     for condition, name in cases[:1]:
         if condition is True:
             return codes(name)
-    result = finite()
+    result = found = finite()
     for condition, name in reversed(cases):
-        result = select(condition, codes(name), result, fmt.bits)
-    return result
+        found = select(condition, codes(name), found, fmt.bits)
+    return z.noted(found, "like", result, fmt)

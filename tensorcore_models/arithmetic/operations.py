@@ -35,6 +35,19 @@ def _interpreter(*values: Any) -> Any:
     )
 
 
+def noted(result: Any, does: str, *about: Any, by: Any = None) -> Any:
+    """Tell an interpreter that keeps notes what `result` is, and return it; `by` is a part of it that is of a known type.
+
+    `does` is a method of :class:`tensorcore_models.arithmetic.nodes.Notes`. Of plain integers and of terms nothing is kept.
+    """
+    value = result if by is None else by
+    if type(value) is not int:
+        note = getattr(_INTERPRETERS.get(type(value)), "note", None)
+        if note is not None:
+            note(value, result, does, about)
+    return result
+
+
 # -- conditions ----------------------------------------------------------------------------------------------------------
 def no(condition: Condition) -> Condition:
     """Say that a condition does not hold."""

@@ -11,6 +11,7 @@ from typing import Any
 from ..formats import Format
 from ..formats.exact_rounding import shift_right_rounded
 from . import recorded  # noqa: F401 - lets the operations work on what is recorded
+from .nodes import Node
 from .numbers import Number, decode
 from .passes import Pass
 from .recorder import ANYWHERE, PassRecorder, RecordedOperation, Unrecordable
@@ -33,6 +34,19 @@ class RecordedPass(Pass):
 
     def unencodable(self, reason: str) -> None:
         """Do nothing: a recording has no length that a solver could not take."""
+
+
+class NotedPass(RecordedPass):
+    """A NotedPass is recorded for what its numbers mean, which is the same for every draw."""
+
+    @property
+    def draw(self) -> int:
+        return 0
+
+    def assume_part(self, numbers: Sequence[Number]) -> None:
+        """Keep the assumption: what is noted must not rest on it."""
+        for x in numbers[:1]:
+            x.significand.recorder.notes.assume(numbers)
 
 
 @dataclass(frozen=True)
@@ -182,6 +196,56 @@ def program_of(
         If what is done depends on the data otherwise than by conditions, on the element or, without `index`, on the pass.
     """
     z = PassRecorder(regular)
+    return _split(z, z.place(_result(z, RecordedPass, spec, formats, terms, scale, index)))
+
+
+def meaning_of(
+    spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None, index: int | None = None
+) -> Node:
+    """Return the node of one pass's result: how it is made of products and of c, for all finite operands.
+
+    Parameters are those of :func:`program_of`.
+
+    Raises
+    ------
+    Unrecordable
+        If the pass is not recorded, or does something to a number that no function of `tensorcore_models.arithmetic` says.
+    """
+    z = PassRecorder(True)
+    code = _result(z, NotedPass, spec, formats, terms, scale, index)
+    if z.notes.assumed:
+        raise Unrecordable(f"{type(spec).__name__} adds a tree of those products that take part")
+    if (node := z.notes.of_code(code, formats[3])) is None:
+        raise Unrecordable(
+            f"{type(spec).__name__}.pass_bits does more to its numbers than the functions of tensorcore_models.arithmetic say"
+        )
+    return node
+
+
+def meanings_of(spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None) -> tuple[Node, ...]:
+    """Return the nodes of the result of one pass, or of as many passes as a chain has before it goes on as it began.
+
+    Parameters and errors are those of :func:`meaning_of`.
+    """
+    passes: Any = range(spec.groups_per_instruction) if spec.groups_per_instruction > 1 else (None,)
+    return tuple(meaning_of(spec, formats, terms, scale, index) for index in passes)
+
+
+def why_unrecorded(p: Pass) -> str:
+    """Return why a pass like p is not recorded for all that its values may be; empty where it is."""
+    scale = getattr(p.formats, "scale", None) if any(p.scales) else None
+    try:
+        program_of(p.spec, p.formats[:4], len(p.a), scale, p.index, regular=False)
+    except Unrecordable as error:
+        return str(error)
+    return ""
+
+
+def _result(
+    z: PassRecorder, kind: type[RecordedPass], spec: Any, formats: Sequence[Any], terms: int, scale: Format | None,
+    index: int | None,
+) -> Any:  # fmt: skip
+    """Run a pass on integers that `z` records; return the result's code."""
     a, b = ([z.input(side, k, fmt.bits) for k in range(terms)] for side, fmt in zip("ab", formats, strict=False))
     scales: tuple[tuple[Number, ...], ...] = ((),) * terms
     if scale is not None:
@@ -194,10 +258,9 @@ def program_of(
     unasked: Any = _Unasked()
     given = unasked if index is None else index
     try:
-        result = spec.pass_bits(RecordedPass(spec, a, b, c, tuple(formats), scales, given, unasked))
+        return spec.pass_bits(kind(spec, a, b, c, tuple(formats), scales, given, unasked))
     except Exception as error:  # whatever stops it on recorded integers, the reference runs it on plain ones
         raise Unrecordable(f"{type(spec).__name__}.pass_bits is not recorded: {error}") from error
-    return _split(z, z.place(result))
 
 
 def _split(z: PassRecorder, result: int) -> PassProgram:

@@ -12,6 +12,10 @@ def _recorder(*values: Any) -> PassRecorder:
     return next(x.recorder for x in values if isinstance(x, Whole | Flag))
 
 
+def note(value: Any, result: Any, does: str, about: tuple[Any, ...]) -> None:
+    getattr(_recorder(value).notes, does)(result, *about)
+
+
 def select(condition: Any, x: Any, y: Any, width: int = 0) -> Any:
     return _recorder(condition).select(condition, x, y)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from . import operations
+from .nodes import Notes
 
 #: Where a value comes from: None for constants, (side, term) for what depends on one operand, ANYWHERE for the rest.
 Origin = Any
@@ -128,6 +129,7 @@ class PassRecorder:
         self.operations: list[RecordedOperation] = []
         self.origins: list[Origin] = []
         self.seldom: set[int] = set()
+        self.notes = Notes(self)
         self._known: dict[tuple, int] = {}
         #: Of each value the values that it is not below, and by how much it is above them.
         self._above: list[dict[int, int]] = []
@@ -163,7 +165,7 @@ class PassRecorder:
             return x.at
         return self._put("truth" if isinstance(x, bool) else "constant", (), x, int(x), int(x))
 
-    def _of(self, at: int) -> Any:
+    def value(self, at: int) -> Any:
         """Return the value at a position."""
         found = self.operations[at]
         if found.name in ("constant", "truth"):
@@ -175,7 +177,7 @@ class PassRecorder:
     def _parts(self, x: Any, name: str) -> tuple[Any, ...] | None:
         """Return the sources of a value that an operation of that name gave."""
         if isinstance(x, Whole | Flag) and self.operations[x.at].name == name:
-            return tuple(map(self._of, self.operations[x.at].sources))
+            return tuple(map(self.value, self.operations[x.at].sources))
         return None
 
     def _origin(self, x: Any) -> Origin:

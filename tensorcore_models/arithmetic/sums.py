@@ -18,6 +18,7 @@ from .numbers import (
     largest_exponent,
     multiply,
     normalised,
+    noted,
     plain,
     rounded_magnitude,
     special_bits,
@@ -35,7 +36,7 @@ KEEP, SUBNORMAL, TINY = range(3)
 # -- aligned sums --------------------------------------------------------------------------------------------------------
 def as_number(total: Whole, align: Whole, point: int, part: Condition = True) -> Number:
     """Make a number of a signed sum in units of 2^(align - point); it keeps its alignment exponent."""
-    return plain(total < 0, z.magnitude(total), align, point, part)
+    return noted(plain(total < 0, z.magnitude(total), align, point, part), "signed", total)
 
 
 def summed(totals: Sequence[Whole], largest: Whole, fraction_bits: int) -> tuple[Whole, Whole]:
@@ -46,15 +47,22 @@ def summed(totals: Sequence[Whole], largest: Whole, fraction_bits: int) -> tuple
 def cut_sum(numbers: Sequence[Number], fraction_bits: int, rounding: str) -> Number:
     """Align numbers to their largest exponent, cut them and add exactly; the sum keeps this exponent."""
     largest = largest_exponent(numbers)
-    total = z.total([cut(x, largest, fraction_bits, rounding) for x in numbers])
+    total = cut_total(numbers, largest, fraction_bits, rounding)
     return as_number(total, largest, fraction_bits, some(x.part for x in numbers))
+
+
+def cut_total(numbers: Sequence[Number], largest: Whole, fraction_bits: int, rounding: str) -> Whole:
+    """Cut numbers to multiples of 2**(largest - fraction_bits) and add them."""
+    total = z.total([cut(x, largest, fraction_bits, rounding) for x in numbers])
+    return z.noted(total, "cut_total", numbers, largest, fraction_bits, rounding)
 
 
 def exact_total(numbers: Sequence[Number]) -> tuple[Whole, int]:
     """Add finite numbers, nothing cut off; return the sum and its exponent."""
     unit = min([low(x.align) - x.point for x in numbers])
     sizes = [shifted_left(x.significand, x.align - (x.point + unit)) for x in numbers]
-    return z.total([select(x.negative, -size, size) for x, size in zip(numbers, sizes, strict=True)]), unit
+    total = z.total([select(x.negative, -size, size) for x, size in zip(numbers, sizes, strict=True)])
+    return z.noted(total, "total", numbers, unit), unit
 
 
 def exact_sum(numbers: Sequence[Number]) -> Number:
@@ -72,10 +80,19 @@ def sum_aligned(spec: Any, numbers: Sequence[Number], largest: Whole | None = No
         largest = largest_exponent(numbers, spec.exponent_floor)
     # With `sticky` one more bit collects all that is cut off.
     kept, rounding = (spec.fraction_bits + 1, "ro") if spec.sticky else (spec.fraction_bits, spec.alignment_rounding)
-    total = z.total([cut(x, largest, kept, rounding) for x in numbers])
+    total = cut_total(numbers, largest, kept, rounding)
     if spec.integer_bits is not None:  # two's complement with so many bits above the point at 2**largest
-        total = z.wrapped(total, spec.integer_bits + kept + 1)
+        total = z.noted(z.wrapped(total, spec.integer_bits + kept + 1), "wrapped", total, largest - kept)
     return as_number(total, largest, kept, some(x.part for x in numbers))
+
+
+def tree_sum(spec: Any, numbers: Sequence[Number]) -> Number:
+    """Add neighbours as a binary tree of two-operand alignments; on plain integers only numbers that take part are given."""
+    whole, middle = numbers[0], (len(numbers) + 1) // 2
+    if len(numbers) > 1:
+        whole = sum_aligned(spec, [tree_sum(spec, half) for half in (numbers[:middle], numbers[middle:])])
+    kept, rounding = (spec.fraction_bits + 1, "ro") if spec.sticky else (spec.fraction_bits, spec.alignment_rounding)
+    return noted(whole, "tree", numbers, kept, rounding, spec.exponent_floor)
 
 
 def normalising_add(spec: Any, x: Number, y: Number) -> Number:
@@ -84,7 +101,8 @@ def normalising_add(spec: Any, x: Number, y: Number) -> Number:
     places = max(whole.point - spec.fraction_bits, 0)
     kept = shifted_right(whole.significand, places, spec.alignment_rounding, whole.negative)
     added = plain(whole.negative, kept, whole.align, whole.point - places)
-    return choose(x.part & y.part, added, choose(y.part, y, x))
+    noted(added, "kept", whole, spec.fraction_bits, spec.alignment_rounding)
+    return noted(choose(x.part & y.part, added, choose(y.part, y, x)), "added", added, (x, y))
 
 
 def rounded_down(total: Whole, exponent: Whole, fraction_bits: int) -> tuple[Whole, Whole]:
@@ -94,15 +112,22 @@ def rounded_down(total: Whole, exponent: Whole, fraction_bits: int) -> tuple[Who
     cut_off = top - fraction_bits
     if cut_off <= 0:
         return total, exponent
-    kept = shifted_right(significand, cut_off, "rd", negative)
-    return select(negative, -kept, kept), exponent + cut_off - places
+    kept, unit = shifted_right(significand, cut_off, "rd", negative), exponent + cut_off - places
+    signed = select(negative, -kept, kept)
+    return z.noted(signed, "kept_whole", unit, (total, exponent), fraction_bits, "rd"), unit
 
 
 def rounded_sum(spec: Any, total: Number, fmt: Format, draw: int = 0) -> Any:
     """Round the sum of a fused operation to the output format; `draw` is that of a stochastic rounding."""
-    value = select(total.negative, -total.significand, total.significand)
+    value = z.noted(select(total.negative, -total.significand, total.significand), "valued", total)
     kept, flush = spec.output_fraction_bits, spec.flush_outputs
     return finish(value, total.exponent, fmt, spec, spec.output_rounding, kept, flush, draw)
+
+
+def with_zero_sign(total: Number, minus: Condition, code: Any, fmt: Format) -> Any:
+    """Take the code of a rounded sum, or -0 or +0, as `minus` says, where the sum is exactly zero."""
+    zero = select(minus, fmt.sign_bit if fmt.has_negative_zero else 0, 0, fmt.bits)
+    return z.noted(select(same(total.significand, 0), zero, code, fmt.bits), "like", code, fmt)
 
 
 # -- IEEE operations -----------------------------------------------------------------------------------------------------
@@ -158,7 +183,8 @@ def ieee_sum(
             code = select(zero, 0, code)
         sign = negative if fmt.has_negative_zero else negative & no(zero)
         how = "rne" if to_inf and not saturate else rounding
-        return with_overflow(encoded(sign, code, fmt), overflow, negative, fmt, how, saturate)
+        found = with_overflow(encoded(sign, code, fmt), overflow, negative, fmt, how, saturate)
+        return z.noted(found, "rounded_sum", numbers, fmt, rounding, flush != KEEP)
 
     return unless_special(numbers, finite, fmt, special)
 
@@ -231,4 +257,5 @@ def converted(fmt: Format, code: Any, via: Format, spec: SpecialRules) -> Any:
     found = with_overflow(encoded(x.negative, rounded, via), overflow, x.negative, via)
     infinite = encoded(x.negative, via.exponent_mask >> via.padding_bits, via)
     found = select(x.inf, infinite, found, via.bits)
-    return found if x.nan is False else select(x.nan, via.nan_encoding(), found, via.bits)
+    found = found if x.nan is False else select(x.nan, via.nan_encoding(), found, via.bits)
+    return z.noted(found, "converted", x, fmt, via)

@@ -116,27 +116,53 @@ def unit_of(rounding: str, nearest: float, directed: float) -> float:
     return nearest if rounding in NEAREST else directed
 
 
-def output_error(spec, fmt: Format, roundings: int = 1, rounding: str | None = None) -> tuple[float, float, str]:
-    """Return (relative, absolute, text) of one or several roundings to the result format, one after the other."""
-    rounding = str(rounding or getattr(spec, "output_rounding", "rne"))
-    fraction = fmt.fraction_bits
-    limited = getattr(spec, "output_fraction_bits", None)
-    if limited is not None:
-        fraction = min(fraction, limited)
-    relative = math.expm1(roundings * math.log1p(unit_of(rounding, 2.0 ** -(fraction + 1), 2.0**-fraction)))
-    absolute = roundings * math.ldexp(1.0, fmt.emin - fraction)
-    return (
-        relative,
-        absolute,
-        f"{roundings} rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum",
+def tiny_error(fmt: Format, fraction_bits: int, rounding: str) -> float:
+    """Return what rounding to so many fraction bits loses of a number below the normal ones; never less than a float holds."""
+    return max(unit_of(rounding, 0.5, 1.0) * math.ldexp(1.0, fmt.emin - fraction_bits), math.ulp(0.0))
+
+
+def output_error(spec: Any, fmt: Format) -> tuple[float, float, str]:
+    """Return (relative, absolute, text) of the rounding to the result format."""
+    rounding, fraction = spec.output_rounding, fmt.fraction_bits
+    relative = unit_of(rounding, 0.5, 1.0) * 2.0**-fraction
+    absolute = math.ldexp(1.0, fmt.emin - fraction)
+    return relative, absolute, f"1 rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum"
+
+
+def aligned_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
+    """Return in closed form what is derived for a fused dot-add: all addends cut at one alignment, then one rounding.
+
+    :mod:`tensorcore_models.aspects.derived_errors` derives the same for any pass, from a recording, which takes longer.
+    """
+    d = unit.formats[3]
+    limited = spec.output_fraction_bits
+    fraction = d.fraction_bits if limited is None else min(d.fraction_bits, limited)
+    lost = unit_of(spec.alignment_rounding, 0.5, 1.0) * 2.0**-spec.fraction_bits
+    last = unit_of(spec.output_rounding, 0.5, 1.0) * 2.0**-fraction
+    cut = (spec.terms + 1) * lost
+    floor = alignment_floor(spec, unit, facts.floor)
+    absolute = cut * 2.0 ** min(floor, 1000) * (1 + last) + tiny_error(d, fraction, spec.output_rounding)
+    text = (
+        f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest; "
+        f"1 rounding(s) {spec.output_rounding} to {fraction} fraction bits: {last:.3g} of the sum"
     )
+    zero = (spec.alignment_rounding, spec.output_rounding) == ("rz", "rz")
+    roundings = (
+        roundings_to(spec.fraction_bits, spec.alignment_rounding, spec.terms + 1),
+        roundings_to(fraction, spec.output_rounding),
+    )
+    parts = Alignment(spec.terms * lost, lost, last, zero)
+    return StepError(compounded(cut, last), absolute, spec.terms, (text, *scales_text(unit)), parts, roundings)
 
 
-def output_roundings(spec, fmt: Format, count: int = 1, rounding: str | None = None) -> Roundings:
-    """Return the roundings of :func:`output_error`."""
-    limited = getattr(spec, "output_fraction_bits", None)
-    fraction = fmt.fraction_bits if limited is None else min(fmt.fraction_bits, limited)
-    return roundings_to(fraction, str(rounding or getattr(spec, "output_rounding", "rne")), count)
+def fma_error(unit: Any, rounding: str) -> StepError:
+    """Return in closed form what is derived for one fused multiply-add that flushes nothing: one rounding."""
+    d = unit.formats[3]
+    last = unit_of(rounding, 0.5, 1.0) * 2.0**-d.fraction_bits
+    text = f"1 rounding(s) {rounding} to {d.fraction_bits} fraction bits: {last:.3g} of the sum"
+    return StepError(
+        last, tiny_error(d, d.fraction_bits, rounding), 1, (text,), None, (roundings_to(d.fraction_bits, rounding),)
+    )
 
 
 def compounded(first: float, second: float) -> float:
@@ -162,11 +188,6 @@ def scales_text(unit: Any) -> tuple[str, ...]:
     if scales is None:
         return ()
     return (f"{scales.format.name} scales of {scales.size} products are multiplied exactly; |A| and |B| include them",)
-
-
-def flushed_addend(unit: Any) -> float:
-    """Return the bound below which an addend or running result is flushed: c may have a narrower range than the result."""
-    return max(unit.formats[2].min_normal, unit.formats[3].min_normal)
 
 
 class AlignedOperand(NamedTuple):

@@ -30,28 +30,50 @@ AnyFormat = Format | IntegerFormat
 
 
 class Aspect(NamedTuple):
-    """One thing that a family says of its arithmetic, by which method, what holds without it, and methods that go with it."""
+    """One thing that a family says of its arithmetic, by which method, what holds without it, and methods that go with it.
+
+    `derived` says whether the fallback is made from `pass_bits`.
+    """
 
     title: str
     method: str
     fallback: str
     others: tuple[str, ...] = ()
+    derived: bool = False
 
 
 #: What a family can say, in the order in which it is worth writing. docs/families.md shows who says what.
 ASPECTS = (
     Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
-    Aspect("words", "words", "the name of the class, and no formula", ("scales_products", "inside")),
-    Aspect("tree", "add_step", "no tree is drawn", ("shows_order",)),
+    Aspect(
+        "words",
+        "words",
+        "made from `pass_bits`; where that does more to its numbers than its arithmetic says, the name of the class",
+        ("scales_products", "inside"),
+        derived=True,
+    ),
+    Aspect("tree", "add_step", "made from `pass_bits`; else no tree is drawn", ("shows_order",), derived=True),
     Aspect(
         "kernels",
         "plan_fields",
         "Programs or the integers run",
         ("arrangement", "operand_tables", "form", "conversion"),
     ),
-    Aspect("bound", "step_error", "no bound: ValueError", ("group_facts", "group_facts_of_formats", "unrounded")),
+    Aspect(
+        "bound",
+        "step_error",
+        "derived from `pass_bits`; else no bound: ValueError",
+        ("group_facts", "group_facts_of_formats", "unrounded"),
+        derived=True,
+    ),
     Aspect("search", "searches", "identify does not look for it", ("simplest",)),
-    Aspect("terms", "pass_term", "solvers cannot be asked: Unencodable", ("parametric",)),
+    Aspect(
+        "terms",
+        "pass_term",
+        "`pass_bits` on terms where it can be recorded; else solvers cannot be asked: Unencodable",
+        ("parametric",),
+        derived=True,
+    ),
     Aspect("probe vectors", "probe", "there are none"),
     Aspect("symmetries", "interchangeable", "no two products may change places", ("idle",)),
 )
@@ -111,23 +133,25 @@ class Accumulator:
     """`Accumulator` is one accumulator algorithm: what a matrix unit does with the products of one output element.
 
     A family is a subclass, frozen, whose fields specify the algorithm. It says what it knows of its arithmetic by overriding
-    methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once:
+    methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms
+    are made from what the functions of :mod:`tensorcore_models.arithmetic` say that it does; of what does more nothing is said:
 
     =============  =================================  =====================================================================
     aspect         method                             without it
     =============  =================================  =====================================================================
     integers       `pass_bits`                        nothing runs (NotImplementedError)
-    words          `words`, `scales_products`,        the class's name stands for its words; no formula
+    words          `words`, `scales_products`,        they are made from `pass_bits`; else the class's name stands for them
                    `inside`
-    tree           `add_step`, `shows_order`          no tree of the sum is drawn
+    tree           `add_step`, `shows_order`          it is made from `pass_bits`; else no tree of the sum is drawn
     kernels        `plan_fields`, `arrangement`,      `pass_bits` is recorded and runs compiled if it is
                    `operand_tables`, `form`,          written in `p.arithmetic`, else in plain Python
                    `conversion`
-    bound          `step_error`, `group_facts`,       a bound raises ValueError
+    bound          `step_error`, `group_facts`,       it is derived from `pass_bits`; else a bound raises ValueError
                    `group_facts_of_formats`,
                    `unrounded`
     search         `searches`, `simplest`             identify does not look for it
-    terms          `pass_term`, `parametric`          SMT solvers cannot be asked about it (Unencodable)
+    terms          `pass_term`, `parametric`          `pass_bits` runs on terms if it can be recorded; else SMT solvers cannot
+                                                      be asked about it (Unencodable)
     probe vectors  `probe`                            it has none: `probe_set` is empty
     symmetries     `interchangeable`, `idle`          kernels are compared with every product in its place
     =============  =================================  =====================================================================
@@ -269,8 +293,8 @@ class Accumulator:
     def pass_bits(self, p: "Pass") -> int:
         """Return one pass of the algorithm in plain integers: the truth that kernels are tested against.
 
-        Whoever writes it in the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`) has it for
-        solvers, too: `pass_term` is then ``self.pass_bits(p)``.
+        Whoever writes it in the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`) has compiled kernels,
+        terms for solvers, words, a tree and a bound by it.
 
         Parameters
         ----------
@@ -288,8 +312,14 @@ class Accumulator:
     def words(self, d: str) -> Words:
         """Return what is computed, for readers; `d` is the format of the result.
 
-        By default a class is named, and has neither sentences nor a formula.
+        By default they are made from what `pass_bits` does; where that is not said by the functions of `p.arithmetic` alone,
+        the class is named, and has neither sentences nor a formula.
         """
+        from ..explanations import derived
+
+        found = derived.words(self, d)
+        if found is not None:
+            return found
         name = type(self).__name__
         return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
 
@@ -310,9 +340,12 @@ class Accumulator:
         Returns
         -------
         int or None
-            Position of the step's result; None (the default): the order is not said.
+            Position of the step's result; None: the order is not said. By default it is what `pass_bits` does, where the
+            functions of `p.arithmetic` say that.
         """
-        return None
+        from ..explanations import derived
+
+        return derived.add_step(self, ks, c, to)
 
     # -- kernels ---------------------------------------------------------------------------------------------------------
     def plan_fields(self, formats: Sequence[Any], scale: Format | None, block_size: int | None) -> dict[str, Any]:
@@ -362,6 +395,8 @@ class Accumulator:
     def step_error(self, unit: Any, facts: "OperandFacts | None") -> "StepError":
         """Return error of one step: relative to the largest size of its sum, and absolute.
 
+        By default it is derived from what `pass_bits` does (:mod:`tensorcore_models.aspects.derived_errors`).
+
         Parameters
         ----------
         unit : Engine
@@ -372,9 +407,11 @@ class Accumulator:
         Raises
         ------
         ValueError
-            If no error is derived, as by default.
+            If no error is derived; the message says why.
         """
-        raise ValueError(f"{unit.label}: no bound is derived for {type(self).__name__}")
+        from ..aspects import derived_errors
+
+        return derived_errors.step_error(self, unit, facts)
 
     def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
         """Return facts of exact group sums of any operands of a unit's formats; None for a unit without such groups."""
@@ -402,7 +439,9 @@ class Accumulator:
 
     # -- terms -----------------------------------------------------------------------------------------------------------
     def pass_term(self, p: "TermPass") -> "Term":
-        """Return one pass as a term over bit-vectors: ``self.pass_bits(p)`` where that is written in `p.arithmetic` alone.
+        """Return one pass as a term over bit-vectors: by default ``self.pass_bits(p)`` where that can be recorded.
+
+        What can be recorded asks no value what it is, so that it does the same with terms.
 
         Parameters
         ----------
@@ -411,12 +450,15 @@ class Accumulator:
         Raises
         ------
         Unencodable
-            If there is no term, as by default.
+            If there is no term.
         """
+        from ..arithmetic.program import why_unrecorded
         from ..bitvectors.passes import Unencodable
 
-        reason = self.left_out.get("terms", "override pass_term")
-        raise Unencodable(f"{type(self).__name__} has no encoding as terms: {reason}")
+        reason = self.left_out.get("terms") or why_unrecorded(p)
+        if reason:
+            raise Unencodable(f"{type(self).__name__} has no encoding as terms: {reason}: override pass_term")
+        return self.pass_bits(p)  # type: ignore[return-value]
 
     def parametric(self) -> "Any | None":
         """Return the point of the parametric space (ParametricDotAdd) that computes the same; None where there is none."""

@@ -13,7 +13,7 @@ from ..explanations.descriptions import ROUNDINGS, Words
 from ..formats import FORMATS
 from .base import OPERAND_NAN, Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import check_keyed, require
-from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold, operand_flush
+from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold
 
 #: Chained FMAs in one pass of the kernel; the bits do not depend on it.
 _FMA_PASS = 64
@@ -84,9 +84,6 @@ class SequentialFMA(Accumulator):
             total_format = d_format
         return total
 
-    def pass_term(self, p):
-        return self.pass_bits(p)
-
     def words(self, d):
         steps = [
             f"One product after the other is added by a fused multiply-add, rounded {ROUNDINGS[self.rounding]} to "
@@ -104,9 +101,6 @@ class SequentialFMA(Accumulator):
             rf"d_0 = c, \quad d_i = \mathrm{{{self.rounding.upper()}}}(a_i b_i + d_{{i-1}})",
             "rounds after every single product",
         )  # fmt: skip
-
-    def add_step(self, ks, c, to):
-        return to.chain(c, [ks[i] for i in self._order(len(ks))], f"fused multiply-add, rounded {self.rounding}")
 
     def shows_order(self, formats):
         """Directed roundings lose places of the masks."""
@@ -154,14 +148,9 @@ class SequentialFMA(Accumulator):
         return Form(SumAlgorithm.FMA_CHAIN if self.key is None else None, self)
 
     def step_error(self, unit, facts):
-        terms, result = self.terms_per_step, unit.formats[3]
-        relative, absolute, text = errors.output_error(self, result, terms, self.rounding)
-        operands = operand_flush(unit.formats, facts.largest) + errors.flushed_addend(unit)
-        flush = terms * operands * self.flush_inputs + terms * result.min_normal * self.flush_outputs
-        roundings = (errors.output_roundings(self, result, terms, self.rounding),)
-        return errors.StepError(
-            relative, absolute + flush, terms, (f"fused multiply-adds, {text}",), roundings=roundings
-        )
+        if self.terms_per_step > 1 or self.flush_inputs or self.flush_outputs:
+            return super().step_error(unit, facts)
+        return errors.fma_error(unit, self.rounding)
 
     @classmethod
     def searches(cls):

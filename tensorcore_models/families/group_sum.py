@@ -16,7 +16,6 @@ from ..formats import get_float_format
 from .aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields
 from .base import Arrangement, Form, SumAlgorithm
 from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_range, require
-from .fused.description import fused_note
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,8 @@ class GroupDotFusedSum(AlignedSum):
         if not addends:
             return 0
         largest, bits = z.largest_exponent(addends, self.exponent_floor), self.fraction_bits
-        cut = [z.cut(x, largest, bits, "rz") for x in addends]
-        return z.finish(*z.summed(cut, largest, bits), fmt, self, self.output_rounding)
-
-    def pass_term(self, p):
-        return self.pass_bits(p)
+        total = z.cut_total(addends, largest, bits, "rz")
+        return z.finish(total, largest - bits, fmt, self, self.output_rounding)
 
     def words(self, d):
         floor, in_formula = names.floor_words(self.exponent_floor)
@@ -119,11 +115,6 @@ class GroupDotFusedSum(AlignedSum):
             rf"d = \mathrm{{{self.output_rounding.upper()}}}\left(T_{{e-{f}}}(c) + \sum_j T_{{e-{f}}}(g_j)\right)",
             f"aligns exact sums of {self.group} products by their scales",
         )
-
-    def add_step(self, ks, c, to):
-        note = "exact sum of the group, times its scales"
-        groups = [to.add(ks[i : i + self.group], "exact", note, exact=True) for i in range(0, len(ks), self.group)]
-        return to.add([c, *groups], f"F={self.fraction_bits}", fused_note(self))
 
     def plan_fields(self, formats, scale, block_size):
         a, b, c, d = formats

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -11,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..arithmetic import converted
-from ..aspects import errors, plans, search
+from ..aspects import plans, search
 from ..aspects.outcomes import OUTCOMES, TAILS
 from ..aspects.plans import format_fields, rule_fields
 from ..aspects.probes import ONE, Builder, alignment_rounding, kept_bits, output_rounding, products_as_they_are
@@ -22,8 +21,6 @@ from ..formats import Format, get_float_format, get_format
 from .base import Accumulator, Arrangement, Form, SumAlgorithm
 from .checks import check_deterministic, holds, require
 from .fused import FusedDotAdd
-from .fused.bound import sum_error
-from .fused.description import fused_note
 from .fused.search import FIELDS as PARAMETRIC
 
 
@@ -109,9 +106,6 @@ class InterleavedDotAdd(Accumulator):
             total = p.inner(self.dot, a=x, b=y, c=total, formats=inner, scales=((),) * len(ks))
         return z.add(total, d_format, p.c, c_format, d_format, self, self.final_rounding)
 
-    def pass_term(self, p):
-        return self.pass_bits(p)
-
     def words(self, d):
         f, n = self.dot.fraction_bits, self.dot.terms
         return Words(
@@ -127,14 +121,6 @@ class InterleavedDotAdd(Accumulator):
             rf"\mathrm{{{self.final_rounding.upper()}}}(s_2 + c)",
             f"adds {self.groups} groups of interleaved products one after the other from zero and the running sum last",
         )
-
-    def add_step(self, ks, c, to):
-        total: list[int] = []
-        for number in self.group_order:
-            group = [k for i, k in enumerate(ks) if i // self.run % self.groups == number]
-            if group:
-                total = [to.add([*total, *group], f"F={self.dot.fraction_bits}", fused_note(self.dot))]
-        return to.add([*total, c], "", f"c is added last, rounded {self.final_rounding}")
 
     def plan_fields(self, formats, scale, block_size):
         via = get_format(self.via_format)
@@ -174,16 +160,6 @@ class InterleavedDotAdd(Accumulator):
 
     def unrounded(self):
         return dataclasses.replace(self, dot=self.dot.unrounded())
-
-    def step_error(self, unit, facts):
-        via = get_float_format(self.via_format)  # subnormal operands have the exponents of this format
-        floor = max(errors.alignment_floor(self.dot, unit, facts.floor), via.emin + max(facts.largest))
-        relative, absolute, text = sum_error(self.dot, unit, floor)
-        last, tiny, last_text = errors.output_error(self, unit.formats[3], 1, self.final_rounding)
-        total = errors.compounded(math.expm1(self.groups * math.log1p(relative)), last)
-        texts = (f"{self.groups} fused steps, each: {text}", f"addition of c: {last_text}")
-        absolute = self.groups * absolute * (1 + relative) + tiny
-        return errors.StepError(total, absolute, self.terms_per_step, texts)
 
     @classmethod
     def searches(cls):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from .. import arithmetic as z
-from ..aspects import errors, plans, search
+from ..aspects import plans, search
 from ..aspects.plans import FLUSH_SIGNED, FLUSH_TINY, KEEP
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of
@@ -14,7 +14,7 @@ from ..explanations.descriptions import Words
 from ..formats import get_float_format
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, require
-from .ieee import X86_RULES, ieee_fields, operand_flush, require_lanes
+from .ieee import X86_RULES, ieee_fields, require_lanes
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,6 @@ class LanedFMA(Accumulator):
                 total = z.fma(x, y, z.decode(d_format, total, self), d_format, self, "rne", flush=z.TINY)
             lanes.append(total)
         return self._joined(lanes, p)
-
-    def pass_term(self, p):
-        return self.pass_bits(p)
 
     def _lanes_of_pairs(self, p) -> list[int]:
         """Return pairs of products, added to two lanes in turn."""
@@ -147,19 +144,6 @@ class LanedFMA(Accumulator):
             "Two lanes of pairs of products, c last", steps, formula, "adds pairs of products to two lanes, c last"
         )
 
-    def add_step(self, ks, c, to):
-        if self.pairs == "two_lanes":
-            note = "FP32 addition, rounded to nearest even"
-            pairs = [to.add(ks[i : i + 2], "", note) for i in range(0, len(ks), 2)]
-            lanes = [to.chain(lane[0], lane[1:], note) for lane in (pairs[::2], pairs[1::2]) if lane]
-            return to.add([c, to.add(lanes, "", "FP32 addition of the lanes")], "", "FP32 addition of c, last")
-        note = "FP32 fused multiply-add, rounded to nearest even; the lane starts from +0"
-        lanes = [to.chain(lane[0], lane[1:], note) for lane in (ks[i :: self.lanes] for i in range(self.lanes)) if lane]
-        total = lanes[0]
-        for lane in lanes[1:]:
-            total = to.add([total, lane], "", "FP32 addition of the lanes")
-        return to.add([c, total], "", "FP32 addition of c, last")
-
     def plan_fields(self, formats, scale, block_size):
         require_lanes(formats)
         two = self.pairs == "two_lanes"
@@ -174,15 +158,6 @@ class LanedFMA(Accumulator):
 
     def form(self):
         return Form(SumAlgorithm.LANES if self.pairs == "none" else None, self)
-
-    def step_error(self, unit, facts):
-        result, count = unit.formats[3], self.terms + self.lanes + 1
-        relative, absolute, text = errors.output_error(self, result, count, "rne")
-        flushes = self.flush_inputs or self.pairs != "none"
-        operands = self.terms * operand_flush(unit.formats, facts.largest) * flushes
-        flush = operands + count * result.min_normal + errors.flushed_addend(unit)
-        text = f"{self.lanes} lanes, {text}; flushed to zero"
-        return errors.StepError(relative, absolute + flush, self.terms, (text,))
 
     @classmethod
     def searches(cls):

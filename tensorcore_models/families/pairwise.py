@@ -1,13 +1,12 @@
 """GroupPairwiseSum: trees of additions over groups of products."""
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from .. import arithmetic as z
-from ..aspects import errors, plans, search
+from ..aspects import plans, search
 from ..aspects.plans import FLUSH_NONE, FLUSH_POSITIVE, FLUSH_SUBNORMAL, KEEP
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of, powers_of_two
@@ -77,17 +76,16 @@ class GroupPairwiseSum(Accumulator):
         x, y, c = p.x, p.y, p.c
         if self.flush_input != "none":
             floors = (a_format.emin, b_format.emin) if self.flush_input == "format" else (FP32.emin, FP32.emin)
-            x, y = ([_to_positive(x, floor) for x in side] for side, floor in zip((x, y), floors, strict=True))
-            first = p.index % self.groups_per_instruction == 0  # of an instruction, which flushes its c
-            if first:
-                c = z.select(z.flushed(z.decode(c_format, c, self), FP32.emin).is_zero, 0, c, c_format.bits)
+            x, y = (
+                [z.positive_zero(z.flushed(x, floor)) for x in side] for side, floor in zip((x, y), floors, strict=True)
+            )
+            groups = self.groups_per_instruction
+            if groups == 1 or p.index % groups == 0:  # the first one of an instruction, which flushes its c
+                c = z.flushed_to_positive(c, c_format, self, FP32.emin)
         flush = z.SUBNORMAL if self.flush_results else z.KEEP
         products = [z.product(u, v, d_format, self, "rne", flush) for u, v in zip(x, y, strict=True)]
         total = self._tree(products, self.group, d_format, flush)
         return z.add(c, c_format, total, d_format, d_format, self, flush=flush)
-
-    def pass_term(self, p):
-        return self.pass_bits(p)
 
     def _tree(self, terms, places: int, fmt, flush: int) -> int:
         """Return binary tree over `places` neighbours, of which the first are present."""
@@ -122,10 +120,6 @@ class GroupPairwiseSum(Accumulator):
             f"rounds {self.group} products, adds them as a tree and rounds every sum",
         )
 
-    def add_step(self, ks, c, to):
-        tree = to.halves(ks, "", "FP32 addition, rounded to nearest even")
-        return to.add([c, tree], "", "FP32 addition of the group's sum to c")
-
     def plan_fields(self, formats, scale, block_size):
         require_lanes(formats)
         plans.require(self.group <= plans.MAX_GROUP, f"groups of more than {plans.MAX_GROUP} products")
@@ -143,22 +137,6 @@ class GroupPairwiseSum(Accumulator):
 
     def form(self):
         return Form(SumAlgorithm.PAIRWISE, self)
-
-    def step_error(self, unit, facts):
-        a, b, _, result = unit.formats
-        count = 2 + int(math.log2(self.group))  # product, tree levels, addition to c: each a rounding of at most S'
-        relative, absolute, text = errors.output_error(self, result, count, "rne")
-        flushed_operands = 0.0
-        if self.flush_input != "none":
-            lowest = (a.min_normal, b.min_normal) if self.flush_input == "format" else (2.0**-126, 2.0**-126)
-            lost = sum(math.ldexp(x, e + 1) for x, e in zip(lowest, facts.largest[::-1], strict=True))
-            flushed_operands = self.group * lost + 2.0**-126
-        results = 2 * self.group * (result.min_normal if self.flush_results else result.min_subnormal)
-        text = f"products, tree and sum in FP32, {text}"
-        roundings = (errors.output_roundings(self, result, count, "rne"),)  # a level's squares add up to at most one's
-        return errors.StepError(
-            relative, absolute + flushed_operands + results, self.group, (text,), roundings=roundings
-        )
 
     @classmethod
     def searches(cls):
@@ -200,9 +178,3 @@ class GroupPairwiseSum(Accumulator):
             below = power(-127)
             expected = Fraction(0) if self.flush_results else below
             build.add("a difference below 2^-126", {0: 3 * below, 1: -2 * below}, 0, expected, scales=(0,))
-
-
-def _to_positive(x, below: int):
-    """Return `x`, or +0 where it is flushed or a zero."""
-    y = z.flushed(x, below)
-    return y._replace(negative=y.negative & z.no(y.is_zero))

@@ -4,14 +4,14 @@ import dataclasses
 from dataclasses import dataclass
 
 from .. import arithmetic as z
-from ..aspects import errors, plans, search
+from ..aspects import plans, search
 from ..aspects.plans import FLUSH_SIGNED, FLUSH_SUBNORMAL
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Search
 from ..aspects.values import power
 from ..explanations.descriptions import Words
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
-from .ieee import ieee_fields, operand_flush, require_lanes
+from .ieee import ieee_fields, require_lanes
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,6 @@ class PairRoundOddSum(Accumulator):
         terms = [z.flushed(z.decode(c_format, p.c, self), c_format.emin), z.decode(d_format, pair, self)]
         return z.ieee_sum(terms, d_format, self, "ro", flush, to_inf=True)
 
-    def pass_term(self, p):
-        return self.pass_bits(p)
-
     def words(self, d):
         return Words(
             "Pairs of products, rounded to odd",
@@ -61,10 +58,6 @@ class PairRoundOddSum(Accumulator):
             r"d = \mathrm{RO}\left(c + \mathrm{RO}(\mathrm{RO}(a_1 b_1) + \mathrm{RO}(a_2 b_2))\right)",
             "rounds pairs of products and every sum to odd",
         )
-
-    def add_step(self, ks, c, to):
-        note = "FP32 addition, rounded to odd"
-        return to.add([c, to.add(ks, "odd", note)], "odd", note)
 
     def shows_order(self, formats):
         """Return sums show no order: the last bit keeps what rounding to odd loses."""
@@ -80,13 +73,6 @@ class PairRoundOddSum(Accumulator):
 
     def arrangement(self, length):
         return Arrangement([list(range(length))], plans.binary_tree(length, 2))
-
-    def step_error(self, unit, facts):
-        result = unit.formats[3]
-        relative, absolute, text = errors.output_error(self, result, 3, "ro")
-        operands = 2 * operand_flush(unit.formats, facts.largest)
-        absolute += operands + 4 * result.min_normal + errors.flushed_addend(unit)
-        return errors.StepError(relative, absolute, 2, (f"products, pair sum and sum, {text}; flushed",))
 
     @classmethod
     def searches(cls):

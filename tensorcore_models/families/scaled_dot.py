@@ -78,9 +78,6 @@ class ScaledDotAdd(Accumulator):
         overflow = finite & z.same(z.natural(code) & fmt.magnitude_mask, fmt.exponent_mask)
         return z.select(overflow, (z.natural(code) & fmt.sign_bit) + fmt.max_bits, code, fmt.bits)
 
-    def pass_term(self, p):
-        return self.pass_bits(p)
-
     def conversion(self, formats):
         """No encoding changes: the exponents of a are read with the scale."""
         if self.saturate:
@@ -112,9 +109,6 @@ class ScaledDotAdd(Accumulator):
             rf"d = \mathrm{{RNE}}\left(c + {scale}\sum_{{i=1}}^{{{n}}} a_i b_i\right)",
             f"adds {n} products and the running sum exactly and rounds once",
         )  # fmt: skip
-
-    def add_step(self, ks, c, to):
-        return self.exact.add_step(ks, c, to)
 
     def unrounded(self):
         return self.exact.unrounded()

@@ -1,15 +1,12 @@
 """WidenedDotAdd: c is widened, sums run in the wider format, and the result of a whole instruction is rounded to that of d."""
 
 import dataclasses
-import math
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 
 from ..arithmetic.numbers import NAN, special_bits
-from ..aspects import errors
 from ..explanations.descriptions import Words
 from ..formats import FORMATS, Format, get_float_format
 from ..formats.rounding import decode, encode
@@ -124,9 +121,6 @@ class WidenedDotAdd(Accumulator):
             total = p.inner(self.dot, a=a, b=b, c=total, formats=inner, scales=((),) * len(a))
         return total if d_format == via else z.add(total, via, via.sign_bit, via, d_format, self, "rne")
 
-    def pass_term(self, p):
-        return self.pass_bits(p)
-
     def words(self, d):
         inner = self.dot.words(self.via_format)
         last = (
@@ -140,12 +134,6 @@ class WidenedDotAdd(Accumulator):
         )
         brief = f"widens c to {self.via_format}, {inner.brief}" + (f", then to {d}" if d != self.via_format else "")
         return Words(f"{inner.title}, between conversions of c and d", steps, inner.formula, brief, inner.window)
-
-    def add_step(self, ks, c, to):
-        step, total = self.dot.terms_per_step, c
-        for start in range(0, len(ks), step):
-            total = self.dot.add_step(ks[start : start + step], total, to)
-        return total
 
     def shows_order(self, formats):
         return self.dot.shows_order(self._formats(formats))
@@ -187,18 +175,3 @@ class WidenedDotAdd(Accumulator):
 
     def unrounded(self):
         return self.dot.unrounded()
-
-    def step_error(self, unit, facts):
-        """Return the steps of the sum, compounded, and the rounding of their result."""
-        inner = SimpleNamespace(
-            formats=self._formats(unit.formats), scale_format=None, block_size=None, label=unit.label
-        )
-        found = self.dot.step_error(inner, facts)
-        relative, absolute = math.expm1(self._steps * math.log1p(found.relative)), self._steps * found.absolute
-        absolute *= 1 + relative
-        texts = (f"{self._steps} steps in {self.via_format}, each: {found.derivation[0]}", *found.derivation[1:])
-        if unit.formats[3] == inner.formats[3]:
-            return errors.StepError(relative, absolute, self.terms, texts)
-        last, tiny, text = errors.output_error(self, unit.formats[3], 1, "rne")
-        total = errors.compounded(relative, last)
-        return errors.StepError(total, absolute * (1 + last) + tiny, self.terms, (*texts, f"result: {text}"))

@@ -102,13 +102,13 @@ def test_what_has_no_such_bound():
     with pytest.raises(ValueError, match="only its certain bound is known"):
         likely_bound(a, b, None, "ozaki_int8", "a100")
     with pytest.raises(ValueError, match="not stated one by one"):
-        likely_bound(a, b, None, "fp16", "gaudi2")
+        likely_bound(a, b, None, "bf16", "wormhole")
 
 
 def test_stated_roundings_add_up_to_the_certain_error():
-    """Of every instruction: sum of number * unit (half of it to nearest) <= alpha <= the same compounded."""
+    """Of every accumulator, on one row: sum of number * unit (half of it to nearest) <= alpha <= the same compounded."""
     stated = 0
-    for row in tcm.list_instructions():
+    for row in {row.accumulator: row for row in tcm.list_instructions()}.values():
         try:
             step = bounds.step_error(row)
         except ValueError:
@@ -119,4 +119,4 @@ def test_stated_roundings_add_up_to_the_certain_error():
         parts = [r.number * r.unit * (1 if r.directed else 0.5) for r in step.roundings]
         assert sum(parts) <= step.relative * (1 + 1e-12), row.label
         assert step.relative <= math.expm1(sum(map(math.log1p, parts))) * (1 + 1e-6), row.label
-    assert stated > 100
+    assert stated > 50

@@ -120,8 +120,8 @@ def test_no_error_beyond_the_bound(case):
 
 def test_every_catalogued_scaled_instruction_has_a_bound():
     assert SCALED
-    for row in SCALED:
-        assert step_error(row).terms == row.accumulator.terms_per_step
+    for spec, row in {row.accumulator: row for row in SCALED}.items():
+        assert step_error(row).terms == spec.terms_per_step
 
 
 def quantised(row, m, k, n, seed=0, low=0.5):

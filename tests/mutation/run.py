@@ -41,6 +41,7 @@ NUMBERS = "tensorcore_models/arithmetic/numbers.py"
 SUMS = "tensorcore_models/arithmetic/sums.py"
 ROUND_DOWN = "tensorcore_models/families/round_down/specification.py"
 GROUP_SUM = "tensorcore_models/families/group_sum.py"
+DERIVED = "tensorcore_models/aspects/derived_errors.py"
 NVIDIA = "tensorcore_models/catalogue/nvidia.py"
 AMD = "tensorcore_models/catalogue/amd.py"
 
@@ -60,6 +61,7 @@ VERDICTS = ("tests/mpgemm/test_spread.py", "tests/mpgemm/test_verdict.py", "test
 CONDITION = ("tests/mpgemm/test_conditioning.py",)
 LIKELY = ("tests/mpgemm/test_probabilistic.py",)
 WATCHED = ("tests/mpgemm/test_watching.py",)
+NODES = ("tests/mpgemm/test_derived_errors.py",)
 BOUNDS = ("tests/mpgemm/test_scaled_bounds.py", "tests/mpgemm/test_bounds.py")
 
 COMPILED = ("tests/tensorcore_models/test_compiled_kernels.py",)
@@ -184,7 +186,7 @@ MUTANTS = (
     Mutant("condition: a relative target over |A||B|", "mpgemm/experiments/slice_advice.py", "_Goal.__init__", "np.abs(self.values) if relative else self.sizes", "self.sizes", CONDITION),
     Mutant("likely bound: no bias", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit / 2", "r.unit / 20", LIKELY),
     Mutant("likely bound: no deviation", "mpgemm/bounds/probabilistic.py", "step_sums", "r.unit**2", "r.unit**2 / 900", LIKELY),
-    Mutant("likely bound: a rounding less is stated", "tensorcore_models/families/fused/bound.py", "_roundings", "spec.terms + 1", "spec.terms", LIKELY),
+    Mutant("likely bound: a rounding less is stated", DERIVED, "_times", "rounding.number * count", "(rounding.number * count - 1)", LIKELY),
     Mutant("reference: F + 1", SUMS, "sum_aligned", ".fraction_bits, spec", ".fraction_bits - 1, spec"),
     Mutant("reference: F - 1", SUMS, "sum_aligned", ".fraction_bits, spec", ".fraction_bits + 1, spec"),
     Mutant("reference: alignment to nearest", SUMS, "sum_aligned", "spec.alignment_rounding", '"rne"'),
@@ -195,7 +197,7 @@ MUTANTS = (
     Mutant("reference: CDNA3 rounds to zero", ROUND_DOWN, "FusedDotRoundDownAdd._finite", "to_zero, kept)", "to_zero, to_zero)"),
     Mutant("reference: GDFS F", GROUP_SUM, "GroupDotFusedSum._finite", "self.exponent_floor), self.fraction_bits", "self.exponent_floor), self.fraction_bits + 1"),
     Mutant("reference: GPS tree becomes a chain", "tensorcore_models/families/pairwise.py", "GroupPairwiseSum._tree", "places // 2", "places - 1"),
-    Mutant("reference: GPS zeros keep their sign", "tensorcore_models/families/pairwise.py", "_to_positive", "y.is_zero", "(y.is_zero ^ x.is_zero)", FAST),
+    Mutant("reference: GPS zeros keep their sign", NUMBERS, "positive_zero", "no(number.is_zero)", "no(number.is_zero ^ number.is_zero)", FAST),
     Mutant("reference: no alignment floor", NUMBERS, "largest_exponent", "floor is None", "True"),
     Mutant("reference: GDFS groups that cancel take no part", GROUP_SUM, "GroupDotFusedSum._finite", "z.every(x.is_zero for x in products)", "group.is_zero"),
     Mutant("reference: CDNA3 sum rounded once", ROUND_DOWN, "FusedDotRoundDownAdd._finite", "self.sum_fraction_bits is not None", "False"),
@@ -293,7 +295,11 @@ MUTANTS = (
     Mutant("watch: the largest norm for the least", "mpgemm/bounds/norms.py", "_least", "np.fmin.reduce(x, axis=None, initial=np.inf", "np.fmax.reduce(x, axis=None, initial=0.0", WATCHED),
     Mutant("watch: negative errors are small", "mpgemm/bounds/watching.py", "within", "max(np.max(error), -np.min(error))", "np.max(error)", WATCHED),
     Mutant("watch: a chain of one step", "mpgemm/bounds/watching.py", "sums_bound", "terms + 1", "1", WATCHED),
-    Mutant("bound: nothing lifts the alignment", "tensorcore_models/families/fused/bound.py", "sum_error", "(cut + more) * 2.0 ** min(floor, 1000)", "0.0", BOUNDS),
+    Mutant("bound: nothing lifts the alignment", DERIVED, "_Step._addend", "_power(max(floors)) if floors else 0.0", "0.0", BOUNDS),
+    Mutant("bound: a cut to nearest loses a quarter", DERIVED, "_Step._cut", "0.5, 1.0", "0.25, 1.0", NODES),
+    Mutant("bound: any exponent is an alignment's", DERIVED, "_Step._cut", "node.of[0] in top.numbers", "True", NODES),
+    Mutant("nodes: an integer is a number in any unit", "tensorcore_models/arithmetic/nodes.py", "Notes.of_whole", "_equal(known.unit, unit)", "True", NODES),
+    Mutant("nodes: a tree is taken for one of all products", "tensorcore_models/arithmetic/nodes.py", "Notes.assume", "x.part is not True", "False", NODES),
     Mutant("bound: scales have no exponents", FACTS, "_operand", "exponents + factor.exponents,", "exponents,", BOUNDS),
     Mutant("bound: subnormal scales are normal", FACTS, "_operand", "small | factor.small", "small", BOUNDS),
     Mutant("bound: group sums as large as their scales", GROUP_SUM, "GroupDotFusedSum.group_facts", "(sums * ratio)", "ratio", BOUNDS),

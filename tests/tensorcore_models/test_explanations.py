@@ -99,7 +99,7 @@ def test_trees_have_the_shape_of_the_algorithm():
     assert terms(tree_of(tcm.ParametricDotAdd(4, alignment="odd_even"), 4)) == [
         ["0", "2"], ["1", "3"], ["c", "[0]", "[1]"],
     ]  # fmt: skip
-    assert terms(tree_of(tcm.ParametricDotAdd(4, c_position="late"), 4))[-1] == ["[0]", "c"]
+    assert terms(tree_of(tcm.ParametricDotAdd(4, c_position="late"), 4))[-1] == ["c", "[0]"]
     assert tree_of(Unpublished(), 4) is None
 
 

@@ -348,7 +348,7 @@ def test_almost_the_smallest_number_is_rounded_to_it(rounding, sign):
     ("unit", "reason"),
     [
         (Unit(FusedDotAdd(16, 120), "fp64", "fp64", "fp64", "fp64"), "exceed 63 and 126"),
-        (Unit(GroupPairwiseSum(128), "fp16", "fp16"), "groups of more than"),
+        (Unit(GroupPairwiseSum(128, terms=256), "fp16", "fp16"), "groups of more than"),
         (Unit(GroupPairwiseSum(), "fp64", "fp64", "fp64", "fp64"), "exact in double"),
         (Unit(FusedDotAdd(4, 20), "fp16", "fp16", "fp32", "e2m3"), "no NaN"),
         (Unit(InterleavedDotAdd(FDA16, via_format="fp64"), "fp32", "fp32"), "table"),

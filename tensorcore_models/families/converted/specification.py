@@ -259,9 +259,6 @@ class ConvertedDotAdd(Accumulator):
     def simplest(self):
         return dataclasses.replace(self, dot=self.dot.simplest())
 
-    def pass_term(self, p):
-        return self.pass_bits(p)
-
 
 def _carriers(interface: Interface, spec: Any = None) -> list[tuple[str, bool]]:
     """Return formats that have the operands' numbers, and whether what is subnormal there becomes zero, where either can

@@ -148,11 +148,6 @@ class FidelityPhases(_Phases):
             total = self._added(group_sums(phase, a, b, p.formats), total, p.formats[3])
         return total
 
-    def pass_term(self, p):
-        """Return one phase as a term. Several phases that take turns are refused: solvers give no answer to them in a
-        minute."""
-        return self.pass_bits(p)
-
     def _added(self, groups, c, fmt):
         return added(groups, c, fmt, self.erratum == "minus_one")
 

@@ -1,10 +1,8 @@
 """Fused sums in words, as formulas and as a tree."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from ...explanations.descriptions import ROUNDINGS, Words, floor_words, kept_bits
-from ...explanations.sums import Position, SumBuilder
 
 
 def fused(spec: Any, d: str) -> Words:
@@ -72,29 +70,3 @@ def parametric(spec: Any, d: str) -> Words:
         formula,
         f"adds {n} products and the running sum and rounds {'twice' if late else 'once'}",
     )
-
-
-def fused_note(spec: Any) -> str:
-    """Describe one fused operation."""
-    kept = (
-        "nothing is cut off" if spec.fraction_bits is None else f"aligned and cut to {spec.fraction_bits} fraction bits"
-    )
-    return f"one operation: {kept}, summed exactly, rounded once ({spec.output_rounding})"
-
-
-def add_step(spec: Any, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position:
-    """Return the order of one step: the alignments it is made of."""
-    exact, note = spec.fraction_bits is None, fused_note(spec)
-    label = "exact" if exact else f"F={spec.fraction_bits}"
-    parts = list(ks)
-    if spec.alignment == "pairwise":
-        parts = [to.halves(ks, label, note, exact=exact)]
-    elif spec.alignment == "odd_even":
-        parts = [to.add(half, label, note, exact=exact) for half in (ks[::2], ks[1::2]) if half]
-    if spec.c_position == "exact":
-        dot = to.add(parts, label, f"one operation: {note.split(': ', 1)[1].rsplit(', ', 1)[0]}", exact=exact)
-        return to.add([dot, c], "exact", f"c is added exactly, the total rounded once ({spec.output_rounding})")
-    if spec.c_position == "late":
-        dot = to.add(parts, label, note, exact=exact and len(parts) > 2)
-        return to.add([dot, c], "", f"c is added last, rounded {spec.late_rounding}")
-    return to.add([c, *parts], label, note, exact=exact)

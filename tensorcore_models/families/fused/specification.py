@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from ...aspects import errors
 from ..aligned import ALIGNMENT_RULES, AlignedSum
 from ..base import Accumulator, Form, SumAlgorithm
 from ..checks import (
@@ -15,7 +16,7 @@ from ..checks import (
     check_range,
     require,
 )
-from . import bound, description, lowering, steps
+from . import description, lowering, steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +34,6 @@ class FusedSum(AlignedSum):
     def pass_bits(self, p):
         return steps.step(self, p)
 
-    def add_step(self, ks, c, to):
-        return description.add_step(self, ks, c, to)
-
     def shows_order(self, formats):
         """Return addends that are cut to odd leave their last bit."""
         return self.alignment_rounding != "ro"
@@ -45,9 +43,6 @@ class FusedSum(AlignedSum):
 
     def arrangement(self, length):
         return lowering.arrangement(self, length)
-
-    def step_error(self, unit, facts):
-        return bound.step_error(self, unit, facts)
 
     def unrounded(self):
         return dataclasses.replace(self, output_rounding="rne", output_fraction_bits=None, seed=0)
@@ -147,6 +142,9 @@ class FusedDotAdd(FusedSum):
 
     def words(self, d):
         return description.fused(self, d)
+
+    def step_error(self, unit, facts):
+        return errors.aligned_error(self, unit, facts)
 
     def form(self):
         return Form(SumAlgorithm.FUSED if self.key is None else None, self)

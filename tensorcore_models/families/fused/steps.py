@@ -47,11 +47,9 @@ def _pieces(spec: Any, z: Any, x: Sequence[Any], y: Sequence[Any], products: Seq
     if not spec.significand_parts:
         return list(products)
     lefts, rights = (part_masks(fmt.precision, spec.significand_parts) for fmt in formats[:2])
+    masks = [(left, right) for left in lefts for right in rights]
     return [
-        product._replace(significand=(a.significand & left) * (b.significand & right))
-        for a, b, product in zip(x, y, products, strict=True)
-        for left in lefts
-        for right in rights
+        piece for a, b, product in zip(x, y, products, strict=True) for piece in z.part_products(product, a, b, masks)
     ]
 
 
@@ -75,18 +73,10 @@ def fused_sum(spec: Any, p: Any, products: Sequence[Any], c: Sequence[Any]) -> A
         return z.sum_aligned(spec, [*(z.sum_aligned(spec, group) for group in groups if group), *start])
     if spec.alignment == "pairwise":
         p.assume_part(leaves)
-        return z.sum_aligned(spec, [*([_sum_pairwise(spec, z, leaves)] if leaves else []), *start])
+        return z.sum_aligned(spec, [*([z.tree_sum(spec, leaves)] if leaves else []), *start])
     if spec.normalise_each_add:
         return reduce(partial(z.normalising_add, spec), [*start, *leaves])
     return z.sum_aligned(spec, [*start, *leaves])
-
-
-def _sum_pairwise(spec: Any, z: Any, numbers: Sequence[Any]) -> Any:
-    """Return binary tree of two-operand alignments over neighbours."""
-    if len(numbers) == 1:
-        return numbers[0]
-    middle = (len(numbers) + 1) // 2
-    return z.sum_aligned(spec, [_sum_pairwise(spec, z, half) for half in (numbers[:middle], numbers[middle:])])
 
 
 def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> Any:
@@ -107,9 +97,10 @@ def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products:
     nothing = total is None or z.same(total.significand, 0)
     if total is not None and (nothing is False or spec.zero_sign == "positive"):
         return z.rounded_sum(spec, total, fmt, p.draw)
-    zero = fmt.sign_bit if fmt.has_negative_zero and spec.zero_sign != "positive" else 0
-    zero = z.select(_zero_is_negative(spec, z, addends, products), zero, 0, fmt.bits)
-    return zero if nothing is True else z.select(nothing, zero, z.rounded_sum(spec, total, fmt, p.draw), fmt.bits)
+    minus = spec.zero_sign != "positive" and _zero_is_negative(spec, z, addends, products)
+    if nothing is True:
+        return z.select(minus, fmt.sign_bit if fmt.has_negative_zero else 0, 0, fmt.bits)
+    return z.with_zero_sign(total, minus, z.rounded_sum(spec, total, fmt, p.draw), fmt)
 
 
 def _zero_is_negative(spec: Any, z: Any, addends: Sequence[Number], products: int) -> Any:

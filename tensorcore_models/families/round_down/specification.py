@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ...aspects import errors, plans, search
+from ...aspects import plans, search
 from ...aspects.plans import LARGEST_EXPONENT, ROUNDINGS, growth_bits, width_fields
 from ...aspects.search import Field, Search, divisors, one_of
 from ...explanations import descriptions as names
@@ -169,13 +169,6 @@ class FusedDotRoundDownAdd(AlignedSum):
             f"adds {added}, cut below {f} fraction bits, to which the running sum is joined with both rounded down",
         )
 
-    def add_step(self, ks, c, to):
-        groups = [ks[::2], ks[1::2]] if self.parity_groups > 1 else [ks]
-        note = f"aligned and cut to {self.fraction_bits} fraction bits, summed exactly"
-        sums = [to.add(group, f"F={self.fraction_bits}", note) for group in groups if group]
-        dot = to.add(sums, "rd", "the sums of even and odd k, aligned and rounded down")
-        return to.add([c, dot], "rd", "dot product and c, aligned and rounded down, then to nearest even")
-
     def plan_fields(self, formats, scale, block_size):
         a, b, c, d = formats
         fields = aligned_fields(self, formats, None, None)
@@ -209,28 +202,6 @@ class FusedDotRoundDownAdd(AlignedSum):
     def unrounded(self):
         return self
 
-    def step_error(self, unit, facts):
-        """CDNA3: products cut, then dot and c rounded down on their common exponent, one rounding."""
-        floor = errors.alignment_floor(self, unit, facts.floor)
-        parity = self.parity_groups > 1
-        cut = (self.terms + (2 if parity else 0)) * 2.0**-self.fraction_bits
-        cut += 2.0**-self.dot_fraction_bits + 2.0**-self.c_fraction_bits
-        relative, absolute, text = errors.output_error(self, unit.formats[3])
-        if self.sum_fraction_bits is not None:
-            relative = errors.compounded(2.0**-self.sum_fraction_bits, relative)
-        joined = ", even and odd sums joined" if parity else ""
-        kept = f"{self.terms} products at F = {self.fraction_bits}{joined}"
-        kept += f"; dot at {self.dot_fraction_bits}, c at {self.c_fraction_bits}"
-        absolute += cut * 2.0 ** min(floor, 1000)
-        text = f"{kept}: {cut:.3g} of the largest; {text}"
-        bits = [self.dot_fraction_bits, self.c_fraction_bits, *filter(None, [self.sum_fraction_bits])]
-        roundings = (
-            errors.roundings_to(self.fraction_bits, "rz", self.terms + 2 * parity),
-            *(errors.roundings_to(fraction, "rd") for fraction in bits),
-            errors.output_roundings(self, unit.formats[3]),
-        )
-        return errors.StepError(errors.compounded(cut, relative), absolute, self.terms, (text,), None, roundings)
-
     @classmethod
     def searches(cls):
         fields = (
@@ -252,9 +223,6 @@ class FusedDotRoundDownAdd(AlignedSum):
         from .probes import probe
 
         probe(self, build)
-
-    def pass_term(self, p):
-        return self.pass_bits(p)
 
 
 @dataclass(frozen=True)
