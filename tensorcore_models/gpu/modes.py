@@ -39,6 +39,8 @@ from .groups import group_plan
 from .integers import integer_plan
 from .phases import phase_plan
 from .plans import ModePlan, OperandForm, UnitMode
+from .programs import program_plan
+from .targets import TARGETS
 
 #: Targets whose instructions have roundings of their own.
 NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -383,6 +385,17 @@ MODES = (
     ),
 )
 
+#: What runs units that no mode above holds, before or behind a conversion of their operands.
+PROGRAMS = UnitMode(
+    "Programs",
+    "program_passes",
+    tuple(TARGETS),
+    program_plan,
+    "whatever a family's `pass_bits` records in numbers of at most 62 bits, one's own included",
+    "nothing: tiles with infinities and NaN are computed again on the device",
+    (2, 2),
+)
+
 
 @lru_cache(maxsize=256)
 def _planned(low: Lowered, target: str) -> ModePlan | None:
@@ -391,6 +404,11 @@ def _planned(low: Lowered, target: str) -> ModePlan | None:
             return plan
     inner = None if low.converted is None or low.finish is not None else _planned(low.converted, target)
     return None if inner is None else replace(inner, given=low)
+
+
+@lru_cache(maxsize=256)
+def _recorded(low: Lowered) -> ModePlan | None:
+    return PROGRAMS.plan(low, PROGRAMS)
 
 
 def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:
@@ -410,7 +428,7 @@ def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:
     ValueError
         If there is none; the message says what runs the unit on the CPU.
     """
-    found = _planned(low, target)
+    found = _planned(low, target) or _recorded(low)
     if found is None:
         from ..kernels import kernel_name
 
