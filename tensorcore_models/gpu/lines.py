@@ -60,6 +60,10 @@ class Line:
         return hash(self.cache_key)
 
 
+def _leaves(tree: Any) -> list[int]:
+    return [tree] if type(tree) is int else [leaf for part in tree[2:] for leaf in _leaves(part)]
+
+
 class LineBuilder:
     """A LineBuilder makes a Line of recorded operations.
 
@@ -121,9 +125,37 @@ class LineBuilder:
         x = self.operations[at]
         return x.name == "subtract" and x.sources[1] == of and self.operations[x.sources[0]].constant == 0
 
+    def _rounded_down(self, at: int) -> bool:
+        """Return whether a value is a magnitude that is rounded down with the sign it then gets."""
+        x = self.operations[at]
+        if x.name != "choose" or not self._negated(*x.sources[1:]):
+            return False
+        size = self.operations[x.sources[2]]
+        return size.name == "shr" and size.constant == "rd" and size.sources[2] == x.sources[0]
+
+    def _signed(self, at: int, negative: int) -> Any:
+        """Return a magnitude with its sign: an operation, or a step's name, type and sources, each of them the like."""
+        x, sign = self.operations[at], self.operations[negative]
+        if x.name == "shl":
+            return "shl", self._type(at), self._signed(x.sources[0], negative), x.sources[1]
+        below = sign.name == "less" and self.operations[sign.sources[1]].constant == 0
+        if x.name == "magnitude" and below and x.sources[0] == sign.sources[0]:
+            return x.sources[0]
+        return "signed", self._type(at), negative, at
+
+    def _step_of(self, tree: Any) -> int:
+        """Return the step of what :meth:`_signed` gives."""
+        if type(tree) is int:
+            return self._condition(tree) if self.operations[tree].name in CONDITIONS else self._whole(tree)
+        name, kind, *sources = tree
+        return self._put(name, kind, None, *map(self._step_of, sources))
+
     def _needs(self, at: int) -> list[int]:
         """Return the operations that a step takes values of."""
         x = self.operations[at]
+        if self._rounded_down(at):
+            size = self.operations[x.sources[2]].sources
+            return [*_leaves(self._signed(size[0], x.sources[0])), size[1]]
         if x.name == "choose" and x.sources[0] in self.masks and self._negated(*x.sources[1:]):
             return [x.sources[0], x.sources[2]]
         if x.name == "differ" and self.operations[x.sources[1]].name == "truth":
@@ -143,14 +175,19 @@ class LineBuilder:
             give = self._whole if at in self.masks else self._condition
             return self._put(x.name, "int32" if at in self.masks else "bool", None, *map(give, s))
         if x.name == "choose":
+            if self._rounded_down(at):
+                size = self.operations[x.sources[2]].sources
+                signed = self._step_of(self._signed(size[0], x.sources[0]))
+                return self._put("floor", self._type(at, size[0]), None, signed, self._whole(size[1]))
             if len(s) == 2:
                 return self._put("sign", self._type(at), None, self._whole(s[1]), self._whole(s[0]))
             return self._put(x.name, self._type(at), None, self._condition(s[0]), *map(self._whole, s[1:]))
         if x.name == "shr":
             kind = self._type_of_shift(s[0], x.constant)
             signs = [self._condition(s[2])] if x.constant in _SIGNED else []
-            most = min(self.operations[s[0]].high.bit_length() + 1, 31 if kind == "int32" else 62)
-            constant = x.constant, most if self.operations[s[1]].high > most else 0
+            most = min(self.operations[s[0]].high.bit_length() + 1, 31 if kind == "int32" else 63)
+            places = self.operations[s[1]]
+            constant = x.constant, most if places.high > most else 0, places.low > 0
             return self._put(x.name, kind, constant, *map(self._whole, s[:2]), *signs)
         kind = self._type(at, *s) if x.name in ("larger", "less", "same", "magnitude", "places") else self._type(at)
         constant = (x.constant, self.operations[s[0]].high < 1 << 24) if x.name == "places" else x.constant

@@ -63,8 +63,27 @@ def bits_of(x, TOP: gl.constexpr, SMALL: gl.constexpr):
 
 
 @gluon.jit
-def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr):
-    """Return x / 2^places rounded, for natural numbers; MOST: places from which on it is the same, 0: none are more.
+def goes_down(kept, negative, ROUNDING: gl.constexpr):
+    """Return 1 where a tie goes toward zero, 0 elsewhere; None where it never does."""
+    if ROUNDING == "rna":
+        return None
+    elif ROUNDING == "rne":
+        return (kept & 1) ^ 1
+    elif ROUNDING == "rno":
+        return kept & 1
+    elif ROUNDING == "rnu":
+        return negative.to(kept.dtype)
+    elif ROUNDING == "rnd":
+        return (negative == 0).to(kept.dtype)
+    else:
+        gl.static_assert(ROUNDING == "rnz")
+        return gl.full_like(kept, 1)
+
+
+@gluon.jit
+def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr, SOME: gl.constexpr):
+    """Return x / 2^places rounded, for natural numbers; MOST: places from which on it is the same, 0: none are more; SOME:
+    places are never 0.
 
     Rounded to nearest, half of the last place is added, less 1 where a tie goes toward zero.
     """
@@ -84,21 +103,12 @@ def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr):
             lost = lost & negative
         return kept + lost.to(x.dtype)
     else:
-        half = (gl.full_like(x, 1) << places) >> 1
-        if ROUNDING == "rna":
-            return (x + half) >> places
-        elif ROUNDING == "rne":
-            down = (kept & 1) ^ 1
-        elif ROUNDING == "rno":
-            down = kept & 1
-        elif ROUNDING == "rnu":
-            down = negative.to(x.dtype)
-        elif ROUNDING == "rnd":
-            down = (negative == 0).to(x.dtype)
-        else:
-            gl.static_assert(ROUNDING == "rnz")
-            down = gl.full_like(x, 1)
-        return (x + half - gl.minimum(half, down)) >> places
+        one = gl.full_like(x, 1)
+        half = one << (places - 1) if SOME else (one << places) >> 1
+        down = goes_down(kept, negative, ROUNDING)
+        if down is not None:
+            half -= down if SOME else gl.minimum(half, down)
+        return (x + half) >> places
 
 
 @gluon.jit
@@ -117,9 +127,13 @@ def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.cons
     elif NAME == "choose":
         return gl.where(x, y.to(TYPE), z.to(TYPE))
     elif NAME == "shr":
-        return shifted(x.to(TYPE), y, z, item(CONSTANT, 0), item(CONSTANT, 1))
+        return shifted(x.to(TYPE), y, z, item(CONSTANT, 0), item(CONSTANT, 1), item(CONSTANT, 2))
     elif NAME == "places":
         return bits_of(x.to(TYPE), item(CONSTANT, 0), item(CONSTANT, 1))
+    elif NAME == "signed":
+        return gl.where(x, -y.to(TYPE), y.to(TYPE))
+    elif NAME == "floor":
+        return x.to(TYPE) >> gl.minimum(y, 31 if TYPE == gl.int32 else 63).to(TYPE)
     elif NAME == "magnitude":
         return gl.abs(x.to(TYPE))
     else:
