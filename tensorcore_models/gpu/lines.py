@@ -1,6 +1,6 @@
 """Turns the operations of a PassProgram into the steps that :mod:`.source_program` compiles: order, widths, masks.
 
-Widths follow from ranges: a step has 32 bits where its numbers and its result have, else 64. What depends on one operand of A
+Types follow from ranges: a step has 32 bits where its numbers and its result have, else 64. What depends on one operand of A
 and one of B by a single cheap operation is computed anew wherever it is used: kept for all outputs of a thread, the exponents of
 a pass would fill its registers.
 """
@@ -21,7 +21,7 @@ _SIGNED = ("ru", "rd", "rnu", "rnd")
 
 
 class Step(NamedTuple):
-    """A Step is an operation of a kernel: its name, the type it works in ("bool", "int32", "int64"), what it has beside its
+    """A Step is an operation of a kernel: its name, the type it works in ("bool", "int32", "uint32", "int64"), what it has beside its
     sources, and the steps that these are."""
 
     name: str
@@ -96,7 +96,9 @@ class LineBuilder:
     def _type(self, *ats: int) -> str:
         low = min(self.operations[at].low for at in ats)
         high = max(self.operations[at].high for at in ats)
-        return "int32" if -(1 << 31) <= low and high < 1 << 31 else "int64"
+        if -(1 << 31) <= low and high < 1 << 31:
+            return "int32"
+        return "uint32" if low >= 0 and high < 1 << 32 else "int64"
 
     def _type_of_shift(self, at: int, rounding: str) -> str:
         """Return a type in which a number can be rounded: to nearest it needs a bit more, and one for its sign."""
@@ -185,7 +187,7 @@ class LineBuilder:
         if x.name == "shr":
             kind = self._type_of_shift(s[0], x.constant)
             signs = [self._condition(s[2])] if x.constant in _SIGNED else []
-            most = min(self.operations[s[0]].high.bit_length() + 1, 31 if kind == "int32" else 63)
+            most = min(self.operations[s[0]].high.bit_length() + 1, 63 if kind == "int64" else 31)
             places = self.operations[s[1]]
             constant = x.constant, most if places.high > most else 0, places.low > 0
             return self._put(x.name, kind, constant, *map(self._whole, s[:2]), *signs)

@@ -7,7 +7,7 @@ from triton.experimental.gluon import language as gl
 from .source import ANY_VALUE, covered, elements, placed
 from .source_integers import extent, integer_layout
 
-_TYPES = {"bool": gl.int1, "int32": gl.int32, "int64": gl.int64}
+_TYPES = {"bool": gl.int1, "int32": gl.int32, "uint32": gl.uint32, "int64": gl.int64}
 
 
 @gluon.constexpr_function
@@ -133,7 +133,7 @@ def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.cons
     elif NAME == "signed":
         return gl.where(x, -y.to(TYPE), y.to(TYPE))
     elif NAME == "floor":
-        return x.to(TYPE) >> gl.minimum(y, 31 if TYPE == gl.int32 else 63).to(TYPE)
+        return x.to(TYPE) >> gl.minimum(y, 63 if TYPE == gl.int64 else 31).to(TYPE)
     elif NAME == "magnitude":
         return gl.abs(x.to(TYPE))
     else:
