@@ -192,8 +192,7 @@ class LineBuilder:
             constant = x.constant, most if places.high > most else 0, places.low > 0
             return self._put(x.name, kind, constant, *map(self._whole, s[:2]), *signs)
         kind = self._type(at, *s) if x.name in ("larger", "less", "same", "magnitude", "places") else self._type(at)
-        constant = (x.constant, self.operations[s[0]].high < 1 << 24) if x.name == "places" else x.constant
-        return self._put(x.name, kind, constant, *map(self._whole, s))
+        return self._put(x.name, kind, x.constant, *map(self._whole, s))
 
     def _order(self, wanted: Sequence[int]) -> list[int]:
         """Return operations in the order of steps: the longest line to a source first, so that few values wait."""

@@ -165,7 +165,7 @@ def _launch(unit: Any, operands, c, every: int | None, scales, out, flags, regul
     constants = {
         "FIRST": lines[0], "WHOLE": lines[1], "LAST": lines[2], "TERMS": step, "A_COUNTS": tuple(taken[0].counts),
         "B_COUNTS": tuple(taken[1].counts), "C_BITS": kernel.formats[2].bits, "NAN": FORMATS["fp32"].nan_encoding(),
-        "AGAIN": not regular, "PROMOTES": every is not None, "EACH": unit.each, "THREADS": (unit.target.warp // 8, 8),
+        "CLAMPS": unit.target.backend == "cuda", "AGAIN": not regular, "PROMOTES": every is not None, "EACH": unit.each, "THREADS": (unit.target.warp // 8, 8),
         "WARPS": unit.warps,
     }  # fmt: skip
     unit.launch(TritonLaunch("program_passes", arguments, constants, batch * math.prod(tiles), math.prod(unit.warps)))
@@ -197,7 +197,7 @@ def _prepared(unit: Any, side: _Side, codes, scales, tile: int, regular: bool):
     scale = None if low.scale_format is None else (low.block_size or 1, low.scale_format.bits)
     constants = {
         "LINE": side.line(), "BITS": fmt.bits, "SCALE": scale, "PLACES": tuple(side.places), "COUNTS": tuple(side.counts),
-        "TILE": tile, "LANES": unit.target.warp,
+        "TILE": tile, "LANES": unit.target.warp, "CLAMPS": unit.target.backend == "cuda",
     }  # fmt: skip
     if side.places or special is not None:
         unit.launch(TritonLaunch("pack_program", arguments, constants, batch * tiles * k, 1))

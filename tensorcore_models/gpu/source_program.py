@@ -55,11 +55,42 @@ def natural(code, TYPE: gl.constexpr):
 
 
 @gluon.jit
-def bits_of(x, TOP: gl.constexpr, SMALL: gl.constexpr):
-    """Return TOP + 1 less the number of bits of a natural number; SMALL: FP32 holds it."""
-    if not SMALL:
-        x = x & ~(x >> 1)  # no rounding to FP32 carries
-    return TOP - gl.maximum((x.to(gl.float32).to(gl.int32, bitcast=True) >> 23) - 127, -1)
+def places_above(word):
+    """Return by AMD's instruction how many zeros a word of 32 bits begins with; 2^32 - 1 where it has no others."""
+    return gl.inline_asm_elementwise("v_ffbh_u32 $0, $1", "=v,v", [word], gl.uint32, True, 1)
+
+
+@gluon.jit
+def leading_zeros(x, CLAMPS: gl.constexpr):
+    """Return how many zeros an integer begins with, by instructions of NVIDIA with CLAMPS, else by AMD's."""
+    if CLAMPS:
+        if x.dtype == gl.int64:
+            return gl.inline_asm_elementwise("clz.b64 $0, $1;", "=r,l", [x], gl.int32, True, 1)
+        else:
+            return gl.inline_asm_elementwise("clz.b32 $0, $1;", "=r,r", [x], gl.int32, True, 1)
+    elif x.dtype == gl.int64:
+        below = gl.minimum(places_above(x.to(gl.int32)), 32) + 32
+        return gl.minimum(places_above((x >> 32).to(gl.int32)), below).to(gl.int32)
+    else:
+        return gl.minimum(places_above(x.to(gl.int32)), 32).to(gl.int32)
+
+
+@gluon.jit
+def shifted_down(x, places, MOST: gl.constexpr, SIGNED: gl.constexpr, CLAMPS: gl.constexpr):
+    """Return x / 2^places rounded down; MOST: places from which on it is the same, 0: none are more.
+
+    CLAMPS: Instructions take any number of places, as NVIDIA's do.
+    """
+    if CLAMPS and MOST > 0:
+        x, places = gl.broadcast(x, places.to(gl.int32))
+        if x.dtype == gl.int64:
+            TEXT: gl.constexpr = "shr.s64 $0, $1, $2;" if SIGNED else "shr.u64 $0, $1, $2;"
+            return gl.inline_asm_elementwise(TEXT, "=l,l,r", [x, places], x.dtype, True, 1)
+        else:
+            WORD: gl.constexpr = "shr.s32 $0, $1, $2;" if SIGNED else "shr.u32 $0, $1, $2;"
+            return gl.inline_asm_elementwise(WORD, "=r,r,r", [x, places], x.dtype, True, 1)
+    else:
+        return x >> (gl.minimum(places, MOST) if MOST > 0 else places).to(x.dtype)
 
 
 @gluon.jit
@@ -81,16 +112,15 @@ def goes_down(kept, negative, ROUNDING: gl.constexpr):
 
 
 @gluon.jit
-def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr, SOME: gl.constexpr):
-    """Return x / 2^places rounded, for natural numbers; MOST: places from which on it is the same, 0: none are more; SOME:
-    places are never 0.
+def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr, SOME: gl.constexpr, CLAMPS: gl.constexpr):
+    """Return x / 2^places rounded, for natural numbers; MOST, CLAMPS: those of :func:`shifted_down`; SOME: places are never 0.
 
     Rounded to nearest, half of the last place is added, less 1 where a tie goes toward zero.
     """
-    if MOST > 0:
+    if MOST > 0 and ROUNDING != "rz":
         places = gl.minimum(places, MOST)
+    kept = shifted_down(x, places, MOST if ROUNDING == "rz" else 0, False, CLAMPS)
     places = places.to(x.dtype)
-    kept = x >> places
     if ROUNDING == "rz":
         return kept
     elif ROUNDING == "ro":
@@ -112,7 +142,7 @@ def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr, SOM
 
 
 @gluon.jit
-def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.constexpr):
+def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.constexpr, CLAMPS: gl.constexpr):
     """Return what a step computes of its sources."""
     if NAME == "true":
         return x != 0
@@ -127,13 +157,13 @@ def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.cons
     elif NAME == "choose":
         return gl.where(x, y.to(TYPE), z.to(TYPE))
     elif NAME == "shr":
-        return shifted(x.to(TYPE), y, z, item(CONSTANT, 0), item(CONSTANT, 1), item(CONSTANT, 2))
+        return shifted(x.to(TYPE), y, z, item(CONSTANT, 0), item(CONSTANT, 1), item(CONSTANT, 2), CLAMPS)
     elif NAME == "places":
-        return bits_of(x.to(TYPE), item(CONSTANT, 0), item(CONSTANT, 1))
+        return leading_zeros(x.to(TYPE), CLAMPS) - ((63 if TYPE == gl.int64 else 31) - CONSTANT)
     elif NAME == "signed":
         return gl.where(x, -y.to(TYPE), y.to(TYPE))
     elif NAME == "floor":
-        return x.to(TYPE) >> gl.minimum(y, 63 if TYPE == gl.int64 else 31).to(TYPE)
+        return shifted_down(x.to(TYPE), y, 63 if TYPE == gl.int64 else 31, True, CLAMPS)
     elif NAME == "magnitude":
         return gl.abs(x.to(TYPE))
     else:
@@ -183,7 +213,9 @@ def given(
 
 
 @gluon.jit
-def line_values(code, scale, pa, qa, pb, qb, LINE: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr):
+def line_values(
+    code, scale, pa, qa, pb, qb, LINE: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr, CLAMPS: gl.constexpr
+):  # fmt: skip
     """Return the values of all steps of a line.
 
     code: The addend's encoding, or an operand's; scale: its block scale's. pa, pb: Words of operands, qa, qb: those of 64 bits.
@@ -198,7 +230,7 @@ def line_values(code, scale, pa, qa, pb, qb, LINE: gl.constexpr, BM: gl.constexp
         else:
             found = operation(
                 values[source_of(LINE, i, 0)], values[source_of(LINE, i, 1)], values[source_of(LINE, i, 2)],
-                step_of(LINE, i, "name"), step_of(LINE, i, "type"), step_of(LINE, i, "constant"),
+                step_of(LINE, i, "name"), step_of(LINE, i, "type"), step_of(LINE, i, "constant"), CLAMPS,
             )  # fmt: skip
         values = values + (found,)
     return values
@@ -208,7 +240,7 @@ def line_values(code, scale, pa, qa, pb, qb, LINE: gl.constexpr, BM: gl.constexp
 def pack_program(
     codes, words, longs, special, scales, rows, k, code_batch, code_row, code_k, scale_batch, scale_row, scale_k, row_tiles,
     LINE: gl.constexpr, BITS: gl.constexpr, SCALE: gl.constexpr, PLACES: gl.constexpr, COUNTS: gl.constexpr,
-    TILE: gl.constexpr, LANES: gl.constexpr,
+    TILE: gl.constexpr, LANES: gl.constexpr, CLAMPS: gl.constexpr,
 ):  # fmt: skip
     """What a Program takes of an operand, for one k of a tile of rows: [batch][tile][k][value][row].
 
@@ -232,7 +264,7 @@ def pack_program(
     if SCALE is not None:
         at_scale = batch * scale_batch + row.to(gl.int64) * scale_row + (at_k // SCALE[0]).to(gl.int64) * scale_k
         scale = gl.load(scales + at_scale, inside, 0).to(gl.int32) & ((1 << SCALE[1]) - 1)
-    values = line_values(code, scale, None, None, None, None, LINE, TILE, TILE)
+    values = line_values(code, scale, None, None, None, None, LINE, TILE, TILE, CLAMPS)
     first = (batch * row_tiles + tile) * k + at_k
     for i in gl.static_range(len(wanted(LINE, "results"))):
         value = values[item(wanted(LINE, "results"), i)]
@@ -247,9 +279,11 @@ def pack_program(
 
 
 @gluon.jit
-def one_pass(code, flagged, pa, qa, pb, qb, LINE: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr):
+def one_pass(
+    code, flagged, pa, qa, pb, qb, LINE: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr, CLAMPS: gl.constexpr
+):  # fmt: skip
     """Return (encodings after a pass, flagged, or 1 where the pass is another Program's)."""
-    values = line_values(code, code, pa, qa, pb, qb, LINE, BM, BN)
+    values = line_values(code, code, pa, qa, pb, qb, LINE, BM, BN, CLAMPS)
     for i in gl.static_range(len(wanted(LINE, "seldom"))):
         flagged = flagged | values[item(wanted(LINE, "seldom"), i)].to(gl.int32)
     return values[item(wanted(LINE, "results"), 0)].to(gl.int32) + gl.zeros_like(code), flagged
@@ -269,8 +303,8 @@ def program_passes(
     a_words, a_longs, a_special, b_words, b_longs, b_special, c, out, flags, m, n, k, passes, chain, row_tiles, column_tiles,
     c_batch, c_row, c_column,
     FIRST: gl.constexpr, WHOLE: gl.constexpr, LAST: gl.constexpr, TERMS: gl.constexpr, A_COUNTS: gl.constexpr,
-    B_COUNTS: gl.constexpr, C_BITS: gl.constexpr, NAN: gl.constexpr, AGAIN: gl.constexpr, PROMOTES: gl.constexpr,
-    EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
+    B_COUNTS: gl.constexpr, C_BITS: gl.constexpr, NAN: gl.constexpr, CLAMPS: gl.constexpr, AGAIN: gl.constexpr,
+    PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     """D = A B + C by Programs: `passes` of TERMS products by WHOLE, before them one by FIRST, after them one by LAST, or None.
 
@@ -298,7 +332,7 @@ def program_passes(
         if C_BITS < 32:
             code = code & ((1 << C_BITS) - 1)
     if FIRST is not None:
-        code, flagged = one_pass(code, flagged, pa, qa, pb, qb, FIRST, BM, BN)
+        code, flagged = one_pass(code, flagged, pa, qa, pb, qb, FIRST, BM, BN, CLAMPS)
         pa, qa = advanced(pa, TERMS * A_COUNTS[0] * BM), advanced(qa, TERMS * A_COUNTS[1] * BM)
         pb, qb = advanced(pb, TERMS * B_COUNTS[0] * BN), advanced(qb, TERMS * B_COUNTS[1] * BN)
     total = code.to(gl.float32, bitcast=True)
@@ -311,12 +345,12 @@ def program_passes(
         if LAST is not None:
             whole = gl.where(left == here, here - 1, here)
         for _ in range(whole):
-            code, flagged = one_pass(code, flagged, pa, qa, pb, qb, WHOLE, BM, BN)
+            code, flagged = one_pass(code, flagged, pa, qa, pb, qb, WHOLE, BM, BN, CLAMPS)
             pa, qa = advanced(pa, TERMS * A_COUNTS[0] * BM), advanced(qa, TERMS * A_COUNTS[1] * BM)
             pb, qb = advanced(pb, TERMS * B_COUNTS[0] * BN), advanced(qb, TERMS * B_COUNTS[1] * BN)
         if LAST is not None:
             if left == here:
-                code, flagged = one_pass(code, flagged, pa, qa, pb, qb, LAST, BM, BN)
+                code, flagged = one_pass(code, flagged, pa, qa, pb, qb, LAST, BM, BN, CLAMPS)
         if PROMOTES:
             total = total + code.to(gl.float32, bitcast=True)
             total = gl.where(total == total, total, gl.full_like(code, NAN).to(gl.float32, bitcast=True))
