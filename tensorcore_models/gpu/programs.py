@@ -1,6 +1,7 @@
 """Recorded Programs on a GPU: plans of units that no other mode holds, and operands prepared on the device."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from ..arithmetic.program import PassProgram, Prepared
@@ -15,6 +16,8 @@ from .plans import ModePlan
 
 #: Bytes of an operand's element for which slices of k are made (:data:`tensorcore_models.gpu.products.PACKED_BYTES`).
 _BYTES_EACH = 12
+#: Products of a pass up to which 4 x 2 outputs of a thread fit its registers.
+_MOST_WIDE = 16
 
 
 class _Side:
@@ -123,6 +126,8 @@ def program_plan(low: Lowered, mode: Any) -> ModePlan | None:
     most = max(4 * x.counts[0] + 8 * x.counts[1] for pair in sides for x in pair)
     constants = {"TERMS": kernel.step, "PARTS": -(-most // _BYTES_EACH), "PROGRAMS": programs}
     types = low.c_format.name, low.d_format.name
+    if kernel.step > _MOST_WIDE:
+        mode = replace(mode, each=(2, 2))
     return ModePlan(mode, low, constants, kernel.step, None, None, types, kernel.step)
 
 

@@ -4,8 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE, covered, elements, placed
-from .source_integers import extent, integer_layout
+from .source import ANY_VALUE, covered, elements, extent, placed, thread_layout
 
 _TYPES = {"bool": gl.int1, "int32": gl.int32, "uint32": gl.uint32, "int64": gl.int64}
 
@@ -312,7 +311,7 @@ def program_passes(
     condition holds that the Programs leave out. PROMOTES: chains of `chain` passes start from 0 and are added outside in FP32,
     whose NaN is NAN.
     """
-    L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
+    L: gl.constexpr = thread_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
     BN: gl.constexpr = extent(EACH, THREADS, WARPS, 1)
     program, batch, row_tile, column_tile = placed(row_tiles, column_tiles)
