@@ -152,13 +152,15 @@ def _launch(unit: Any, operands, c, every: int | None, scales, out, flags, regul
     plan, (batch, m, k), n = unit.plan, operands[0].shape, out.shape[2]
     programs, kernel = plan.constants["PROGRAMS"], plan.constants["PROGRAMS"].kernel
     step = kernel.step
+    if plan.low.scale_format is None and kernel.spec.idle(kernel.formats):
+        k += -k % step  # zeros that fill the last pass change nothing, and one kernel runs every length
     first = min(step, k) if kernel.formats[2] != kernel.formats[3] else 0
     passes, last = -(-(k - first) // step), (k - first) % step
     taken, lines = programs.chain(regular, first, last)
     arguments: dict[str, Any] = {}
     tiles = []
     for side, codes, of, tile in zip(taken, operands, scales, unit.tile, strict=True):
-        words, longs, special, count = _prepared(unit, side, codes, of, tile, regular)
+        words, longs, special, count = _prepared(unit, side, codes, of, tile, k)
         arguments |= {f"{side.side}_words": words, f"{side.side}_longs": longs, f"{side.side}_special": special}
         tiles.append(count)
     strides = (0, 0, 0) if c is None else c.stride()
@@ -176,14 +178,14 @@ def _launch(unit: Any, operands, c, every: int | None, scales, out, flags, regul
     unit.launch(TritonLaunch("program_passes", arguments, constants, batch * math.prod(tiles), math.prod(unit.warps)))
 
 
-def _prepared(unit: Any, side: _Side, codes, scales, tile: int, regular: bool):
+def _prepared(unit: Any, side: _Side, codes, scales, tile: int, padded: int):
     """Return (words, numbers of 64 bits and special rows of an operand as views or None, tiles)."""
     import torch
 
     low, (batch, rows, k) = unit.plan.low, codes.shape
     tiles, strides = -(-rows // tile), codes.stride()
     of_scales = (0, 0, 0) if scales is None else scales.stride()
-    size = batch * tiles * k * tile
+    size = batch * tiles * padded * tile
 
     def empty(count: int, dtype):
         return view_of(torch.empty(size * count, dtype=dtype, device=codes.device)) if count else None
@@ -196,7 +198,7 @@ def _prepared(unit: Any, side: _Side, codes, scales, tile: int, regular: bool):
         "codes": view_of(codes), "words": words, "longs": longs, "special": special,
         "scales": None if scales is None else view_of(scales), "rows": rows, "k": k, "code_batch": strides[0],
         "code_row": strides[1], "code_k": strides[2], "scale_batch": of_scales[0], "scale_row": of_scales[1],
-        "scale_k": of_scales[2], "row_tiles": tiles,
+        "scale_k": of_scales[2], "row_tiles": tiles, "padded_k": padded,
     }  # fmt: skip
     fmt = low.a_format if side.side == "a" else low.b_format
     scale = None if low.scale_format is None else (low.block_size or 1, low.scale_format.bits)
@@ -205,5 +207,5 @@ def _prepared(unit: Any, side: _Side, codes, scales, tile: int, regular: bool):
         "TILE": tile, "LANES": unit.target.warp, "CLAMPS": unit.target.backend == "cuda",
     }  # fmt: skip
     if side.places or special is not None:
-        unit.launch(TritonLaunch("pack_program", arguments, constants, batch * tiles * k, 1))
+        unit.launch(TritonLaunch("pack_program", arguments, constants, batch * tiles * padded, 1))
     return words, longs, special, tiles

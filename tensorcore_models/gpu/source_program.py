@@ -238,6 +238,7 @@ def line_values(
 @gluon.jit(do_not_specialize=ANY_VALUE)
 def pack_program(
     codes, words, longs, special, scales, rows, k, code_batch, code_row, code_k, scale_batch, scale_row, scale_k, row_tiles,
+    padded_k,
     LINE: gl.constexpr, BITS: gl.constexpr, SCALE: gl.constexpr, PLACES: gl.constexpr, COUNTS: gl.constexpr,
     TILE: gl.constexpr, LANES: gl.constexpr, CLAMPS: gl.constexpr,
 ):  # fmt: skip
@@ -249,12 +250,12 @@ def pack_program(
     """
     layout: gl.constexpr = gl.BlockedLayout([1], [LANES], [1], [0])
     program = gl.program_id(0)
-    at_k = program % k
-    tile = program // k % row_tiles
-    batch = (program // k // row_tiles).to(gl.int64)
+    at_k = program % padded_k
+    tile = program // padded_k % row_tiles
+    batch = (program // padded_k // row_tiles).to(gl.int64)
     at = gl.arange(0, TILE, layout)
     row = tile * TILE + at
-    inside = row < rows
+    inside = (row < rows) & (at_k < k)
     place = batch * code_batch + row.to(gl.int64) * code_row + at_k.to(gl.int64) * code_k
     code = gl.load(codes + place, inside, 0).to(gl.int32)
     if BITS < 32:
@@ -264,7 +265,7 @@ def pack_program(
         at_scale = batch * scale_batch + row.to(gl.int64) * scale_row + (at_k // SCALE[0]).to(gl.int64) * scale_k
         scale = gl.load(scales + at_scale, inside, 0).to(gl.int32) & ((1 << SCALE[1]) - 1)
     values = line_values(code, scale, None, None, None, None, LINE, TILE, TILE, CLAMPS)
-    first = (batch * row_tiles + tile) * k + at_k
+    first = (batch * row_tiles + tile) * padded_k + at_k
     for i in gl.static_range(len(wanted(LINE, "results"))):
         value = values[item(wanted(LINE, "results"), i)]
         if value.dtype == gl.int1:
