@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 WORKERS ?= 2
+# Tests start hundreds of interpreters: each would compile the packages again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # One environment and one build of the kernels for all targets; what follows it are dependency groups of pyproject.toml.
 PREPARE := @$(PYTHON) tools/prepare.py $(VENV)

@@ -36,13 +36,13 @@ def gemm_tolerance():
 
 
 def pytest_runtest_teardown(item):
-    """Gives what was found to the test's report, which comes back from workers, too."""
+    """Give what was found to the test's report, which comes back from workers, too."""
     item.user_properties += [(MISSES, text) for text in dict.fromkeys(_missed)]
     _missed.clear()
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Lists, for each test that asked for a tolerance, which of the faults tried it would let pass."""
+    """List, for each test that asked for a tolerance, which of the faults tried it would let pass."""
     reports = [report for of_kind in terminalreporter.stats.values() for report in of_kind]
     reports = [report for report in reports if getattr(report, "when", None) == "teardown"]
     found = [

@@ -40,7 +40,7 @@ def slots(buffering: str) -> int:
 
 
 class Rejection(NamedTuple):
-    """`Rejection` is a constraint that a block breaks: what it needs against what there is (bytes, or a size and 16)."""
+    """`Rejection` is a constraint that a block violates: the amount needed and the limit (bytes, or a size and 16)."""
 
     constraint: str
     needed: int
@@ -85,8 +85,8 @@ class Blocking:
             size = getattr(self, name)
             if size < 1 or size % ALIGNMENT:
                 raise ValueError(
-                    f"{name} = {size} is no positive multiple of {ALIGNMENT} (16x16 fractals); "
-                    f"next to it are {max(size // ALIGNMENT, 1) * ALIGNMENT} and "
+                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the nearest are "
+                    f"{max(size // ALIGNMENT, 1) * ALIGNMENT} and "
                     f"{(max(size, 0) // ALIGNMENT + 1) * ALIGNMENT}"
                 )
 
@@ -95,8 +95,8 @@ class Blocking:
 
     @integer_arguments("words")
     def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
-        """Return a blocks that fit in L1 beside the B buffers (eq. 8: double, one word); 0 or less where the block does not
-        fit.
+        """Return N_fused (eq. 8): the number of A blocks that fit in L1 together with the B buffers; 0 or less if the
+        block does not fit.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Return fraction f of L1 that the resident A panel fills (eq. 8); arguments as of :meth:`n_fused`."""
+        """Return the fraction f of L1 that the resident A panel fills (eq. 8); arguments as for :meth:`n_fused`."""
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm
         return resident * FORMATS[operand].stored(self.bk) / chip.l1_bytes
 
@@ -149,7 +149,7 @@ class Blocking:
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
     def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
-        """Return whether no constraint of eq. 12 is broken; arguments as of :meth:`n_fused`."""
+        """Return whether the block satisfies all constraints of eq. 12; arguments as for :meth:`n_fused`."""
         return not self.rejections(chip, buffering, words, operand)
 
 
@@ -157,7 +157,8 @@ class Blocking:
 def candidate_rejections(
     bm: int, bk: int, bn: int, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Rejection]:
-    """Constraints of eq. 12 that sizes break, which need not be multiples of 16 (:meth:`Blocking.rejections` of a blocking).
+    """Return the constraints of eq. 12 that the sizes violate; unlike for :meth:`Blocking.rejections`, they need not
+    be multiples of 16.
 
     Parameters
     ----------
@@ -240,7 +241,7 @@ class RejectedBlock(NamedTuple):
 def rejections(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[RejectedBlock]:
-    """Return every rejected block next to the feasible space: one that becomes feasible when one size shrinks by 16.
+    """Return every rejected block next to the feasible space, which becomes feasible when one size shrinks by 16.
 
     All larger blocks are rejected for the same reasons, with larger byte counts.
 

@@ -90,7 +90,8 @@ def cube_gemm(
     reseed_l0c: bool = False,
     row_scaling: bool = False,
 ) -> np.ndarray:
-    """Return A B (+ C) by SGEMM-cube, bit for bit as the module describes it; with a schedule, whatever that computes.
+    """Return A B (+ C) by SGEMM-cube, bit for bit as the module describes it; with a schedule, the result of that
+    schedule.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ def cube_gemm(
     Raises
     ------
     TypeError
-        If an argument is no array of real numbers.
+        If an argument is not an array of real numbers.
     ValueError
         If shapes do not fit, values are not FP32 numbers, an option is unknown, or a block does not fit the chip.
 
@@ -174,7 +175,8 @@ def _refuse_words(given: dict[str, bool], schedule: TileSchedule) -> None:
     asked = [name for name, value in given.items() if value]
     if asked:
         raise ValueError(
-            f"{', '.join(asked)}: the schedule runs 1 term of {schedule.operand}, which has no words: leave it out"
+            f"leave {', '.join(asked)} out: the schedule runs 1 term of {schedule.operand}, which is not split into "
+            f"words"
         )
 
 
@@ -192,7 +194,7 @@ def cube_hgemm(
     overflow: Overflow | None = None,
     reseed_l0c: bool = False,
 ) -> np.ndarray:
-    """Return A B (+ C) in one pass of the cube on operands rounded to FP16: what SGEMM-cube improves on.
+    """Return A B (+ C) in one pass of the cube on operands rounded to FP16, the baseline of SGEMM-cube.
 
     Parameters
     ----------
@@ -235,7 +237,7 @@ def reconstruct(
     *,
     overflow: Overflow = "inf",
 ) -> np.ndarray:
-    """Return the terms put together as in termwise order, in their shape: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
+    """Return the sum of the terms in termwise order: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
 
     With different exponents for A and B the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
     RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. With ll: RN(RN(lh + hl) + RN(ll / s_f)) in place of RN(lh + hl).

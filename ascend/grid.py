@@ -18,7 +18,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Grid:
-    """Cores along m, k and n.
+    """`Grid` is the number of cores along m, k and n.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Grid:
 
     @property
     def cores(self) -> int:
-        """Return cores of the whole grid."""
+        """Return the number of cores of the whole grid."""
         return self.m * self.k * self.n
 
     def __str__(self) -> str:
@@ -53,7 +53,8 @@ class Grid:
 
 @dataclass(frozen=True)
 class Swizzle:
-    """Order in which tiles of C are dealt: bands of `offset` tile rows (direction 0) or tile columns (direction 1).
+    """`Swizzle` is the order in which tiles of C are assigned to cores: in bands of `offset` tile rows (direction 0)
+    or tile columns (direction 1).
 
     Parameters
     ----------
@@ -64,13 +65,13 @@ class Swizzle:
     turns : bool
         Whether every second band is walked back, as CATLASS does; else each begins at the same side.
     adaptive : bool
-        As CATLASS's ASWT: the last band takes the rows or columns that make no band of their own, and the tiles of a last round
-        that at most half of the cores have work in are cut into pieces for the others.
+        As in CATLASS's ASWT: the last band also takes the rows or columns that do not fill a band, and if at most
+        half of the cores have a tile in the last round, those tiles are cut into pieces for the others.
 
     Raises
     ------
     ValueError, TypeError
-        If a number is none of those.
+        If a number is not allowed.
     """
 
     offset: int = 1
@@ -95,7 +96,7 @@ class Swizzle:
         )
 
     def order(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and columns of all tiles in the order in which they are dealt.
+        """Return the rows and columns of all tiles in the order in which they are assigned.
 
         Parameters
         ----------

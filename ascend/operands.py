@@ -35,12 +35,12 @@ def cube_instruction(operand: str) -> Instruction:
         raise ValueError(f"operand is one of {', '.join(FORMATS)}, got {operand!r}")
     if FORMATS[operand].weight_bits:
         raise ValueError(
-            f"{operand} weights have scales of the user's own: the time can be simulated; for bits multiply the weights as "
-            "they are when widened"
+            f"the scales of {operand} weights are the user's, so only the time can be simulated: for bits, widen "
+            f"the weights and multiply those"
         )
     if operand not in INSTRUCTIONS:
         raise ValueError(
-            f"how the cube adds {operand} products is not published: the time can be simulated, the product not"
+            f"how the cube adds {operand} products is not published: the time can be simulated, but not the product"
         )
     return get_instruction("ascend910b", INSTRUCTIONS[operand])
 

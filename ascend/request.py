@@ -26,7 +26,9 @@ class Request(WithOptions):
         if self.target:
             check_dialect(self.target, self.chip)
             if self.template == "norm":
-                raise ValueError(f"template norm is no plan for {self.target}: leave out the target or the template")
+                raise ValueError(
+                    f"template norm cannot be planned for {self.target}: leave out the target or the template"
+                )
             if self.target == "ascendc":  # its Matmul loads several blocks together
                 object.__setattr__(self, "template", "mdl")
         self.check_options()

@@ -25,7 +25,7 @@ L1_ELEMENT_BYTES = 2
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Traffic(Result):
-    """Elements moved between memory and L1 (eq. 9)."""
+    """`Traffic` is the number of elements moved between memory and L1 (eq. 9)."""
 
     a_read: float
     b_read: float
@@ -33,26 +33,26 @@ class Traffic(Result):
 
     @property
     def elements(self) -> float:
-        """data_rw of eq. 9."""
+        """Return the total number of elements, data_rw of eq. 9."""
         return self.a_read + self.b_read + self.c_read_write
 
     @integer_arguments("element_bytes")
     def bytes(self, element_bytes: int = ELEMENT_BYTES) -> float:
-        """Bytes, with the same size for each element."""
+        """Return the bytes moved, for elements of one size."""
         return element_bytes * self.elements
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [{**asdict(self), "elements": self.elements}]
 
     def sentences(self) -> list[str]:
-        """Return the elements in all."""
+        """Return a sentence on the total number of elements."""
         return [f"{self.elements:.6g} elements between memory and L1"]
 
 
 @dataclass(frozen=True, repr=False)
 class RooflinePoint(Result):
-    """`RooflinePoint` is a block in the roofline (eq. 11): FLOP/s are FP32-equivalent."""
+    """`RooflinePoint` is the position of a block in the roofline model (eq. 11); its FLOP/s are FP32-equivalent."""
 
     operational_intensity: float  # FLOP/B
     peak: float  # FLOP/s
@@ -64,17 +64,17 @@ class RooflinePoint(Result):
 
     @classmethod
     def of(cls, intensity: float, peak: float, bandwidth: float) -> Self:
-        """Under the roofs of a peak and a bandwidth."""
+        """Return the point of an intensity under a peak rate and a bandwidth."""
         roof = bandwidth * intensity
         bound = "compute" if peak <= roof else "memory"
         return cls(intensity, peak, bandwidth, roof, min(peak, roof), bound, peak / bandwidth)
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [asdict(self)]
 
     def sentences(self) -> list[str]:
-        """Return what bounds the speed, and the speed."""
+        """Return a sentence on the bound (compute or memory) and the speed."""
         return [f"{self.bound}-bound, {self.flops:.4g} FLOP/s at {self.operational_intensity:.4g} FLOP/B"]
 
 
@@ -88,7 +88,7 @@ def check_sizes(m: int, k: int, n: int) -> None:
 @default_fp_state
 @integer_arguments("m", "k", "n")
 def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
-    """Return elements moved between memory and L1 for one term (eq. 9).
+    """Return the number of elements moved between memory and L1 for one term (eq. 9).
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
 @default_fp_state
 @integer_arguments("m", "k", "n", "element_bytes")
 def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
-    """Return FLOP for each byte between memory and L1 (eq. 10).
+    """Return the operational intensity: FLOPs for each byte moved between memory and L1 (eq. 10).
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def build_schedule(
     ValueError
         If a size is not positive, an option is impossible or a buffer would overflow: which one, its bytes and its limit.
     TypeError
-        If `blocking` is no Blocking or `chip` no chip, or for an option that there is not.
+        If `blocking` is not a Blocking, `chip` not a chip, or an option unknown.
     """
     if not isinstance(blocking, Blocking) or not isinstance(chip, Chip | str):
         raise TypeError(
@@ -79,7 +79,7 @@ def build_schedule(
         chip.cube_step_k(asked.operand)
     asked.check_chip(chip)
     if asked.template == "norm" and (kernel != "grid" or (asked.resident or "none") != "none"):
-        raise ValueError("template norm streams both operands: kernel='grid', resident='none'")
+        raise ValueError("template norm streams both operands: use kernel='grid', resident='none'")
     return _checked_buffers(KERNELS[kernel].placed(BlockedProduct(int(m), int(k), int(n), chip, blocking), asked))
 
 

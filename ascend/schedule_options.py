@@ -95,12 +95,15 @@ class SharedOptions:
 
     terms: int = option(
         3, "products of words for each FP32 product: 1 is a plain product of the operands, 4 has low-low, too", (1, 3, 4),
-        help="products for each FP32 product (simulate: 3; plan: compares them all unless --terms or --operand says which)",
+        help="number of cube products for each FP32 product (simulate: default 3; plan: compares all, unless "
+        "--terms or --operand is given)",
     )  # fmt: skip
-    buffering: Buffering = option("double", "whether a block is loaded while another is multiplied", BUFFERINGS)
+    buffering: Buffering = option(
+        "double", "double: a block is loaded while another is multiplied; single: one after the other", BUFFERINGS
+    )
     mode: Mode = option(
         "termwise", "how the terms are combined and kept", MODES,
-        help="how the terms are combined (termwise; plan: or fused, if faster)",
+        help="how the terms are combined (default termwise; plan also tries fused and keeps the faster)",
     )  # fmt: skip
     operand: str = option(
         "fp16", "format of A and B on the cube; others than fp16 have one term", tuple(FORMATS),
@@ -112,11 +115,12 @@ class SharedOptions:
         "several terms writes NZ words", LAYOUTS,
     )  # fmt: skip
     presplit: str = option(
-        "", "operands whose words are there already: weights that were split once; they change no bit", PRESPLITS
+        "", "operands that were split into words earlier, such as weights; this changes times, not bits", PRESPLITS
     )
     warm: bool = option(
         False,
-        "A, B and C are in L2 at the start if they fit, as in a timing loop; without effect on the paper's kernel",
+        "assume that A, B and C are in L2 at the start if they fit, as in a timing loop; has no effect on the "
+        "paper's kernel",
     )
     dequantize: Dequantize = option(
         "", "with int8, what scales the sums: FIXPIPE those of each column, 16 bits wide (fixpipe, or True), or vector units "
@@ -124,13 +128,14 @@ class SharedOptions:
     )  # fmt: skip
     unit_flag: bool = option(
         False,
-        "FIXPIPE drains a tile while the cube still fills it and fills the next one behind it, fractal by fractal",
+        "FIXPIPE drains a tile fractal by fractal while the cube still fills it, and the cube fills the next tile "
+        "behind it",
     )
     template: Template = option(
         "", "of AscendC's Matmul: norm keeps one block of A and B in L1 and streams both in a grid kernel, mdl several; with "
         "their scalar work; they change no bit", TEMPLATES,
     )  # fmt: skip
-    reseed_l0c: bool = option(False, "start L0C from C in each k group after the first, in place of 0")
+    reseed_l0c: bool = option(False, "in each k group after the first, start L0C from C in place of 0")
 
     def __post_init__(self):
         integer_fields(self, "terms")
@@ -146,7 +151,7 @@ class SharedOptions:
     def check_options(self) -> None:
         """Refuse, whatever the chip, unknown values and options that contradict each other (ValueError)."""
         if self.terms not in (1, 3, 4):
-            raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (low-low too), got {self.terms!r}")
+            raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (with the low-low term), got {self.terms!r}")
         for name, (_, row) in options_of(type(self)).items():
             value = getattr(self, name)
             if row.choices and value is not None and value not in row.choices:
@@ -154,11 +159,11 @@ class SharedOptions:
         if self.operand not in SPLIT_OPERANDS and self.terms != 1:
             raise ValueError(f"{self.operand} operands are not split: terms must be 1")
         if self.presplit and self.terms == 1:
-            raise ValueError("presplit: a kernel of one term has no words that could be split already")
+            raise ValueError("presplit: a kernel of one term does not split its operands: leave it out")
         if self.dequantize and not FORMATS[self.operand].integer:
             raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}")
         if self.merge == "atomic" and FORMATS[self.operand].integer:
-            raise ValueError(f"atomic merging adds FP32; {self.operand} sums are int32: take merge='reduce'")
+            raise ValueError(f"atomic merging adds FP32; but {self.operand} sums are int32: take merge='reduce'")
 
     def check_chip(self, chip: Chip) -> None:
         """Refuse options that a chip lacks (ValueError)."""
@@ -168,7 +173,7 @@ class SharedOptions:
             raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
         if self.dequantize == "fixpipe" and not chip.fixpipe:
             raise ValueError(
-                f"dequantize: {chip.name} has no FIXPIPE, its vector units scale the sums: dequantize='vector'"
+                f"dequantize: {chip.name} has no FIXPIPE, so its vector units scale the sums: use dequantize='vector'"
             )
         if self.template:
             check_dialect("ascendc", chip)
@@ -183,7 +188,7 @@ class ScheduleOptions(SharedOptions):
     """`ScheduleOptions` lists what :func:`ascend.build_schedule` may be asked for; None: the kernel's own choice."""
 
     split: int | None = option(
-        None, "slices of k: short for a grid (1, split, 1) where nothing is resident", metavar="COUNT"
+        None, "number of slices of k: the same as a grid (1, split, 1) with no resident operand", metavar="COUNT"
     )
     grid: Grid | tuple[int, int, int] | None = option(
         None, "cores along m, k and n (--kernel grid or vector); where nothing is resident (1, k, 1) deals tiles one by one to "
@@ -192,18 +197,19 @@ class ScheduleOptions(SharedOptions):
     )  # fmt: skip
     resident: Resident | None = option(
         None,
-        "the operand that stays in L1 (--kernel grid; the paper's keeps a). Default: none without a grid, else a",
+        "the operand that stays in L1, with --kernel grid (default: none without a grid, else a); the paper's "
+        "kernel keeps a",
         RESIDENTS,
     )
     swizzle: Swizzle | None = option(
         None, "order of the tiles where nothing is resident. Default: <3, 0> for m >= n and <3, 1> for m < n, as CATLASS "
         "advises; where each core owns a rectangle <1, 0>, row by row, the other being <1, 1>, column by column",
-        metavar="OFFSET,DIRECTION", help="order of the tiles where nothing is resident (in --grid: 1,0 or 1,1); aswt: "
-        "CATLASS's, which cuts the last tiles",
+        metavar="OFFSET,DIRECTION", help="order of the tiles where no operand is resident (with --grid: 1,0 or "
+        "1,1); aswt is the order of CATLASS, which cuts the last tiles",
     )  # fmt: skip
     n_fused: int | None = option(
-        None, "blocks of bk in a k group. Default: as many as fit L1 (paper's kernel), as few as the number of groups allows "
-        "(grid)", metavar="COUNT",
+        None, "number of blocks of bk in a k group (default: the paper's kernel takes the most that fit L1, grid "
+        "the fewest that the number of groups allows)", metavar="COUNT",
     )  # fmt: skip
     depth: int | None = option(
         None,
@@ -223,7 +229,9 @@ class ScheduleOptions(SharedOptions):
         if self.depth is not None and not 1 <= self.depth <= DEEPEST_STREAM:
             raise ValueError(f"depth must lie between 1 and {DEEPEST_STREAM}, got {self.depth}")
         if self.template == "norm" and (self.depth not in (None, 1) or self.buffering != "double" or self.terms > 1):
-            raise ValueError("template norm keeps one block in L1 and two in L0: depth 1, double buffering, one term")
+            raise ValueError(
+                "template norm keeps one block in L1 and two in L0: use depth 1, double buffering and one term"
+            )
         if self.split is not None and self.grid is not None and self.cores.k != self.split:
             raise ValueError(f"split = {self.split} and a grid of {self.grid} contradict each other: give one of them")
 
@@ -282,8 +290,9 @@ class WithOptions(SharedOptions):
         """Refuse slices of k that cannot be merged as the options ask (ValueError)."""
         if self.merge == "atomic" and slices > 1 and not self.adds_slices_in_memory:
             raise ValueError(
-                f"atomic merging on {self.placed_on.name}: FIXPIPE adds what is in L0C, but the {self.terms} terms of a slice "
-                f"are combined ({self.mode}) by a later pass, before slices may be added; take merge='reduce', "
+                f"atomic merging on {self.placed_on.name}: FIXPIPE adds the contents of L0C, but a later pass "
+                f"combines the {self.terms} terms of a slice ({self.mode}) before slices may be added; take "
+                f"merge='reduce', "
                 "mode='elementwise' (one sum in L0C), or one slice"
             )
 

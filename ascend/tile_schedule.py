@@ -41,7 +41,7 @@ LARGEST_SIZE = 2**31 - 1
 class TileSchedule(WithOptions):
     """`TileSchedule` holds which block is computed when, by which core, and how large the buffers for it are.
 
-    :func:`build_schedule` makes one of a kernel's class, checked against a chip; :meth:`unblocked` has no chip.
+    :func:`build_schedule` makes a schedule and checks it against a chip; :meth:`unblocked` makes one without a chip.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class TileSchedule(WithOptions):
         return balanced_parts(self.k, self.grid.k, self.blocking.bk)
 
     def groups_of(self, k_slice: Range) -> tuple[Range, ...]:
-        """Return half-open ranges of k, bk * N_fused long, within a slice."""
+        """Return the k groups of a slice: half-open ranges of k, bk * N_fused long."""
         return split_range(*k_slice, self.blocking.bk * self.n_fused)
 
     @cached_property
@@ -132,7 +132,7 @@ class TileSchedule(WithOptions):
         return len(self.groups_of(self.k_slices[0])) if self.k_slices else 0
 
     def k_blocks(self, group: Range) -> tuple[Range, ...]:
-        """Return half-open ranges of k, bk long, within a k group."""
+        """Return the k blocks of a k group: half-open ranges of k, bk long."""
         return split_range(*group, self.blocking.bk)
 
     @cached_property
@@ -146,7 +146,7 @@ class TileSchedule(WithOptions):
 
     @property
     def deals_one_by_one(self) -> bool:
-        """Return whether tiles go to the cores one by one, in the order of the swizzle."""
+        """Return whether tiles are assigned to the cores one by one, in the order of the swizzle."""
         return False
 
     @property
@@ -156,7 +156,7 @@ class TileSchedule(WithOptions):
 
     @property
     def cores(self) -> int:
-        """Return cores of the chip."""
+        """Return the number of cores of the chip."""
         return 1 if self.chip is None else self.chip.cores
 
     @cached_property
@@ -176,13 +176,13 @@ class TileSchedule(WithOptions):
         return len(self.visits(0))
 
     def active_cores(self, wave: int) -> int:
-        """Return cores that have work in a wave."""
+        """Return the number of cores that have work in a wave."""
         panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
         streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
 
     def visits(self, core: int) -> tuple[Visit, ...]:
-        """Return what one core does, stay by stay; core 0 has the most work."""
+        """Return the blocks that one core computes, in order; core 0 has the most work."""
         rows, columns, slices = self.row_blocks, self.column_blocks, len(self.k_slices)
         if core >= self.grid.cores:
             return ()
@@ -209,12 +209,13 @@ class TileSchedule(WithOptions):
 
     @property
     def order(self) -> str:
-        """Return order of the sums (see :mod:`ascend.cube`): a fused kernel gives the bits of termwise order."""
+        """Return the order of the sums (see :mod:`ascend.cube`); a fused kernel gives the bits of termwise order."""
         return self.combination.order
 
     @property
     def chain(self) -> int:
-        """Products that one sum in L0C adds before it leaves: bk * N_fused, at most a slice of k."""
+        """Return the number of products that a sum in L0C adds before it is written back: bk * N_fused, at most a
+        slice of k."""
         longest = self.k_slices[0][1] - self.k_slices[0][0] if self.k_slices else 0
         return min(longest, self.blocking.bk * self.n_fused)
 
@@ -229,12 +230,13 @@ class TileSchedule(WithOptions):
 
     @property
     def load_k(self) -> int:
-        """Products that one load of a streamed operand brings: the blocks of half its L1 buffers."""
+        """Return the number of values of k that one load of a streamed operand brings: the blocks of half its L1
+        buffers."""
         return self.blocking.bk * max(self.depth // self.stream_slots, 1)
 
     @property
     def stream_slots(self) -> int:
-        """Return buffers for each operand stream: 1 or 2."""
+        """Return the number of buffers for each operand stream: 1 or 2."""
         return slots(self.buffering)
 
     @cached_property
@@ -245,7 +247,8 @@ class TileSchedule(WithOptions):
 
     @property
     def l0c_turns(self) -> int:
-        """Return c blocks between the cube and FIXPIPE at a time: with the unit flag the next one follows in the same place."""
+        """Return the number of C blocks that the cube and FIXPIPE work on at a time; with the unit flag the next
+        block follows in the same place."""
         return 2 if self.unit_flag else self.l0c_slots
 
     @cached_property
@@ -258,7 +261,8 @@ class TileSchedule(WithOptions):
 
     @property
     def widening_slots(self) -> tuple[int, int]:
-        """Blocks of B that vector units hold narrow, and widened: each half the UB of the two beside a cube, 8 at most."""
+        """Return the numbers of narrow and of widened blocks of B that fit the UB of the two vector units of a cube:
+        half of the UB each, at most 8."""
         b, there = self.blocking, self.placed_on.ub_bytes
         sizes = (b.bk * b.bn * self.weight_bytes, b.bk * b.bn * self.operand_bytes)
         return tuple(int(min(max(there // size, 1), DEEPEST_STREAM)) for size in sizes)  # type: ignore[return-value]
@@ -283,10 +287,10 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- C between L0C and memory
 
     def c_reads(self, walk: int, group: int) -> int:
-        """Return FP32 copies of a C block read back from memory for its write-back in a pass and k group.
+        """Return how many FP32 copies of a C block are read from memory when it is written back in a pass and k group.
 
-        Its own partial sum after the first k group (or, in place, after the first write); for ``termwise`` the sum of
-        the terms before it, too, when its last k group completes it.
+        After the first k group (or, in place, after the first write) that is its own partial sum; for ``termwise``
+        also the sum of the earlier terms, when its last k group completes it.
         """
         if self.reseed_l0c and group > 0:
             own = 0
@@ -298,11 +302,12 @@ class TileSchedule(WithOptions):
         return own + completes
 
     def c_writes(self, group: int) -> int:
-        """Return FP32 copies of a C block written in a k group: a fused kernel combines its accumulators in the last one."""
+        """Return how many FP32 copies of a C block are written in a k group; a fused kernel combines its accumulators
+        in the last group."""
         return 1 if group == self.groups - 1 else self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
-        """Return bytes used and there, for each buffer of a core; empty for a schedule without a chip."""
+        """Return the used and the available bytes of each buffer of a core; empty for a schedule without a chip."""
         if self.chip is None:
             return {}
         b = self.blocking
@@ -321,22 +326,25 @@ class TileSchedule(WithOptions):
 
     @property
     def panel_blocks(self) -> int:
-        """Return blocks of bk in the resident panel, at most; 0 where nothing is resident."""
+        """Return the largest number of blocks of bk in the resident panel; 0 if no operand is resident."""
         return 0 if self.resident == "none" else fractals(self.chain, self.blocking.bk)
 
     def l1_blocks(self, operand: str) -> int:
-        """Return blocks of A ("a") or B ("b") in L1, for each word: the panel, or the buffers of a stream."""
+        """Return the number of blocks of A ("a") or B ("b") in L1 for each word: those of the panel, or the buffers
+        of a stream."""
         return self.panel_blocks if operand == self.resident else self.depth
 
     @property
     def l0_slots(self) -> int:
-        """Return blocks in L0A (and in L0B): a fused kernel keeps both words there even with single buffers."""
+        """Return the number of blocks in L0A (and in L0B); a fused kernel keeps both words there even with single
+        buffers."""
         return max(self.stream_slots, self.words)
 
     # -------------------------------------------------------- exact counts
 
     def cube_steps(self) -> int:
-        """Return cube steps of the whole schedule, edges rounded up: the cube's cycles without heads."""
+        """Return the number of cube steps of the whole schedule, with edges rounded up: the cube's cycles without
+        start-up."""
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
@@ -373,14 +381,16 @@ class TileSchedule(WithOptions):
         """Return A B (+ C) as the kernel computes it, bit for bit.
 
         a (m, k), b (k, n) and c (m, n), which may be None, hold FP32 values; the result is float32 (int32 for int8 operands,
-        float16 with FP16 accumulation). `arithmetic` is what the schedule leaves open; only FP16 words have anything.
+        float16 with FP16 accumulation). `arithmetic` holds the options that the schedule does not determine; only
+        schedules of FP16 words have any.
         """
         if self.sums.lanes or self.operand not in SPLIT_OPERANDS:
             return merge_slices(self.slice_products(a, b, c))
         return words_product(self.sums, *checked_matrices(a, b, c), self._settled(arithmetic))
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
-        """Return what the slices of k add up to before they are merged: shape (slices, m, n); c seeds the first one.
+        """Return the sums of the slices of k before they are merged, shape (slices, m, n); the first slice starts
+        from c.
 
         Arguments as of :meth:`product`.
         """

@@ -32,7 +32,7 @@ def _program(b: int, size: tuple[int, int, int]):
 
 
 def paper_plan(shape: tuple[int, int, int], **options):
-    """The ranking of the paper's kernel, without errors."""
+    """Return the ranking of the paper's kernel, without errors."""
     return ascend.plan(*shape, CHIP, kernel="paper", error_of=lambda schedule: 0.0, **options)
 
 

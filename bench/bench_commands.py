@@ -69,7 +69,7 @@ def arguments() -> argparse.Namespace:
 
 
 def write_files(folder: Path) -> None:
-    """The operands and results that the commands read."""
+    """Return the operands and results that the commands read."""
     import numpy as np
 
     import mpgemm

@@ -10,7 +10,7 @@ from harness import interleaved, prepared, report, rows
 
 
 def matrices(rng, size: int, cancelling: bool):
-    """Normal float32 entries; cancelling: the second half of k repeats the first, slightly off, sign turned."""
+    """Return normal float32 entries; cancelling: the second half of k repeats the first, slightly off, sign turned."""
     import numpy as np
 
     a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))

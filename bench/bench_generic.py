@@ -66,7 +66,7 @@ def units(tcm) -> dict:
 
 
 def operands(tcm, np, engine, size: int) -> tuple:
-    """Standard normal operands as encodings, c = 0, block scales 1."""
+    """Return standard normal operands as encodings, c = 0, block scales 1."""
     rng = np.random.default_rng(1)
     formats = engine.formats
     if isinstance(formats[0], tcm.formats.IntegerFormat):

@@ -57,7 +57,7 @@ def product(engine, data):
 
 
 def repeat(call: Callable, calls: int) -> None:
-    """Calls whose results are dropped at once: kept, each would take fresh pages, most of them for small products."""
+    """Time calls whose results are dropped at once: kept, each would take fresh pages, most of them for small products."""
     for _ in range(calls):
         call()
 
@@ -133,7 +133,7 @@ def neighbour(commands) -> None:
 
 
 def rate(call: Callable, calls: int) -> float:
-    """Calls in a second."""
+    """Return the calls in a second."""
     start = time.perf_counter()
     repeat(call, calls)
     return calls / (time.perf_counter() - start)

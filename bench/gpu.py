@@ -26,7 +26,7 @@ ROWS = 256
 
 # -- host --------------------------------------------------------------------------------------------------------------------
 def host_microseconds(run: Callable[[], object], calls: int = 20, rounds: int = 200) -> float:
-    """The least mean time of a call over short rounds: a loaded machine only adds, and leaves some of them alone."""
+    """Return the least mean time of a call over short rounds: a loaded machine only adds, and leaves some of them alone."""
     for _ in range(20):
         run()
     best = float("inf")
@@ -65,7 +65,7 @@ def host(sides, methods) -> list[dict]:
 
 # -- device ------------------------------------------------------------------------------------------------------------------
 def reference(name: str) -> str:
-    """The product of torch's that a product stands beside."""
+    """Return the product of torch's that a product stands beside."""
     return "torch FP64" if name.startswith((times.FP64, "torch FP64")) else "torch FP32"
 
 

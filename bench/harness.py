@@ -68,7 +68,7 @@ OPTIONS: dict[str, dict] = {
 
 
 def prepared(doc: str | None, core: str | None = "Haswell", **defaults: object) -> argparse.Namespace:
-    """The options of a benchmark (`defaults` of :data:`OPTIONS`) and its clock, with BLAS held to --threads and the process
+    """Return a benchmark's options (`defaults` of :data:`OPTIONS`) and its clock, with BLAS held to --threads and the process
     pinned to as many CPUs."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in {"threads": 1, "json": None, **defaults}.items():
@@ -96,7 +96,7 @@ def _loaded_blas() -> list[str]:
 
 
 def blas_core_name() -> str:
-    """The kernel that OpenBLAS chose at run time ("Haswell"); "unknown" where numpy has another BLAS."""
+    """Return the kernel that OpenBLAS chose at run time ("Haswell"); "unknown" where numpy has another BLAS."""
     for path in _loaded_blas():
         try:
             library = ctypes.CDLL(path)
@@ -111,7 +111,7 @@ def blas_core_name() -> str:
 
 
 def _cpuinfo(key: str) -> str:
-    """The first entry of that name in /proc/cpuinfo, "" without one."""
+    """Return the first entry of that name in /proc/cpuinfo, "" without one."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():
@@ -199,7 +199,7 @@ def rows(name: str, timings: dict[str, Timing], reference: str, work: float) -> 
 
 
 def print_rows(records: list[dict]) -> None:
-    """The records as a table: median milliseconds, multiply-adds a second, ratio of medians, spread."""
+    """Return the records as a table: median milliseconds, multiply-adds a second, ratio of medians, spread."""
     width = max(len(f"{r['benchmark']} {r['path']}") for r in records)
     print(f"{'path':{width}}  {'median ms':>10}  {'GMAC/s':>8}  {'ratio':>6}  spread")
     for r in records:

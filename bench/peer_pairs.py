@@ -86,7 +86,7 @@ def mmasim_operations() -> dict[str, Callable]:
 
 
 def as_torch(bits, dtype):
-    """Encodings as a tensor of mmasim's dtype, which for formats that torch lacks is the encodings themselves."""
+    """Return encodings as a tensor of mmasim's dtype, which for formats that torch lacks is the encodings themselves."""
     if dtype == torch.uint8:
         return torch.from_numpy(np.ascontiguousarray(bits, np.uint8))
     signed = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}[dtype.itemsize]
@@ -99,7 +99,7 @@ def spelling(operation, which: str) -> str:
 
 
 def peer_result(operation, a, b, c, scales):
-    """Encodings of the result of mmasim's `operation` on encodings."""
+    """Return encodings of the result of mmasim's `operation` on encodings."""
     if getattr(operation, "packing", 1) == 2:  # two FP4 encodings to a byte, the first in the high half
         a, b = a[:, ::2] << 4 | a[:, 1::2], b[::2] << 4 | b[1::2]
     else:  # one FP4 encoding to a byte lies in bits 2 to 5 (PTX, .kind::f8f6f4)

@@ -23,7 +23,7 @@ BEGIN, END = "<!-- bench/peers.py writes what follows -->", "<!-- end of what be
 
 
 def python_with_peers(folder: Path) -> Path:
-    """The Python of the environment `folder`, made unless it is there, with the peers installed."""
+    """Return the Python of the environment `folder`, made unless it is there, with the peers installed."""
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
@@ -32,7 +32,7 @@ def python_with_peers(folder: Path) -> Path:
 
 
 def table(records: list[dict], command: str) -> str:
-    """The records in Markdown, under where and how they were measured."""
+    """Return the records in Markdown, under where and how they were measured."""
     host = machine()
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
     lines = [

@@ -109,7 +109,7 @@ def units():
 
 
 def operands(engine, size: int, rng):
-    """Encodings of normal random matrices, and scales around 1."""
+    """Return encodings of normal random matrices, and scales around 1."""
     import numpy as np
 
     import tensorcore_models as tcm
@@ -170,7 +170,7 @@ def gemm_rows(args, isas, rng) -> list[dict]:
 
 
 def tile_rows(args, rng) -> list[dict]:
-    """A batch of m16n8k16 instructions against one GEMM of the same work."""
+    """Time a batch of m16n8k16 instructions against one GEMM of the same work."""
     import numpy as np
 
     import tensorcore_models as tcm
@@ -197,7 +197,7 @@ def tile_rows(args, rng) -> list[dict]:
 
 
 def call_rows(args, rng) -> list[dict]:
-    """Calls on one m16n8k16 tile, arguments checked, beside numpy's product of two 16 x 16 matrices."""
+    """Time calls on one m16n8k16 tile, arguments checked, beside numpy's product of two 16 x 16 matrices."""
     import numpy as np
 
     import tensorcore_models as tcm
@@ -243,7 +243,7 @@ def call_rows(args, rng) -> list[dict]:
 
 
 def method_rows(args, isas, rng) -> list[dict]:
-    """The records of :func:`methods_of` for each instruction set."""
+    """Return the records of :func:`methods_of` for each instruction set."""
     import tensorcore_models as tcm
 
     records = []

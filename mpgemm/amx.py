@@ -77,11 +77,12 @@ class SgemmResult(Result):
 
     @property
     def model(self) -> Mapping[str, Any]:
-        """Arguments of :func:`mpgemm.recovered_gemm` that give the same bits; empty on the path "numpy"."""
+        """Return the arguments of :func:`mpgemm.recovered_gemm` that give the same bits; an empty dict on the path
+        "numpy"."""
         return METHODS.get(self.path, {})
 
     def to_rows(self) -> list[dict]:
-        """Return everything but the product."""
+        """Return all fields except the product itself."""
         return [{"path": self.path, "unit": self.unit, "reason": self.reason}]
 
     def __str__(self) -> str:
@@ -120,7 +121,7 @@ def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> 
 
 @default_fp_state
 def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> SgemmResult:
-    """:func:`sgemm` with the path that ran and why.
+    """Return the result of :func:`sgemm` with the path that ran and the reason for it.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RecoveryResult(Result):
-    """`RecoveryResult` is a recovered product and what it took.
+    """`RecoveryResult` holds a recovered product, the number of passes and the range counts.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class RecoveryResult(Result):
         return f"<RecoveryResult {self.d.shape[0]} x {self.d.shape[1]} {self.d.dtype}: {str(self).splitlines()[-1]}>"
 
     def to_dict(self) -> dict[str, str | int]:
-        """Return everything but the product."""
+        """Return all fields except the product itself."""
         counts = {f"{name}_{x}": getattr(getattr(self, x), name) for name in ("overflow", "underflow") for x in "ab"}
         return {
             "method": self.method.name,
@@ -78,7 +78,7 @@ class RecoveryResult(Result):
         }
 
     def to_rows(self) -> list[dict]:
-        """Return everything but the product."""
+        """Return all fields except the product itself."""
         return [self.to_dict()]
 
 
@@ -107,14 +107,16 @@ def recovered_gemm(
     engine : Engine, str or None
         What runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its default instruction
         for the method's words), "ieee", or None for the method's default. On the Ascend cube `sgemm_cube` is
-        :func:`ascend.cube_gemm`, which rounds after every product; :func:`mpgemm.verdict` has one rounding a step beside it.
+        :func:`ascend.cube_gemm`, which rounds after every product; :func:`mpgemm.verdict` also evaluates one rounding
+        per step.
     strict : bool
         Raise if an element leaves the range of the words, instead of computing as hardware would.
     overflow : {"inf", "saturate"}, optional
         What a word that overflows becomes; by default what the method says, or else what the engine does: saturation on the
         Ascend 910A, else infinity.
     verify : bool
-        Form the exact product, too, and raise if an element is outside of its certified bound (:mod:`mpgemm.bounds.watching`).
+        Also form the exact product, and raise if an element is outside of its certified bound
+        (:mod:`mpgemm.bounds.watching`).
     **options
         The method's own, see its row (``print(mpgemm.get_method(name))``).
 
@@ -163,7 +165,8 @@ def recovered_gemm_report(
     verify: bool = False,
     **options,
 ) -> RecoveryResult:
-    """:func:`recovered_gemm` with the passes it took and the counts of elements that left the words' range.
+    """Return the result of :func:`recovered_gemm` with the number of passes and of elements outside of the words'
+    range.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class PageStyle:
     def __post_init__(self):
         unknown = sorted(set(self.formats) - set(FORMATS))
         if unknown or not self.formats:
-            raise ValueError(f"figures are written as {', '.join(FORMATS)}, got {', '.join(unknown) or 'no format'}")
+            raise ValueError(f"figures can be written as {', '.join(FORMATS)}, got {', '.join(unknown) or 'no format'}")
         for name, low, high in (("width", 1, 40), ("points", 3, 40), ("dpi", 30, 2400)):
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
@@ -74,11 +74,11 @@ def read_style(name: str) -> PageStyle:
     if name in STYLES:
         return STYLES[name]
     if not name.endswith(".toml"):
-        raise ValueError(f"no style {name!r}: expected {', '.join(STYLES)}, or a file FILE.toml")
+        raise ValueError(f"unknown style {name!r}: expected {', '.join(STYLES)}, or a file FILE.toml")
     try:
         given: dict[str, Any] = tomllib.loads(Path(name).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{name} is no TOML file: {error}") from None
+        raise ValueError(f"{name} is not a TOML file: {error}") from None
     base = given.pop("base", "screen")
     if base not in STYLES:
         raise ValueError(f"{name}: base is {base!r}, expected {', '.join(STYLES)}")
@@ -93,7 +93,7 @@ def read_style(name: str) -> PageStyle:
     for field, value in given.items():
         if field not in kinds or type(value) not in kinds[field]:
             known = ", ".join(field.name for field in fields(PageStyle))
-            raise ValueError(f"{name}: {field} = {value!r} is no field of a style ({known})")
+            raise ValueError(f"{name}: {field} = {value!r} is not a field of a style ({known})")
     if "formats" in given:
         given["formats"] = tuple(map(str, given["formats"]))
     return replace(STYLES[base], **given)

@@ -17,7 +17,7 @@ _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 @contextmanager
 def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
-    """A binary file that appears at `path` only when the block ends without an exception.
+    """Yield a binary file that appears at `path` only when the block ends without an exception.
 
     The folder is made where it is missing. The data reach the disk before the name does. A symbolic link stays one: the file
     that it leads to is written. What is no regular file (a FIFO, a device such as /dev/null) is never replaced, nor is a file

@@ -22,7 +22,7 @@ def checked_integer(value: Any, name: str) -> int:
 
 
 def integer_arguments(*names: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Decorator: the arguments of these names go through :func:`checked_integer`; None may stay where it is the default."""
+    """Decorate a function: arguments of these names go through :func:`checked_integer`; None stays where it is the default."""
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
         parameters = inspect.signature(function).parameters

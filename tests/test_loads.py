@@ -10,7 +10,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 #: All four together; 41,068 before modules were read where their names are used.
-MOST_LINES = 36_000
+MOST_LINES = 34_500
 
 CODE = """
 import contextlib, io, json, sys
@@ -44,9 +44,11 @@ def test_four_jobs_read_a_third_of_the_packages(tmp_path):  # 3 s: four commands
     )
     lines = sum(file.read_text(encoding="utf-8").count("\n") for file in found.values())
     assert 20_000 < lines <= MOST_LINES, f"{lines} lines of {len(found)} files"
-    unused = ("reporting.plots", "amx", "recovery.integer_run", "bounds.probabilistic", "cli.ascend_views.profiles")
-    assert all(importlib.util.find_spec(f"mpgemm.{name}") for name in unused)  # a name that moved would never be found
-    assert not [name for name in unused if f"mpgemm.{name}" in found]
+    unused = ("mpgemm.reporting.plots", "mpgemm.amx", "mpgemm.recovery.integer_run", "mpgemm.bounds.probabilistic",
+              "mpgemm.cli.ascend_views.profiles", "ascend.pipes.trace", "tensorcore_models.arithmetic.recorder",
+              "tensorcore_models.kernels.recorded")  # fmt: skip
+    assert all(map(importlib.util.find_spec, unused))  # a name that moved would never be found
+    assert not [name for name in unused if name in found]
 
 
 def test_a_unit_reads_the_rows_and_families_of_its_vendor_alone():

@@ -36,7 +36,7 @@ CHUNK = 1 << 20
 
 # -- recordings ----------------------------------------------------------------------------------------------------------
 def recorded_name(function: Function) -> str:
-    """The name of an instruction in recordings: those of FP64 return the upper word."""
+    """Return the name of an instruction in recordings: those of FP64 return the upper word."""
     return function.name + (".hi" if function.name.endswith(".f64") else "")
 
 

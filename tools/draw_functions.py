@@ -24,7 +24,7 @@ LIBRARY = ("expf", "__expf", "logf", "erff", "tanhf", "torch.sigmoid", "sinf", "
 
 
 def instruction(name: str) -> str:
-    """The instruction that is the unit alone."""
+    """Return the instruction that is the unit alone."""
     return f"{name}.approx.f32" if name == "tanh" else f"{name}.approx.ftz.f32"
 
 

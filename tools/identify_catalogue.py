@@ -84,7 +84,7 @@ def identified(name: str, row: tcm.MatrixEngine, count: int, vectors: int, check
 
 
 def specification(plain: dict) -> Accumulator:
-    """A specification as it was before it became JSON."""
+    """Return a specification as it was before it became JSON."""
     rest = {
         name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name != "class"
     }
@@ -109,7 +109,7 @@ def compare(lines: list[dict], boxes: list[tuple[str, tcm.MatrixEngine, int]], o
 
 
 def read(path: Path) -> list[dict]:
-    """The lines of a file; none if there is no file yet."""
+    """Return the lines of a file; none if there is no file yet."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -141,7 +141,7 @@ def table(lines: list[dict]) -> str:
 
 
 def main() -> None:
-    """The command line."""
+    """Return the command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--vectors", type=int, default=100_000, help="random vectors of each identification")

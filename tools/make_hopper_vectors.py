@@ -21,7 +21,7 @@ KEPT = ("rules", "decided")
 
 
 def groups(folder: Path) -> list[Path]:
-    """The folders of recordings."""
+    """Return the folders of recordings."""
     return sorted(path.parent for path in folder.glob("*/index.json"))
 
 
@@ -43,7 +43,7 @@ def compact(folder: Path) -> None:
 
 
 def experiments(folder: Path, file: Path) -> None:
-    """The decisive experiments with their results; zeros at the end of a row or column are left out."""
+    """Return the decisive experiments with their results; zeros at the end of a row or column are left out."""
     from tensorcore_models.files import write_text
 
     results = json.loads((folder / "decisive.json").read_text())["results"]
@@ -63,7 +63,7 @@ def experiments(folder: Path, file: Path) -> None:
 
 
 def nan_of(recorded_rows) -> str:
-    """The rule of NaN that gives most results of all instructions with this result format."""
+    """Return the rule of NaN that gives most results of all instructions with this result format."""
     missed: dict[str, int] = {}
     for row, results in recorded_rows:
         for rule in row.accumulator.edge_rules["nan"]:

@@ -21,7 +21,7 @@ FORMATS = {"E4M3": "e4m3fn", "E5M2": "e5m2"}
 
 
 def instruction_of(facts: dict) -> str:
-    """The catalogue's instruction for a set; tf32 sets have K = 4, which is what WMMA takes at a time."""
+    """Return the catalogue's instruction for a set; tf32 sets have K = 4, which is what WMMA takes at a time."""
     import tensorcore_models as tcm
 
     a_format, arch = FORMATS.get(facts["a_format"], facts["a_format"]), ARCHITECTURES[facts["device"]]

@@ -25,7 +25,7 @@ class CannotPrepare(Exception):
 
 
 def run(*command: str | Path, quiet: bool = False) -> str:
-    """The output of a command in the project's folder, shown while it runs unless `quiet`.
+    """Return the output of a command in the project's folder, shown while it runs unless `quiet`.
 
     Raises CannotPrepare if it fails: a full disk in one line, anything else after the end of what the command printed.
     """
@@ -65,7 +65,7 @@ def fault(venv: Path) -> str | None:
 
 
 def create(venv: Path) -> None:
-    """An environment with a recent pip, unless there is one that can be used."""
+    """Make an environment with a recent pip, unless there is one that can be used."""
     if venv.exists():
         reason = fault(venv)
         if reason is None:
@@ -107,7 +107,7 @@ def compile_kernels(python: Path) -> None:
 
 
 def install(venv: Path, groups: list[str]) -> None:
-    """The package in editable form with what it needs to run, and dependency groups, unless they are there already."""
+    """Install the package in editable form with what it needs to run, and dependency groups, unless they are there already."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     stamp = venv / "mpgemm-prepared.json"
     state = {"pyproject": hashlib.sha256(text.encode()).hexdigest(), "groups": []}

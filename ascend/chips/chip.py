@@ -232,7 +232,7 @@ CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 @members_in_default_fp_state
 @dataclass(frozen=True)
 class Chip:
-    """`Chip` is one chip. The numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
+    """`Chip` describes one chip. Its numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
 
     Parameters
     ----------
@@ -350,24 +350,26 @@ class Chip:
 
     @property
     def cycles_per_second(self) -> float:
-        """Return clock in Hz."""
+        """Return the clock frequency in Hz."""
         return self.frequency_mhz * 1e6
 
     @property
     def hbm_bytes_per_cycle(self) -> float:
-        """Return memory bandwidth of the whole chip in bytes a cycle."""
+        """Return the memory bandwidth of the whole chip in bytes per cycle."""
         return self.hbm_bytes_per_second / self.cycles_per_second
 
     def launch_seconds(self, cores: Any, warm: bool) -> Any:
-        """Return the time to launch a kernel on so many cores, a number or an array; `warm` in a loop of the same kernel."""
+        """Return the time in seconds to launch a kernel on a number of cores (or an array of them); `warm`: in a loop
+        of the same kernel."""
         return 1e-6 * (self.launch_us + self.launch_core_us * cores + (not warm) * self.cold_launch_us)
 
     def cube_flops_per_cycle(self, operand: str = "fp16") -> int:
-        """Return FLOPs of one core in a cycle of dense cube work (a multiply and an add are two)."""
+        """Return the FLOPs of one core's cube in one cycle (a multiply and an add are two)."""
         return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
 
     def cube_step_k(self, operand: str = "fp16") -> int:
-        """Return depth of one cube step in products for operands of a format of :data:`ascend.operand_formats.FORMATS`.
+        """Return the number of products in one cube step, for operands of a format of
+        :data:`ascend.operand_formats.FORMATS`.
 
         Raises
         ------
@@ -382,27 +384,29 @@ class Chip:
             raise ValueError(f"operand is one of {', '.join(depths)}, got {operand!r}")
         if FORMATS[operand].weight_bits and not self.widened_rate:
             raise ValueError(
-                f"{operand}: vector units widen such weights on Atlas A2 and A3 and on Ascend 950; that those of {self.name} "
-                "do, and how fast, is not published: widen B before, and plan with the operands that the cube then takes"
+                f"{operand}: vector units widen such weights on Atlas A2 and A3 and on Ascend 950. Whether those of "
+                f"{self.name} do, and how fast, is not published: widen B first, and plan with the operands that "
+                f"the cube then takes"
             )
         if not depths[operand]:
             taken = ", ".join(name for name, depth in depths.items() if depth)
-            raise ValueError(f"the cube unit of {self.name} takes no {operand} operands, it takes {taken}")
+            raise ValueError(f"the cube unit of {self.name} does not take {operand} operands; it takes {taken}")
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:
-        """Return FLOP/s of all cubes: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""
+        """Return the peak of all cubes in FLOP/s: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
-        """Return the chip with other numbers, for what-if studies; what changes has the provenance "assumed: what-if".
+        """Return the chip with other numbers, for what-if studies; changed numbers get the provenance "assumed:
+        what-if".
 
-        Another L2 keeps the same share for operands unless `l2_usable_bytes` is given, too.
+        With another size of L2 the fraction for operands stays the same, unless `l2_usable_bytes` is also given.
 
         Raises
         ------
         ValueError
-            For a name that is no parameter, with the names that are.
+            If a name is not a parameter; the message lists the parameters.
         """
         own = {f.name for f in fields(self)}
         unknown = sorted(set(changes) - own)
@@ -417,15 +421,18 @@ class Chip:
         return dataclass_replace(self, provenance=provenance, **changes)
 
     def with_calibration(self) -> "Chip":
-        """Return the chip with its fitted parameters in force.
+        """Return the chip with its fitted parameters in place of the nominal ones.
 
         Raises
         ------
         ValueError
-            For a chip without any.
+            If the chip has no fitted parameters.
         """
         if not self.calibrated:
-            raise ValueError(f"chip {self.name} has no calibrated parameters: nothing was published to fit them to")
+            raise ValueError(
+                f"chip {self.name} has no calibrated parameters: no published measurements exist to "
+                f"which they could be fitted"
+            )
         provenance = dict(self.provenance)
         for name in self.calibrated:
             provenance[name] = Provenance("calibrated", self.calibration_source)

@@ -14,7 +14,7 @@ from ascend.chips.chip import CALIBRATED_PARAMETERS, FACTS, KINDS, PARAMETERS, C
 
 
 def list_chips() -> list[str]:
-    """Return names of the built-in chips."""
+    """Return the names of the built-in chips."""
     return [chip.name for chip in _built_in().values()]
 
 
@@ -51,8 +51,8 @@ def get_chip(name: str | Chip) -> Chip:
     if key == "ascend910b":
         second = ", ".join(chip.name for chip in chips.values() if chip.name.startswith("910B"))
         raise ValueError(
-            f"'{name}' names two generations: give the SoC_version, {second} for the second one; "
-            "the first one (Ascend910B: 30 cores, 900 MHz) loads from its platform file"
+            f"'{name}' names two generations: give the SoC_version, {second}, for the second; the first "
+            f"(Ascend910B: 30 cores, 900 MHz) loads from its platform file"
         )
     begun = [chip for version, chip in chips.items() if version.startswith(key) and len(key) > len("ascend910")]
     if len(begun) == 1:
@@ -62,7 +62,8 @@ def get_chip(name: str | Chip) -> Chip:
         for known in (chip.soc_version.lower().removeprefix("ascend"), *map(str.lower, chip.aliases)):
             if "_" in plain and plain.startswith(known):  # Ascend910_9362, Ascend950PR_9599
                 raise ValueError(
-                    f"'{name}' belongs to the series of {chip.name}, but how many cores it has is not known here: give them, "
+                    f"'{name}' belongs to the series of {chip.name}, but its number of cores is not known here: "
+                    f"give it, "
                     f"--chip {chip.name} --set cores=N (get_chip('{chip.name}').replace(cores=N))"
                 )
     near = difflib.get_close_matches(key.removeprefix("ascend"), [chip.name.lower() for chip in chips.values()], 3)
@@ -276,7 +277,9 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
             raise ValueError(f"{file_name}, line {number}: key {key.strip()} comes before any [section]")
         name = f"{section}.{key.strip()}"
         if name in entries:
-            raise ValueError(f"{file_name}, line {number}: key {name} again (first on line {entries[name][1]})")
+            raise ValueError(
+                f"{file_name}, line {number}: key {name} is given again (first on line {entries[name][1]})"
+            )
         entries[name] = (value.strip(), number)
     return entries
 

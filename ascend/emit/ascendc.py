@@ -28,21 +28,24 @@ def check_ascendc(s: Kernel) -> None:
     check_dialect("ascendc", s.placed_on)
     check_multiplied("AscendC's Matmul", s, WORDS)
     if layout_of(s) == "nz":
-        raise ValueError("the emitted Matmul reads ND rows: plan with --layout nd, or nt for B as N x K rows")
+        raise ValueError(
+            "the emitted Matmul reads ND rows: plan with --layout nd, or with nt if B has N rows of K elements"
+        )
     if not is_said_by(s, "ascendc"):
         raise ValueError(
-            f"TCubeTiling deals a rectangle of whole tiles to each core: plan with --for ascendc, this is {s.placement()}"
+            f"TCubeTiling gives each core a rectangle of whole tiles, but this plan is {s.placement()}: plan with "
+            f"--for ascendc"
         )
     if len(s.k_slices) > 1 and s.merge != "atomic":
-        raise ValueError("AscendC's Matmul adds slices of k in memory: --merge atomic, or --split 1")
+        raise ValueError("AscendC's Matmul adds slices of k in memory: use --merge atomic or --split 1")
     if s.dequantize == "fixpipe":
         raise ValueError(
             "the emitted kernel scales rows and columns on vector cores: --dequantize vector, or leave it out"
         )
     if s.dequantize and core_mode(s).name == "coupled":
         raise ValueError(
-            f"the emitted kernel scales sums on vector cores beside the cube, which {s.placed_on.name} has not: leave out "
-            "--dequantize"
+            f"the emitted kernel scales sums on vector cores beside the cube, which {s.placed_on.name} does not "
+            f"have: leave out --dequantize"
         )
 
 

@@ -43,7 +43,7 @@ class AscendCCheck(EmittedCheck, Result):
     faults: tuple[PtoFault, ...]
 
     def to_dict(self) -> dict:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         return {"file": self.name, "sound": self.sound, "mode": self.mode, "counted": self.counted, "cubes": self.cubes,
                 "faults": self.to_rows()}  # fmt: skip
 
@@ -70,7 +70,7 @@ def check_ascendc_kernel(folder: str | Path) -> AscendCCheck:
     fields = {name: int(value) for name, value in re.findall(r"tiling\.set_(\w+)\((\d+)\)", tiling) if name != "isBias"}
     if missing := sorted(record["tiling"].keys() - fields.keys()):
         raise ValueError(
-            f"{folder / 'tiling.cpp'} sets no {', '.join(missing)}: expected what plan --emit ascendc wrote"
+            f"{folder / 'tiling.cpp'} does not set {', '.join(missing)}: expected a file that plan --emit ascendc wrote"
         )
     chip = get_chip(record["chip"])
     mode, each = _mode(kernel, bool(chip.fixpipe))
@@ -89,7 +89,7 @@ def check_ascendc_kernel(folder: str | Path) -> AscendCCheck:
 def _code(path: Path) -> str:
     """Return the text of a file without comments."""
     if not path.is_file():
-        raise ValueError(f"{path} is not there: expected a folder that mpgemm plan --emit ascendc wrote")
+        raise ValueError(f"{path} does not exist: expected a folder that mpgemm plan --emit ascendc wrote")
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 

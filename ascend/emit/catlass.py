@@ -29,16 +29,18 @@ def check_catlass(s: Kernel, products: str = "one") -> None:
     check_multiplied("CATLASS", s, ELEMENTS)
     if s.dequantize:
         raise ValueError(
-            "CATLASS's basic kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them"
+            "CATLASS's basic kernel writes the int32 sums: leave out --dequantize, or use --emit ascendc, which "
+            "scales them"
         )
     if s.format.scale_block:
         raise ValueError(
-            f"the host of CATLASS's kernel of {s.operand} takes scales, too: --tiling prints its instantiation"
+            f"the host code of CATLASS's kernel for {s.operand} also takes scales: use --tiling, which prints its "
+            f"instantiation"
         )
     if not [row for row in assemblies_of(s, products) if row.name not in PRINTED_ONLY]:
         raise ValueError(
-            "CATLASS's kernels deal whole tiles one by one and split k by rules of their own: plan with --for catlass --split "
-            f"1, this plan is {s.placement()} in {len(s.k_slices)} slice(s) of k"
+            "CATLASS's kernels assign whole tiles one by one and split k by rules of their own, but this plan is "
+            "{s.placement()} in {len(s.k_slices)} slice(s) of k: plan with --for catlass --split 1"
         )
 
 

@@ -78,7 +78,7 @@ class PtoCheck(EmittedCheck, Result):
     largest: float
 
     def to_dict(self) -> dict:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         return {"file": self.name, "sound": self.sound, "compared": self.compared, "elements": self.elements,
                 "different": self.different, "largest": self.largest, "faults": self.to_rows()}  # fmt: skip
 

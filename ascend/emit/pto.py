@@ -31,30 +31,33 @@ def check_pto(s: Kernel) -> None:
     if not isinstance(s, GridKernel) or s.resident != "none":
         kind = s.placement() if s.on_cube else "the vector units"
         raise ValueError(
-            f"the PTO kernel streams both operands, this plan is {kind}: plan with --for pto, or resident='none'"
+            f"the PTO kernel streams both operands, but this plan is {kind}: plan with --for pto, or resident='none'"
         )
     if s.swizzle.adaptive:
         raise ValueError(
-            f"the PTO kernel computes whole tiles, the order {s.swizzle} cuts the last ones: leave out `adaptive`"
+            f"the PTO kernel computes whole tiles, but the order {s.swizzle} cuts the last ones: leave out `adaptive`"
         )
     if s.operand not in WORDS:
         raise ValueError(
             f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}: plan --tiling prints its blocks and buffers"
         )
     if s.dequantize:
-        raise ValueError("the PTO kernel writes the int32 sums: leave out --dequantize, or --emit ascendc scales them")
+        raise ValueError(
+            "the PTO kernel writes the int32 sums: leave out --dequantize, or use --emit ascendc, which scales them"
+        )
     if s.terms > 1 and s.mode not in ("termwise", "fused"):
         raise ValueError(
-            f"mode {s.mode}: the cube cannot scale a term by 2^-s_b before it adds it, and takes whole blocks of one term at a "
-            "time: --mode termwise or fused"
+            f"mode {s.mode}: the cube cannot scale a term by 2^-s_b before it adds it, and takes whole blocks of "
+            f"one term at a time: use --mode termwise or fused"
         )
     if s.layout != "nt" and s.terms == 1 and s.operand in ("int8", "fp32"):
         raise ValueError(
-            f"{s.operand}: the way from L1 to L0B transposes 16-bit elements only: --layout nt (B as N x K rows)"
+            f"{s.operand}: the path from L1 to L0B transposes 16-bit elements only: use --layout nt (B has N rows "
+            f"of K elements)"
         )
     if s.merge == "atomic" and len(s.k_slices) > 1 and s.groups > 1:
         raise ValueError(
-            f"a slice of {s.groups} k groups is no one sum in L0C that FIXPIPE could add to C: --merge reduce"
+            f"a slice of {s.groups} k groups is not a single sum in L0C that FIXPIPE could add to C: use --merge reduce"
         )
     if s.reseed_l0c or s.blocking.bk % whole_k(s.operand):
         raise ValueError(f"the PTO kernel takes blocks of k in {whole_k(s.operand)} and starts each sum from 0")

@@ -64,7 +64,7 @@ class OwnKernel:
         check_dialect("pto", self.chip)
         if not self.file.is_file():
             raise ValueError(
-                f"{self.file} is no file: expected the C++ file of a kernel, or a folder of plan --emit pto"
+                f"{self.file} is not a file: expected the C++ file of a kernel, or a folder of plan --emit pto"
             )
         if min(self.cores, self.m, self.k, self.n) < 1:
             raise ValueError(f"cores, M, K and N are at least 1, got {self.cores}, {self.m}, {self.k}, {self.n}")
@@ -75,7 +75,9 @@ class OwnKernel:
         if not re.fullmatch(r"[A-Za-z_][\w:<>, ]*", self.entry):
             raise ValueError(f"--entry is the name of a function, got {self.entry!r}")
         if "c" not in self.arguments or not all(re.fullmatch(r"[\w.]+", word) for word in self.arguments):
-            raise ValueError(f"--arguments are names between commas, c among them, got {','.join(self.arguments)!r}")
+            raise ValueError(
+                f"--arguments are names separated by commas, with c among them, got {','.join(self.arguments)!r}"
+            )
 
 
 def check_own(kernel: OwnKernel, seed: int = 0, optimization: str = "-O1") -> PtoCheck:

@@ -37,7 +37,7 @@ class GridKernel(CubeKernel):
         bare.check_merge(len(bare.k_slices))
         if bare.swizzle.adaptive and len(bare.k_slices) > 1:
             raise ValueError(
-                f"an adaptive order cuts tiles of C with all of their k: got {len(bare.k_slices)} slices; leave out the "
+                f"an adaptive order cuts tiles of C and not k: got {len(bare.k_slices)} slices of k; leave out the "
                 f"split, or take the order {replace(bare.swizzle, adaptive=False)}"
             )
         start, stop = bare.k_slices[0]
@@ -93,7 +93,7 @@ class GridKernel(CubeKernel):
         return max(min(self.cores, self.tiles), len(self._last_round))
 
     def active_cores(self, wave: int) -> int:
-        """Return cores that have work in a wave."""
+        """Return the number of cores that have work in a wave."""
         return self._active[wave] if self.resident == "none" else super().active_cores(wave)
 
     @cached_property
@@ -203,11 +203,14 @@ def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swi
     if not rectangles:
         return asked or Swizzle(3, 0 if place.m >= place.n else 1)
     if asked is not None and asked.adaptive:
-        raise ValueError(f"an adaptive order deals tiles one by one, with nothing resident: got a grid beside {asked}")
+        raise ValueError(
+            f"an adaptive order assigns tiles one by one and keeps no operand resident: got a grid "
+            f"together with {asked}"
+        )
     if asked is not None and asked.offset != 1:
         raise ValueError(
-            f"a core walks its rectangle row by row or column by column: a swizzle of offset 1, got {asked}; to deal tiles in "
-            "bands leave out the grid"
+            f"with a grid, a core walks its rectangle row by row or column by column (a swizzle of offset 1), got "
+            f"{asked}; to assign tiles in bands leave out the grid"
         )
     return Swizzle(1, asked.direction if asked else 0, False)
 

@@ -36,7 +36,9 @@ class PaperKernel(CubeKernel):
         own = Grid(m=place.chip.cores)
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:
-            raise ValueError("the paper's kernel keeps A and deals row blocks only: other grids need kernel='grid'")
+            raise ValueError(
+                "the paper's kernel keeps A resident and assigns row blocks only: other grids need kernel='grid'"
+            )
         bare = cls(
             **place.of_schedule(), **options.shared_options(), grid=own, n_fused=1, balanced=bool(options.balanced)
         )

@@ -53,7 +53,7 @@ class VectorKernel(Kernel):
                 f"{options.terms} terms of {options.operand}"
             )
         if options.resident not in (None, "none"):
-            raise ValueError("the vector kernel keeps no panel in L1: resident must be left out")
+            raise ValueError("the vector kernel keeps no panel in L1: leave out resident")
         bare = cls(
             **place.of_schedule(), **options.shared_options(), n_fused=1, grid=_grid(place, options), resident="none",
             balanced=bool(options.balanced), depth=slots(options.buffering),
@@ -152,7 +152,7 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> Grid:
         grid = Grid(1 if streams_b else across, split, across if streams_b else 1)
     if (grid.m if streams_b else grid.n) != 1 or grid.cores > chip.cores:
         raise ValueError(
-            f"the vector kernel deals {side} and k to at most {chip.cores} cores here, got a grid of {grid}"
+            f"the vector kernel divides {side} and k among at most {chip.cores} cores here, got a grid of {grid}"
         )
     place.check_slices(grid.k)
     return grid

@@ -42,7 +42,7 @@ def fp32_array(x: Any, name: str) -> np.ndarray:
     different = int(np.count_nonzero((narrow != source) & ~np.isnan(source)))
     if different:
         raise ValueError(
-            f"{name} holds {different} values that are no FP32 numbers: round it explicitly, .astype(numpy.float32)"
+            f"{name} holds {different} values that FP32 cannot represent: round it explicitly, .astype(numpy.float32)"
         )
     return narrow
 
@@ -57,7 +57,7 @@ def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np
     if c is not None:
         c = fp32_array(c, "c")
         if c.shape != (a.shape[0], b.shape[1]):
-            raise ValueError(f"c has shape {c.shape}, the product {(a.shape[0], b.shape[1])}")
+            raise ValueError(f"c has shape {c.shape}, but the product has shape {(a.shape[0], b.shape[1])}")
     return a, b, c
 
 

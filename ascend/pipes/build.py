@@ -44,8 +44,8 @@ def build_program(
     loops = len(schedule.passes) * stays * max(schedule.groups, 1)
     if loops > MOST_LOOPS:
         raise ValueError(
-            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} stays and k groups "
-            f"to walk, more than {MOST_LOOPS}: take larger blocks"
+            f"{schedule.m} x {schedule.k} x {schedule.n} in blocks of {schedule.blocking} has {loops} steps to "
+            f"simulate, more than {MOST_LOOPS}: take larger blocks"
         )
     l2 = l2 or schedule.l2_model
     return _Builder(schedule, l2, one_core).program(include_split)
@@ -69,7 +69,7 @@ class Stay(NamedTuple):
 
 
 def stays_of(schedule: Kernel, core: int) -> tuple[Stay, ...]:
-    """A core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
+    """Return a core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
     stays = []
     for (panel, k_slice, active), visits in groupby(schedule.visits(core), lambda v: (v.panel, v.slice, v.active)):
         sizes = [(r1 - r0, c1 - c0) for visit in visits for (r0, r1), (c0, c1) in visit.tiles]
@@ -390,7 +390,7 @@ class _Builder(Phases):
         )  # fmt: skip
 
     def _freed_by(self, terms: tuple[str, ...], number: int, block: _Block) -> tuple[str, ...]:
-        """Flags that the cube raises after a term: buffers that no later term of the block reads, and the finished C."""
+        """Return flags that the cube raises after a term: buffers that no later term of the block reads, and the finished C."""
         s, later = self.schedule, terms[number + 1 :]
         a_word, b_word = terms[number][0], terms[number][1]
         stop = not later

@@ -20,7 +20,6 @@ from ascend.kernels.base import Kernel
 from ascend.pipes.arrays import flatten, new_state
 from ascend.pipes.build import QUEUED_BLOCKS, L2Model, build_program
 from ascend.pipes.records import PhaseResult, Records, Run, Stall
-from ascend.pipes.trace import occupancy, write_trace
 from ascend.programs.program import CUBE, FLAGS, MTE2, PIPES, Phase, Program
 from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
@@ -108,7 +107,7 @@ class Timeline(Result, Run):
 
     @property
     def events(self) -> int:
-        """Return operations placed in time one by one (those skipped in steady state not among them)."""
+        """Return the number of operations that were simulated one by one (without those skipped in steady state)."""
         return sum(phase.events for phase in self.phases)
 
     def recorded(self) -> "Timeline":
@@ -126,6 +125,8 @@ class Timeline(Result, Run):
             Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each cycle on
             that many bytes are in use, in whole slots.
         """
+        from ascend.pipes.trace import occupancy
+
         return occupancy(self.recorded())
 
     def to_trace(self, path, most_operations: int = 100_000) -> None:
@@ -138,10 +139,12 @@ class Timeline(Result, Run):
         most_operations : int
             Operations in the file at most.
         """
+        from ascend.pipes.trace import write_trace
+
         write_trace(self.recorded(), path, most_operations)
 
     def to_rows(self) -> list[dict]:
-        """For each pipe the fraction of the time that it is busy, and what it waits for longest."""
+        """Return one row for each pipe: the fraction of the time that it is busy, and the cause of its longest wait."""
         rows = []
         for pipe, busy in self.utilization.items():
             stall = next((row for row in self.stalls if row.pipe == pipe), None)
@@ -150,12 +153,12 @@ class Timeline(Result, Run):
         return rows
 
     def sentences(self) -> list[str]:
-        """Return the time and speed."""
+        """Return a sentence on the time and the speed."""
         s = self.schedule
         return [f"{s.m} x {s.k} x {s.n} on {self.chip.name}: {self.cycles:.6g} cycles, {self.tflops:.4g} TFLOP/s"]
 
     def to_dict(self) -> dict:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         s = self.schedule
         return {
             "chip": self.chip.name,
@@ -197,7 +200,7 @@ def simulate(
     l2 : {"reuse", "shared_b"}, optional
         Model of L2, see :func:`ascend.pipes.build.build_program`; the kernel's own if None.
     all_cores : bool
-        Every core event by event instead of one representative core.
+        Simulate every core, in place of one representative core.
     record : bool
         Keep every operation (for traces, occupancy, Gantt charts); nothing is skipped then.
     latency : {"pipelined", "serial"}
@@ -216,7 +219,8 @@ def simulate(
     """
     if not isinstance(schedule, TileSchedule):
         raise TypeError(
-            f"simulate runs a TileSchedule, build_schedule(m, k, n, chip, blocking) makes one; got {type(schedule).__name__}"
+            f"simulate runs a TileSchedule, which build_schedule(m, k, n, chip, blocking) makes; got "
+            f"{type(schedule).__name__}"
         )
     return run_program(
         build_program(cast(Kernel, schedule), include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,

@@ -26,9 +26,10 @@ from tensorcore_models.results import Result
 
 
 class PlannedWay(NamedTuple):
-    """`PlannedWay` is a way to compute an FP32 product.
+    """`PlannedWay` is one way to compute an FP32 product on a chip.
 
-    Operand format, terms, how they are combined (None: as the planner chooses), and whether on the vector units.
+    It states the operand format, the number of terms, their combination (None: the planner chooses), and whether
+    vector units compute it.
     """
 
     operand: str
@@ -55,7 +56,7 @@ ON_VECTOR_UNITS = PlannedWay("fp32", 1, None, True)
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Advice(Result):
-    """`Advice` is the fastest plan of each way, fastest first.
+    """`Advice` holds the fastest plan of each way to compute a product, fastest first.
 
     Attributes
     ----------
@@ -73,11 +74,11 @@ class Advice(Result):
 
     @property
     def least(self) -> float:
-        """Return the bits that will do."""
+        """Return the smallest accuracy in bits that is accepted."""
         return self.wanted - (0.0 if self.asked else MARGIN)
 
     def reaches(self, candidate: Plan) -> bool:
-        """Return whether a plan has the bits."""
+        """Return whether a plan reaches the accepted accuracy."""
         return candidate.bits is not None and candidate.bits >= self.least
 
     def limit_of(self, way: PlannedWay) -> float | None:
@@ -88,11 +89,11 @@ class Advice(Result):
 
     @property
     def best(self) -> tuple[PlannedWay, Plan] | None:
-        """Return the fastest that reaches the bits; None if none does."""
+        """Return the fastest plan that reaches the accuracy; None if none does."""
         return next(((way, found) for way, found in self.plans if self.reaches(found)), None)
 
     def to_rows(self) -> list[dict]:
-        """Return one record for each way."""
+        """Return one row for each way."""
         return [
             {"way": str(way), "operand": way.operand, "terms": way.terms, "seconds": found.seconds, "bits": found.bits,
              "reaches": self.reaches(found), "kernel": found.schedule.kernel, "block": str(found.blocking),
@@ -101,7 +102,7 @@ class Advice(Result):
         ]  # fmt: skip
 
     def sentences(self) -> list[str]:
-        """Return what to take, and what else there is."""
+        """Return sentences on the recommended plan and the alternatives."""
         asked = (
             f"{self.wanted:.1f} bits" if self.asked else f"the {self.wanted:.1f} bits of FP32, chains of {FP32_CHAIN}"
         )
@@ -149,11 +150,11 @@ def advise(
     chip : Chip or str
         A chip or its name.
     bits : float, optional
-        Bits of the result that are asked for (-log2 of the relative error, eq. 13). Default: FP32's.
+        Accuracy of the result in bits (-log2 of the relative error, eq. 13) that is asked for; FP32's by default.
     ways : tuple of PlannedWay
         What is compared; those that the chip lacks are left out.
     best_only : bool
-        Leave out ways that the closed forms put too far behind the best to beat it: its plan is the same, sooner.
+        Skip ways that by the closed forms cannot beat the best one; the best plan is the same and is found sooner.
     progress : callable, optional
         Called with (done, total) ways.
     **options

@@ -22,7 +22,7 @@ MOST_PRODUCTS = 2**16
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class BatchPlan(Result):
-    """Products on groups of cores.
+    """`BatchPlan` is a plan of several products on groups of cores.
 
     Attributes
     ----------
@@ -49,14 +49,14 @@ class BatchPlan(Result):
         return 2e-12 * sum(self.rows) * one.k * one.n / self.seconds
 
     def to_rows(self) -> list[dict]:
-        """For each m how often it comes, and its plan."""
+        """Return one row for each m: the number of products with it, and their plan."""
         return [
             {"products": self.rows.count(m), "m": m, "groups": self.groups, "cores": self.cores} | found.to_dict()
             for m, found in self.plans.items()
         ]
 
     def sentences(self) -> list[str]:
-        """Return how the products are dealt and how long they take."""
+        """Return sentences on how the products are divided among the cores, and their time."""
         return [
             f"{len(self.rows)} products on {self.groups} group(s) of {self.cores} cores: {1e6 * self.seconds:.4g} us, "
             f"{self.tflops:.4g} TFLOP/s"

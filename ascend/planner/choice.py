@@ -96,5 +96,6 @@ def check_matrices_fit(m: int, k: int, n: int) -> None:
     check_sizes(m, k, n)
     if max(m, k, n) > LARGEST_SIZE or m * k + k * n + m * n > MOST_ELEMENTS:
         raise ValueError(
-            f"{m} x {k} x {n} needs {4 * (m * k + k * n + m * n) / 2**30:.0f} GiB for A, B and C: beyond any chip's memory"
+            f"{m} x {k} x {n} needs {4 * (m * k + k * n + m * n) / 2**30:.0f} GiB for A, B and C, which exceeds any "
+            f"chip's memory: take a smaller size"
         )

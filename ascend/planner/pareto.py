@@ -57,12 +57,12 @@ class Point(Result):
 
     @property
     def bits(self) -> float:
-        """-log2 of the error."""
+        """Return the accuracy in bits, -log2 of the error."""
         bits = self.plan.bits
         return math.inf if bits is None else bits
 
     def label(self) -> str:
-        """Return what the point is, in a few words."""
+        """Return a short label of the point."""
         s = self.plan.schedule
         if not s.on_cube:
             return f"vector units, {s.operand}" + (f", split {len(s.k_slices)}" if len(s.k_slices) > 1 else "")
@@ -73,15 +73,15 @@ class Point(Result):
         return ", ".join(parts)
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:
-        """Return what the point is, its speed and its bits."""
+        """Return a sentence on the point, its speed and its accuracy in bits."""
         return [f"{self.label()}: {self.plan.tflops:.4g} TFLOP/s, {self.bits:.1f} bits"]
 
     def to_dict(self) -> dict:
-        """Return plain data for JSON and CSV."""
+        """Return the content as plain data for JSON and CSV."""
         return self.plan.to_dict() | {
             "label": self.label(), "terms": self.plan.schedule.terms, "operand": self.plan.schedule.operand,
             "scale_exponent": self.scale_exponent, "on_front": self.on_front, "seconds_per_bit": self.seconds_per_bit,
@@ -100,7 +100,7 @@ def pareto(
     distribution: Distribution = "normal",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Point]:
-    """Return points of time and bits for C = A B, fastest first.
+    """Return the points of the Pareto front of time and accuracy for C = A B, fastest first.
 
     Parameters
     ----------

@@ -65,9 +65,10 @@ def plan(
     terms, buffering
         The kernel, see :class:`ascend.schedule_options.SharedOptions`.
     **options
-        Which plans, as :class:`ascend.planner.choice.Choice` lists it, and of what, as :class:`ascend.request.Request` does.
-        Without a mode the faster of termwise and fused, which give the same bits (grids), or termwise (the paper's kernel);
-        elementwise where a `split` is to be merged atomically behind FIXPIPE, which those cannot.
+        The fields of :class:`ascend.planner.choice.Choice` (which plans) and of :class:`ascend.request.Request` (of
+        which product). Without a mode the faster of termwise and fused, which give the same bits (grids), or termwise
+        (the paper's kernel); elementwise where a `split` is to be merged atomically behind FIXPIPE, which those
+        cannot.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def plan(
     ValueError
         For impossible sizes or options, or when no schedule is left.
     TypeError
-        For an option that there is not.
+        If an option is unknown.
     """
     chip = get_chip(chip)
     check_matrices_fit(m, k, n)

@@ -23,7 +23,7 @@ IDLE_SHARE = 0.1
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Plan(Result):
-    """`Plan` is a schedule and what speaks for it.
+    """`Plan` is a schedule with its predicted time, traffic and error.
 
     Attributes
     ----------
@@ -58,37 +58,38 @@ class Plan(Result):
 
     @property
     def n_fused(self) -> int:
-        """Return blocks of bk in a k group."""
+        """Return the number of blocks of bk in a k group."""
         return self.schedule.n_fused
 
     @property
     def fusion_efficiency(self) -> float:
-        """f of eq. 8, for the words and buffers of this kernel."""
+        """Return f of eq. 8 for the words and buffers of this kernel."""
         s = self.schedule
         return s.blocking.fusion_efficiency(s.placed_on, s.buffering, s.words, s.operand)
 
     @property
     def seconds(self) -> float:
-        """Return simulated time, or the analytic one where nothing was simulated."""
+        """Return the simulated time in seconds, or the analytic one if nothing was simulated."""
         return self.timeline.seconds if self.timeline else self.analytic_seconds
 
     @property
     def tflops(self) -> float:
-        """Return FP32-equivalent TFLOP/s, simulated where that was done."""
+        """Return the speed in FP32-equivalent TFLOP/s, by the simulated time if there is one."""
         s = self.schedule
         return 2e-12 * s.m * s.n * s.k / self.seconds
 
     @property
     def error_bound(self) -> float | None:
-        """Return bound on the error of each element over (|A| |B|), see :func:`ascend.planner.accuracy.error_bound`.
+        """Return the bound on the error of each element relative to |A| |B|; see
+        :func:`ascend.planner.accuracy.error_bound`.
 
-        None where nothing published says how the cube adds the operand's products.
+        It is None if no publication says how the cube adds products of this operand format.
         """
         return error_bound(self.schedule) if product_is_published(self.schedule.operand) else None
 
     @property
     def bits(self) -> float | None:
-        """Return bits that agree with the exact product, -log2 of the error; None without one."""
+        """Return the accuracy in bits, -log2 of the error; None without an error."""
         if self.error is None:
             return None
         return math.inf if self.error == 0 else -math.log2(self.error)
@@ -118,11 +119,11 @@ class Plan(Result):
         return list(_warnings(self))
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:
-        """Return the schedule with its speed and error, and the warnings."""
+        """Return sentences on the schedule, its speed and error, and warnings."""
         s = self.schedule
         speed = f"{self.tflops:.4g} TFLOP/s {'simulated' if self.timeline else 'by the closed forms'}"
         bits = "" if self.bits is None else f", {self.bits:.1f} bits"
@@ -130,7 +131,7 @@ class Plan(Result):
         return [f"{s.m} x {s.k} x {s.n} on {s.placed_on.name}: {speed}{bits}; {how}", *self.warnings]
 
     def to_dict(self) -> dict:
-        """Return plain data for JSON and CSV."""
+        """Return the content as plain data for JSON and CSV."""
         b, s, (bound, busy) = self.blocking, self.schedule, self.bound
         return {
             "kernel": s.kernel, "bm": b.bm, "bk": b.bk, "bn": b.bn, "n_fused": self.n_fused, "mode": s.mode,

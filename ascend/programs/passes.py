@@ -89,8 +89,8 @@ def _streaming(
     chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
     if not chunk:
         raise ValueError(
-            f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, {128 * (in_bytes + out_bytes)} for "
-            "each of its buffers"
+            f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, which needs "
+            f"{128 * (in_bytes + out_bytes)} for each of its buffers"
         )
 
     def loops(own: int) -> Iterator[Loop]:

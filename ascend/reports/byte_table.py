@@ -38,7 +38,7 @@ class ByteRow(NamedTuple):
 
 @default_fp_state
 def byte_table(schedule: TileSchedule) -> list[ByteRow]:
-    """Return rows for A, B, C and, with more than one term, the split pass.
+    """Return one row of bytes for each of A, B, C and, with more than one term, the split pass.
 
     Parameters
     ----------
@@ -48,10 +48,12 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
     Raises
     ------
     ValueError
-        For another kernel than the paper's.
+        If the schedule is not for the paper's kernel.
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("eq. 9 counts the paper's kernel: the byte table of a grid kernel has nothing to compare with")
+        raise ValueError(
+            "eq. 9 counts the bytes of the paper's kernel only: for a grid kernel there is no formula to compare with"
+        )
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
     eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)

@@ -32,10 +32,10 @@ def explain(schedule: Kernel) -> list[str]:
     Raises
     ------
     ValueError
-        For another kernel than the paper's.
+        If the schedule is not for the paper's kernel.
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("the sentences are about the paper's kernel: build the schedule with kernel='paper'")
+        raise ValueError("the explanation is for the paper's kernel: build the schedule with kernel='paper'")
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 

@@ -358,7 +358,7 @@ def _why_not(free: Free, alike: dict[str, tuple[str, ...]]) -> str:
 
 
 def _fitted_to_others(data: _Rows, number: int, chosen: list[Free], x: list[float]) -> Chip | None:
-    """The chip by a fit of the same parameters to all rows but one; None where too few are left."""
+    """Return the chip by a fit of the same parameters to all rows but one; None where too few are left."""
     others = data.without(number)
     if sum(1 + len(r.busy) for r in others.rows) <= len(chosen):
         return None

@@ -107,10 +107,12 @@ def decode_key(parts: tuple[KeyPart, ...], key: int) -> dict[str, str]:
     for name, bits, values in parts:
         rest, place = divmod(rest, 1 << bits)
         if place >= len(values):
-            raise ValueError(f"{key} is no tiling key: {name} would be its value {place} of {len(values)}")
+            raise ValueError(
+                f"{key} is not a tiling key: {name} has {len(values)} values, and it asks for number {place}"
+            )
         found[name] = values[place]
     if rest or key < 0:
-        raise ValueError(f"{key} is no tiling key: it has more than {sum(part.bits for part in parts)} bits")
+        raise ValueError(f"{key} is not a tiling key: it has more than {sum(part.bits for part in parts)} bits")
     return found
 
 
@@ -150,10 +152,12 @@ def check_matmul_v3(s: Kernel) -> None:
         raise ValueError(f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}")
     if len(s.k_slices) > 1 or s.groups > 1:
         raise ValueError(
-            "MatMulV3's templates cut k by rules of their own, which are not derived here: plan with --for catlass --split 1"
+            "MatMulV3's templates cut k by rules that this package does not model: plan with --for catlass --split 1"
         )
     if not s.deals_one_by_one:
-        raise ValueError(f"MatMulV3 deals tiles one by one, this plan is {s.placement()}: plan with --for catlass")
+        raise ValueError(
+            f"MatMulV3 assigns tiles one by one, but this plan is {s.placement()}: plan with --for catlass"
+        )
 
 
 def matmul_v3_tiling(s: Kernel) -> MatMulV3Tiling:
@@ -233,7 +237,7 @@ def read_knowledge(path: str | Path) -> dict[str, Any] | None:
             raise ValueError(f"{path} is no JSON: {error}") from None
     if len(records) > 1:
         raise ValueError(
-            f"{path} has {len(records)} tilings, one a line: keep the line of your product in a file of its own"
+            f"{path} has {len(records)} tilings, one on each line: copy the line of your product into a separate file"
         )
     return records[0] if isinstance(records[0], dict) and "knowledge" in records[0] else None
 
@@ -275,7 +279,7 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
         )
     sizes = ("m", "k", "n", "a_dtype", "a_format", "b_format", "trans_a_flag", "trans_b_flag")
     if missing := [name for name in sizes if name not in info] + [name for name in NEEDED if name not in fields]:
-        raise ValueError(f"{path}: a line of a runtime_kb.json has {', '.join(missing)}, which this lacks")
+        raise ValueError(f"{path}: a line of a runtime_kb.json has {', '.join(missing)}, but this one does not")
     if wrong := [name for name in NEEDED if type(fields[name]) is not int or fields[name] < 0]:
         raise ValueError(f"{path}: {', '.join(wrong)} must be whole numbers")
     if info["a_dtype"] not in DATA_TYPES:
@@ -285,7 +289,8 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
     if template["SPLITCOREMODE"] not in ("BASE_SPLIT_K", "1") or template["LOADMODE"] != "BASE_FULLLOAD":
         what = template["SPLITCOREMODE"] if template["LOADMODE"] == "BASE_FULLLOAD" else template["LOADMODE"]
         raise ValueError(
-            f"{path}: template {what} (tilingEnable {fields['tilingEnable']}) is not timed here, the base template is"
+            f"{path}: template {what} (tilingEnable {fields['tilingEnable']}) is not modelled here, only the base "
+            f"template is"
         )
     single, block = ((fields[f"{of}M"], fields[f"{of}N"]) for of in ("singleCore", "base"))
     if single != block:

@@ -261,7 +261,9 @@ def plan_overlap(
         raise ValueError(f"collective is one of {', '.join(COLLECTIVES)}, got {collective!r}")
     gathers = collective == "all-gather"
     if gathers != (ranks is not None):
-        raise ValueError("an all-gather needs ranks, from 2" if gathers else "ranks are of an all-gather")
+        raise ValueError(
+            "an all-gather needs at least 2 ranks" if gathers else "ranks are for an all-gather only: leave them out"
+        )
     if ranks is not None and ranks < 2:
         raise ValueError(f"ranks must be at least 2, got {ranks}")
     chip, link = get_chip(chip), fit_link(rows)

@@ -277,7 +277,7 @@ def overlay_plot(found: Sequence[Overlay], path: str | Path, title: str) -> list
     longest = sorted((each for each in found if each.pipes), key=lambda each: -each.row.seconds * each.row.lines)
     shown = longest[:MOST_PANELS]
     if not shown:
-        raise ValueError("no product with pipes to draw: the profile has no busy times of pipes, or batches alone")
+        raise ValueError("there is no product to draw: the profile has no busy times of pipes, or only batches")
     across = min(len(shown), 3)
     down = -(-len(shown) // across)
     figure = new_figure(3.9 * across, 0.7 + 2.5 * down)

@@ -81,8 +81,8 @@ def read_profile(path: str | Path) -> Profile:
         try:
             if extra:
                 raise ValueError(
-                    f"{where}: {len(table.columns) + len(extra)} fields for {len(table.columns)} columns: shapes with commas "
-                    "stand in quotes"
+                    f"{where}: {len(table.columns) + len(extra)} fields for {len(table.columns)} columns: shapes "
+                    f"that contain commas need quotes"
                 )
             product = product_of(fields, where)
             if product:

@@ -102,7 +102,7 @@ def product_of(fields: Mapping[str, str], where: str) -> ProductLine | None:
         if "matmul" not in kind.lower():
             return None
         why = next((why for word, why in NOT_TIMED.items() if word.lower() in kind.lower()), "")
-        raise ValueError(f"{where}: {kind!r} is no product that is timed here{why}")
+        raise ValueError(f"{where}: {kind!r} is not a product that is modelled here{why}")
     line = _line_of(fields, where)
     first, second = [*line.kinds, ""][:2]
     widened = WIDENED.get((first, second), "") if read in (_quantised, _grouped) else ""
@@ -133,7 +133,7 @@ def _shape(text: str, where: str) -> Shape:
     try:
         shape = tuple(int(size) for size in text.split(","))
     except ValueError:
-        raise ValueError(f"{where}: {text!r} is no shape, expected sizes between commas") from None
+        raise ValueError(f"{where}: {text!r} is not a shape, expected sizes separated by commas") from None
     if min(shape) < 1:
         raise ValueError(f"{where}: {text!r} has a size below 1: an empty product takes no time here")
     return shape
@@ -147,8 +147,8 @@ def _operand(line: _Line, fields: Mapping[str, str]) -> str:
     operand = OPERANDS[first]
     if len(line.kinds) > 1 and line.kinds[1] and OPERANDS.get(line.kinds[1]) != operand:
         raise ValueError(
-            f"{line.where}: A is {first} and B {line.kinds[1]}: products of these two formats are not timed here (turning one "
-            "into the other is vector work)"
+            f"{line.where}: A is {first} and B {line.kinds[1]}: products of these two formats are not modelled here "
+            f"(vector units convert one into the other)"
         )
     if operand == "fp8" and BLOCK_SCALE in line.kinds:
         return "mxfp8"
@@ -233,7 +233,7 @@ def _listed_groups(line: _Line) -> ProductLine:
             raise ValueError(f"{line.where}: expected rows and a weight for each of {count} outputs, got {line.given}")
         parts.append(_sizes(line, line.matrix(group), line.matrix(count + group), line.outputs[group]))
     if len({(part.k, part.n) for part in parts}) > 1:
-        raise ValueError(f"{line.where}: groups with other k or n are not timed here, got {line.given}")
+        raise ValueError(f"{line.where}: groups with different k or n are not modelled here, got {line.given}")
     first, rows = parts[0], tuple(part.m for part in parts)
     return ProductLine(sum(rows), first.k, first.n, "", rows, layout=first.layout, remarks=first.remarks)
 

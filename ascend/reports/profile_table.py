@@ -76,7 +76,7 @@ def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] |
         if any(word.strip() for word in row)
     ]
     if not lines:
-        raise ValueError(f"{path} has a line of columns and no rows: expected {expected}")
+        raise ValueError(f"{path} has a header line but no rows: expected {expected}")
     return ProfileTable(path, columns, lines)
 
 
@@ -91,7 +91,8 @@ def text_of(path: Path, data: bytes, expected: str) -> str:
     if encoding is None:
         raise ValueError(f"{what}; expected {expected}")
     raise ValueError(
-        f"{what}; it reads as {encoding}: iconv -f {encoding} -t UTF-8 {path} > utf8.csv, and give that file"
+        f"{what}; it is readable as {encoding}: convert it (iconv -f {encoding} -t UTF-8 {path} > utf8.csv) and "
+        f"give that file"
     )
 
 

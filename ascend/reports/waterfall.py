@@ -55,7 +55,7 @@ class WaterfallStep(NamedTuple):
 
 @default_fp_state
 def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[WaterfallStep]:
-    """Return steps from the FP32-equivalent peak, the first, to the speed of :func:`ascend.simulate` for a schedule, the last.
+    """Return the steps from the FP32-equivalent peak (first) down to the simulated speed of a schedule (last).
 
     Parameters
     ----------
@@ -155,14 +155,14 @@ STEP = 0.2
 
 @default_fp_state
 def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> list[Sensitivity]:
-    """Return speed with each timing number 20 % lower and higher, strongest first.
+    """Return the speed with each timing parameter 20 % lower and 20 % higher, largest effect first.
 
     Parameters
     ----------
     schedule : Kernel
         As :func:`ascend.build_schedule` builds it.
     kinds : tuple of str, optional
-        Only numbers of these provenances, e.g. ("assumed", "calibrated").
+        Vary only numbers of these provenances, e.g. ("assumed", "calibrated").
     """
     chip, rows = schedule.placed_on, []
     for name in TIMING_PARAMETERS:

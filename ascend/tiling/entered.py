@@ -81,8 +81,8 @@ def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options
     grid = Grid(*(fractals(f[whole], f[own]) for whole, own in sides))
     if f.get("usedCoreNum", grid.cores) != grid.cores:
         raise ValueError(
-            f"usedCoreNum = {f['usedCoreNum']}, but the fields cut {grid.cores} rectangles: in MIX mode give what one cube "
-            "computes and the number of cubes"
+            f"usedCoreNum = {f['usedCoreNum']}, but the fields cut {grid.cores} rectangles: in MIX mode give the "
+            f"tile that one cube computes and the number of cubes"
         )
     depths = f["depthA1"] // f["stepM"], f["depthB1"] // f["stepN"]
     depth = max(min(*depths, DEEPEST_STREAM), 1)

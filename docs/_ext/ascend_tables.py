@@ -25,12 +25,12 @@ OPERANDS = {"fp32": "FP32", "hf32": "HF32", "fp16": "FP16", "bf16": "BF16"}
 
 
 def begin(name: str) -> str:
-    """The line before a table; {name} is one of :data:`TABLES`."""
+    """Return the line before a table; {name} is one of :data:`TABLES`."""
     return f"<!-- begin {name}: python docs/_ext/ascend_tables.py -->"
 
 
 def end(name: str) -> str:
-    """The line after a table."""
+    """Return the line after a table."""
     return f"<!-- end {name} -->"
 
 
@@ -40,7 +40,7 @@ def table(page: str, name: str) -> str:
 
 
 def plan_row(size: tuple[int, int, int], chip: str, shown: bool) -> str:
-    """The plan that reaches FP32's bits soonest, as a line."""
+    """Return the plan that reaches FP32's bits soonest, as a line."""
     advice = ascend.advise(*size, chip, best_only=True)
     _, plan = advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0)
     s, (bound, busy) = plan.schedule, plan.bound
@@ -71,7 +71,7 @@ def advice() -> str:
 
 
 def front() -> str:
-    """The front of time and bits."""
+    """Return the front of time and bits."""
     rows = ["| us | bits | us for each bit more | what |", "|---|---|---|---|"]
     for point in ascend.pareto(4096, 4096, 4096, "910A"):
         if point.on_front:
@@ -81,7 +81,7 @@ def front() -> str:
 
 
 def published() -> str:
-    """Published times, busy ratios, and how far the predictions are off."""
+    """Return published times, busy ratios, and how far the predictions are off."""
     return published_of(comparisons())
 
 

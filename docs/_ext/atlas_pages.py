@@ -55,7 +55,7 @@ def _witness(first: Instruction, second: Instruction) -> PairWitness | None:
 
 
 def _representative(row: Instruction) -> Instruction:
-    """The first row with the same arithmetic and k, so that a search is made once for all of them."""
+    """Return the first row with the same arithmetic and k, so that a search is made once for all of them."""
     return next(
         other for other in _kin()[_formats_key(row)] if (other.accumulator, other.k) == (row.accumulator, row.k)
     )
@@ -131,7 +131,7 @@ def _input(found: PairWitness, row: Instruction) -> str:
 
 
 def _playground(row: Instruction) -> list[str]:
-    """The playground with the unit and, where inputs tell it from others, the first of them."""
+    """Return the playground with the unit and, where inputs tell it from others, the first of them."""
     if not row.published:
         return []
     searched = ((other, _witness(_representative(row), _representative(other))) for other in neighbours(row))
@@ -186,7 +186,7 @@ def _evidence(row: Instruction) -> list[str]:
 
 
 def instruction_page(row: Instruction) -> str:
-    """The page of one instruction."""
+    """Return the page of one instruction."""
     lines = [
         "---",
         "orphan: true",
@@ -215,7 +215,7 @@ def instruction_page(row: Instruction) -> str:
 
 
 def architecture_page(arch: str) -> str:
-    """The page of one architecture: its devices, its arithmetic, its instructions."""
+    """Return the page of one architecture: its devices, its arithmetic, its instructions."""
     rows = list_instructions(arch)
     devices = [name for name, (owner, _) in DEVICES.items() if owner == arch]
     lines = [
@@ -246,7 +246,7 @@ def architecture_page(arch: str) -> str:
 
 
 def index_page() -> str:
-    """The atlas's first page."""
+    """Return the atlas's first page."""
     lines = [
         "# Atlas of instructions", "",
         "One page for each matrix instruction of the catalogue: its arithmetic in words, as a formula and as a picture, what "

@@ -37,7 +37,7 @@ def _proof(text: str) -> str:
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     papers = rows()
     counts = Counter(row[2] for paper in papers.values() for row in paper.values())
     total = ", ".join(f"{counts[name]} {name}" for name in STANDINGS if counts[name])

@@ -32,7 +32,7 @@ class Page:
 
 @cache
 def read_page(path: Path) -> Page:
-    """A page taken apart."""
+    """Return a page taken apart."""
     text = path.read_text(encoding="utf-8")
     page = Page({unescape(name) for name in ANCHOR.findall(text)})
     for tag, attributes in TAG.findall(text):

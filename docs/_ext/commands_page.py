@@ -82,7 +82,7 @@ def values_of(action: argparse.Action) -> str:
 
 
 def default_of(action: argparse.Action) -> str:
-    """The default as it would be typed; empty where an option without it is simply not there."""
+    """Return the default as it would be typed; empty where an option without it is simply not there."""
     value = action.default
     if value is None or value is False or value is argparse.SUPPRESS:
         return ""
@@ -97,7 +97,7 @@ def prose(text: str) -> str:
 
 
 def row(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:
-    """The line of one option or argument."""
+    """Return the line of one option or argument."""
     values = values_of(action)
     names = action.option_strings or [values]
     takes = f" {values}" if action.option_strings and values else ""
@@ -109,7 +109,7 @@ def row(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:
 
 
 def section(command: str) -> Iterator[str]:
-    """The lines of one command."""
+    """Return the lines of one command."""
     module = command_module(command)
     summary = module.SUMMARY
     parser = command_parser(command)
@@ -130,7 +130,7 @@ def section(command: str) -> Iterator[str]:
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     lines = [f"| {question} | [{command}](#{command}) | {needs} |" for question, command, needs in ANSWERS]
     lines += ["", "## All commands", ""]
     for question, commands in by_question().items():

@@ -27,7 +27,7 @@ def hole(family: type[Accumulator], aspect: Aspect) -> str:
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     reasons: list[str] = []
     lines = [
         "| family | file | " + " | ".join(aspect.title for aspect in ASPECTS) + " |",

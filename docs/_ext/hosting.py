@@ -12,7 +12,7 @@ _VERSION = re.compile(r"\d+(\.\d+)*\S*")
 
 
 def versions(folder: Path) -> list[str]:
-    """The versions that are there, the newest first."""
+    """Return the versions that are there, the newest first."""
     names = [path.parent.name for path in folder.glob("*/index.html") if _VERSION.fullmatch(path.parent.name)]
     return sorted(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True)
 

@@ -18,7 +18,7 @@ Evidence, strongest first: {evidence}.
 
 
 def describe(spec: Accumulator) -> str:
-    """An accumulator as text: its class and what differs from the class's defaults."""
+    """Return an accumulator as text: its class and what differs from the class's defaults."""
     if not spec.published:
         return "not public"
     parts = []
@@ -43,7 +43,7 @@ def _row(ins: Instruction) -> str:
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     lines = [HEADER.format(evidence=", ".join(EVIDENCE))]
     for arch in architectures():
         rows = list_instructions(arch)

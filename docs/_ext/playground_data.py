@@ -88,7 +88,7 @@ def compile_module(path: Path) -> bytes:
 
 # -- the catalogue -------------------------------------------------------------------------------------------------------
 def format_data(fmt: Format | IntegerFormat) -> dict[str, Any]:
-    """A format as the page takes it apart."""
+    """Return a format as the page takes it apart."""
     if isinstance(fmt, IntegerFormat):
         return {"bits": fmt.bits, "bytes": fmt.container.itemsize, "integer": True, "signed": fmt.signed}
     listed = {} if fmt.has_fields else {"numbers": _numbers(fmt), "beyond": fmt.beyond}
@@ -110,13 +110,13 @@ def _numbers(fmt: Format) -> list[list[Any]]:
 
 
 def _words(data: bytes) -> list[int]:
-    """The 32-bit words of a plan that are not 0, each after its index: most are."""
+    """Return the 32-bit words of a plan that are not 0, each after its index: most are."""
     words = struct.unpack(f"<{len(data) // 4}I", data)
     return [number for pair in enumerate(words) if pair[1] for number in pair]
 
 
 def _whole_steps(row: Instruction, low: Lowered) -> tuple[generic.Plan, tuple[list[int], list[int], list[int]]]:
-    """The plan of a row and how its passes are arranged.
+    """Return the plan of a row and how its passes are arranged.
 
     Chains of multiply-adds take hundreds of products in one pass, with a shorter last one; here a pass is an instruction, so
     that no last one is shorter.
@@ -150,7 +150,7 @@ def _between(row: Instruction, low: Lowered) -> dict[str, Any] | None:
 
 
 def _integer_phases(row: Instruction) -> list[list[int]] | None:
-    """The bits of both magnitudes that each phase multiplies; None of other units."""
+    """Return the bits of both magnitudes that each phase multiplies; None of other units."""
     if not isinstance(row.accumulator, IntegerPhases):
         return None
     return [[INTEGER_BITS[side][follows(phase, side)] for side in (0, 1)] for phase in row.accumulator.phases]
@@ -179,7 +179,7 @@ class Tables:
 
 
 def catalogue_data() -> dict[str, Any]:
-    """Formats, plans, arrangements of passes, and every row of the catalogue whose arithmetic is public."""
+    """Return formats, plans, arrangements of passes, and every row of the catalogue whose arithmetic is public."""
     formats: dict[str, Any] = {"fp64": format_data(get_float_format("fp64"))}
     plans, arrangements, rows = Tables(), Tables(), []
     for row in list_instructions():
@@ -267,7 +267,7 @@ def write(folder: Path) -> None:
 
 
 def panels(root: str, state: Mapping[str, str] | None = None) -> str:
-    """The page's panels and the scripts that fill them.
+    """Return the page's panels and the scripts that fill them.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ LEVELS = 3
 
 
 def same_sidebar(page: str, orphan: bool) -> str:
-    """A name for the sidebar of a page, the same for all pages whose sidebars are alike.
+    """Return a name for the sidebar of a page, the same for all pages whose sidebars are alike.
 
     Pages of instructions are in none; those of public names are not listed, but open the branch of their module.
     """

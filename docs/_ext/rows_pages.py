@@ -5,7 +5,7 @@ from mpgemm.recovery.rows import ROWS
 
 
 def methods_page() -> str:
-    """The recovery methods, a section each."""
+    """Return the recovery methods, a section each."""
     lines = [
         "# Recovery methods",
         "",
@@ -28,7 +28,7 @@ def methods_page() -> str:
 
 
 def chips_page() -> str:
-    """The Ascend chips, a table each: parameter, value, unit, and where it is from."""
+    """Return the Ascend chips, a table each: parameter, value, unit, and where it is from."""
     lines = [
         "# Ascend chips",
         "",
@@ -48,5 +48,5 @@ def chips_page() -> str:
 
 
 def _cell(text: str) -> str:
-    """A text as a cell of a table."""
+    """Return a text as a cell of a table."""
     return text.replace("|", "\\|")

@@ -48,7 +48,7 @@ def _scratch_folder() -> Iterator[None]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """The words of each command of a console block, comments left out."""
+    """Return the words of each command of a console block, comments left out."""
     joined = text.replace("\\\n", " ")
     return [shlex.split(line[2:], comments=True) for line in joined.splitlines() if line.startswith("$ ")]
 

@@ -29,7 +29,7 @@ def line(arch: str) -> str:
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     return HEADER + "\n".join(line(arch) for arch in architectures()) + "\n"
 
 

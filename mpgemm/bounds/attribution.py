@@ -166,7 +166,7 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
 
 
 def dot_run(method, a, b, c, engine, overflow, options):
-    """The run of one dot product. Raises ValueError if a and b are not vectors of one length, or values are not finite."""
+    """Return the run of one dot product; raise ValueError if a and b are not vectors of one length or not finite."""
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
@@ -286,7 +286,7 @@ def _integer_core(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction
 
 
 def unrounded_engine(engine: Engine) -> MatrixEngine | None:
-    """The engine with results wide enough to hold every aligned sum; None for cores without an alignment."""
+    """Return the engine with results wide enough to hold every aligned sum; None for cores without an alignment."""
     spec = accumulator_of(engine)
     unrounded = None if spec is None else spec.unrounded()
     if unrounded is None:

@@ -128,7 +128,7 @@ def _cube_sums(run, words_a, words_b) -> Part:
 
 
 def _known_error(run, words_a, words_b) -> np.ndarray:
-    """\\|what the words leave and what is left out\\|, a known number up to FP64's rounding errors, which are added."""
+    """Return \\|what the words leave and what is left out\\|, a known number up to FP64's rounding errors, which are added."""
     a, b = run.a.astype(np.float64), run.b.astype(np.float64)
     left_a, left_b = a - sum(words_a), b - sum(words_b)
     kept = set(run.row.products)

@@ -76,13 +76,17 @@ def this_gpu() -> CampaignDevice:
     units = default_device()
     name = "sm_{}{}".format(*units.capability)
     if name not in TARGETS:
-        raise ValueError(f"{units.name} is {name}, for which no kernel has been checked; targets: {', '.join(TARGETS)}")
+        raise ValueError(
+            f"{units.name} is {name}, for which no kernel has been checked; known targets: {', '.join(TARGETS)}"
+        )
     try:
         import torch
     except ImportError:
         raise ValueError("a campaign needs torch and Triton: pip install 'mpgemm[kernels]'") from None
     if not torch.cuda.is_available():
-        raise ValueError(f"torch {torch.__version__} sees no GPU, the driver has {units.name}: install torch with CUDA")
+        raise ValueError(
+            f"torch {torch.__version__} finds no GPU, but the driver reports {units.name}: install torch with CUDA"
+        )
     return CampaignDevice(facts_of(units), units, torch.device("cuda"), TARGETS[name], gpu_times, gpu_kernels)
 
 

@@ -32,10 +32,10 @@ def read_json(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{path} is damaged ({error}): remove it and run again, what it held is computed anew"
+            f"{path} is damaged ({error}): remove it and run again; its results are then computed again"
         ) from None
     if not isinstance(found, dict):
-        raise ValueError(f"{path} holds no JSON object: remove it and run again, what it held is computed anew")
+        raise ValueError(f"{path} holds no JSON object: remove it and run again; its results are then computed again")
     return found
 
 
@@ -51,7 +51,7 @@ def claim(folder: Path, facts: Mapping[str, str]) -> None:
     if not path.exists():
         if any(folder.glob("*/rows-*.json")):
             raise ValueError(
-                f"{folder} holds rows but no {DEVICE}, so nobody knows of which device: give another --out"
+                f"{folder} holds rows but no file {DEVICE}, so their device is not known: give another --out"
             )
         write_json(path, dict(facts))
         return
@@ -103,7 +103,7 @@ class Rows:
 def _rows_of(held: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
     rows = held.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{path} holds no rows: remove it and run again, what it held is computed anew")
+        raise ValueError(f"{path} holds no rows: remove it and run again; its results are then computed again")
     return rows
 
 

@@ -16,7 +16,7 @@ def mixed(z):
 
 @triton.jit
 def hash_blocks(out, first, ASM: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr):
-    """Sums over low halves of mixed(low half << 32 | result), modulo 2^64, one for each high half from `first` on."""
+    """Return sums over low halves of mixed(low half << 32 | result), modulo 2^64, one for each high half from `first` on."""
     high = first + tl.program_id(0)
     total = tl.zeros([LANES], tl.uint64)
     for step in range(STEPS):

@@ -148,7 +148,7 @@ class Processes:
         return words + (["--experiments", str(self.experiments)] if self.experiments is not None else [])
 
     def _environment(self, job: Job) -> Mapping[str, str]:
-        """That of this process; threads are shared among processes, and cuBLASLt logs the calls of libraries.
+        """Return the environment of a job: this process's, with threads shared and the calls of libraries logged by cuBLASLt.
 
         What is timed while others run, as tiles are before times are taken, is kept where nobody looks it up again.
         """

@@ -111,7 +111,7 @@ def _write_vectors(folder: Path, part: str, rows: Sequence[dict[str, Any]], devi
 
 
 def _write_units(folder: Path) -> None:
-    """The vectors and comparisons of all shares in the folder "recorded", as tools/make_hopper_vectors.py takes them."""
+    """Return the vectors and comparisons of all shares in the folder "recorded", as tools/make_hopper_vectors.py takes them."""
     indices = sorted(folder.glob(f"share-*/vectors/{INDEX}"))
     if not indices:
         return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 
 QUESTION = "evaluate a scheme"
-SUMMARY = "how often to add up outside of the core: error, bound, cost"
+SUMMARY = "find how often a kernel should add partial sums outside of the core: error, bound, cost"
 EXAMPLES = (
     ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
     ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
@@ -27,7 +27,9 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     source = add_matrix_arguments(parser, "normal 64 x 4096 x 64")
-    source.add_argument("--repeats", type=int, default=1, metavar="N", help="seeds, which decide together (default 1)")
+    source.add_argument(
+        "--repeats", type=int, default=1, metavar="N", help="number of seeds whose results are combined (default 1)"
+    )
     parser.goes_without(("--repeats",), ("files", "--shipped"), "matrices that are drawn")
     parser.at_least(1, "--repeats")
     add = parser.add_argument
@@ -38,11 +40,17 @@ def add_arguments(parser: Parser) -> None:
         metavar="FORMAT",
         help="operands of a device's unit (default: fp8 if it has that, else fp16)",
     )
-    add("--wanted", type=float, metavar="ERROR", help="relative error of the sums that is wanted")
-    add("--intervals", nargs="+", type=int, metavar="Q", help="products (default 16, 32, ..., 4096)")
-    add("--no-scale", action="store_true", help="leave operands of narrow formats unscaled")
+    add("--wanted", type=float, metavar="ERROR", help="largest relative error of the sums that you accept")
+    add(
+        "--intervals",
+        nargs="+",
+        type=int,
+        metavar="Q",
+        help="intervals to compare, in products (default 16, 32, ..., 4096)",
+    )
+    add("--no-scale", action="store_true", help="do not scale operands of narrow formats")
     add("--json", action="store_true", help="print JSON")
-    add("--quiet", action="store_true", help="no progress on a terminal")
+    add("--quiet", action="store_true", help="do not show progress on the terminal")
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -52,7 +60,7 @@ def run(args: argparse.Namespace) -> Output:
     intervals = args.intervals or INTERVALS
     wrong = [q for q in intervals if q < 1]
     if wrong:
-        raise ValueError(f"--intervals: {wrong[0]} is no number of products")
+        raise ValueError(f"--intervals: {wrong[0]} is not a number of products, expected positive integers")
 
     def advice_on(a, b) -> PromotionAdvice:
         return advise_promotion(

@@ -12,26 +12,37 @@ if TYPE_CHECKING:
     from tensorcore_models.probing.formal.witnesses import Witness
 
 QUESTION = "compare corrections"
-SUMMARY = "FP32 operands on which one recovery method is nearer than another, verified"
+SUMMARY = "find FP32 operands on which one recovery method is more accurate than another"
 EXAMPLES = (("markidis ootomo --engine v100", "FP32 operands on which adding c inside of the core is nearer"),)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("better", metavar="METHOD", help="the method that is to be nearer; NAME or NAME:OPTION=VALUE,...")
-    add("worse", metavar="OTHER", help="the method that is to be farther off")
-    add("--engine", help="instruction or device that runs both (default: that of the first)")
-    add("--k", type=int, help="products of the dot product (default: one k step of the engine)")
+    add(
+        "better",
+        metavar="METHOD",
+        help="the method that must be nearer to the exact result; NAME or NAME:OPTION=VALUE,...",
+    )
+    add("worse", metavar="OTHER", help="the method that must be farther from it")
+    add("--engine", help="instruction or device that runs both methods (default: that of the first method)")
+    add("--k", type=int, help="length of the dot product (default: one k step of the engine)")
     add(
         "--exponents",
         nargs=2,
         type=int,
         default=(-14, 14),
         metavar=("LOW", "HIGH"),
-        help="of operands (default -14 14)",
+        help="range of the operands' exponents (default -14 14)",
     )
-    add("--c-exponents", nargs=2, type=int, default=(-30, 14), metavar=("LOW", "HIGH"), help="of c (default -30 14)")
+    add(
+        "--c-exponents",
+        nargs=2,
+        type=int,
+        default=(-30, 14),
+        metavar=("LOW", "HIGH"),
+        help="range of the exponent of c (default -30 14)",
+    )
     add_options(parser)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mpgemm.campaign.jobs import JobOutcome
 
 QUESTION = "look into a unit"
-SUMMARY = "this machine's GPU beside the models: units, emulation, kernels, functions, libraries, times"
+SUMMARY = "compare this machine's GPU with the models: units, emulation, kernels, functions, libraries, times"
 EXAMPLES = (
     ("--out campaign --budget 600", "everything, in ten minutes; run again to go on"),
     ("units functions --out campaign --budget 120", "two of its parts"),
@@ -35,11 +35,27 @@ def add_arguments(parser: Parser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="where rows, vectors, tables and logs go; what is there is kept",
+        help="folder for rows, vectors, tables and logs; existing results in it are kept",
     )
-    add("--budget", type=float, default=600.0, metavar="SECONDS", help="for all parts together (600)")
-    add("--processes", type=int, metavar="N", help="that run side by side where no times are taken (as many as cores)")
-    add("--experiments", type=Path, metavar="FILE", help="JSON file of decisive experiments, for the part units")
+    add(
+        "--budget",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="time for all parts together, in seconds (default 600)",
+    )
+    add(
+        "--processes",
+        type=int,
+        metavar="N",
+        help="number of processes that run side by side where no times are measured (default: the number of cores)",
+    )
+    add(
+        "--experiments",
+        type=Path,
+        metavar="FILE",
+        help="JSON file of experiments that distinguish models, for the part units",
+    )
     add("--json", action="store_true", help="print JSON instead of tables")
     parser.at_least(1, "--processes")
 
@@ -59,14 +75,14 @@ def run(args: Namespace) -> Output:
 def _check(args: Namespace) -> None:
     unknown = [name for name in args.parts if name not in CAMPAIGN_PARTS]
     if unknown:
-        raise ValueError(f"no part {unknown[0]!r}: there are {', '.join(CAMPAIGN_PARTS)}")
+        raise ValueError(f"unknown part {unknown[0]!r}; known: {', '.join(CAMPAIGN_PARTS)}")
     if not args.budget > 0:
         raise ValueError(f"--budget is {args.budget}, expected seconds above 0")
     if args.experiments is not None:
         from tensorcore_models.hardware.campaign.decisive import load_experiments
 
         if args.parts and "units" not in args.parts:
-            raise ValueError("--experiments is for the part units, which is not among those asked for")
+            raise ValueError("--experiments is for the part units: add units, or leave --experiments out")
         load_experiments(args.experiments)
 
 

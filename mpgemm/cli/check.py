@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from mpgemm.testing.check import KernelCheck
 
 QUESTION = "debug a kernel"
-SUMMARY = "is a kernel's result right on this unit, and if not, what kind of bug looks like it?"
+SUMMARY = "check whether a kernel's result is right on this unit, and if not, which kind of bug it resembles"
 EXAMPLES = (
-    ("out.npy A.npy B.npy --engine h100 --plot where.png", "a test fails: why, and where?"),
+    ("out.npy A.npy B.npy --engine h100 --plot where.png", "where and why does a test fail?"),
     (
         "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
         "scales by their shapes; sums outside every 128 products",
@@ -58,8 +58,8 @@ def add_arguments(parser: Parser) -> None:
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of the operands where their files do not tell it: encodings (unsigned integers, |V1 of numpy), or values "
-        "in float32",
+        help="format of the operands, where the files hold encodings (unsigned integers, |V1 of numpy) or float32 "
+        "values and so do not say it",
     )
     add("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
     add("--c", metavar="FILE", help="C, added to the product: a matrix, or a bias for each column (n) or row (m x 1)")
@@ -68,18 +68,23 @@ def add_arguments(parser: Parser) -> None:
         metavar="NAME",
         help="relu, silu, gelu_tanh, gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu, residual; joined by +",
     )
-    add("--residual", metavar="FILE", help="what is added behind the epilogue")
+    add("--residual", metavar="FILE", help="matrix that is added after the epilogue")
     add("--alpha", type=float, default=1.0, metavar="X", help="factor of the product, in FP32 (default 1)")
     add("--beta", type=float, default=1.0, metavar="X", help="factor of C, in FP32 (default 1)")
     add(
         "--input-rounding",
         metavar="MODE",
-        help="how the kernel's library rounds operands that the unit lacks: rne, rna, rz, ... (tf32: rne is cuBLAS on an "
-        "H100, rna on GPUs of 2020, rz Triton's tl.dot)",
+        help="how the kernel's library rounds operands to the unit's format: rne, rna, rz, ... (tf32: cuBLAS takes "
+        "rne on an H100 and rna on GPUs of 2020, Triton's tl.dot rz)",
     )
-    add("--rows", type=int, metavar="N", help="look at N rows only, evenly spread")
+    add("--rows", type=int, metavar="N", help="check only N rows, evenly spread")
     add(
-        "--ends", nargs="+", type=int, metavar="ROW", help="grouped: B holds experts, whose rows of A end at these rows"
+        "--ends",
+        nargs="+",
+        type=int,
+        metavar="ROW",
+        help="for a grouped product: B holds one matrix per expert, "
+        "and the rows of A of each expert end before these rows",
     )
     add_scale_arguments(parser)
     add_order_arguments(parser)
@@ -89,20 +94,31 @@ def add_arguments(parser: Parser) -> None:
     add = integers.add_argument
     for name in ("zero-a", "zero-b", "zero-out"):
         add(f"--{name}", type=int, metavar="Z", help=f"zero point of {name[5:].upper()}")
-    add("--scale-out", type=float, metavar="X", help="scale of an output of 8 bits")
+    add("--scale-out", type=float, metavar="X", help="scale of an 8-bit output")
     parser.add_argument("--plot", metavar="FILE", help="write a picture of the wrong elements (.png, .pdf, .svg)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_order_arguments(parser) -> None:
-    """The orders of k that a kernel may have."""
+    """Add the orders of k that a kernel may have."""
     add = parser.add_argument
-    add("--splits", type=int, default=1, metavar="S", help="chains of k at most, added up outside (default 1)")
-    add("--k-order", metavar="ORDER", help="sequential, split_k:S, sliced_k:S, or any: the unit's steps in any order")
+    add(
+        "--splits",
+        type=int,
+        default=1,
+        metavar="S",
+        help="largest number of chains into which the kernel cuts k, with their sums added outside (default 1)",
+    )
+    add(
+        "--k-order",
+        metavar="ORDER",
+        help="order in which the kernel sums k: sequential, split_k:S, sliced_k:S, or "
+        "any (the unit's steps in any order)",
+    )
     add(
         "--promote-every",
         metavar="N|LEAST:MOST",
-        help="the kernel adds up in FP32 outside of the unit every N products",
+        help="the kernel adds the unit's sums in FP32 outside of it every N products",
     )
 
 
@@ -111,7 +127,7 @@ BITS = "where the kernel's order is this one, its bits tell: mpgemm whodunit, or
 
 
 def orders_of(args: argparse.Namespace) -> dict:
-    """splits, k_order and promote_every. Raises ValueError if --promote-every is no number and no interval."""
+    """Return splits, k_order and promote_every. Raises ValueError if --promote-every is no number and no interval."""
     every = None
     if args.promote_every is not None:
         try:
@@ -120,7 +136,8 @@ def orders_of(args: argparse.Namespace) -> dict:
             numbers = ()
         if len(numbers) not in (1, 2):
             raise ValueError(
-                f"--promote-every is {args.promote_every!r}, expected a number of products as 128, or 64:512"
+                f"--promote-every is {args.promote_every!r}, expected a number of products such as 128, or a range "
+                f"such as 64:512"
             )
         every = numbers[0] if len(numbers) == 1 else numbers
     return {"splits": args.splits, "k_order": args.k_order, "promote_every": every}
@@ -151,7 +168,7 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     from mpgemm.testing.grouped import check_grouped
 
     if args.b is None:
-        raise ValueError("a product needs the files of A and B; attention --attention Q K V")
+        raise ValueError("give the files of A and B for a product, or --attention Q K V for attention")
     own = args.format if args.input_rounding is None and not _unstored(args.format) else None
     a, b = (file_values(path, own, "operands") for path in (args.a, args.b))
     c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ascend.emit.check import PtoCheck
 
 QUESTION = "plan a block"
-SUMMARY = "run a PTO kernel here: its bits, races in L1 and L0, flags left up, who computes which tile; read an AscendC kernel"
+SUMMARY = "run a PTO kernel on this machine and check bits, races in L1 and L0, flags; read an AscendC kernel"
 EXAMPLES = (
     (
         "kernel/",
@@ -34,19 +34,30 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="a folder of plan --emit pto or ascendc, or the C++ file of a PTO kernel (a C++17 compiler is needed)",
     )
-    add("size", nargs="*", type=int, metavar="M K N", help="of your own kernel: A is M x K, B is K x N")
+    add(
+        "size",
+        nargs="*",
+        type=int,
+        metavar="M K N",
+        help="size of the product, for a kernel of your own: A is M x K, B is K x N",
+    )
     own = parser.add_argument_group("your own kernel").add_argument
-    own("--entry", metavar="NAME", help="the kernel, or the function that launches it")
-    own("--cores", type=int, metavar="COUNT", help="blocks that it is launched on")
+    own("--entry", metavar="NAME", help="name of the kernel, or of the function that launches it")
+    own("--cores", type=int, metavar="COUNT", help="number of blocks with which the kernel is launched")
     own(
         "--arguments",
         metavar="NAMES",
-        help="what it is called with, in order: c,a,b; other words are passed as they are (c,a,b)",
+        help="the kernel's arguments in order: a, b and c stand for the matrices, other words are passed as they "
+        "are (default c,a,b)",
     )
-    own("--operand", choices=("fp16", "bf16", "fp32", "int8"), help="elements of A and B (fp16); C is FP32, or int32")
-    own("--layout", choices=("nd", "nt"), help="B as K x N rows, or as N x K rows (nd)")
-    own("--chip", metavar="NAME", help="whose buffers it has (910B3)")
-    parser.add_argument("--seed", type=int, default=0, help="of the elements (0)")
+    own(
+        "--operand",
+        choices=("fp16", "bf16", "fp32", "int8"),
+        help="format of A and B (default fp16); C is FP32, or int32 for integers",
+    )
+    own("--layout", choices=("nd", "nt"), help="nd: B has K rows of N elements; nt: N rows of K elements (default nd)")
+    own("--chip", metavar="NAME", help="chip whose buffer sizes are assumed (default 910B3)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random elements (default 0)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

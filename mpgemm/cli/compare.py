@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.outcome import Context
 
 QUESTION = "compare corrections"
-SUMMARY = "recovery methods times matrix engines: errors, bits, passes, bounds"
+SUMMARY = "compare recovery methods on matrix engines: errors, bits, passes, bounds"
 EXAMPLES = (
     ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
     ("A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20", "or at least 20 bits; names of the frameworks will do"),
@@ -44,7 +44,8 @@ def add_arguments(parser: Parser) -> None:
         "--methods",
         nargs="+",
         metavar="NAME",
-        help=f"methods, with options as in multiword:words=3,format=bf16 ({', '.join(m.name for m in list_methods())}), "
+        help=f"methods, with options such as multiword:words=3,format=bf16 "
+        f"({', '.join(m.name for m in list_methods())}), "
         f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
     )
     add(
@@ -59,11 +60,11 @@ def add_arguments(parser: Parser) -> None:
     add("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
     add(
         "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
-        help="peak rates of engines that no data sheet names, or others than the data sheet's",
+        help="peak rates of engines, where a data sheet gives none or to replace its value",
     )  # fmt: skip
-    add("--bounds", action="store_true", help="deterministic bounds beside the errors")
-    add("--strict", action="store_true", help="elements beyond the range of the words are an error")
-    add("--overflow", choices=("inf", "saturate"), help="what a word that overflows becomes (default: as the engine)")
+    add("--bounds", action="store_true", help="show deterministic bounds beside the errors")
+    add("--strict", action="store_true", help="stop with an error if an element exceeds the range of the words")
+    add("--overflow", choices=("inf", "saturate"), help="value of a word that overflows (default: the engine's rule)")
     add_input_arguments(parser, "uniform_symmetric and ootomo_type1, 64 256 64")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)

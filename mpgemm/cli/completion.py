@@ -6,7 +6,7 @@ from mpgemm.cli.common.discovery import all_commands, command_parser
 from mpgemm.reporting.output import Output
 
 QUESTION = "keep results, check the installation"
-SUMMARY = "a script that completes commands and options in bash, zsh or fish"
+SUMMARY = "print a script that completes commands and options in bash, zsh or fish"
 EXAMPLES = (("bash", "then: source <(mpgemm completion bash)"),)
 
 SHELLS = ("bash", "zsh", "fish")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.outcome import Context, Outcome
 
 QUESTION = "compare corrections"
-SUMMARY = "errors of methods against k, exponent or condition number, with their spread"
+SUMMARY = "draw errors of methods against k, exponent or condition number, with their spread"
 EXAMPLES = (
     ("--over k 16 65536 --methods markidis@h100 ootomo@h100 fp32 --out out", "a picture with bands, PNG and SVG"),
     ("--over condition 1 1e12 --precision fp64 --methods fp64 ozaki_int8:slices=8@h100", "emulated FP64 beside DGEMM"),
@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
         metavar=("AXIS", "LOW", "HIGH"),
         help=f"{', '.join(AXES)} and its ends (default k 16 16384)",
     )
-    add("--points", type=int, default=6, metavar="N", help="values of the axis (default 6)")
+    add("--points", type=int, default=6, metavar="N", help="number of values on the axis (default 6)")
     add(
         "--methods",
         nargs="+",
@@ -60,7 +60,7 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--distribution", metavar="NAME", help=f"operands: {', '.join(matrices.DISTRIBUTIONS)}")
     add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    add("--precision", choices=("fp32", "fp64"), default="fp32", help="of the operands (default fp32)")
+    add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of the operands (default fp32)")
     sizes = " ".join(map(str, CURVE_SHAPE))
     add(
         "--shape",
@@ -68,11 +68,11 @@ def add_arguments(parser: Parser) -> None:
         type=int,
         default=list(CURVE_SHAPE),
         metavar=("M", "K", "N"),
-        help=f"sizes (default {sizes}; k is that of --over where it runs)",
+        help=f"sizes of the product (default {sizes}; --over k replaces K)",
     )
     add("--seed", type=int, default=0, help="first seed (default 0)")
-    add("--repeats", type=int, default=5, help="seeds, whose spread is the band (default 5)")
-    add("--no-bounds", action="store_true", help="leave out what errors stay below with 99 %% or for certain")
+    add("--repeats", type=int, default=5, help="number of seeds; the band shows their spread (default 5)")
+    add("--no-bounds", action="store_true", help="do not draw the probabilistic (99 %%) and the deterministic bound")
     add_run_arguments(parser)
     add_output_arguments(parser)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tensorcore_models.libraries import Recipe
 
 QUESTION = "debug a kernel"
-SUMMARY = "two GPUs' results of one product: explained by their recipes? where and why do they part?"
+SUMMARY = "find where and why two GPUs' results of one product differ"
 EXAMPLES = (
     ("A.npy B.npy C1.npy C2.npy --gpus a100 h100 --operands fp16", "where and why do two GPUs' results differ?"),
 )
@@ -27,10 +27,17 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c1", "the first GPU's result"), ("c2", "the second GPU's result")):
         add(name, metavar=name.upper(), help=f"matrix file: {text}")
-    add("--gpus", nargs=2, required=True, metavar="GPU", help="the two devices")
+    add("--gpus", nargs=2, required=True, metavar="GPU", help="the two devices that made the results")
     add("--libraries", nargs=2, metavar="NAME[-VERSION]",
-                        help="as --library of predict, for each; default: one chain and split-k are tried")  # fmt: skip
-    add("--configs", nargs=2, default=["", ""], metavar="FIELD=VALUE,...", help="as --config of predict, for each")
+                        help="library of each device, as for predict --library (default: one chain and split-k are "
+                        "tried)")  # fmt: skip
+    add(
+        "--configs",
+        nargs=2,
+        default=["", ""],
+        metavar="FIELD=VALUE,...",
+        help="configuration of each device's library, in the form of predict --config",
+    )
     parser.takes_empty = frozenset({"configs"})  # of a library that needs none
     add_profile_arguments(parser, nargs=2)
     parser.goes_with(BESIDE, ("--profiles",))

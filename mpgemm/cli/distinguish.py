@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tensorcore_models.probing.formal.limits import LimitOptions
 
 QUESTION = "look into a unit"
-SUMMARY = "an input on which two instructions give different results, verified"
+SUMMARY = "find an input on which two instructions give different results"
 EXAMPLES = (
     ("ampere:mma.m16n8k16.f32.f16.f16.f32 hopper:mma.m16n8k16.f32.f16.f16.f32", "an input on which two units differ"),
     ("wormhole/hifi4 blackhole/hifi4", "units that solvers cannot be asked about: probe vectors and random operands"),
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them, or a device")
     add("second", metavar="SPEC_B", help="instruction of the same formats")
     add("--k", type=int, help="products of the dot product (default: whole steps of both)")
-    add("--finite", action="store_true", help="leave infinities and NaNs out")
+    add("--finite", action="store_true", help="exclude infinities and NaNs")
     add_options(parser)
 
 
@@ -55,10 +55,10 @@ def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -
         return formal.distinguishing_input(*engines, k=args.k, inputs="finite" if args.finite else "all", **limits)
     except formal.Unencodable as error:
         if args.k is not None:
-            raise ValueError(f"{error}: --k is for solvers, leave it out") from None
+            raise ValueError(f"{error}; --k is for solvers: leave it out") from None
         formats, found = witness_formats(*engines), witness(*engines)
         if found is None or (args.finite and not _finite(found, formats)):
-            raise ValueError(f"{error}; neither probe vectors nor random operands tell the two apart") from None
+            raise ValueError(f"{error}; neither probe vectors nor random operands distinguish the two") from None
     seen = Witness(found.a, found.b, found.c, formats)
     tried = "a search among probe vectors and random operands"
     return formal.FormalVerdict("witness", seen, results=tuple(seen.run(engine) for engine in engines), backend=tried)

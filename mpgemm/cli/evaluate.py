@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.verdict import Verdict
 
 QUESTION = "evaluate a scheme"
-SUMMARY = "accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
+SUMMARY = "measure the accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
 EXAMPLES = (
     ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
     ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
@@ -63,9 +63,24 @@ def add_arguments(parser: Parser) -> None:
         metavar="N",
         help="check N sampled entries of the exact product against mpmath (default 16)",
     )
-    add("--attention", nargs=3, metavar=("Q", "K", "V"), help="attention of one head instead: three matrix files")
-    add("--kv-tile", nargs="+", type=int, metavar="N", help="keys in a tile of FlashAttention (default: all, 64, 128)")
-    add("--functions", metavar="ARCH", help="compute exponentials and reciprocals as this GPU does (default: rounded)")
+    add(
+        "--attention",
+        nargs=3,
+        metavar=("Q", "K", "V"),
+        help="evaluate the attention of one head: three matrix files, in place of A and B",
+    )
+    add(
+        "--kv-tile",
+        nargs="+",
+        type=int,
+        metavar="N",
+        help="number of keys in a tile of FlashAttention (default: all, 64 and 128)",
+    )
+    add(
+        "--functions",
+        metavar="ARCH",
+        help="compute exponentials and reciprocals as this GPU does (default: correctly rounded)",
+    )
     add("--attention-kernel", choices=("plain", "triton"), help="order of row sums and roundings of exponents")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
@@ -98,7 +113,12 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
 def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step_orders: str) -> None:
     """How SGEMM-cube runs."""
     add = what.add_argument
-    add("--orders", nargs="+", choices=ORDERS, help="of SGEMM-cube's terms (elementwise termwise)")
+    add(
+        "--orders",
+        nargs="+",
+        choices=ORDERS,
+        help="orders in which SGEMM-cube adds its terms (default elementwise termwise)",
+    )
     add(
         "--scale-exponents",
         nargs="+",
@@ -271,7 +291,7 @@ class InputFindings:
             self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {
             "case": self.case.label if self.members == 1 else self.case.group,
             "identity": dict(self.case.identity) if self.members == 1 else {"members": self.members},
@@ -437,7 +457,7 @@ def check_attention(args: argparse.Namespace) -> None:
     others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:
-        raise ValueError(f"--attention brings its own matrices: leave {', '.join(given)} out")
+        raise ValueError(f"--attention names its own matrices: leave {', '.join(given)} out")
 
 
 def evaluate_attention(args: argparse.Namespace) -> Output:

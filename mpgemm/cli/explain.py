@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mpgemm.explanations.two_engines import SideBySide
 
 QUESTION = "debug a kernel"
-SUMMARY = "one recovered dot product step by step, and where its error comes from"
+SUMMARY = "show one dot product step by step, and where its error comes from"
 EXAMPLES = (
     ("", "Valpey et al., table 5: every step and every bit"),
     ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),
@@ -38,14 +38,14 @@ def add_arguments(parser: Parser) -> None:
         "method",
         metavar="METHOD",
         nargs="?",
-        help="method, with options as in ootomo:terms=4 (default ootomo; with two engines their plain product)",
+        help="method, with options such as ootomo:terms=4 (default ootomo; with two engines their plain product)",
     )
     add(
         "--engine",
         nargs="+",
         default=[],
         metavar="ENGINE",
-        help="arch:name, a device, or ieee (default: the method's); two: why do they differ?",
+        help="arch:name, a device, or ieee (default: the method's); two engines are compared",
     )
     add("--operands", dest="format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
     _add_dot_product(parser.add_argument_group("dot product (default: Valpey et al., table 5)"))
@@ -55,8 +55,12 @@ def add_arguments(parser: Parser) -> None:
         metavar="WORD",
         help="a special function and its number, or two: ex2 0.7, div.full.f32 1 3; --function list names them",
     )
-    add("--all", action="store_true", help="every step of a long dot product, not only those that matter")
-    add("--attribution-only", action="store_true", help="only where the error comes from")
+    add(
+        "--all",
+        action="store_true",
+        help="show every step of a long dot product, not only those that contribute to the error",
+    )
+    add("--attribution-only", action="store_true", help="show only where the error comes from")
     add("--json", action="store_true", help="print JSON")
     parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
     parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
@@ -80,10 +84,10 @@ def _add_dot_product(source: argparse._ArgumentGroup) -> None:
         metavar="X|FILE|NAME",
         help="c: a number; with --files or --distribution also a matrix file or distribution",
     )
-    add("--files", nargs=2, metavar="FILE", help="A and B instead; see --element")
-    add("--distribution", metavar="NAME", help="generate A and B instead; see --element")
+    add("--files", nargs=2, metavar="FILE", help="take row and column from files of A and B; see --element")
+    add("--distribution", metavar="NAME", help="take row and column from generated A and B; see --element")
     add("--k", type=int, help="length of a generated dot product (default 8)")
-    add("--seed", type=int, default=0, help="seed of a generated one")
+    add("--seed", type=int, default=0, help="seed of a generated dot product")
     add(
         "--element",
         nargs=2,
@@ -189,9 +193,9 @@ def _operands(args):
 
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
     if len(given) > 1:
-        raise ValueError(f"one kind of input at a time, got --{' and --'.join(given)}")
+        raise ValueError(f"give one kind of input at a time, got --{' and --'.join(given)}")
     if args.k is not None and args.k < 0:
-        raise ValueError(f"--k must not be negative, got {args.k}")
+        raise ValueError(f"--k must be at least 0, got {args.k}")
     c = _number(args.c)
     if args.c is not None and c is None and not (args.files or args.distribution):
         raise ValueError(f"--c {args.c!r} is not a number; a file or distribution goes with --files or --distribution")
@@ -284,7 +288,7 @@ def _plain(fmt: str) -> str:
         return name
     if name in FP8:
         return f"fp8:format={name}"
-    raise ValueError(f"the plain product of {name} is not explained; fp16, bf16, tf32, fp8, fp32 and fp64 are")
+    raise ValueError(f"the plain product of {name} cannot be explained; expected fp16, bf16, tf32, fp8, fp32 or fp64")
 
 
 def _method(args) -> str:

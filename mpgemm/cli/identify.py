@@ -21,7 +21,7 @@ from tensorcore_models.probing import formal
 from tensorcore_models.probing.identify.limits import EFFORTS
 
 QUESTION = "look into a unit"
-SUMMARY = "what a matrix unit computes: a black box in, its specification out"
+SUMMARY = "find what an unknown matrix unit computes, from products that it returns"
 EXAMPLES = (
     ("--instruction volta:mma.m8n8k4.f32.f16.f16.f32", "a catalogued unit as a black box"),
     ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit; a page to keep"),
@@ -37,33 +37,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--python",
         metavar="MODULE:FUNCTION",
-        help="f(a, b, c) -> d on arrays (m, k), (k, n), (m, n); they are copies, which it may overwrite",
+        help="function f(a, b, c) -> d of arrays (m, k), (k, n), (m, n); it gets copies, which it may overwrite",
     )
     add("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
     add = parser.add_argument
     for name in "abcd":
-        add(f"--{name}-format", metavar="FORMAT", help=f"of {name}, for --python")
-    add("--k", type=int, help="products of one call, for --python")
-    add("--scale-format", metavar="FORMAT", help="of block scales, for --python with --raw")
-    add("--block-size", type=int, help="products that share a scale, for --python with --raw")
+        add(f"--{name}-format", metavar="FORMAT", help=f"format of {name}, for --python")
+    add("--k", type=int, help="length of the dot products of one call, for --python")
+    add("--scale-format", metavar="FORMAT", help="format of the block scales, for --python with --raw")
+    add("--block-size", type=int, help="number of products that share a scale, for --python with --raw")
     add("--raw", action="store_true", help="the function takes and returns encodings, not values")
-    add("--vectors", type=int, default=1_000_000, help="random vectors that must not refute it (%(default)s)")
-    add("--seed", type=int, default=0, help="of all random choices")
+    add(
+        "--vectors",
+        type=int,
+        default=1_000_000,
+        help="number of random vectors on which the result is tested (default %(default)s)",
+    )
+    add("--seed", type=int, default=0, help="seed of all random choices")
     add(
         "--effort", choices=tuple(EFFORTS), default="normal",
-        help="how far to go before a box counts as outside of the families: quick crosses no specifications, thorough takes up "
-        "to some three times as long as normal",
+        help="how long to search before the unit counts as outside of the known families: quick combines no "
+        "specifications, thorough takes up to about three times as long as normal",
     )  # fmt: skip
-    add("--quiet", action="store_true", help="no progress on a terminal")
+    add("--quiet", action="store_true", help="do not show progress on the terminal")
     add("--suite", choices=SUITES, help="run a published suite first")
     add(
         "--solver", nargs="*", choices=SOLVERS, metavar="NAME",
-        help=f"ask SMT solvers what no input decided: {', '.join(SOLVERS)}; without names all that are installed",
+        help=f"ask SMT solvers about models that no input told apart: {', '.join(SOLVERS)} (without names: all that "
+        f"are installed)",
     )  # fmt: skip
-    add("--solver-timeout", type=float, default=SECONDS_EACH, help="seconds for each question (default %(default)s)")
-    add("--solver-total", type=float, default=SECONDS_TOTAL, help="seconds for all questions (default %(default)s)")
+    add(
+        "--solver-timeout",
+        type=float,
+        default=SECONDS_EACH,
+        help="time limit of each question in seconds (default %(default)s)",
+    )
+    add(
+        "--solver-total",
+        type=float,
+        default=SECONDS_TOTAL,
+        help="time limit of all questions together in seconds (default %(default)s)",
+    )
     add("--json", action="store_true", help="print JSON")
-    add("--html", metavar="FILE", help="write a page with all evidence")
+    add("--html", metavar="FILE", help="write an HTML page with all evidence")
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -84,7 +100,7 @@ def _at_work() -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except SystemExit as left:
-        raise ValueError(f"the box ended the program (SystemExit: {left})") from None
+        raise ValueError(f"the function ended the program (SystemExit: {left})") from None
 
 
 def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) -> Output:
@@ -155,7 +171,7 @@ def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     if args.python is None:
         if told:
             given = ", ".join("--" + name.replace("_", "-") for name in told)
-            raise ValueError(f"{given}: only --python is told; an instruction or engine says it itself")
+            raise ValueError(f"{given} is for --python only: an instruction or engine defines it itself; leave it out")
         if args.instruction is not None:
             return tcm.get_instruction(args.instruction), {}
         return _hardware(args.engine), {}

@@ -9,7 +9,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "keep results, check the installation"
-SUMMARY = "versions, kernels, instruction sets, engines at hand"
+SUMMARY = "show versions, kernels, instruction sets and available engines"
 EXAMPLES = (("", "versions, kernels, instruction sets, engines"),)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tensorcore_models.libraries.recorded import Problem, Recording
 
 QUESTION = "debug a kernel"
-SUMMARY = "do rows of a GEMM change their bits with the batch size on a GPU library?"
+SUMMARY = "check whether rows of a GEMM change their bits with the batch size on a GPU library"
 EXAMPLES = (
     ("--recorded chosen.json", "which weights' rows change their bits with the batch?"),
     (
@@ -35,27 +35,31 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "--recorded", metavar="FILE", help=f"what cuBLASLt's heuristic chose, written by {options.RECORD}"
+        "--recorded", metavar="FILE", help=f"the choices of cuBLASLt's heuristic, as recorded by {options.RECORD}"
     )
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--recorded", "--library", "--shape", "--config"), ("--profile",))
     parser.goes_with(("--profile",), ("--gpu",))
     add = parser.add_argument_group("or the configurations themselves").add_argument
-    add("--gpu", help="a GPU, also as its driver spells it: h100, NVIDIA H100 80GB HBM3, b200, h200 as h100, ...")
+    add(
+        "--gpu",
+        help="a GPU by its short name or its driver's: h100, NVIDIA H100 80GB HBM3, b200, ...; an h200 is "
+        "modelled as an h100",
+    )
     add("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
-    add("--shape", nargs=2, type=int, metavar=("K", "N"), help="of the weight matrix")
-    add("--operands", dest="format", metavar="FORMAT", default="fp16", help="of the operands (default fp16)")
-    add("--out-format", metavar="FORMAT", help="of the result (default: that of the operands; fp8: bf16)")
+    add("--shape", nargs=2, type=int, metavar=("K", "N"), help="shape of the weight matrix")
+    add("--operands", dest="format", metavar="FORMAT", default="fp16", help="format of the operands (default fp16)")
+    add("--out-format", metavar="FORMAT", help="format of the result (default: that of the operands; for fp8 bf16)")
     add(
         "--config",
         nargs="+",
         default=[],
         metavar="M:FIELD=VALUE,...",
-        help="a batch size and the configuration chosen for it",
+        help="a batch size and the configuration of its kernel",
     )
     add = parser.add_argument
-    add("--seed", type=int, default=0, help="of the random rows on which recipes are compared")
+    add("--seed", type=int, default=0, help="seed of the random rows on which kernels are compared")
     add("--json", action="store_true", help="print JSON")
 
 
@@ -74,7 +78,8 @@ def run(args: argparse.Namespace) -> Output:
     if not weights:
         where = recording.path or "--config"
         raise ValueError(
-            f"{where}: no product at two values of m; give a range of batch sizes, recorded by {options.RECORD}"
+            f"{where}: no weight matrix was recorded at two values of m; give a range of batch sizes, recorded by "
+            f"{options.RECORD}"
         )
     facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
     return Output(facts, (fitted(line) for weight in weights for line in _lines(weight)))
@@ -103,7 +108,7 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
     name, version = options.resolve_library(args.library)
     if name != "cublaslt" or not version:
         raise ValueError(
-            f"--library {args.library}: configurations are known for cublaslt-VERSION, as in cublaslt-13.1"
+            f"--library {args.library}: configurations are known for cublaslt-VERSION only, such as cublaslt-13.1"
         )
     fmt = operand_format(args.format).name
     out = options.output_format(args, fmt)
@@ -111,7 +116,7 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
     for text in args.config:
         m, colon, fields = text.partition(":")
         if not colon or not m.isdigit():
-            raise ValueError(f"--config {text!r}: expected M:FIELD=VALUE,..., as in 64:ALGO_ID=66,STAGES_ID=35")
+            raise ValueError(f"--config {text!r}: expected M:FIELD=VALUE,..., such as 64:ALGO_ID=66,STAGES_ID=35")
         k, n = args.shape
         problem = Problem(fmt, out, k, n, int(m))
         if problem in configs:
@@ -139,7 +144,8 @@ def _measured(gpu: str) -> tuple[str, str]:
     same = [device for device in TARGETS if DEVICES[device][0] == arch]
     if not same:
         raise ValueError(
-            f"--gpu {gpu}: of {name} no rules of cuBLASLt are known; measured are {', '.join(TARGETS)}. Record results there "
+            f"--gpu {gpu}: cuBLASLt's rules are not known for {name}, only for {', '.join(TARGETS)}. Record results "
+            f"there "
             "and compare them with mpgemm diff"
         )
     return same[0], f"{name}: inferred from the rules of {same[0]}, which has the same matrix units"

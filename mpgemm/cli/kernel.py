@@ -8,7 +8,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "compare corrections"
-SUMMARY = "a recovery method as a GPU kernel (PTX, cubin, source), with the record of the bits that it gives"
+SUMMARY = "write a recovery method as a GPU kernel (PTX, cubin, source) with a record that predicts its bits"
 EXAMPLES = (
     ("ootomo_tf32 --target sm_90 --out kernel", "FP32 accuracy from TF32 units of an H100"),
     (
@@ -29,31 +29,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "method",
         metavar="METHOD",
-        help="a method with a kernel, options behind a colon (ootomo_tf32, bf16x9:restart_every=64, ozaki2_int8:moduli=15)",
+        help="a method that has a kernel, with options after a colon (ootomo_tf32, bf16x9:restart_every=64, "
+        "ozaki2_int8:moduli=15)",
     )
     add(
         "--target", required=True, metavar="TARGET", help="sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950"
     )
-    add("--out", required=True, metavar="FOLDER", help="where PTX, cubin, source and record.json go")
+    add("--out", required=True, metavar="FOLDER", help="folder for PTX, cubin, source and record.json")
     add(
         "--shape",
         nargs=3,
         type=int,
         default=[4096, 4096, 4096],
         metavar=("M", "N", "K"),
-        help="that tiles are chosen for",
+        help="size of the product for which tiles are chosen",
     )
-    add("--tile", nargs=5, type=int, metavar=("M", "N", "K", "WARPS", "STAGES"), help="instead of the counted choice")
+    add(
+        "--tile",
+        nargs=5,
+        type=int,
+        metavar=("M", "N", "K", "WARPS", "STAGES"),
+        help="tile sizes, in place of the automatic choice",
+    )
     add(
         "--scale",
         choices=("auto", "rows", "none"),
-        help="row scaling (default auto: for words of fp16)",
+        help="whether rows are scaled (default auto: yes for words of fp16)",
     )
-    add("--no-repair", action="store_true", help="leave results that are not finite as the words make them")
+    add("--no-repair", action="store_true", help="keep infinities and NaNs as the products of the words give them")
     add(
         "--check",
         action="store_true",
-        help="run the PTX here and compare it with the simulation; exit 1 where a bit differs",
+        help="run the PTX on this machine and compare it with the simulation; exit status 1 if a bit differs",
     )
     add("--json", action="store_true", help="print the record")
 
@@ -67,9 +74,9 @@ def run(args: argparse.Namespace) -> Output:
     target = get_target(args.target)
     row = _row(args)
     if min(args.shape) < 1:
-        raise ValueError(f"--shape has positive sizes, got {' '.join(map(str, args.shape))}")
+        raise ValueError(f"--shape needs positive sizes, got {' '.join(map(str, args.shape))}")
     if args.check and not target.gated:
-        raise ValueError(f"--check: no machine here runs the text of {target.name}; leave it out")
+        raise ValueError(f"--check: no simulated machine runs the code of {target.name}; leave it out")
     tile = None if args.tile is None else Configuration(*args.tile)
     types = ("bf16" if row.name.startswith("bf16xfp32") else "fp32", "fp32")
     try:
@@ -98,7 +105,7 @@ def _row(args: argparse.Namespace):
         return recipe(args.method, args.scale or "auto", not args.no_repair, parts=1)
     if args.scale or args.no_repair:
         raise ValueError(
-            f"{args.method} scales every row and column itself and repairs nothing: no --scale, no --no-repair"
+            f"{args.method} scales every row and column itself and repairs nothing: leave out --scale and --no-repair"
         )
     return residue_method(args.method)
 

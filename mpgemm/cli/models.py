@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tensorcore_models.engines.instruction import Instruction
 
 QUESTION = "look into a unit"
-SUMMARY = "the catalogue of matrix engines and recovery methods"
+SUMMARY = "list and explain matrix engines and recovery methods"
 EXAMPLES = (
     ("h100", "the instructions of a device"),
     ("H100 fp8", "those for one format"),
@@ -33,16 +33,16 @@ def add_arguments(parser: Parser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="device, architecture, operand format, or an instruction as the catalogue, PTX, SASS or AMD's compiler spell "
-        "it, in any case; several must all fit. Few enough instructions are explained, others listed",
+        help="device, architecture, operand format, or an instruction as the catalogue, PTX, SASS or AMD's compiler "
+        "spell it, in any case. An instruction must match all names; a few matches are explained, many are listed",
     )
     add("--a-format", metavar="FORMAT", help="only instructions with these operands")
     add("--d-format", metavar="FORMAT", help="only instructions with this result")
     add("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
     add("--methods", action="store_true", help="list the recovery methods instead")
     add("--devices", action="store_true", help="list the devices instead")
-    add("--url", action="store_true", help="of one instruction: the address of its page, at the playground set to it")
-    add("--picture", metavar="FILE.svg", help="of one instruction: draw the order of its sum: .svg, .png or .pdf")
+    add("--url", action="store_true", help="print the address of one instruction's page, with the playground set to it")
+    add("--picture", metavar="FILE.svg", help="draw the order of one instruction's sum: .svg, .png or .pdf")
     add_style_argument(parser)
     add("--json", action="store_true", help="print JSON")
     parser.goes_without(("--methods",), ("--devices",))
@@ -129,11 +129,11 @@ def _instructions(found: list[Instruction], args):
 
     rows = [_facts(row) for row in found]
     cells = [
-        [unit_of(r.arch).vendor, str(r), f"{r.m}x{r.n}x{r.k}", r.a_format, r.d_format, _algorithm(r), r.evidence]
+        [str(r), f"{r.m}x{r.n}x{r.k}", r.a_format, r.d_format, _algorithm(r), r.evidence, unit_of(r.arch).vendor]
         for r in found
     ]
     title = f"{len(rows)} instructions" + (f" of {' '.join(args.names)}" if args.names else "")
-    return rows, Table(title, ["vendor", "instruction", "m x n x k", "A", "D", "algorithm", "evidence"], cells)
+    return rows, Table(title, ["instruction", "m x n x k", "A", "D", "algorithm", "evidence", "vendor"], cells)
 
 
 def _wanted(row: Instruction, args) -> bool:
@@ -182,7 +182,9 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
     from tensorcore_models.orders.trees import tree_of
 
     if len(found) != 1:
-        raise ValueError(f"--url and --picture are for one instruction, give arch:name; these names mean {len(found)}")
+        raise ValueError(
+            f"--url and --picture are for one instruction, but these names match {len(found)}: give arch:name"
+        )
     row = found[0]
     address = page_address(page_path(catalogued(row))) + "#playground" * row.published if args.url else None
     written: list[str] = []

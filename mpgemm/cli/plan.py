@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ascend.reports.waterfall import Sensitivity
 
 QUESTION = "plan a block"
-SUMMARY = "block sizes for a GEMM on an Ascend chip, why, and what to type into the kernel"
+SUMMARY = "find block sizes for a GEMM on an Ascend chip, with reasons and the fields for the kernel"
 EXAMPLES = (
     ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
     ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and what to type into the kernel"),
@@ -97,62 +97,91 @@ def _state_what_goes_together(parser: Parser) -> None:
 def _add_choice(choice: argparse._ArgumentGroup) -> None:
     """Add the options that choose the product and the kernel to plan."""
     add = choice.add_argument
-    add("--shapes", metavar="FILE", help="plan every line of a file: M K N, with a name before it or not")
+    add("--shapes", metavar="FILE", help="plan every line of a file: M K N, optionally after a name")
     add(
         "--kernel", default="grid", choices=PLAN_KERNELS,
-        help="grid: cores over m, n and k; paper: SGEMM-cube's, row blocks only (grid)",
+        help="grid: cores share m, n and k; paper: the kernel of the SGEMM-cube paper, whose cores share rows only "
+        "(default grid)",
     )  # fmt: skip
     add(
         "--rank",
         default="time",
         choices=RANKS,
-        help="by simulated time, by traffic, or by the closed forms alone (time)",
+        help="rank plans by simulated time, by traffic, or by the closed forms alone (default time)",
     )
-    add("--top", type=int, default=10, help="plans shown (10)")
+    add("--top", type=int, default=10, help="number of plans shown (default 10)")
     add(
         "--simulate", type=int, metavar="COUNT",
-        help=f"schedules simulated for --rank time, for each mode ({SIMULATED['grid']}; --kernel paper {SIMULATED['paper']})",
+        help=f"number of schedules that --rank time simulates for each mode (default {SIMULATED['grid']}; with "
+        f"--kernel paper {SIMULATED['paper']})",
     )  # fmt: skip
     add(
         "--files", "--data", dest="data", nargs=2, metavar=("A", "B"),
-        help="matrix files: the error (eq. 13) of each plan on them, computed as the chip would",
+        help="matrix files on which the error (eq. 13) of each plan is computed, as the chip would compute the product",
     )  # fmt: skip
     add(
         "--distribution", default="normal", choices=DISTRIBUTIONS,
-        help="of the elements in the sampled error, without --data (normal)",
+        help="distribution of the elements for the sampled error, without --data (default normal)",
     )  # fmt: skip
     add("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
     add(
         "--reach", type=float, metavar="BITS",
-        help="bits that are asked for where ways are compared (those of FP32, summed in chains of 256)",
+        help="accuracy in bits that the recommended way must reach (default: that of FP32, summed in chains of 256)",
     )  # fmt: skip
-    add("--for", dest="target", choices=TARGETS, help="only schedules that this can say; its snippet is printed")
-    add("--batch", type=int, metavar="COUNT", help="so many products of this size, each with its own A and B")
-    add("--grouped", metavar="M1,M2,...", help="products with these m and the size's k and n (M is left out)")
+    add(
+        "--for",
+        dest="target",
+        choices=TARGETS,
+        help="keep only schedules that this library or language can express, and print the snippet",
+    )
+    add("--batch", type=int, metavar="COUNT", help="plan N products of this size, each with its own A and B")
+    add(
+        "--grouped",
+        metavar="M1,M2,...",
+        help="plan products with these values of m and the given K and N (give the size without M)",
+    )
     add(
         "--overlap", metavar="ROWS",
-        help="cut into parts whose communication runs beside the next: times of hccl_test, or lines of bytes and us",
+        help="cut the product into parts, so that the communication of one overlaps the next; the file holds times "
+        "of hccl_test, or lines of bytes and us",
     )  # fmt: skip
-    add("--collective", choices=COLLECTIVES, help="--overlap: of C behind the product, or of A before it (all-reduce)")
-    add("--parts", type=int, metavar="COUNT", help="--overlap: parts at most (16)")
-    add("--ranks", type=int, metavar="COUNT", help="--collective all-gather: NPUs that A is gathered from")
-    add("--block", metavar="BM,BK,BN", help="this block only: whether it fits, and its plan")
+    add(
+        "--collective",
+        choices=COLLECTIVES,
+        help="with --overlap: all-reduce communicates C after the product, all-gather A before it (default all-reduce)",
+    )
+    add("--parts", type=int, metavar="COUNT", help="with --overlap: largest number of parts (default 16)")
+    add(
+        "--ranks",
+        type=int,
+        metavar="COUNT",
+        help="with --collective all-gather: number of NPUs from which A is gathered",
+    )
+    add("--block", metavar="BM,BK,BN", help="plan this block only, and say whether it fits")
 
 
 def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     """Add the options that choose the output."""
     add = output.add_argument
-    add("--pareto", action="store_true", help="time and bits on one front: what one more bit costs")
-    add("--sensitivity", action="store_true", help="what 20 %% on each number of the chip changes")
-    add("--explain", action="store_true", help="--kernel paper: what distinguishes the block from 96 and 192")
+    add("--pareto", action="store_true", help="show the Pareto front of time and bits: the cost of one more bit")
+    add("--sensitivity", action="store_true", help="show how the time changes with 20 %% on each parameter of the chip")
+    add("--explain", action="store_true", help="with --kernel paper: compare the block with blocks of 96 and 192")
     add(
         "--tiling",
         action="store_true",
-        help="AscendC fields and CATLASS shapes of the best plan as C++, and its buffers",
+        help="print the AscendC fields and CATLASS shapes of the best plan as C++, and its buffers",
     )
-    add("--bits", action="store_true", help="run every feasible block with the size's k: what changes the result")
-    add("--rejections", action="store_true", help="the blocks next to the feasible space, and why not")
-    add("--heat-map", action="store_true", help="the speed over (bm, bn) as a picture")
+    add(
+        "--bits",
+        action="store_true",
+        help="run every feasible block with the given K and show which choices change the result",
+    )
+    add(
+        "--rejections",
+        action="store_true",
+        help="show the blocks just outside of the feasible space and the limit that each exceeds",
+    )
+    add("--heat-map", action="store_true", help="draw the speed against (bm, bn)")
     add("--out", metavar="FOLDER", help="where --heat-map and --pareto write PNG, CSV and JSON (out)")
     add_figure_arguments(parser, output)
     add(
@@ -181,7 +210,9 @@ def run(args: argparse.Namespace) -> Output:
     if args.emit and args.target not in (None, args.emit[0]):
         raise ValueError(f"--for {args.target} and --emit {args.emit[0]} contradict each other: give one of them")
     if args.simulate and args.rank != "time":
-        raise ValueError(f"--simulate is for --rank time: --rank {args.rank} simulates nothing")
+        raise ValueError(
+            f"--simulate is for --rank time: leave it out with --rank {args.rank}, which simulates nothing"
+        )
     chips = chips_of(args)
     if args.emit:
         from ascend.dialects import check_dialect

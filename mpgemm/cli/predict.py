@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tensorcore_models.libraries import Recipe
 
 QUESTION = "debug a kernel"
-SUMMARY = "what a GPU library, or a compiled kernel, returns for two matrices, bit for bit"
+SUMMARY = "predict what a GPU library, or a compiled kernel, returns for two matrices, bit for bit"
 EXAMPLES = (
     (
         "A.npy B.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35 --operands fp16 --input-rounding rne",
@@ -50,14 +50,16 @@ def add_arguments(parser: Parser) -> None:
         "--gpu", help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...; needed without --kernel"
     )
     which.add_argument(
-        "--kernel", metavar="FILE", help="instead of a library's: a kernel (PTX, AMDGCN) whose recipe is read"
+        "--kernel",
+        metavar="FILE",
+        help="a kernel (PTX, AMDGCN) from which the order of the sum is read, in place of a library's kernel",
     )
     add_launch_arguments(parser)
     parser.goes_with(LAUNCH, ("--kernel",))
     add("--library", metavar="NAME[-VERSION]",
                         help="cublaslt-13.1 or -13.0 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or "
                         "cutlass; "
-                        "without, the command says what each needs")  # fmt: skip
+                        "without it, the command lists what each needs")  # fmt: skip
     add("--config", nargs="+", default=[], metavar="FIELD=VALUE",
                         help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; 13.0 on h100 also as "
                         "algoId, stages, numSplitsK, reductionScheme, customOption, with layout; scaled_mm: "

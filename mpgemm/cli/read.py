@@ -10,7 +10,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "debug a kernel"
-SUMMARY = "what a compiled kernel (PTX, AMDGCN) computes, and whether two give the same bits"
+SUMMARY = "show what a compiled kernel (PTX, AMDGCN) computes, and whether two give the same bits"
 EXAMPLES = (
     (
         "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
@@ -34,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("kernels", nargs="+", metavar="KERNEL", help="one kernel, or two to compare")
     add_launch_arguments(parser)
-    add("--rows", nargs="+", type=int, metavar="N", help="rows of the output that are read (default: all)")
-    add("--other-grid", nargs="+", type=int, metavar="N", help="of the second kernel (default: that of the first)")
+    add("--rows", nargs="+", type=int, metavar="N", help="rows of the output to analyse (default: all)")
+    add("--other-grid", nargs="+", type=int, metavar="N", help="grid of the second kernel (default: that of the first)")
     add("--out", metavar="FILE.npy", help="run the kernel and write its output")
     add("--cubin", metavar="FILE.cubin", help="count instructions of its SASS beside the PTX's: contractions by ptxas")
     add("--html", metavar="FILE.html", help="write a page: code, expressions, pictures")
-    add("--picture", metavar="FILE.svg", help="draw the expression of most elements")
-    add("--seed", type=int, default=0, help="of random values (default 0)")
+    add("--picture", metavar="FILE.svg", help="draw the expression that most elements share")
+    add("--seed", type=int, default=0, help="seed of random values (default 0)")
     add("--json", action="store_true", help="print JSON")
 
 
@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> Output:
     from tensorcore_models.files import write_text
 
     if len(args.kernels) > 2:
-        raise ValueError(f"one kernel is read, or two are compared; got {len(args.kernels)}")
+        raise ValueError(f"give one kernel to read or two to compare, got {len(args.kernels)}")
     if len(args.kernels) == 1 and args.other_grid:
-        raise ValueError("--other-grid is that of a second kernel: name one, or leave it out")
+        raise ValueError("--other-grid is for a second kernel: name one, or leave it out")
     programs = [read_kernel(path, args) for path in args.kernels]
     if args.cubin:
         return _beside_sass(programs, args)
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> Output:
     if len(programs) == 2:
         for option in ("out", "html", "picture", "rows"):
             if getattr(args, option):
-                raise ValueError(f"--{option} is of one kernel; two are compared")
+                raise ValueError(f"--{option} is for one kernel, but two are compared: leave it out")
         grids = args.grid, args.other_grid or args.grid
         found = compiled.compare(
             *programs, arguments=arguments, grids=grids, output=args.output, seed=args.seed, **options
@@ -98,7 +98,7 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
     from tensorcore_models.compiled.sass import beside_sass, disassembled
 
     if len(programs) != 1 or args.arguments is not None:
-        raise ValueError("--cubin is counted beside the PTX of one kernel, without --arguments")
+        raise ValueError("--cubin takes the PTX of one kernel and no --arguments")
     if args.fmad is not None:
         raise ValueError("--cubin shows whether ptxas contracted: leave --fmad out")
     if not isinstance(programs[0], PTXProgram):

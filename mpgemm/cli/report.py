@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mpgemm.reporting.findings import Findings
 
 QUESTION = "keep results, check the installation"
-SUMMARY = "one page, HTML or Markdown, from the folders that other commands wrote"
+SUMMARY = "write one page, HTML or Markdown, from the folders that other commands wrote"
 EXAMPLES = (
     ("out", "one page of what --out wrote"),
     ("out1 out2 --out page.html --title 'Our layers'", "a page that opens without a network"),
@@ -36,12 +36,22 @@ FORMATS = ("html", "markdown")
 def add_arguments(parser: Parser) -> None:
     """Arguments of the command."""
     add = parser.add_argument
-    add("folders", nargs="+", metavar="FOLDER", help="what --out of evaluate, compare, plan or simulate wrote")
-    add("--out", "--output", metavar="FILE", help="where the page goes (standard output)")
-    add("--format", choices=FORMATS, help="of the page (html if FILE ends in .html, else markdown)")
+    add("folders", nargs="+", metavar="FOLDER", help="folders that --out of evaluate, compare, plan or simulate wrote")
+    add("--out", "--output", metavar="FILE", help="file for the page (default: standard output)")
+    add("--format", choices=FORMATS, help="format of the page (default: html if FILE ends in .html, else markdown)")
     add("--title", default="Results", help="heading of the page")
-    add("--rows", type=int, default=MOST_ROWS, metavar="COUNT", help=f"rows shown of a table ({MOST_ROWS})")
-    add("--json", action="store_true", help="print what the page holds instead: folders, tables, pictures")
+    add(
+        "--rows",
+        type=int,
+        default=MOST_ROWS,
+        metavar="COUNT",
+        help=f"largest number of rows shown of a table (default {MOST_ROWS})",
+    )
+    add(
+        "--json",
+        action="store_true",
+        help="print the contents of the page (folders, tables, pictures) as JSON in place of it",
+    )
     parser.goes_without(("--out", "--format", "--rows"), ("--json",))
 
 
@@ -58,7 +68,9 @@ def run(args: argparse.Namespace) -> Output:
             raise ValueError(f"{folder}: no such folder")
     if not any(contents(folder) for folder in folders):
         names = ", ".join(map(str, folders))
-        raise ValueError(f"{names}: no tables (.csv) and no pictures (.png) in it; give what --out of a command wrote")
+        raise ValueError(
+            f"{names}: no tables (.csv) and no pictures (.png) in it; give a folder that --out of a command wrote"
+        )
     if args.json:
         found = [{"folder": str(f), "files": [path.name for path in contents(f)]} for f in folders]
         return Output({"title": args.title, "folders": found})

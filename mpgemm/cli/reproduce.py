@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mpgemm.reproductions.rows import Reproduction
 
 QUESTION = "repeat a paper"
-SUMMARY = "figures and tables of papers, computed again"
+SUMMARY = "compute figures and tables of papers again"
 EXAMPLES = (
     ("--list", "what there is, from which paper, how long it takes"),
     ("xue8a xue8b --out out", "two figures of the SGEMM-cube paper: table, JSON, CSV, picture"),
@@ -43,13 +43,19 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME", help="figures and tables; --list shows them")
-    add("--list", action="store_true", help="what there is, from which paper, how long it takes")
+    add("--list", action="store_true", help="list figures and tables, with their papers and run times")
     drawn = parser.add_argument_group("drawn matrices")
     add = drawn.add_argument
     add("--seed", type=int, metavar="N", help="first seed (default 0)")
     add("--repeats", type=int, metavar="N", help="number of seeds (default: the figure's own)")
-    add("--quick", action="store_true", help="fewer and smaller points")
-    add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes, where the figure does not sweep them")
+    add("--quick", action="store_true", help="compute fewer and smaller points")
+    add(
+        "--shape",
+        nargs=3,
+        type=int,
+        metavar=("M", "K", "N"),
+        help="sizes of the product, where the figure does not vary them",
+    )
     what = parser.add_argument_group("what figures 8 and 9 of the SGEMM-cube paper compare")
     add_method_arguments(what, "fp16, fp32_numpy, sgemm_cube")
     add_cube_arguments(what, "0 6 12", "sequential")
@@ -80,7 +86,7 @@ def run(args: argparse.Namespace) -> Output:
     if args.list:
         return _list()
     if not args.names:
-        raise ValueError("what is to be reproduced? mpgemm reproduce --list names it")
+        raise ValueError("nothing to reproduce is named; mpgemm reproduce --list shows the names")
     rows = [get_reproduction(name) for name in dict.fromkeys(args.names)]
     refused = {row.name: reason for row in rows if (reason := _refusal(args, row))}
     if len(refused) == len(rows):

@@ -11,7 +11,7 @@ from mpgemm.reporting.report import Table, fitted
 from tensorcore_models.machine.instruction_sets import available_isas
 
 QUESTION = "keep results, check the installation"
-SUMMARY = "kernels beside their exact twins, and outputs of real GPUs: about a minute"
+SUMMARY = "compare kernels with their exact twins and with outputs of real GPUs, in about a minute"
 EXAMPLES = (
     ("", "about half a minute"),
     ("--quick", "the same checks in less than ten seconds"),
@@ -25,11 +25,20 @@ SECONDS, QUICK_SECONDS = 30.0, 1.0
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("--seconds", type=float, default=SECONDS, metavar="S", help=f"time for random comparisons ({SECONDS:g})")
-    add("--quick", action="store_true", help=f"{QUICK_SECONDS:g} s of random comparisons")
-    add("--seed", type=int, default=0, help="of the random encodings (0)")
     add(
-        "--rerun", type=Path, metavar="FILE", help="compute the product again that a command found outside of its bound"
+        "--seconds",
+        type=float,
+        default=SECONDS,
+        metavar="S",
+        help=f"time for random comparisons in seconds (default {SECONDS:g})",
+    )
+    add("--quick", action="store_true", help=f"spend only {QUICK_SECONDS:g} s on random comparisons")
+    add("--seed", type=int, default=0, help="seed of the random encodings (default 0)")
+    add(
+        "--rerun",
+        type=Path,
+        metavar="FILE",
+        help="compute again a product that a command found outside of its certified bound",
     )
     add("--json", action="store_true", help="print JSON")
     parser.goes_without(("--seconds",), ("--quick",))

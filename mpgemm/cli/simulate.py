@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ascend.tiling.entered import Entered
 
 QUESTION = "plan a block"
-SUMMARY = "a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
+SUMMARY = "simulate a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
 EXAMPLES = (
     ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
     ("4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
@@ -52,11 +52,11 @@ def add_arguments(parser: Parser) -> None:
     _add_schedule(parser.add_argument_group("schedule and simulation"))
     show = parser.add_argument_group("also show")
     add = show.add_argument
-    add("--waterfall", action="store_true", help="from the peak to this speed, cause by cause")
-    add("--bytes", action="store_true", help="the schedule's bytes beside eq. 9, factor by factor")
-    add("--sensitivity", action="store_true", help="what 20 %% on each number changes")
-    add("--sweep", metavar="PARAMETER=V1,V2,...", help="speed over values of a chip parameter")
-    add("--published", action="store_true", help="the published speeds and times beside this model's")
+    add("--waterfall", action="store_true", help="show what reduces the peak to this speed, cause by cause")
+    add("--bytes", action="store_true", help="compare the schedule's bytes with eq. 9, factor by factor")
+    add("--sensitivity", action="store_true", help="show how the time changes with 20 %% on each parameter")
+    add("--sweep", metavar="PARAMETER=V1,V2,...", help="show the speed for several values of a chip parameter")
+    add("--published", action="store_true", help="compare the published speeds and times with this model's")
     _add_files(parser.add_argument_group("files"))
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _state_what_goes_together(parser)
@@ -66,51 +66,59 @@ def add_arguments(parser: Parser) -> None:
 def _add_schedule(group: argparse._ArgumentGroup) -> None:
     """Which schedule is run, and how."""
     add = group.add_argument
-    add("--block", metavar="BM,BK,BN", help="block sizes (176,64,176; --calibrate: the best plan's)")
+    add("--block", metavar="BM,BK,BN", help="block sizes (default 176,64,176; with --calibrate: the best plan's)")
     add(
         "--kernel",
         choices=KERNELS,
-        help="paper: SGEMM-cube's; grid; vector (grid on chips with FIXPIPE and for --calibrate, else paper)",
+        help="paper: the kernel of the SGEMM-cube paper; or grid, or vector (default: grid on chips with FIXPIPE "
+        "and with --calibrate, else paper)",
     )
     add(
         "--tiling", metavar="FILE.json",
         help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...), or a line of MatMulV3's runtime_kb",
     )  # fmt: skip
     add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
-    add("--no-split", action="store_true", help="leave out the pass that splits A and B")
+    add("--no-split", action="store_true", help="leave the pass that splits A and B out of the time")
     add("--latency", default="pipelined", choices=("pipelined", "serial"))
-    add("--all-cores", action="store_true", help="every core event by event")
+    add("--all-cores", action="store_true", help="simulate every core, not only one of each kind")
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:
     """Add the options that name files to read and to write."""
     add = group.add_argument
     add(
-        "--calibrate", metavar="PROFILE.csv", help="fit the chip's rates to an op_summary file of msprof; the residuals"
+        "--calibrate",
+        metavar="PROFILE.csv",
+        help="fit the chip's rates to an op_summary file of msprof and show the residuals",
     )
-    add("--write-chip", metavar="FILE.toml", help="--calibrate: the fitted chip, for --chip")
+    add(
+        "--write-chip",
+        metavar="FILE.toml",
+        help="with --calibrate: write the fitted chip to a file, which --chip reads",
+    )
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="predicted beside measured for each product and pipe: op_summary, kernel_details, or PipeUtilization of M K N",
+        help="compare predicted and measured times of each product and pipe: a file op_summary, kernel_details, or "
+        "PipeUtilization of M K N",
     )
     add(
         "--overlay",
         metavar="FILE",
-        help="--measured: picture of it, two bars for each pipe of each product, and its data",
+        help="with --measured: draw two bars for each pipe of each product, and write the data",
     )
-    add("--trace", metavar="FILE", help="Chrome/Perfetto trace of core 0 (JSON)")
+    add("--trace", metavar="FILE", help="write a Chrome/Perfetto trace of core 0 (JSON)")
     add(
         "--trace-operations",
         type=int,
         default=100_000,
         metavar="COUNT",
-        help="operations in the trace at most (100000)",
+        help="largest number of operations in the trace (default 100000)",
     )
-    add("--gantt", metavar="FILE", help="picture of the pipes where a C block leaves; its data beside it")
-    add("--ping-pong", metavar="FILE", help="picture of single beside double buffers, block by block")
-    add("--occupancy", metavar="FILE", help="picture of the buffers in use")
-    add("--waterfall-plot", metavar="FILE", help="picture of the waterfall")
+    add("--gantt", metavar="FILE", help="draw the pipes around the time at which a C block leaves, and write the data")
+    add("--ping-pong", metavar="FILE", help="draw single and double buffers side by side, block by block")
+    add("--occupancy", metavar="FILE", help="draw how much of each buffer is in use")
+    add("--waterfall-plot", metavar="FILE", help="draw the waterfall")
     add_style_argument(group)
 
 
@@ -192,7 +200,9 @@ def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
 
     if (record := read_knowledge(args.tiling)) is not None:
         if given := [f"--{name}" for name in ("layout", "operand", "template") if name in args.given]:
-            raise ValueError(f"{args.tiling} is a tiling of MatMulV3, which says {', '.join(given)}: leave it out")
+            raise ValueError(
+                f"{args.tiling} is a tiling of MatMulV3, which determines {', '.join(given)}: leave it out"
+            )
         return entered_knowledge(record, chip, args.tiling)
     options = {name: getattr(args, name) for name in ("layout", "warm", "dequantize", "unit_flag")}
     return entered(read_tiling(args.tiling), chip, args.template, operand=args.operand or "fp16", **options)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.slice_advice import SliceAdvice
 
 QUESTION = "compare corrections"
-SUMMARY = "how many integer slices or moduli a product needs, proved and measured"
+SUMMARY = "find how many integer slices or moduli a product needs, proved and measured"
 EXAMPLES = (
     ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
     ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
@@ -32,14 +32,15 @@ def add_arguments(parser: Parser) -> None:
         "--target",
         default="fp64",
         metavar="fp64|fp32|BITS|relative[:BITS]",
-        help="the accuracy of DGEMM (default) or SGEMM on these matrices, bits of |A||B|, or of the result itself",
+        help="accuracy to reach: that of DGEMM (default) or SGEMM on these matrices, N bits relative to |A||B|, or "
+        "relative:N bits of the result itself",
     )
     add(
         "--methods",
         nargs="+",
         default=list(COUNTED_METHODS),
         metavar="NAME",
-        help=f"default {' '.join(COUNTED_METHODS)}",
+        help=f"methods to count for (default {' '.join(COUNTED_METHODS)})",
     )
     add(
         "--engine",
@@ -47,12 +48,12 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=list(COST_DEVICES),
         metavar="DEVICE",
-        help=f"devices whose costs are told (default {' '.join(COST_DEVICES)})",
+        help=f"devices whose costs are shown (default {' '.join(COST_DEVICES)})",
     )
     add("--output", choices=("fp64", "fp32"), help="format of the results (default: the target's)")
     add("--json", action="store_true", help="print JSON")
     add("--csv", action="store_true", help="print CSV")
-    add("--quiet", action="store_true", help="no progress on a terminal")
+    add("--quiet", action="store_true", help="do not show progress on the terminal")
     parser.goes_without(("--csv",), ("--json",))
 
 

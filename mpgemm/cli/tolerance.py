@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mpgemm.testing.tolerance_result import Checked, Line, Statistical, Tolerance, Vacuity
 
 QUESTION = "debug a kernel"
-SUMMARY = "what a kernel's test may allow, and what a tolerance would miss"
+SUMMARY = "find what a kernel's test may allow, and what a tolerance would miss"
 EXAMPLES = (
     ("--engine h100 --k 512", "what may a test of this kernel allow?"),
     ("--engine h100 --operands fp8 --reference rounded --k 512", "against the product of the rounded operands"),
@@ -61,7 +61,7 @@ def add_arguments(parser: Parser) -> None:
         "--reference",
         choices=("given", "rounded"),
         default="given",
-        help="the test computes its expected result from the operands as given (default), or as rounded for the kernel",
+        help="operands from which the test computes its expected result: given (default), or rounded as for the kernel",
     )
     source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
     source.add_argument("--c", metavar="FILE", help="C, added to the product of two files")
@@ -70,18 +70,18 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
     add_attention_arguments(parser, _OF_PRODUCTS)
     add = parser.add_argument
-    add("--rows", type=int, metavar="N", help="attention: look at N queries of each head only, evenly spread")
+    add("--rows", type=int, metavar="N", help="with --attention: check only N queries of each head, evenly spread")
     parser.goes_with(("--rows",), ("--attention",))
     how = parser.add_argument_group("how sure")
     add = how.add_argument
-    add("--quantile", type=float, default=0.99, help="share of whole products that pass (default 0.99)")
-    add("--confidence", type=float, default=0.95, help="confidence of that share (default 0.95)")
+    add("--quantile", type=float, default=0.99, help="fraction of whole products that must pass (default 0.99)")
+    add("--confidence", type=float, default=0.95, help="confidence of that fraction (default 0.95)")
     check = parser.add_argument_group("judge a tolerance")
     add = check.add_argument
-    add("--check-rtol", type=float, metavar="RTOL", help="relative part, as of numpy.allclose")
-    add("--check-atol", type=float, metavar="ATOL", help="absolute part")
+    add("--check-rtol", type=float, metavar="RTOL", help="relative tolerance to judge, as in numpy.allclose")
+    add("--check-atol", type=float, metavar="ATOL", help="absolute tolerance to judge")
     add = parser.add_argument
-    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--quiet", action="store_true", help="do not show progress on standard error")
     add("--json", action="store_true", help="print JSON")
 
 
@@ -111,7 +111,7 @@ def _attention(args: argparse.Namespace) -> Output:
 
 
 def _lines(found: Tolerance):
-    """The verdict, then what it rests on."""
+    """Return the verdict, then what it rests on."""
     yield from _decision(found)
     yield from _certified_lines(found)
     yield from _sampled_lines(found)
@@ -164,9 +164,9 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
         check = (args.check_rtol or 0.0, args.check_atol or 0.0)
     pair, parameters = given_pair(args), numbers_of(args.param, "--param")
     if args.c is not None and not args.files:
-        raise ValueError("--c goes with two files")
+        raise ValueError("--c needs two files")
     if args.k is not None and args.shape is not None and args.k != args.shape[1]:
-        raise ValueError(f"--k is {args.k} and --shape has k = {args.shape[1]}: give one of them, or the same")
+        raise ValueError(f"--k is {args.k} and --shape has k = {args.shape[1]}: give one of them, or equal values")
     if args.k is not None and args.k < 1:
         raise ValueError(f"--k is {args.k}, expected at least 1")
     if pair is None:

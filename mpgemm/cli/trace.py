@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mpgemm.traces.comparing import ModuleDifference, TraceComparison
 
 QUESTION = "debug a kernel"
-SUMMARY = "two recorded runs of a model: which module's bits part first, who made each side, what the logits say"
+SUMMARY = "compare two recorded runs of a model: where bits first differ, what made them, what the logits say"
 EXAMPLES = (
     ("compare training rollout", "two folders of recorded tensors"),
     ("compare h100 predicted:h100", "a recorded run, and what the device gives for each module's recorded inputs"),
@@ -24,16 +24,21 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("what", choices=("compare",), help="compare: two runs, module by module")
+    add("what", choices=("compare",), help="compare: compare two runs, module by module")
     for name in ("first", "second"):
         add(
             name, metavar=f"RUN{1 + (name == 'second')}",
             help="folder of recorded tensors: .safetensors, .npz, .npy or .pt with names of modules and steps"
-            + "; or predicted:DEVICE, what it gives for the recorded inputs" * (name == "second"),
+            + "; or predicted:DEVICE, which predicts that device's results for the recorded "
+            "inputs" * (name == "second"),
         )  # fmt: skip
-    add("--profile", metavar="FILE", help="with predicted:DEVICE: which kernels ran (mpgemm.torch.record_kernels)")
-    add("--logits", metavar="MODULE", help="the module whose output are logits (default: lm_head or logits)")
-    add("--no-recipes", action="store_true", help="do not look for who made the first output that differs")
+    add(
+        "--profile",
+        metavar="FILE",
+        help="with predicted:DEVICE: file of the kernels that ran (written by mpgemm.torch.record_kernels)",
+    )
+    add("--logits", metavar="MODULE", help="the module whose outputs are the logits (default: lm_head or logits)")
+    add("--no-recipes", action="store_true", help="do not search which arithmetic made the first output that differs")
     add("--json", action="store_true", help="print JSON")
 
 
@@ -49,7 +54,7 @@ def run(args: argparse.Namespace) -> Output:
 
     predicted = args.second.startswith(PREFIX)
     if args.profile is not None and not predicted:
-        raise ValueError(f"--profile goes with {PREFIX}DEVICE as the second run, got {args.second}")
+        raise ValueError(f"--profile needs {PREFIX}DEVICE as the second run, got {args.second}")
     first = read_trace(args.first)
     device = args.second.removeprefix(PREFIX)
     second = predicted_trace(first, device, args.profile) if predicted else read_trace(args.second)

@@ -13,7 +13,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import Progress, item, wrapped
 
 QUESTION = "debug a kernel"
-SUMMARY = "which GPU's arithmetic, order of k or recovery method made these bits?"
+SUMMARY = "find which GPU's arithmetic, order of k or recovery method made these bits"
 EXAMPLES = (
     ("A.npy B.npy C.npy", "which instruction, order of k or method made C?"),
     ("A.npy B.npy C.npy --operands e4m3fn", "operands are encodings of FP8"),
@@ -36,14 +36,20 @@ def add_arguments(parser: Parser) -> None:
         help="format of A and B where their files hold encodings (unsigned integers)",
     )
     add("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
-    add("--addend", metavar="FILE", help="C0, where the result is A B + C0")
-    add("--methods", nargs="+", metavar="NAME", help="only these recovery methods (default: all)")
-    add("--gpu", help="the device asked about (h100, rtx4060, ...): what it computes comes first, by its name")
+    add("--addend", metavar="FILE", help="file of C0, if the result is A B + C0")
+    add("--methods", nargs="+", metavar="NAME", help="try only these recovery methods (default: all)")
+    add("--gpu", help="the device that you suspect (h100, rtx4060, ...): its candidates come first, under its name")
     add_scale_arguments(parser)
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
     add = library.add_argument
     add("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass")
-    add("--config", nargs="+", default=[], metavar="FIELD=VALUE", help="as --config of predict")
+    add(
+        "--config",
+        nargs="+",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="configuration of the library's kernel, in the form of predict --config",
+    )
     parser.goes_with(("--config",), ("--library",))
     add_profile_arguments(library)
     parser.goes_with(BESIDE, ("--profile",))
@@ -52,9 +58,9 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--all",
         action="store_true",
-        help="try what rounds operands, and recovery methods, also where the others settle it",
+        help="also try candidates that round operands, and recovery methods, when simpler ones already match",
     )
-    add("--quiet", action="store_true", help="no progress on standard error")
+    add("--quiet", action="store_true", help="do not show progress on standard error")
     add("--json", action="store_true", help="print JSON")
 
 
@@ -77,7 +83,7 @@ def run(args: argparse.Namespace) -> Output:
     a, b = values_of_bits(a_bits, tcm.get_format(a_format)), values_of_bits(b_bits, tcm.get_format(b_format))
     addend = None if args.addend is None else read_matrix(args.addend)
     if addend is not None and addend.shape != found.shape:
-        raise ValueError(f"--addend {args.addend} is {addend.shape}, the result {found.shape}")
+        raise ValueError(f"--addend {args.addend} has shape {addend.shape}, but the result has shape {found.shape}")
     methods = None if args.methods is None else [get_method(name) for name in args.methods]
     recipes = _recipes(args, a.shape[0], a.shape[1], b.shape[1], a_format, result)
     progress = Progress(sys.stderr, args.quiet)
@@ -130,7 +136,7 @@ def _lines(answer: Whodunit):
 
 
 def _same(suspect: Suspect):
-    """The other instructions of the same arithmetic, by architecture."""
+    """Return the other instructions of the same arithmetic, by architecture."""
     if not suspect.same:
         return
     by_arch: dict[str, int] = {}

@@ -67,7 +67,7 @@ class Conditioning(Result):
         return f"{text}. Of {bits:.3g} bits of |A||B| it leaves {left:.1f} of the result{none}."
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [asdict(self)]
 
     def sentences(self) -> list[str]:

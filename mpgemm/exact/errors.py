@@ -52,7 +52,8 @@ _NORM_SLICE = 1 << 20
 
 @dataclass(frozen=True, repr=False)
 class ErrorReport(Result):
-    """How far a computed product is from the exact one. Every error is 0 if and only if all elements are exact.
+    """`ErrorReport` measures how far a computed product is from the exact one. Every error is 0 if and only if all
+    elements are exact.
 
     Attributes
     ----------
@@ -102,7 +103,8 @@ class ErrorReport(Result):
 
     @default_fp_state
     def effective_bits(self, metric: str = "relative_frobenius") -> float:
-        """-log2 of a relative error: how many leading bits agree in its sense. inf when exact, -inf when lost.
+        """Return -log2 of a relative error, the number of correct leading bits: inf if the error is 0, -inf if it is
+        infinite.
 
         Raises
         ------
@@ -110,13 +112,13 @@ class ErrorReport(Result):
             If `metric` is not one of :data:`RELATIVE_METRICS`.
         """
         if metric not in RELATIVE_METRICS:
-            raise ValueError(f"no relative error {metric!r}; known: {', '.join(RELATIVE_METRICS)}")
+            raise ValueError(f"unknown relative error {metric!r}; known: {', '.join(RELATIVE_METRICS)}")
         error = getattr(self, metric)
         return math.inf if error == 0 else -math.log2(error)
 
     @property
     def grade(self) -> str:
-        """Return the best of :data:`GRADES` whose condition holds, "-" where none does."""
+        """Return the best grade in :data:`GRADES` whose condition holds, or "-" if none does."""
         limit = (self.k + 1) * tcm.FORMATS[self.format].unit_roundoff
         return next((grade for grade, metric in GRADES.items() if getattr(self, metric) <= limit), "-")
 
@@ -131,7 +133,7 @@ class ErrorReport(Result):
         return cls(**fields_of_json)
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as JSON text."""
+        """Return the result of :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict())
 
     def __repr__(self) -> str:
@@ -139,7 +141,7 @@ class ErrorReport(Result):
         return f"<ErrorReport {self.format}, {size}: {self.effective_bits():.2f} bits, componentwise {self.componentwise:.3g}>"
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [{**asdict(self), "effective_bits": self.effective_bits(), "grade": self.grade}]
 
     def __str__(self) -> str:
@@ -161,7 +163,7 @@ def errors(
     c: np.ndarray | None = None,
     reference: Literal["exact", "mpmath"] = "exact",
 ) -> ErrorReport:
-    """Return errors of `computed` as the product a b (+ c).
+    """Return the errors of `computed` as a result for the product a b (+ c).
 
     Parameters
     ----------
@@ -235,7 +237,8 @@ class ErrorMeter:
 
     @default_fp_state
     def differences(self, computed: np.ndarray) -> np.ndarray:
-        """|dC| of every element in float64, by the rules at the top of this module. Raises as :meth:`measure`."""
+        """Return |dC| of every element in float64, by the rules in this module's docstring. Raises as :meth:`measure`
+        does."""
         computed, _ = self._checked(computed)
         values = computed.astype(np.float64)
         correct, comparable = self._agreement(values)
@@ -253,8 +256,8 @@ class ErrorMeter:
         fmt = tcm.format_of_dtype(computed.dtype)
         if fmt is None:
             raise TypeError(
-                f"computed has elements of type {computed.dtype}: no floating-point format; convert them, "
-                "for example to float32"
+                f"computed has elements of type {computed.dtype}: this is not a floating-point format; convert "
+                f"them, for example to float32"
             )
         return computed, fmt
 

@@ -37,7 +37,7 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
     ValueError
         If shapes do not fit or prec is below 1.
     TypeError
-        If an argument is no array of real numbers.
+        If an argument is not an array of real numbers.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
 def mp_gemm_entries(
     a: Any, b: Any, c: Any, indices: Iterable[tuple[int, int]], prec: int | None = None
 ) -> list["mpmath.mpf"]:
-    """Chosen elements of :func:`mp_gemm`, for checks of large products by samples.
+    """Return chosen elements of :func:`mp_gemm`, to check large products by samples.
 
     Parameters
     ----------

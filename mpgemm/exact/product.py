@@ -43,12 +43,12 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
     Returns
     -------
     ExactResult
-        Work is done when a result is asked of it, and kept.
+        It computes when a result is asked for, and keeps it.
 
     Raises
     ------
     TypeError
-        If an argument is no array of real numbers, or wider than float64.
+        If an argument is not an array of real numbers, or wider than float64.
     ValueError
         If shapes do not fit.
 
@@ -109,7 +109,7 @@ class ExactResult:
         """
         row = tcm.get_format(fmt)
         if not isinstance(row, tcm.Format) or row.dtype is None:
-            raise ValueError(f"{row.name} is no floating-point format with a numpy or ml_dtypes type")
+            raise ValueError(f"{row.name} is not a floating-point format with a numpy or ml_dtypes type")
         if row.name not in self._rounded:
             result = self._round(row)
             result.flags.writeable = False
@@ -121,10 +121,10 @@ class ExactResult:
         """Return computed - exact, each difference rounded once to binary64, to nearest with ties to even.
 
         It is 0 if and only if the element is exact: a difference below binary64's range becomes its smallest
-        number with the difference's sign, 2^-1074. Below 2^-1022 binary64 has fewer bits, its numbers are 2^-1074
-        apart: such a difference is rounded to one of them. Where the exact element is NaN it is NaN; where the exact
-        element is infinite it is 0 for the same infinity and else ``computed - exact``; where only the computed
-        element is infinite or NaN it is that.
+        number with the difference's sign, 2^-1074. Below 2^-1022 the numbers of binary64 are 2^-1074 apart, and the
+        difference is rounded to one of them. Where the exact element is NaN it is NaN; where the exact element is
+        infinite it is 0 for the same infinity and else ``computed - exact``; where only the computed element is
+        infinite or NaN it is that.
 
         Parameters
         ----------
@@ -143,12 +143,13 @@ class ExactResult:
         """
         x = source_array(computed, "computed").astype(np.float64, copy=False)
         if x.shape != self.shape:
-            raise ValueError(f"computed has shape {x.shape}, the product {self.shape}")
+            raise ValueError(f"computed has shape {x.shape}, but the product has shape {self.shape}")
         return self._evaluate(exact_kernel.DIFFERENCE, x)
 
     @default_fp_state
     def equals(self, computed: Any) -> np.ndarray:
-        """Return which computed elements are exact: the same real number (zeros of either sign), infinity, or any NaN for NaN.
+        """Return a mask of the elements that equal the exact result; zeros of either sign are equal, and so are any
+        two NaN.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class ExactResult:
 
     @default_fp_state
     def magnitudes(self) -> "ExactResult":
-        """Return the exact product |A||B| (+ |C|) of the absolute values: what rounding errors scale with."""
+        """Return the exact product |A||B| (+ |C|) of the absolute values, with which rounding errors scale."""
         other = object.__new__(type(self))
         other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
         other.shape = self.shape
@@ -284,7 +285,8 @@ def _bytes(x: np.ndarray) -> tuple[np.ndarray, bool]:
 
 @default_fp_state
 def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
-    """Return c + the dot product of two vectors of finite numbers in Python integers: the readable truth, slow.
+    """Return c plus the dot product of two vectors of finite numbers, computed in Python integers: slow, but easy to
+    check.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class AttentionErrors:
         return {stage: _relative(part, self.exact) for stage, part in self.parts.items()}
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {"engine": self.engine, "kv_tile": self.tile, "total": self.total, "stages": self.shares()}
 
 
@@ -144,12 +144,12 @@ def _check(values: Sequence[np.ndarray], engine: Engine) -> None:
         )
     for x, name in zip(values, ("Q", "K", "V"), strict=True):
         if not np.isfinite(x).all():
-            raise ValueError(f"{name} holds values that are not finite: their attention has no error to take apart")
+            raise ValueError(f"{name} holds values that are not finite: the error of their attention is not defined")
     a, b, c, d = engine.formats
     if a != b or c != d or d.name != "fp32" or engine.scale_format is not None or not isinstance(a, Format):
         raise ValueError(
-            f"{engine.label} multiplies {a.name} x {b.name} to {d.name}; attention here takes engines with one floating-point "
-            "format, FP32 sums and no block scales"
+            f"{engine.label} multiplies {a.name} x {b.name} to {d.name}; attention needs an engine with one "
+            f"floating-point format, FP32 sums and no block scales"
         )
 
 

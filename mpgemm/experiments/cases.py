@@ -129,7 +129,7 @@ def _matrices_case(a_read: np.ndarray, b_read: np.ndarray, a_path: str, b_path: 
         hint = "; --transpose-b takes B as it is stored for x @ W.T" if a.shape[1] == b.shape[1] else ""
         raise ValueError(
             f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} {b.shape[0]} x {b.shape[1]}: "
-            f"A has {a.shape[1]} columns, B must have as many rows{hint}"
+            f"A has {a.shape[1]} columns, and B must have as many rows{hint}"
         )
     note = _beyond_fp32(("A", a, a_beyond), ("B", b, b_beyond))
     label = f"{Path(a_path).name} x {Path(b_path).name}"
@@ -155,7 +155,7 @@ def with_addend(case: Case, source: str) -> Case:
     elif Path(source).suffix:
         c, beyond = as_given(read_matrix(Path(source)), source)
         if c.shape != (m, n):
-            raise ValueError(f"{source} is {c.shape[0]} x {c.shape[1]}, the product of {case.label} {m} x {n}")
+            raise ValueError(f"{source} is {c.shape[0]} x {c.shape[1]}, but the product of {case.label} is {m} x {n}")
         identity, load = {"file": label, "sha256": _digest(c)}, partial(np.asarray, c)
         note = _beyond_fp32(("C", c, beyond))
     else:

@@ -48,7 +48,8 @@ class Comparison(list, Result):
     skipped : tuple of (method, engine, reason)
         Pairs that were not run, and why.
     fp32, fp32_numpy : dict of str to ErrorReport
-        The FP32 baseline of each case (:func:`mpgemm.experiments.methods.fp32_baseline`), and NumPy's FP32 product here.
+        The FP32 baseline of each case (:func:`mpgemm.experiments.methods.fp32_baseline`), and NumPy's FP32 product on
+        this machine.
     not_finite : dict of str to NotFinite
         Cases with operands that are not finite.
     conditions : dict of str to Conditioning
@@ -81,7 +82,8 @@ class Comparison(list, Result):
         self.stacks = frozenset(stacks)
 
     def ranked(self, case: str) -> list[ComparisonRecord]:
-        """Return the records of one case, the smallest error first; of equal errors the cheaper, unknown costs last."""
+        """Return the records of one case in ascending order of error; equal errors are ordered by cost, unknown costs
+        last."""
         mine = (record for record in self if record.case == case)
         return sorted(mine, key=lambda r: (r.errors.relative_frobenius, float("inf") if r.cost is None else r.cost))
 
@@ -101,7 +103,8 @@ class Comparison(list, Result):
         return sorted(together, key=order)
 
     def recommendations(self, bits: float | None = None) -> list[Recommendation]:
-        """For each input and engine the cheapest method that reaches FP32, and one for `bits` where they are given.
+        """Return, for each input and engine, the cheapest method that reaches FP32 and, if `bits` is given, the
+        cheapest that reaches those.
 
         FP32 is reached where neither the norm nor a single result is worse than the FP32 baseline by more than two FP32
         products of one input may differ (:mod:`mpgemm.experiments.judging`): of several seeds where the interval of the
@@ -112,7 +115,7 @@ class Comparison(list, Result):
         return sorted(found, key=lambda row: (row.case, row.engine))
 
     def fp32_error(self, group: str, metric: str) -> float:
-        """Return the median error of the FP32 baseline on one input, by a name of an error; NaN where it is not known."""
+        """Return the median of one error (`name`) of the FP32 baseline on one input; NaN if it is not known."""
         cases = {record.case for record in self if record.group == group}
         errors = [getattr(report, metric) for case, report in self.fp32.items() if case in cases]
         return median(errors) if errors else math.nan
@@ -127,16 +130,16 @@ class Comparison(list, Result):
 
     @property
     def cases(self) -> list[str]:
-        """Return names of the inputs, in order."""
+        """Return the names of the inputs, in order."""
         return list(dict.fromkeys(record.case for record in self))
 
     @property
     def groups(self) -> list[str]:
-        """Return the inputs, in order: cases that differ in their seed only are one."""
+        """Return the inputs, in order; cases that differ only in their seed count as one input."""
         return list(dict.fromkeys(record.group for record in self))
 
     def to_dict(self, bits: float | None = None) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {
             "records": self.to_rows(),
             "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
@@ -161,11 +164,12 @@ class Comparison(list, Result):
         return self.table().to_csv()
 
     def to_rows(self) -> list[dict]:
-        """Return one for each record."""
+        """Return one row for each record."""
         return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
-        """Return a table for each input, the smallest error first; engines that compute alike at the same rate share a row."""
+        """Return a table for each input, in ascending order of error; engines with the same arithmetic and rate share
+        a row."""
         tables = []
         for group in self.groups:
             alike = _alike(self.runs(group))
@@ -180,11 +184,12 @@ class Comparison(list, Result):
         return tables
 
     def remarks(self, group: str, bits: float | None = None) -> list[str]:
-        """Return what the table of an input says, in sentences: what to take comes first."""
+        """Return sentences that sum up the table of an input; the recommendation comes first."""
         return recommending.remarks(self._input(group), bits)
 
     def notes(self) -> list[str]:
-        """Return what names and costs mean, which orders are ours, and what was left out."""
+        """Return notes: the meaning of names and costs, the orders of summation that this package chose, and the
+        pairs left out."""
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name.partition(":")[0]):
@@ -229,7 +234,7 @@ class Comparison(list, Result):
         return self.text()
 
     def text(self, width: int | None = None, bits: float | None = None) -> str:
-        """Return what to take for each input, then the tables that say why, at most `width` columns wide."""
+        """Return the recommendation for each input and the tables behind it, at most `width` columns wide."""
         said = {group: self.remarks(group, bits) for group in self.groups}
         verdicts = [
             "\n".join([f"Verdict, {group}:", *(f"  {x}" for x in lines)]) for group, lines in said.items() if lines
@@ -242,7 +247,7 @@ class Comparison(list, Result):
 
 
 def _alike(found: Sequence[Runs]) -> list[list[Runs]]:
-    """Runs of one method on engines that compute alike and have the same rate, together."""
+    """Join runs of one method on engines that compute alike and have the same rate."""
     groups: dict[tuple, list[Runs]] = {}
     for runs in found:
         groups.setdefault((runs.first.method, runs.first.engine, runs.first.rate), []).append(runs)
@@ -280,12 +285,12 @@ def compare(
     rates: Mapping[str, float] | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
-    """Run every method on every engine that takes its words, and measure against the exact product.
+    """Run every method on every engine that takes its words, and measure the errors against the exact product.
 
     Parameters
     ----------
     methods : sequence of str or RecoveryMethod
-        Names, with options as in "multiword:words=3,format=bf16".
+        Names, with options such as "multiword:words=3,format=bf16".
     engines : sequence of str, Engine or None
         As for :func:`mpgemm.recovered_gemm`; a device means its instruction of the method's word format.
     a, b, c : array_like
@@ -293,7 +298,7 @@ def compare(
     case : str
         What the records call this input.
     bounds : bool
-        Compute deterministic bounds, too.
+        Also compute deterministic bounds.
     strict, overflow
         As for :func:`mpgemm.recovered_gemm`.
     rates : mapping of str to float, optional

@@ -81,7 +81,7 @@ class ComparisonRecord(Result):
 
     @property
     def effective_bits(self) -> float:
-        """-log2 of the relative error in the Frobenius norm; NaN where exact results are not finite."""
+        """Return -log2 of the relative error in the Frobenius norm; NaN if exact results are not finite."""
         return float("nan") if self.results_not_finite else self.errors.effective_bits()
 
     def row(self) -> dict:
@@ -89,11 +89,11 @@ class ComparisonRecord(Result):
         return {name: getattr(self.errors if name in _OF_ERRORS else self, name) for name in _COLUMNS}
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [self.row()]
 
     def to_json(self) -> str:
-        """Return the row as JSON text; what is not finite is a string."""
+        """Return the row as JSON text; infinities and NaN are strings."""
         return json_text(self.row())
 
     def to_csv(self) -> str:

@@ -58,6 +58,8 @@ def check_rates(rates: Mapping[str, float], pairs: Sequence[MethodOnEngine]) -> 
     engines = {name for pair in pairs for name in (pair.requested, pair.engine.label)}
     for name, tflops in rates.items():
         if name not in engines:
-            raise ValueError(f"a rate is given for {name!r}, which is not compared: {', '.join(sorted(engines))}")
+            raise ValueError(
+                f"a rate is given for {name!r}, which is not among the compared engines {', '.join(sorted(engines))}"
+            )
         if not 0 < tflops < float("inf"):
             raise ValueError(f"the rate of {name} is {tflops:g}, expected TFLOP/s above 0")

@@ -43,8 +43,8 @@ class Axis:
         """About `count` values from low to high, both among them. Raises ValueError if there are no such values."""
         if not (self.lowest <= low <= high and math.isfinite(high)) or count < 1:
             raise ValueError(
-                f"--over {self.name} {low:g} {high:g} with {count} points: expected two numbers from {self.lowest:g} on, the "
-                "smaller first, and at least 1 point"
+                f"--over {self.name} {low:g} {high:g} with {count} points: expected two numbers of at least "
+                f"{self.lowest:g}, the smaller first, and at least 1 point"
             )
         if self.whole and (low != int(low) or high != int(high)):
             raise ValueError(f"--over {self.name} {low:g} {high:g}: expected integers")
@@ -119,9 +119,9 @@ def error_curves(
     name = distribution or axis.distribution
     row, given = get_distribution(name), dict(parameters or {})
     if axis.parameter and axis.parameter not in row.parameters:
-        raise ValueError(f"distribution {name!r} has no parameter {axis.parameter!r} to run over")
+        raise ValueError(f"distribution {name!r} has no parameter {axis.parameter!r} to vary")
     if axis.parameter in given:
-        raise ValueError(f"--param {axis.parameter} is what --over runs over")
+        raise ValueError(f"--param {axis.parameter} is varied by --over: leave it out")
     m, k, n = shape
     cases: list[Case] = []
     places: dict[str, float] = {}

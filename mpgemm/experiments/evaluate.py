@@ -44,7 +44,7 @@ class Record:
     held: int = 0  #: Results with a finite certified bound, which they are within.
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         names = (
             "case",
             "group",
@@ -80,7 +80,7 @@ def evaluate(
     cases = distinct_cases(list(cases))
     lacking = [method.name for method in methods if not method.takes_addend]
     if lacking and any(case.addend is not None for case in cases):
-        raise ValueError(f"these methods add no C to a product: {', '.join(lacking)}")
+        raise ValueError(f"these methods cannot add C to a product: {', '.join(lacking)}")
     tasks = [
         Task(
             f"{case.label}: {method.name}",

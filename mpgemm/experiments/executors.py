@@ -16,7 +16,7 @@ PATIENCE = 30
 
 @contextmanager
 def open_executor(workers: int = 1, cluster: str | None = None) -> Iterator[Executor | None]:
-    """An executor for the time of a block; what has not begun when the block ends is dropped.
+    """Yield an executor for the time of a block; what has not begun when the block ends is dropped.
 
     workers: Threads; 1 gives None (run in the caller's thread).
     cluster: Address of a dask scheduler ("tcp://host:port"), whose workers need this package in this version, or
@@ -42,7 +42,7 @@ def open_executor(workers: int = 1, cluster: str | None = None) -> Iterator[Exec
 
 @contextmanager
 def _client(cluster: str) -> Iterator[Any]:
-    """A client of the cluster; one of processes on this machine lives as long as the block."""
+    """Yield a client of the cluster; one of processes on this machine lives as long as the block."""
     try:
         from distributed import Client
     except ImportError:
@@ -97,5 +97,5 @@ def _check_code(client: Any) -> None:
             )
         if digest != here:
             raise ValueError(
-                f"worker {address} has other code than this process: install the same version of mpgemm there"
+                f"worker {address} runs other code than this process: install the same version of mpgemm there"
             )

@@ -59,14 +59,16 @@ class Journal:
 
     def _load(self, path: Path, fresh: bool) -> None:
         if not path.is_file():
-            raise ValueError(f"{path} is no regular file: a journal cannot be kept there; name another folder")
+            raise ValueError(f"{path} is not a regular file: a journal cannot be kept there; name another folder")
         text = path.read_bytes()
         *lines, rest = text.split(b"\n")
         kept = []
         if rest and not _HEAD.startswith(rest):  # what was written of a line's head is no more than lost
             lines.append(rest)
         if any(line.strip() for line in lines) and not any(_is_ours(line) for line in lines):
-            raise ValueError(f"{path} is another program's, not a journal of measurements: name another folder")
+            raise ValueError(
+                f"{path} was written by another program and is not a journal of measurements: name another folder"
+            )
         for line in [] if fresh else lines:
             try:
                 entry = json.loads(line)

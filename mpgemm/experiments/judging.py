@@ -147,12 +147,13 @@ def preferred_setting(
 
 
 def verdict(a, b) -> Verdict:
-    """Is SGEMM-cube accurate enough for these matrices? What `mpgemm evaluate A B` says under its table.
+    """Return whether SGEMM-cube is accurate enough for these matrices: the verdict that `mpgemm evaluate A B` prints.
 
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        Errors are against the product of these numbers; what float32 lacks, FP32 and SGEMM-cube round to nearest.
+        The matrices. Errors are relative to the product of these numbers; FP32 and SGEMM-cube first round them to
+        float32, to nearest.
 
     Returns
     -------
@@ -162,7 +163,7 @@ def verdict(a, b) -> Verdict:
     Raises
     ------
     ValueError, TypeError
-        If the operands are no matrices of real numbers, do not fit, or give no elements.
+        If the operands are not matrices of real numbers, do not fit, or their product is empty.
 
     Examples
     --------
@@ -175,7 +176,7 @@ def verdict(a, b) -> Verdict:
     case = given_case(a, b)
     a, b, _ = case.operands()
     if 0 in (a.shape[0], b.shape[1]):
-        raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is nothing to judge")
+        raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is no error to measure")
     options = CubeOptions(step_orders=BOTH_STEP_ORDERS)
     methods = build_methods(["fp32", *BASELINES, "sgemm_cube", "sgemm_cube_scaled"], options)
     found = judge(case, methods, evaluate([case], methods))

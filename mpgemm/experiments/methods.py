@@ -133,7 +133,7 @@ def engine_method(name: str) -> GemmMethod:
     "torch:FORMAT"."""
     engine = _engine(name)
     if engine.scale_format is not None:
-        raise ValueError(f"{name} needs block scales beside its operands; give an instruction without a scale format")
+        raise ValueError(f"{name} needs block scales with its operands; give an instruction without a scale format")
     asked = "" if ":" in name else f"{name}: "
     label = f"{asked}{engine.label.replace(':', ' ', 1)}"
     return GemmMethod(f"engine:{engine.label}", label, partial(_engine_gemm, name), bound=partial(_engine_bound, name))

@@ -82,14 +82,16 @@ def rerun(path: Path) -> tuple[dict, list[Again]]:
 def _read(path: Path) -> tuple[dict, JudgedProduct, np.ndarray]:
     names = array_names(path)
     if not {"a", "b", "computed", "facts"} <= set(names):
-        raise ValueError(f"{path}: no file of a result outside of its bound, which holds a, b, computed and facts")
+        raise ValueError(
+            f"{path}: this is not a file of a result outside of its bound, which holds a, b, computed and facts"
+        )
     try:
         facts = json.loads(read_array(path, "facts").tobytes())
         version, recipe = facts["version"], facts["recipe"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: its facts cannot be read ({error!r})") from None
     if version != VERSION:
-        raise ValueError(f"{path}: version {version!r} of such a file, this package reads {VERSION}")
+        raise ValueError(f"{path}: the file has version {version!r}, but this package reads version {VERSION}")
     a, b, computed = (read_array(path, name) for name in ("a", "b", "computed"))
     c = read_array(path, "c") if "c" in names else None
     return facts, JudgedProduct(facts["product"], recipe, a, b, c), computed
@@ -148,5 +150,5 @@ def _method(recipe: Mapping) -> GemmMethod:
     )  # fmt: skip
     known = {method.name: method for method in build_methods(list(NAMED_METHODS), options)}
     if name not in known:
-        raise ValueError(f"no method {name!r}; known: {', '.join(known)}")
+        raise ValueError(f"unknown method {name!r}; known: {', '.join(known)}")
     return known[name]

@@ -45,13 +45,13 @@ class Interval:
 
     @property
     def bits(self) -> float:
-        """-log2 of the error."""
+        """Return the accuracy in bits, -log2 of the error."""
         return math.inf if self.error == 0 else -math.log2(self.error)
 
 
 @dataclass(frozen=True, repr=False)
 class PromotionAdvice(Result):
-    """Error, bound and cost of each interval, and which suffices.
+    """`PromotionAdvice` holds error, bound and cost of each interval, and the interval that suffices.
 
     Attributes
     ----------
@@ -86,15 +86,15 @@ class PromotionAdvice(Result):
     scaled: tuple[int, int]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {**asdict(self), "intervals": self.to_rows()}
 
     def to_rows(self) -> list[dict]:
-        """Return one for each interval."""
+        """Return one row for each interval."""
         return [{**asdict(interval), "bits": interval.bits} for interval in self.intervals]
 
     def sentences(self) -> list[str]:
-        """Return what was computed, the recommendation, and what lies beside it."""
+        """Return sentences on what was computed, the recommendation, and the other parts of the error."""
         return [f"{self.engine}, {' x '.join(map(str, self.shape))}", self.verdict, self.beside]
 
     @property
@@ -123,13 +123,14 @@ class PromotionAdvice(Result):
 
     @property
     def matters(self) -> bool:
-        """Return whether promotion lowers the whole error; where an error of the sums is wanted, that alone is asked about."""
+        """Return whether promotion lowers the whole error, or, if an error of the sums was asked for, the error of
+        the sums."""
         least = min(interval.whole for interval in self.intervals)
         return self.wanted_by == WANTED or math.isinf(least) or self.intervals[-1].whole > MATTERS * least
 
     @property
     def beside(self) -> str:
-        """Return a sentence on how large other parts of the error are."""
+        """Return a sentence on the size of the other parts of the error."""
         text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
         text += f"alone {self.operands:.3g}, which no interval cures."
         never = self.intervals[-1].error
@@ -164,13 +165,14 @@ def advise_promotion(
     scale: bool = True,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> PromotionAdvice:
-    """Error, bound and cost of adding up outside of the core at each interval, and the longest interval that suffices.
+    """Return error, bound and cost of adding partial sums outside of the core at each interval, and the longest
+    interval that suffices.
 
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        The operands; values that the engine's formats lack are rounded to nearest. Of large products at most 64 rows and
-        columns are computed.
+        The operands; values that the engine's formats cannot represent are rounded to nearest. For large products at
+        most 64 rows and columns are computed.
     engine : Engine or str
         With FP32 results: a device, "arch:name", or an engine. A device without `fmt` means its fp8 unit if it has one.
     fmt : str, optional
@@ -179,7 +181,8 @@ def advise_promotion(
         Relative Frobenius error of the sums that is wanted; by default twice the smallest one that an interval reaches, or a
         quarter of the error that rounding the operands makes, where that is more.
     intervals : sequence of int
-        Those that are no multiple of the engine's k step, or not below k, are left out.
+        Intervals in products. An interval that is not a multiple of the engine's k step, or is not below k, is left
+        out.
     scale : bool
         Multiply A and B by powers of two that fill the range of operand formats of 8 bits or fewer, as programs do.
     progress : callable, optional
@@ -265,10 +268,11 @@ def _checked(a, b) -> Data:
         source_array(x, name)  # refuses what float64 lacks
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
         raise ValueError(
-            f"a is {a.shape} and b is {b.shape}: two matrices, columns of a as many as rows of b, none empty"
+            f"a is {a.shape} and b is {b.shape}: expected two matrices that are not empty, with as many columns of "
+            f"a as rows of b"
         )
     if not (np.isfinite(a.astype(np.float64)).all() and np.isfinite(b.astype(np.float64)).all()):
-        raise ValueError("the operands hold values that are not finite: no interval helps there")
+        raise ValueError("the operands hold values that are not finite, for which no interval reaches the wanted error")
     return Data(a, b)
 
 
@@ -282,7 +286,7 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
             many = f"{len(lost)} elements of {name} are" if len(lost) > 1 else f"1 element of {name} is"
             raise ValueError(
                 f"{many} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first {name}[{i}, {j}] = "
-                f"{float(x[i, j]):g}: no interval helps there; scale {name}"
+                f"{float(x[i, j]):g}: no interval helps against overflow; scale {name}"
             )
 
 

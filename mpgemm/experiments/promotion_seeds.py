@@ -70,7 +70,7 @@ class PromotionOverSeeds(Result):
         return SeedSpread.of([advice.wanted for advice in self.by_seed])
 
     def to_rows(self) -> list[dict]:
-        """Return one for each interval."""
+        """Return one row for each interval."""
         return [asdict(interval) for interval in self.intervals]
 
     def to_dict(self) -> dict:

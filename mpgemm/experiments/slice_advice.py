@@ -52,7 +52,7 @@ class WordCount:
 
 @dataclass(frozen=True, repr=False)
 class SliceAdvice(Result):
-    """Counts of every method, and which suffice.
+    """`SliceAdvice` holds the counts of slices or moduli of every method, and which of them suffice.
 
     Attributes
     ----------
@@ -94,11 +94,11 @@ class SliceAdvice(Result):
 
     @property
     def relative(self) -> bool:
-        """Return whether digits of the result itself are asked for."""
+        """Return whether the target is relative to the result itself and not to |A||B|."""
         return self.target.startswith(RELATIVE)
 
     def to_rows(self) -> list[dict]:
-        """Return one for each method and count."""
+        """Return one row for each method and count."""
         return [
             {**{key: value for key, value in asdict(entry).items() if key != "cost"}, **self._costs(entry)}
             for entry in self.counts
@@ -109,11 +109,12 @@ class SliceAdvice(Result):
         return {f"cost {device}": entry.cost.get(device) for device in devices}
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {**asdict(self), "verdict": self.sentences()}
 
     def sentences(self) -> list[str]:
-        """For each method what is safe, and what one word fewer costs; then the costs beside the native product."""
+        """Return, for each method, the safe count and the error with one word fewer; then the costs relative to the
+        native product."""
         if 0 in self.shape:
             return ["The product has no multiplications: there is nothing to emulate."]
         if not self.counts:
@@ -271,14 +272,16 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
             f"the target is {target!r}, expected fp64, fp32, relative, relative:BITS or a number of bits above 0"
         )
     if bits > RESULT_BITS[output]:
-        raise ValueError(f"{bits} bits are not reached by {output.upper()} output, which holds {RESULT_BITS[output]}")
+        raise ValueError(
+            f"{bits} bits cannot be reached with {output.upper()} output, which holds {RESULT_BITS[output]}"
+        )
     return bits, output
 
 
 def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
     row = get_method(name)
     if not row.exact or "target" not in row.options:
-        raise ValueError(f"method {name!r} has no number of slices or moduli to choose; {', '.join(METHODS)} have")
+        raise ValueError(f"method {name!r} has no number of slices or moduli to choose; expected {', '.join(METHODS)}")
     for device in devices:
         plain_engine(device)
     return replace(row, target=output, count=None)
@@ -290,7 +293,7 @@ def _losing(entry: WordCount) -> str:
 
 
 def _least(entries: Sequence[WordCount]) -> int | None:
-    """The smallest count from which on all reach the target."""
+    """Return the smallest count from which on all reach the target."""
     least = None
     for entry in reversed(entries):
         if not entry.reached:

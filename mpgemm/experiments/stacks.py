@@ -57,7 +57,7 @@ class StackVerdict(Result):
     worst: tuple[Verdict, ...]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {**asdict(self), "worst": [member.to_dict() for member in self.worst], "text": self.sentences()}
 
     def to_rows(self) -> list[dict]:
@@ -68,7 +68,7 @@ class StackVerdict(Result):
         return f"<StackVerdict: {self.members} members, {self.status}; {self.recommended}>"
 
     def sentences(self) -> list[str]:
-        """Return the decision, then one line for each thing to know."""
+        """Return the decision, then one sentence for each fact that qualifies it."""
         if len(self.counts) == 1:
             found = f"{HEADLINES[self.status]} in all {self.members} pairs"
         else:

@@ -39,7 +39,7 @@ class Suspect:
 
 @dataclass(frozen=True, repr=False)
 class Whodunit(Result):
-    """`Whodunit` holds who gives a result exactly.
+    """`Whodunit` holds the candidates (instructions, orders of k, recovery methods) that give a result bit for bit.
 
     Attributes
     ----------
@@ -77,11 +77,11 @@ class Whodunit(Result):
     untried: int = 0
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {**asdict(self), "settled": self.settled, "verdict": self.verdict}
 
     def to_rows(self) -> list[dict]:
-        """Return one for each candidate that gives the result, then the nearest others."""
+        """Return one row for each candidate that gives the result, then rows for the nearest others."""
         return [
             {"who": s.who, "how": s.how, "exact": s.exact, "agree": s.agree, "of": s.of, "same": len(s.same)}
             for s in (*self.exact, *self.nearest)
@@ -134,7 +134,7 @@ class Whodunit(Result):
         return f"{wider}more elements, longer k, or operands of more different sizes"
 
     def by_who(self) -> dict[str, list[Suspect]]:
-        """Return the exact ones by arithmetic."""
+        """Return the candidates that match exactly, grouped by arithmetic."""
         found: dict[str, list[Suspect]] = {}
         for suspect in self.exact:
             found.setdefault(suspect.who, []).append(suspect)

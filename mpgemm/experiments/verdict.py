@@ -83,7 +83,7 @@ class LostOperand:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Result):
-    """`Verdict` holds what to do about one input.
+    """`Verdict` holds whether SGEMM-cube is accurate enough for one input, and the setting to use.
 
     Attributes
     ----------
@@ -147,19 +147,19 @@ class Verdict(Result):
         return self.scaled if self.recommended.row_scaling else self.judgements
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {**asdict(self), "text": sentences(self)}
 
     def __repr__(self) -> str:
         return f"<Verdict: {self.status}; {self.recommended}>"
 
     def to_rows(self) -> list[dict]:
-        """Return the judgements, one a row."""
+        """Return one row for each judgement."""
         judged = (*self.judgements, *self.scaled)
         return [{**asdict(judgement), "setting": str(judgement.setting)} for judgement in judged]
 
     def sentences(self) -> list[str]:
-        """Return the decision, then one line for each thing to know."""
+        """Return the decision, then one sentence for each fact that qualifies it."""
         return sentences(self)
 
     def _repr_html_(self) -> str:

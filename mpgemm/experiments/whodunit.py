@@ -48,8 +48,8 @@ def whodunit(
     thorough: bool = False,
     progress: Progress | None = None,
 ) -> Whodunit:
-    """Return which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how many by
-    chance.
+    """Return which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how
+    many would do so by chance.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def whodunit(
     recipes : iterable of Recipe
         Recipes of libraries to try as well.
     device : str, optional
-        The device asked about: what it computes goes by its name and comes first.
+        The device that is suspected: its candidates carry its name and come first.
     scale_a, scale_b : array_like, optional
         Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); instructions alone are tried
         then.
     thorough : bool
-        Try candidates that round operands, and recovery methods, also where the others settle who it was.
+        Also try candidates that round operands, and recovery methods, when simpler candidates already match.
     progress : callable, optional
         (done, total, label).
 
@@ -90,7 +90,7 @@ def whodunit(
     scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1])
     line = list(candidates(a, b, fmt, methods=methods, recipes=recipes, device=device, scaling=scaling))
     if not line:
-        raise ValueError(f"nothing modelled takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
+        raise ValueError(f"no modelled unit takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
     search = _Search(_Scene(a, b, found, fmt, addend, scaling), line, progress or (lambda done, total, label: None))
     try:
         return search.answer(device, thorough)
@@ -107,7 +107,7 @@ def _encoded(
         return check_bits(found, fmt, "C"), fmt
     known = get_format("s32") if found.dtype == np.int32 else format_of_dtype(found.dtype)
     if known is None:
-        raise TypeError(f"C is {found.dtype}, which is no format of a result; give encodings and their format")
+        raise TypeError(f"C is {found.dtype}, which is not a format of a result; give encodings and their format")
     return operand_bits(found, known, None, "C"), known
 
 

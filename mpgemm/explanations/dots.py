@@ -212,7 +212,7 @@ def _integer_steps(run) -> list[ExplainedStep]:
 
 
 def trace(run) -> "Tracer":
-    """The hardware's arithmetic on a run of one dot product, every step written down."""
+    """Return the hardware's arithmetic on a run of one dot product, every step written down."""
     names: dict[int, str] = {}
     words = run.words()
     for name, members in zip("ab", words, strict=True):

@@ -71,7 +71,7 @@ class CallRow:
     differing: tuple[int, ...]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {**asdict(self.site), **{k: v for k, v in asdict(self).items() if k != "site"}}
 
 
@@ -132,7 +132,7 @@ class Report:
         return tuple(row for row in self.rows if any(row.differing))
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {
             "engines": list(self.engines),
             "rows": [row.to_dict() for row in self.rows],
@@ -142,7 +142,7 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as JSON text."""
+        """Return the result of :meth:`to_dict` as JSON text."""
         return json_text(self.to_dict())
 
     def table(self) -> Table:

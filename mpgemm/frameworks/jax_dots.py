@@ -105,7 +105,8 @@ def dot_general(
     algorithm = ALGORITHMS.get(name)
     if algorithm is None:
         raise ValueError(
-            f"precision is {precision!r}: name the algorithm, as the hardware's default is not one; {', '.join(ALGORITHMS)}"
+            f"precision is {precision!r}: name the algorithm, because the hardware's default is not a fixed one; "
+            f"known: {', '.join(ALGORITHMS)}"
         )
     lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
     _check_types(name, algorithm, (lhs.dtype, rhs.dtype), input_rounding)
@@ -141,7 +142,8 @@ def _check_types(name: str, algorithm: Algorithm, dtypes, rounding: str | None) 
         )
     if algorithm.formats == ("tf32",) and rounding is None:
         raise ValueError(
-            f"{name}: how FP32 becomes TF32 is the choice of what XLA calls: pass input_rounding='rne' (cuBLAS 13.0 on an "
+            f"{name}: the library that XLA calls chooses how FP32 is rounded to TF32: pass input_rounding='rne' "
+            f"(cuBLAS 13.0 on an "
             "H100, measured), 'rna' (cuBLAS on GPUs of 2020, published) or 'rz' (Triton: the unit ignores the low bits)"
         )
 
@@ -200,7 +202,7 @@ def _on_host(call: _Call, a, b) -> np.ndarray:
     algorithm = ALGORITHMS[call.algorithm]
     fmt = tcm.format_of_dtype(call.out)
     if fmt is None:
-        raise ValueError(f"preferred_element_type {call.out} is no floating-point format")
+        raise ValueError(f"preferred_element_type {call.out} is not a floating-point format")
     found = [_one(call, algorithm, x, y) for x, y in zip(a, b, strict=True)]
     rounded = [values_of_bits(operand_bits(d, fmt, "rne", "d"), fmt) for d in found]
     if call.gradient and fmt.bits == 8:

@@ -38,8 +38,8 @@ def product_rows(products: Sequence[Mapping], kernels: Iterable[str]) -> list[di
             groups.append([name])
     if len(groups) != len(products):
         raise ValueError(
-            f"{len(products)} products and {len(groups)} kernels that multiply: record a run of the model alone, after one "
-            "that warms it up; kernels of a kind that is not known are not counted"
+            f"{len(products)} products, but {len(groups)} kernels that multiply (kernels of an unknown kind are not "
+            f"counted): record a run of the model alone, after a warm-up run"
         )
     return [{**product, "kernels": names} for product, names in zip(products, groups, strict=True)]
 

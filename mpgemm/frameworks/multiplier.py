@@ -198,5 +198,5 @@ def multipliers(target: str | Engine | Sequence[str | Engine], **options) -> lis
     found = [Multiplier(each, **options) for each in targets]
     names = [each.name for each in found]
     if len(set(names)) != len(names):
-        raise ValueError(f"engines {', '.join(names)}: each once")
+        raise ValueError(f"engines {', '.join(names)}: give each engine once")
     return found

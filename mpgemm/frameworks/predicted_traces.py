@@ -48,12 +48,12 @@ class PredictedTrace(Trace):
 def _format(x: np.ndarray) -> str:
     fmt = format_of_dtype(x.dtype)
     if fmt is None:
-        raise ValueError(f"a recorded tensor holds {x.dtype}, which no unit multiplies")
+        raise ValueError(f"a recorded tensor holds {x.dtype}, which no modelled unit multiplies")
     return fmt.name
 
 
 def predicted_trace(recorded: Trace, device: str, profile: str | Path | None = None) -> PredictedTrace:
-    """A run whose outputs are a device's for the recorded inputs.
+    """Return a run whose outputs are a device's for the recorded inputs.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def predicted_trace(recorded: Trace, device: str, profile: str | Path | None = N
             left_out.append(f"{key[1]}: not predicted, it has no input and weight without scales")
     if not modules:
         raise ValueError(
-            f"{recorded.folder} has no module with an input, a weight and an output, from which one is predicted"
+            f"{recorded.folder} has no module with a recorded input, weight and output, so no module can be predicted"
         )
     name = canonical_device(device)
     assumed = "one chain over k" if profile is None else f"kernels of {profile}"

@@ -17,7 +17,7 @@ def check_product(op: str, a: torch.Tensor, b: torch.Tensor, dims: int, c: torch
     others = [b, *([] if c is None else [c])]
     if any(x.dtype != a.dtype for x in others):
         types = ", ".join(str(x.dtype) for x in (a, *others))
-        raise TypeError(f"{op}: operands (and what is added) are {types}, expected one type")
+        raise TypeError(f"{op}: operands (and the addend) are {types}, expected one type")
 
 
 def check_out(op: str, out: torch.Tensor, result: torch.Tensor, in_place: bool) -> None:
@@ -26,7 +26,8 @@ def check_out(op: str, out: torch.Tensor, result: torch.Tensor, in_place: bool) 
         raise TypeError(f"{op}: the result is {result.dtype}, out is {out.dtype}; expected the same type")
     if in_place and out.shape != result.shape:
         raise ValueError(
-            f"{op}: the tensor that is changed has shape {tuple(out.shape)}, expected that of the result, {tuple(result.shape)}"
+            f"{op}: the tensor that is written has shape {tuple(out.shape)}, expected that of the result, "
+            f"{tuple(result.shape)}"
         )
 
 

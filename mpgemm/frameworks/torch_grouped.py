@@ -23,7 +23,7 @@ def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
             raise ValueError(f"{dims}, {len(a)} and {len(b)} groups: expected as many, and no offs")
         return [None] * len(a)
     if offs is None:
-        raise ValueError(f"{dims} need offs, the end of each group")
+        raise ValueError(f"operands of {dims} need offs, the end of each group")
     if offs.dim() != 1 or offs.dtype != torch.int32:
         raise ValueError(f"{op}: offs is {offs.dtype} of shape {tuple(offs.shape)}, expected int32 of one dimension")
     ends = [0, *(int(x) for x in offs)]
@@ -31,7 +31,7 @@ def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
     size = (b.shape[1] if a.ndim == 3 else a.shape[0]) if 3 in (a.ndim, b.ndim) else a.shape[1]
     if len(offs) != groups or any(x > y for x, y in pairwise(ends)) or ends[-1] > size:
         raise ValueError(
-            f"{op}: offs is {ends[1:]}, expected {groups} ends of groups that rise from 0 to {size} at most"
+            f"{op}: offs is {ends[1:]}, expected {groups} ends of groups in ascending order, from 0 to at most {size}"
         )
     return [slice(start, stop) for start, stop in pairwise(ends)]
 

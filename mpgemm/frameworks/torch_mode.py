@@ -181,7 +181,7 @@ class Emulation(TorchDispatchMode):
 
     @contextmanager
     def in_this_thread(self) -> Iterator[None]:
-        """This thread's products on the engines, and those of threads that it starts."""
+        """Return this thread's products on the engines, and those of threads that it starts."""
         sdpa = SdpaMode(self, self._sdpa)
         with open_here(OpenBlock(self.in_this_thread, sdpa.call)), sdpa, self:
             yield

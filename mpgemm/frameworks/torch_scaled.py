@@ -136,7 +136,7 @@ def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> t
 
 def _known_fold(each: Multiplier, product: Product, fast: bool) -> bool:
     """Return whether one factor a matrix is measured on the device, or its recipe named; otherwise it is as factors of rows
-    are, predicted. Unknown is raised for formats that nobody has measured on a device that was."""
+    are, predicted. Unknown is raised for formats that was not measured on a device that was."""
     try:
         scaled_recipe(each, product, fast)
     except libraries.Unknown as error:
@@ -162,7 +162,8 @@ def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: 
 
 
 def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
-    """Return the recipe of an FP8 product with one scale for each matrix; Unknown for a device that nobody has measured."""
+    """Return the recipe of an FP8 product with one scale for each matrix; Unknown for a device that was not
+    measured."""
     recipe = each.recipe_for(product)
     if recipe is not None:
         return recipe

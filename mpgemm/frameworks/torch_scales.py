@@ -56,9 +56,9 @@ def unswizzled(scales: np.ndarray, across: int, along: int) -> np.ndarray:
     rows, columns = -(-across // TILE[0]), -(-along // TILE[1])
     if scales.size != tiled_size(across, along):
         raise ValueError(
-            f"{scales.size} block scales for {across} rows and {along} blocks of k: swizzled ones are padded to tiles of "
-            f"128 x 4, {tiled_size(across, along)} in all; torch.nn.functional.scaled_mm with SwizzleType.NO_SWIZZLE takes "
-            "plain ones"
+            f"{scales.size} block scales for {across} rows and {along} blocks of k: swizzled scales are padded to "
+            f"tiles of 128 x 4, {tiled_size(across, along)} in all; torch.nn.functional.scaled_mm with "
+            f"SwizzleType.NO_SWIZZLE takes scales that are not swizzled"
         )
     tiles = scales.reshape(rows, columns, BESIDE, TILE[0] // BESIDE, TILE[1])
     return tiles.transpose(0, 3, 2, 1, 4).reshape(rows * TILE[0], columns * TILE[1])[:across, :along]
@@ -121,7 +121,8 @@ def scale_by_recipe(
     if len(scales) != len(recipes) or not recipes or int(recipes[0]) not in RECIPES or second not in ([], [0]):
         raise ValueError(
             f"scale_{side}: {len(scales)} scales with the recipes {', '.join(names) or 'none'}; known are "
-            f"{', '.join(rule.name for rule in RECIPES.values())}, and a unit's blocks with one factor of the whole behind"
+            f"{', '.join(rule.name for rule in RECIPES.values())}, and a unit's block scales followed by one factor "
+            f"of the whole tensor"
         )
     rule = RECIPES[int(recipes[0])]
     tiled = any(int(x) == 1 for x in swizzles)

@@ -90,7 +90,7 @@ def compile_kernel(kernel: Any, arguments: tuple, options: dict, target: tuple) 
 
 
 def _asked(job: bytes) -> CompiledKernel | str:
-    """The child's answer, or why there is none."""
+    """Return the child's answer, or why there is none."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, "-W", "ignore", "-m", __name__]
     try:

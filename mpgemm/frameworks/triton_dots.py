@@ -329,7 +329,7 @@ def _values(handle) -> tuple[str, np.ndarray]:
     if name == "int32":
         return "s32", handle.data
     if name not in FORMATS:
-        raise ValueError(f"a dot of {name} is not emulated; types: {', '.join(FORMATS)}")
+        raise ValueError(f"tl.dot of {name} is not emulated; known types: {', '.join(FORMATS)}")
     fmt, dtype = FORMATS[name]
     return fmt, handle.data.view(dtype)
 
@@ -382,7 +382,8 @@ def _check_interpreter(module: ModuleType) -> None:
     knobs = getattr(getattr(module, "knobs", None), "runtime", None)
     if knobs is not None and not knobs.interpret:
         raise ValueError(
-            "Triton's interpreter is off, so its dots are compiled for a GPU: set TRITON_INTERPRET=1 before kernels are defined"
+            "Triton's interpreter is off, so tl.dot is compiled for a GPU: set TRITON_INTERPRET=1 before kernels "
+            "are defined"
         )
 
 
@@ -443,7 +444,7 @@ def emulate(
 
 @contextmanager
 def _watched(run: TritonEmulation) -> Iterator[None]:
-    """Launches of interpreted kernels, and accumulators of dots, told to the emulation."""
+    """Tell launches of interpreted kernels, and accumulators of dots, to the emulation."""
     function, semantic = interpreter.InterpretedFunction, interpreter.interpreter_semantic
     launch, dot = function.run, semantic.dot
 

@@ -54,7 +54,7 @@ def assert_triton_matches(
     arch = DEVICES.get(target, (target,))[0]
     if arch not in TARGETS or TARGETS[arch][0] != "cuda":
         known = ", ".join(name for name, row in TARGETS.items() if row[0] == "cuda")
-        raise ValueError(f"target {target!r} has no PTX that Triton compiles; known: devices of {known}")
+        raise ValueError(f"Triton compiles no PTX for target {target!r}; known are devices of {known}")
     given = [(_copied(x), _copied(x)) for x in arguments]
     emulated, run = zip(*given, strict=True) if given else ((), ())
     with emulate(target, compiler="ask") as emulation:
@@ -92,7 +92,9 @@ def _as_argument(value: Any, name: str) -> Any:
         return _bits(value)
     if isinstance(value, bool | int | float):
         return value
-    raise TypeError(f"argument {name} is a {type(value).__name__}; tensors and numbers are run, descriptors are not")
+    raise TypeError(
+        f"argument {name} is a {type(value).__name__}; tensors and numbers are supported, descriptors are not"
+    )
 
 
 def _differences(name: str, emulated: Any, run: Any) -> list[str]:

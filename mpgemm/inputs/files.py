@@ -120,7 +120,7 @@ def _read(given: str | os.PathLike, name: str | None, wanted: _Wanted) -> object
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     if name is not None and path.suffix.lower() in (".npy", ".mtx", ".csv"):
-        raise ValueError(f"{path}: a {path.suffix} file holds one matrix; drop the name {name!r}")
+        raise ValueError(f"{path}: a {path.suffix} file holds one matrix; leave out the name {name!r}")
     return _READERS[suffix](path, name) if suffix in _READERS else _NPY_READERS[suffix](path, name, wanted)
 
 
@@ -191,14 +191,14 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
     _check_size(shape, dtype.itemsize, path)
     count, left = math.prod(shape), size - stream.tell()
     if left != count * dtype.itemsize:
-        raise ValueError(f"the header promises {count * dtype.itemsize} bytes of numbers, the file has {left}")
+        raise ValueError(f"the header promises {count * dtype.itemsize} bytes of numbers, but the file has {left}")
     data = bytearray(left)
     view, at = memoryview(data), 0
     while at < left and (part := stream.read(min(left - at, 1 << 24))):
         view[at : at + len(part)] = part
         at += len(part)
     if at < left:
-        raise ValueError(f"the header promises {left} bytes of numbers, the file has {at}")
+        raise ValueError(f"the header promises {left} bytes of numbers, but the file has {at}")
     array = np.frombuffer(data, dtype)
     return array.reshape(shape[::-1]).T if fortran_order else array.reshape(shape)
 
@@ -385,7 +385,7 @@ def _read_mtx(path: Path, name: str | None) -> np.ndarray:
         _check_size((rows, columns), 8, path)
         # Each value takes at least two bytes, a digit and what follows it; a symmetric file has half of them.
         if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:
-            raise ValueError(f"{entries} values are promised, the file has {path.stat().st_size} bytes")
+            raise ValueError(f"the header promises {entries} values, but the file has {path.stat().st_size} bytes")
         matrix = mm.mmread(path)
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     return source_array(dense, str(path)).astype(np.float64, copy=False)

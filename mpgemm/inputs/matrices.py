@@ -218,7 +218,7 @@ def get_distribution(name: str) -> Distribution:
 @default_fp_state
 @integer_arguments("m", "k", "n", "seed")
 def generate(name: str, m: int, k: int, n: int, seed: int = 0, *, precision: str = "fp32", **parameters: float) -> Pair:
-    """Draw a pair of matrices.
+    """Return a random pair of matrices from a distribution.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ SHIPPED: dict[str, ShippedPair] = {
 
 @default_fp_state
 def load_shipped(name: str) -> Pair:
-    """Return the shipped pair of that name, two fresh float32 arrays.
+    """Return the shipped pair of matrices called `name` as two new float32 arrays.
 
     Raises
     ------

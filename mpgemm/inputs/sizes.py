@@ -24,7 +24,7 @@ def check_fits(shape: Sequence[int], itemsize: int, what: str) -> None:
     if memory is not None and size > memory:
         text = " x ".join(map(str, shape))
         raise ValueError(
-            f"{what}: {text} elements take {size / 2**30:.3g} GiB, this machine has {memory / 2**30:.3g} GiB"
+            f"{what}: {text} elements take {size / 2**30:.3g} GiB, but this machine has {memory / 2**30:.3g} GiB"
         )
 
 

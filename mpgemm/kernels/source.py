@@ -288,7 +288,7 @@ def _repaired(
     c_column, out_batch, out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr,
     ACTIVATION: tl.constexpr, MARK: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """The results of one tile that are not finite, computed again."""
+    """Compute again the results of one tile that are not finite."""
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
     wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
     inside = (rows[:, None] < m) & (columns[None, :] < n)

@@ -88,7 +88,7 @@ def split_operands(
     WORDS: tl.constexpr, INNER: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr, SCALE: tl.constexpr,
     SCALED: tl.constexpr, A_LINES: tl.constexpr, A_DEPTH: tl.constexpr, B_LINES: tl.constexpr, B_DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """The words of A, of B, or of both in one launch, with the exponents of their rows and columns where they are scaled.
+    """Write the words of A, of B, or of both in one launch, with the exponents of their rows and columns where they are scaled.
 
     Without a (b) the operand is left out; the first a_programs programs split A. INNER: "k" or "lines" for A and for B.
     """

@@ -32,7 +32,9 @@ def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return C in the type in which it is added. Raises ValueError if that type lacks one of its values."""
     c = given.astype(dtype)
     if ((c != given) & ~np.isnan(given)).any():
-        raise ValueError(f"c has values that {np.dtype(dtype).name}, in which it is added, lacks; round it first")
+        raise ValueError(
+            f"c has values that {np.dtype(dtype).name}, the format of the addition, cannot represent; round it first"
+        )
     return c
 
 
@@ -46,7 +48,9 @@ def turn(order: str | int, engine: Engine) -> int | None:
         return None
     length = engine.k if isinstance(order, str) else order
     if length % engine.k:
-        raise ValueError(f"order is every {length} of k, no multiple of the k step {engine.k} of {engine.label}")
+        raise ValueError(
+            f"order cuts k every {length} products, which is not a multiple of the k step {engine.k} of {engine.label}"
+        )
     return length
 
 
@@ -191,8 +195,8 @@ class EngineArithmetic(Arithmetic):
         lost = (value != c) & ~np.isnan(c)
         if lost.any():
             raise ValueError(
-                f"c: {int(lost.sum())} of {c.size} values are not representable in {self.dtype.name}, in which they are added; "
-                "round them first"
+                f"c: {int(lost.sum())} of {c.size} values are not representable in {self.dtype.name}, the format of "
+                f"the addition; round them first"
             )
         return value
 
@@ -263,7 +267,7 @@ class EngineArithmetic(Arithmetic):
         return self._values_of(self.engine.scaled_input(operand_bits(value, fmt, "rne", "c"), scale), fmt)
 
     def _steps(self, pair):
-        """The result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
+        """Return the result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
         (a, b), step = pair, self.engine.k
         k = a.shape[1]
         if not isinstance(self.engine, MatrixEngine):

@@ -131,14 +131,14 @@ def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
     than wanted."""
     control = row.count
     if control is None:
-        raise ValueError(f"method {row.name!r} states its number of words itself; there is nothing to choose")
+        raise ValueError(f"method {row.name!r} has a fixed number of words: leave the number out")
     result = result_format(row, a, b)
     holds = RESULT_BITS[result]
     wanted = (holds if control.bits is None else control.bits) + control.offset
     if not control.fixed and control.bits is not None and control.bits > holds:
         raise ValueError(
-            f"method {row.name!r}: {control.bits} bits are not reached by {result.upper()} output, which holds {holds}; "
-            "target=fp64 holds 53"
+            f"method {row.name!r}: {control.bits} bits cannot be reached with {result.upper()} output, which holds "
+            f"{holds}; use target=fp64, which holds 53"
         )
     operands = ScaledOperands.of(a, b)
     if not operands.finite:
@@ -182,7 +182,9 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
     """Return the fewest words that keep the wanted bits, by bisection: more words never keep fewer."""
     candidates = list(counts_of(row, operands.a.shape[1]))
     if not candidates:
-        raise ValueError(f"method {row.name!r}: no number of moduli leaves a bit for k = {operands.a.shape[1]}")
+        raise ValueError(
+            f"method {row.name!r}: no number of moduli leaves a bit of accuracy for k = {operands.a.shape[1]}"
+        )
     measured: dict[int, tuple[float, tuple[int, int]]] = {}
 
     def kept(place: int) -> float:
@@ -222,7 +224,7 @@ def _beyond(row: RecoveryMethod, operands: ScaledOperands, wanted: int, where: s
 
 
 def words_of(row: RecoveryMethod, count: int) -> str:
-    """A count with what is counted."""
+    """Return a count with what is counted."""
     one, many = ("modulus", "moduli") if row.modular else ("slice", "slices")
     return f"{count} {one if count == 1 else many}"
 

@@ -15,7 +15,8 @@ from tensorcore_models.formats.names import format_family, operand_format, unkno
 
 
 class UnsuitableEngine(ValueError):
-    """`UnsuitableEngine` is an engine that does not take a method's words, or does not give the sums it needs."""
+    """`UnsuitableEngine` is the error for an engine that does not take a method's words, or does not give the sums it
+    needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,8 @@ def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
 def hypothetical_engine(
     device: str, fmt: str, *, model: str = "fp16", path: str | None = None, **changes
 ) -> NamedEngine:
-    """Return a device's accumulator with operands that the device lacks, or with changed parameters: an engine that does not
-    exist.
+    """Return a hypothetical engine: a device's accumulator with operand formats that the device does not have, or
+    with changed parameters.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def plain_engine(name: str, fmt: str | None = None) -> Engine:
         raise unknown_format(fmt)
     if (engine := named_engine(name)) is not None:
         if wanted and engine.formats[0].name not in wanted:
-            raise ValueError(f"{engine.label} takes {engine.formats[0].name}, not {fmt}: leave the format out")
+            raise ValueError(f"{engine.label} takes {engine.formats[0].name} and not {fmt}: leave the format out")
         return engine
     if name == "ieee":
         return ieee_engine(wanted[0] if wanted else "fp32")
@@ -167,7 +168,7 @@ def engine_formats(engine: Engine) -> tuple[str, str]:
 
 
 def resolve_engine(engine, method: RecoveryMethod) -> Engine:
-    """Return the engine meant, checked to take the method's words.
+    """Return the engine that `engine` names, after a check that it takes the method's words.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def remainders(moduli: tuple[int, ...]) -> Remainders:
 
 
 def add_quantised(sums: np.ndarray, product: np.ndarray, factor: np.float32, accumulate: bool = True) -> None:
-    """sums + RN(RN(product) factor) in FP32, in place; without `accumulate` 0 takes the place of what `sums` holds."""
+    """Compute sums + RN(RN(product) factor) in FP32, in place; without `accumulate` 0 takes the place of what `sums` holds."""
     arrays, kinds = products_of([product])
     if sums.size:
         threads = threads_for(sums.size)

@@ -356,7 +356,7 @@ def _piece(memory: Scratch | None, shape: tuple[int, ...], dtype: np.dtype) -> n
 
 
 def _integer_word(x: np.ndarray, factor, limit: int, word: np.ndarray, rest: np.ndarray | None) -> float:
-    """Sets a word and, unless it is None, what it leaves (it may be x itself); the largest magnitude of that is returned."""
+    """Set a word and, unless it is None, what it leaves (it may be x itself); return the largest magnitude of that."""
     source, is_double = _source(x, 1)[:2]
     largest = np.zeros(-(-x.size // kernel.BLOCK))
     left = None if rest is None else rest.reshape(-1).view(np.uint8)

@@ -261,12 +261,12 @@ class RecoveryMethod:
         raise ValueError(f"method {self.name!r}: {message}")
 
     def with_count(self, count: int) -> "RecoveryMethod":
-        """Return the row with that many slices or moduli.
+        """Return the row with `count` slices or moduli.
 
         Raises
         ------
         ValueError
-            If there are no such words.
+            If the method cannot have that many.
         """
         if self.modular:
             return dataclasses.replace(self, moduli=self.known_moduli[:count], count=None)
@@ -276,12 +276,12 @@ class RecoveryMethod:
 
     @property
     def most_words(self) -> int:
-        """Slices or moduli that the row can have."""
+        """Return the largest number of slices or moduli that the method can have."""
         return len(self.known_moduli) if self.modular else MOST_SLICE_BITS // self.slice_bits
 
     @property
     def word_count(self) -> int:
-        """Slices or moduli that the row has."""
+        """Return the number of slices or moduli of the method."""
         return len(self.moduli) if self.modular else self.words
 
     @property
@@ -291,7 +291,7 @@ class RecoveryMethod:
 
     @property
     def known_moduli(self) -> tuple[int, ...]:
-        """Moduli in the order in which they are taken."""
+        """Return the moduli in the order in which the method takes them."""
         return SPLIT_MODULI if self.kind == "split_residues" else MODULI
 
     @property
@@ -301,14 +301,15 @@ class RecoveryMethod:
 
     @property
     def largest_product(self) -> int:
-        """Magnitude that no product of two words of a method of exact sums exceeds."""
+        """Return the largest magnitude of a product of two words, for a method of exact sums."""
         if self.modular:
             return 32**2 if self.kind == "split_residues" else max(p // 2 for p in self.moduli) ** 2
         return 1 << 14 if self.slice_bits == 8 else ((1 << self.slice_bits) - 1) ** 2
 
     @property
     def passes(self) -> int:
-        """Engine products of the full size that one call runs; before a count is chosen, of the row as it stands."""
+        """Return the number of full-size engine products that one call runs; before a count is chosen, that of the
+        row as given."""
         if self.modular:
             return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
         return len(self.products)
@@ -324,7 +325,7 @@ class RecoveryMethod:
         return self.accumulation == "bands"
 
     def word_scale(self, fmt: Format) -> int:
-        """Return s for words of that format."""
+        """Return the scale exponent s for words of the format `fmt`."""
         return fmt.precision if self.scale_exponent is None else self.scale_exponent
 
     def with_options(self, **options) -> "RecoveryMethod":
@@ -366,7 +367,7 @@ def check_moduli(moduli) -> tuple[int, ...]:
     for i, p in enumerate(moduli):
         for q in moduli[:i]:
             if math.gcd(p, q) != 1:
-                raise ValueError(f"moduli must be pairwise coprime, {q} and {p} share the factor {math.gcd(p, q)}")
+                raise ValueError(f"moduli must be pairwise coprime, but {q} and {p} share the factor {math.gcd(p, q)}")
     return moduli
 
 
@@ -418,15 +419,15 @@ def _moduli(call: _Call, name: str, value) -> dict:
 
 
 def _counting(key: str, low: int, high: int) -> "_Change":
-    """An option of a count that follows from the matrices: its field and the range of its values."""
+    """Return the option of a count that follows from the matrices: its field and the range of its values."""
 
     def change(call: _Call, name: str, value) -> dict:
         row, control = call.row, call.changes.get("count")
         counted = "moduli" if row.modular else "slices"
         if name == "mantissa_bits" and counted in call.options:
-            raise ValueError(f"method {row.name!r}: mantissa_bits chooses the {counted} itself; leave {counted} out")
+            raise ValueError(f"method {row.name!r}: mantissa_bits determines {counted}; leave {counted} out")
         if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
-            raise ValueError(f"method {row.name!r}: {name} goes with {counted}=auto")
+            raise ValueError(f"method {row.name!r}: {name} needs {counted}=auto")
         changed: dict[str, Any] = {key: _count(name, value, low, high)}
         return {"count": dataclasses.replace(control or CountControl(fixed=True), **changed)}
 

@@ -8,12 +8,12 @@ from mpgemm.recovery.rows import ROWS
 
 
 def list_methods() -> list[RecoveryMethod]:
-    """Return all rows, in the order of the tables."""
+    """Return all recovery methods, in the order of the tables."""
     return list(ROWS.values())
 
 
 def get_method(name: str, **options) -> RecoveryMethod:
-    """Return the method of that name, with options applied; "multiword" and the others take theirs as keywords.
+    """Return the recovery method called `name`, with its options set by keyword.
 
     Parameters
     ----------

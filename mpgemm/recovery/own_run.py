@@ -55,7 +55,8 @@ class OwnRun:
         found = list(self.row.split(x.copy(), axis))  # a function may write to what it is given
         if len(found) != self.row.words:
             raise ValueError(
-                f"method {self.row.name!r}: split gave {len(found)} words of {name}, the row has {self.row.words}"
+                f"method {self.row.name!r}: split gave {len(found)} words of {name}, but the method has "
+                f"{self.row.words}"
             )
         checked = []
         for number, pair in enumerate(found):
@@ -67,7 +68,8 @@ class OwnRun:
                 )
             if not np.issubdtype(exponents.dtype, np.integer):
                 raise TypeError(
-                    f"method {self.row.name!r}: exponents of word {number} of {name} are {exponents.dtype}, no integers"
+                    f"method {self.row.name!r}: exponents of word {number} of {name} are {exponents.dtype}, "
+                    f"expected integers"
                 )
             checked.append((word, np.broadcast_to(exponents.astype(np.int64), x.shape[1 - axis])))
         return checked

@@ -37,7 +37,7 @@ _BYTES = (1 << kernel.HIGH, 1)
 def word_table(p: int) -> np.ndarray:
     """Return (h, l, h + l) of every residue 0 to p - 1 with the smallest largest magnitude of the three; int8, shape (3, p)."""
     if p not in BASES:
-        raise ValueError(f"modulus {p} has no words in e4m3; those that have: {', '.join(map(str, BASES))}")
+        raise ValueError(f"modulus {p} has no words in e4m3; moduli that have them: {', '.join(map(str, BASES))}")
     words = np.array([(h, low, h + low) for h in WORDS for low in WORDS if h + low in set(WORDS)])
     words = words[np.argsort(np.abs(words).max(axis=1), kind="stable")[::-1]]
     table = np.zeros((3, p), np.int8)

@@ -174,7 +174,7 @@ def _title(figure, text: str, points: float, beside: bool = False) -> str:
 
 
 def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> None:
-    """A legend below the axes that stays inside of the figure: long labels are wrapped, columns are as many as fit."""
+    """Draw a legend below the axes that stays inside of the figure: long labels are wrapped, columns are as many as fit."""
     room = letters(figure.get_figwidth(), 8) - _MARK
     wrapped = ["\n".join(textwrap.wrap(label, room)) for label in labels]
     longest = max((len(line) for label in wrapped for line in label.split("\n")), default=1) + _MARK
@@ -186,7 +186,7 @@ def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> N
 
 
 def _side_legend(figure, axes) -> None:
-    """A legend beside the axes that stays inside of the figure, which is high enough for it; below in a narrow figure."""
+    """Draw a legend beside the axes that stays inside of the figure, which is high enough for it; below in a narrow figure."""
     handles, labels = axes.get_legend_handles_labels()
     if figure.get_figwidth() < _NARROW:
         _legend(figure, handles, labels, columns=2)

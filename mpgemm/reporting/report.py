@@ -80,7 +80,9 @@ class Table:
     def __post_init__(self):
         for row in self.rows:
             if len(row) != len(self.headings):
-                raise ValueError(f"table {self.title!r}: {len(row)} cells under {len(self.headings)} headings")
+                raise ValueError(
+                    f"table {self.title!r}: {len(row)} cells, but the table has {len(self.headings)} headings"
+                )
 
     @classmethod
     def of_rows(cls, title: str, rows: Sequence[Mapping[str, object]]) -> "Table":

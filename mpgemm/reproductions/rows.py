@@ -105,5 +105,5 @@ def get_reproduction(name: str) -> Reproduction:
     if name not in REPRODUCTIONS:
         near = difflib.get_close_matches(name, REPRODUCTIONS, 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "; mpgemm reproduce --list names them"
-        raise ValueError(f"nothing to reproduce is called {name!r}{hint}")
+        raise ValueError(f"unknown figure or table {name!r}{hint}")
     return REPRODUCTIONS[name]

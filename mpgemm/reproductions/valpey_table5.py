@@ -123,7 +123,7 @@ def _square(x: np.ndarray) -> np.ndarray:
 
 
 def _errors(a, b, c, d) -> np.ndarray:
-    """|computed - exact| of every dot product, rounded once."""
+    """Return |computed - exact| of every dot product, rounded once."""
     errors = np.empty(len(a))
     for part in _blocks(len(a)):
         exact = exact_gemm(a[part], np.ascontiguousarray(b[part].T), np.ascontiguousarray(_square(c[part])))

@@ -80,7 +80,7 @@ class SweepResult:
         """Return the metric of one method over the points. Raises ValueError if the method was not measured."""
         values = [getattr(s, metric) for members in self.summaries for s in members if s.method == method]
         if not values:
-            raise ValueError(f"no method {method!r}; measured: {', '.join(self.methods)}")
+            raise ValueError(f"method {method!r} was not measured; measured: {', '.join(self.methods)}")
         return values
 
     @property

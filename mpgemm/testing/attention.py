@@ -61,25 +61,25 @@ def assert_attention_close(out, q, k, v, *, engine: Engine | str, **options: Unp
     engine : Engine or str
         A device ("h100": its unit for the operands' type), "arch:name" or an engine.
     causal : bool
-        The last query sees all keys, each one before it one key less (FlashAttention 2.1 and newer).
+        The last query sees all keys, each earlier query one key fewer (FlashAttention 2.1 and newer).
     window : (left, right), optional
-        Keys before and behind a query's own place that it sees; -1 for all.
+        Numbers of keys before and after its own position that a query sees; -1 for all.
     scale : float, optional
         1 / sqrt(d) by default.
     kv_tile : int, optional
         Keys of a tile; any from 16 on by default.
     p_scale : float, optional
-        What P is multiplied with before it is rounded to the operands' format: by default 256 for formats of 8 bits (as
-        FlashAttention 3 has it: without a factor P loses small weights, which is a fault here), 1 for others.
+        Factor of P before it is rounded to the operands' format: by default 256 for 8-bit formats, as in
+        FlashAttention 3 (without it P loses small weights, which counts as a fault), and 1 for others.
     exp_ulps : float
         Units in the last place within which the kernel's exponential is; by default 2.06, the largest of MUFU.EX2 for
         arguments up to 0 (docs/special_functions.md), which expf keeps, too.
     softcap : float, optional
         Scaled scores x become softcap tanh(x / softcap), the tanh within 2^-11.
     sinks : array_like, shape (heads,), optional
-        A score for each query head that counts in its row sums and has no value.
+        One score for each query head, which is added to its row sums and has no value vector.
     rows : int, optional
-        Look at so many queries of each head only, evenly spread; all by default.
+        Check only this many queries of each head, evenly spread; all by default.
     cu_seqlens_q, cu_seqlens_k : array_like of int, shape (sequences + 1,), optional
         Packed sequences: q and out are (all queries, heads, d), k and v (all keys, kv heads, d); where each sequence begins,
         and the end.
@@ -120,7 +120,8 @@ class AttentionCall:
 
 
 def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]) -> KernelCheck:
-    """Return whether an attention kernel's result is right; parameters and errors as :func:`assert_attention_close`."""
+    """Return a report on whether an attention kernel's result is right. Parameters and errors are those of
+    :func:`assert_attention_close`."""
     computed = tcm.as_array(out, "out")
     call = call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
     with np.errstate(all="ignore"):
@@ -194,7 +195,10 @@ def _check_window(window) -> None:
     numbers = window if isinstance(window, (tuple, list)) else ()
     whole = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in numbers)
     if window is not None and not (len(numbers) == 2 and whole):
-        raise TypeError(f"window is {window!r}, expected (keys before, keys behind) a query's place, -1 for all")
+        raise TypeError(
+            f"window is {window!r}, expected a pair of the numbers of keys before and after a query's "
+            f"position, -1 for all"
+        )
 
 
 def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:

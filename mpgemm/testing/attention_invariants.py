@@ -23,7 +23,8 @@ SPREAD = 3.0
 def assert_attention_invariants(
     attention: Callable[[Any, Any, Any], Any], q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]
 ) -> None:
-    """Fail unless a kernel keeps what every attention has.
+    """Fail unless a kernel has the invariants of every attention: rows of P sum to 1, small weights count, causal
+    rows ignore later keys.
 
     Parameters
     ----------
@@ -51,12 +52,14 @@ def assert_attention_invariants(
 def check_attention_invariants(
     attention: Callable[[Any, Any, Any], Any], q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]
 ) -> KernelCheck:
-    """Return whether a kernel keeps what every attention has; parameters and errors as :func:`assert_attention_invariants`."""
+    """Return a report on whether a kernel has the invariants of every attention. Parameters and errors are those of
+    :func:`assert_attention_invariants`."""
     q, k, v = (tcm.as_array(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
     packed = options.get("cu_seqlens_q") is not None or options.get("block_table") is not None
     if options.get("causal") and packed:
         raise ValueError(
-            "keys behind a causal row are changed in (..., heads, rows, d): leave packed and paged operands out"
+            "keys after a causal row are changed in the layout (..., heads, rows, d) only: leave packed and paged "
+            "operands out"
         )
     ones = np.ones_like(v)
     found = check_attention(attention(q, k, ones), q, k, ones, engine=engine, **options)

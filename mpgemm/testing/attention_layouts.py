@@ -52,8 +52,8 @@ def heads_of(
              {"block_table", "cache_seqlens", "cu_seqlens_q"})  # fmt: skip
     if given not in known:
         raise ValueError(
-            f"{', '.join(sorted(given))} alone says no layout: packed rows have cu_seqlens_q and cu_seqlens_k, pages have "
-            "block_table and cache_seqlens (and cu_seqlens_q where queries are packed)"
+            f"{', '.join(sorted(given))} alone does not define a layout: packed rows need cu_seqlens_q and "
+            f"cu_seqlens_k, pages need block_table and cache_seqlens (and cu_seqlens_q if queries are packed)"
         )
     if not given:
         heads = list(_batched(out, q, k, v))
@@ -68,7 +68,7 @@ def heads_of(
     for name, x in (("q", "q"), ("k", "k"), ("v", "v")):
         for head in heads:
             if not np.isfinite(getattr(head, x)).all():
-                raise ValueError(f"{name} holds values that are not finite: their attention has no bound")
+                raise ValueError(f"{name} holds values that are not finite: the error of their attention has no bound")
     return heads
 
 
@@ -85,7 +85,9 @@ def _batched(out, q, k, v) -> Iterator[AttentionHead]:
     ):
         raise ValueError(f"{shapes}: {expected}")
     if q.ndim > 2 and (q.shape[:-3] != k.shape[:-3] or q.shape[-3] % k.shape[-3]):
-        raise ValueError(f"{shapes}: {expected}, the same batch, and heads a multiple of kv heads")
+        raise ValueError(
+            f"{shapes}: {expected}, the same batch, and a number of heads that is a multiple of the kv heads"
+        )
     group = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
     sequences: dict[tuple[int, ...], int] = {}
     for name in itertools.product(*(range(size) for size in q.shape[:-2])):
@@ -104,19 +106,20 @@ def _packed_rows(x: np.ndarray, name: str, ends) -> list[tuple[slice]]:
     ends = np.asarray(ends)
     if ends.dtype.kind not in "iu" or ends.ndim != 1 or ends.size < 2:
         raise TypeError(
-            f"cu_seqlens_{name} is {ends!r}, expected integers: where the rows of each sequence begin, and the end"
+            f"cu_seqlens_{name} is {ends!r}, expected integers: the row at which each sequence begins, then the end "
+            f"of the last"
         )
     if x.ndim != 3 or ends[0] != 0 or (np.diff(ends) < 1).any() or ends[-1] != len(x):
         raise ValueError(
-            f"{name} is {x.shape} and cu_seqlens_{name} {ends.tolist()}, expected (all rows, heads, d) and numbers that rise "
-            f"from 0 to {len(x)}"
+            f"{name} is {x.shape} and cu_seqlens_{name} {ends.tolist()}, expected shape (all rows, heads, d) and "
+            f"numbers that ascend from 0 to {len(x)}"
         )
     return [(slice(int(start), int(stop)),) for start, stop in itertools.pairwise(ends)]
 
 
 def _rows_of_batch(q: np.ndarray) -> list[tuple[int, slice]]:
     if q.ndim != 4:
-        raise ValueError(f"q is {q.shape}, expected (batch, queries, heads, d) beside pages")
+        raise ValueError(f"q is {q.shape}, expected (batch, queries, heads, d) with paged K and V")
     return [(i, slice(None)) for i in range(len(q))]
 
 
@@ -126,7 +129,7 @@ def _pages(
     """K and V of each sequence, gathered from pages."""
     if k.ndim != 4 or v.ndim != 4 or k.shape[:3] != v.shape[:3]:
         raise ValueError(
-            f"k is {k.shape} and v {v.shape}, expected (pages, rows of a page, kv heads, d) beside block_table"
+            f"k is {k.shape} and v {v.shape}, expected (pages, rows of a page, kv heads, d) with block_table"
         )
     if (
         table.dtype.kind not in "iu"
@@ -158,7 +161,10 @@ def _sequences(out, q, queries, parts, v) -> Iterator[AttentionHead]:
     for number, (rows, (k, value)) in enumerate(zip(queries, parts, strict=True)):
         heads, kv_heads = q.shape[-2], k.shape[1]
         if heads % kv_heads or q.shape[-1] != k.shape[-1]:
-            raise ValueError(f"q is {q.shape} and k {k.shape}: expected heads a multiple of kv heads, and the same d")
+            raise ValueError(
+                f"q is {q.shape} and k {k.shape}: expected a number of heads that is a multiple of the "
+                f"kv heads, and the same d"
+            )
         for head in range(heads):
             source = head // (heads // kv_heads)
             at = (*rows, head)

@@ -50,11 +50,11 @@ class AttentionTolerance(Result):
     kept: float
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return asdict(self)
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:

@@ -27,8 +27,8 @@ def check_tf32(arrays: list[np.ndarray]) -> None:
         lost = (np.asarray(round_to(values, "tf32")) != values) & np.isfinite(values)
         if lost.any():
             raise ValueError(
-                f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; say how the kernel's "
-                f"library rounds them, input_rounding= (--input-rounding): {tf32_owners()}"
+                f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; state how "
+                f"the kernel's library rounds them with input_rounding= (--input-rounding): {tf32_owners()}"
             )
 
 
@@ -44,9 +44,9 @@ def ends_of(alpha: Any, beta: Any, c: Any, scale_a: Any, scale_b: Any) -> Kernel
     if found == (1.0, 1.0):
         return None
     if found.beta != 1 and c is None:
-        raise ValueError("beta goes with c: give c, or leave beta out")
+        raise ValueError("beta needs c: give c, or leave beta out")
     if found.alpha != 1 and (scale_a is not None or scale_b is not None):
-        raise ValueError("alpha goes without scales: multiply it into scale_a as the kernel's caller does")
+        raise ValueError("alpha cannot be combined with scales: multiply it into scale_a, as the kernel's caller does")
     return found
 
 
@@ -57,10 +57,11 @@ def integer_weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
     if fmt is None or fmt.name not in ("fp16", "bf16") or "int" not in name:
         return None
     if name not in INTEGERS:
-        raise TypeError(f"b holds {name} beside a of {fmt.name}: expected weights of int8, uint8, int4 or uint4")
+        raise TypeError(f"b holds {name} and a {fmt.name}: expected weights of int8, uint8, int4 or uint4")
     if scale_b is None:
         raise ValueError(
-            "b holds integer weights: give their scale_b, in groups of 64 or 128 as (k / 64, n), or for each column"
+            "b holds integer weights: give scale_b, with one scale for each column, or for groups of 64 or 128 "
+            "along k in shape (k / 64, n) or (k / 128, n)"
         )
     arrays[1] = arrays[1].astype(np.float32).astype(arrays[0].dtype)
     return fmt

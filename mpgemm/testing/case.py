@@ -36,8 +36,8 @@ TRIED = 64
 
 @dataclass(frozen=True)
 class KernelCase:
-    """One call of a kernel, and what it may return: asked by tolerances, assertions and the diagnosis. What is costly is
-    computed when it is first asked for.
+    """`KernelCase` is one call of a kernel with its allowed results, for tolerances, assertions and diagnosis. Costly
+    properties are computed on first use.
 
     Attributes
     ----------
@@ -83,12 +83,12 @@ class KernelCase:
 
     @property
     def a(self) -> np.ndarray:
-        """A in float64, all scales multiplied in."""
+        """Return A in float64, multiplied by all of its scales."""
         return self.used.a
 
     @property
     def b(self) -> np.ndarray:
-        """B in float64, all scales multiplied in."""
+        """Return B in float64, multiplied by all of its scales."""
         return self.used.b
 
     @cached_property
@@ -195,12 +195,12 @@ class KernelCase:
 
     @property
     def finite_bound(self) -> np.ndarray:
-        """The same where the result is known to be finite, so that nothing overflowed."""
+        """Return the bound for results that are known to be finite, so that nothing overflowed."""
         return self._bounds[1]
 
     @property
     def overflow_from(self) -> float:
-        """The size of a sum from which it may be infinite."""
+        """Return the magnitude from which a sum may overflow to infinity."""
         return bounds.overflow_from(self.engine)
 
     @cached_property
@@ -239,17 +239,17 @@ class KernelCase:
 
     @property
     def splits(self) -> int:
-        """Chains at most that are added up and of which nothing else is known; 1 where all are."""
+        """Return the largest number of chains whose division of k is not known; 1 if the order of k is known."""
         return self.order.splits if self.order.k_order != ANY else self.order.additions + 1
 
     @property
     def promote_every(self) -> int | None:
-        """Products after which a chain is added outside; the largest where several are allowed."""
+        """Return the number of products after which a chain is added outside; the largest if several are allowed."""
         return None if self.order.promote_every is None else self.order.promote_every[1]
 
     @property
     def atol(self) -> float:
-        """The largest bound: an absolute tolerance for checks that take one number."""
+        """Return the largest bound of an element: an absolute tolerance for checks that take one number."""
         return float(self.bound.max(initial=0.0))
 
     @cached_property
@@ -260,7 +260,7 @@ class KernelCase:
 
     @property
     def data(self) -> Data:
-        """The operands as the unit is given them, C as its format holds it."""
+        """Return the operands as the unit gets them, and C rounded to its format."""
         c_format = self.engine.formats[2]
         c = self.c
         if c is not None and isinstance(c_format, Format):
@@ -269,14 +269,14 @@ class KernelCase:
 
     @property
     def product(self) -> EngineProduct:
-        """The kernel without its operands and its epilogue."""
+        """Return the description of the kernel without its operands and its epilogue."""
         order, out = self.order, get_format(self.out_format)
         narrow = out if isinstance(out, Format) and out != self._sums_format else None
         return EngineProduct(self.engine, order.promote_every, "rounded", narrow, order.k_order, order.splits)
 
     # -- what right kernels return ---------------------------------------------------------------------------------------
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:
-        """These rows and columns as the unit is given them."""
+        """Return the given rows of A and columns of B as the unit gets them."""
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
@@ -292,16 +292,17 @@ class KernelCase:
         return model_results(self.engine, *self.part(rows, columns), options)
 
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
-        """Return the columns of sums behind columns of the result: two each where the epilogue takes pairs."""
+        """Return the columns of sums that belong to columns of the result: two for each if the epilogue takes pairs."""
         pairs = self.epilogue is not None and self.epilogue.pairs
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the epilogue of sums of some rows and of :meth:`sums_columns`, not rounded to the output's format."""
+        """Apply the epilogue to the sums of some rows and of :meth:`sums_columns`, without rounding to the output's
+        format."""
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
-        """Return values in the output's format."""
+        """Return values rounded to the output's format."""
         fmt = get_format(self.out_format)
         return round_to(values.astype(np.float64), fmt, saturate=False) if isinstance(fmt, Format) else values
 
@@ -317,7 +318,8 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
     formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
     if None in formats:
         raise TypeError(
-            f"a is {a.dtype} and b is {b.dtype}: no formats of a matrix unit; convert them, or name an instruction 'arch:name'"
+            f"a is {a.dtype} and b is {b.dtype}: these are not formats of a matrix unit; convert them, or name an "
+            f"instruction 'arch:name'"
         )
     names = [fmt.name for fmt in formats if fmt is not None]
     if scaling is not None and scaling.applied == "product":
@@ -391,9 +393,9 @@ def gemm_tolerance(
         `residual`), joined by "+" with residual last; a function of float64 arrays with its Lipschitz constant; or an object
         that can be called and whose ``interval(low, high)`` gives bounds of its values.
     residual : array_like, shapes as of c, optional
-        What is added behind the epilogue.
+        The matrix that is added after the epilogue.
     rows : int, optional
-        Look at so many rows only, evenly spread, the first and the last among them; all by default.
+        Check only this many rows, evenly spread, including the first and the last; all by default.
     alpha, beta : float
         alpha A B + beta C is meant, the factors in FP32 and rounded separately or in one multiply-add; with beta = 0 C is not
         read. alpha goes without scales.
@@ -441,7 +443,9 @@ def kernel_case(
     added = None if c is None else broadcast(tcm.as_array(c, "c"), m, n, "c")
     if ends is not None and ends.beta != 1 and added is not None:
         if not np.array_equal(added.astype(np.float32).astype(np.float64), added, equal_nan=True):
-            raise ValueError("beta C is formed in FP32: C holds values that FP32 lacks; round them first")
+            raise ValueError(
+                "C holds values that FP32 cannot represent, but beta C is formed in FP32; round them first"
+            )
         added = ends.beta * added if ends.beta else None  # exact: 48 bits; with beta = 0 C is not read, be it NaN
     done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)
     if done is not None:
@@ -472,7 +476,7 @@ def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
     if rows is None:
         return None
     if isinstance(rows, bool) or not hasattr(rows, "__index__"):
-        raise TypeError(f"rows is the number of rows to look at, an integer, got {rows!r}")
+        raise TypeError(f"rows is the number of rows to check, an integer, got {rows!r}")
     if rows < 1:
         raise ValueError(f"rows is {rows}, expected at least 1")
     return None if rows >= m else evenly(m, int(rows))

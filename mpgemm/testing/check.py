@@ -79,7 +79,7 @@ class KernelCheck(Result):
     fitting: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {
             "passes": self.passes, "message": None if self.passes else str(self), "wrong": self.wrong,
             "elements": self.elements, "place": self.place, "suspects": list(self.suspects), "ruled_out": list(self.ruled_out),
@@ -87,7 +87,7 @@ class KernelCheck(Result):
         }  # fmt: skip
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [self.to_dict()]
 
     def __str__(self) -> str:
@@ -128,8 +128,8 @@ def check_gemm(
     zero_out=None,
     **options: Unpack[KernelOptions],
 ) -> KernelCheck:
-    """Return whether a kernel's result is right; parameters and errors as :func:`assert_gemm_close`, which raises what this
-    finds.
+    """Return a report on whether a kernel's result is right. Parameters and errors are those of
+    :func:`assert_gemm_close`, which raises an error with this report.
 
     Returns
     -------
@@ -149,7 +149,9 @@ def check_gemm(
             return KernelCheck(True, "every element is the exact one", 0, computed.size)
         return failed(found.summary, [found.first], found.outside, found.place, Diagnosis(found.suspects))
     if ends != (None, None, None, None):
-        raise ValueError(f"zero points and scale_out go with outputs of int32, int8 or uint8, out is {computed.dtype}")
+        raise ValueError(
+            f"zero points and scale_out need an output of int32, int8 or uint8, but out is {computed.dtype}"
+        )
     fmt = format_of_result(computed, ", int32, int8 or uint8")
     case = gemm_tolerance(engine, a, b, c, out_format=fmt.name, **options)
     shape = (np.shape(a)[0], case.result.shape[1])

@@ -103,7 +103,7 @@ class KernelEpilogue:
     def columns(self, n: int) -> int:
         """Return columns of the result of sums with n columns. Raises ValueError where n is odd and pairs are needed."""
         if self.pairs and n % 2:
-            raise ValueError(f"epilogue {self.name} takes pairs of columns, the product has {n}")
+            raise ValueError(f"epilogue {self.name} takes pairs of columns, but the product has {n} columns")
         return n // 2 if self.pairs else n
 
     def part(self, rows: np.ndarray, columns: np.ndarray) -> "KernelEpilogue":
@@ -207,7 +207,7 @@ def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | N
     """
     if given is None:
         if residual is not None:
-            raise ValueError("residual goes with an epilogue that adds it: epilogue='residual', or 'relu+residual'")
+            raise ValueError("residual needs an epilogue that adds it: epilogue='residual', or 'relu+residual'")
         return None
     if not isinstance(given, str):
         return _callers(given, residual)
@@ -216,7 +216,7 @@ def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | N
     words = words if adds else [*words, last]
     if adds != (residual is not None):
         raise ValueError(
-            f"epilogue is {given!r}: 'residual' as its last word goes with residual=, the matrix that is added"
+            f"epilogue is {given!r}: 'residual' as its last word needs residual=, the matrix that is added"
         )
     if words == ["swiglu"] and not adds:
         return KernelEpilogue(given, pairs=True)
@@ -246,7 +246,7 @@ def _step(word: str, given: str) -> _Step:
 def _callers(given: Any, residual: Any) -> KernelEpilogue:
     """Return a function with its Lipschitz constant, or with its interval form."""
     if residual is not None:
-        raise ValueError("a function of the caller's adds its own residual: leave residual out")
+        raise ValueError("a function that you pass adds its own residual: leave residual out")
     if isinstance(given, tuple) and len(given) == 2 and callable(given[0]):
         lipschitz = float(given[1])
         if not 0 <= lipschitz < _INF:
@@ -255,7 +255,8 @@ def _callers(given: Any, residual: Any) -> KernelEpilogue:
     if callable(given) and callable(getattr(given, "interval", None)):
         return KernelEpilogue("a function of the test", function=given, interval=given.interval)
     raise TypeError(
-        f"epilogue is {given!r}: a bare function says nothing of how errors grow; give a name, (function, Lipschitz constant), "
+        f"epilogue is {given!r}: a bare function does not say how errors grow; give a name, (function, Lipschitz "
+        f"constant), "
         "or an object that can be called and has interval(low, high)"
     )
 

@@ -216,7 +216,7 @@ def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], element
 
 
 def _rounded(case: FaultCase, values: np.ndarray) -> np.ndarray:
-    """Return values in the output's format."""
+    """Return values rounded to the output's format."""
     return values if case.product.out_format is None else round_to(values, case.product.out_format)
 
 
@@ -232,8 +232,8 @@ def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
 # -- of a kernel's case ----------------------------------------------------------------------------------------------------
 @default_fp_state
 def faults_of(allowed: KernelCase) -> dict[str, float]:
-    """Return the faults that were tried, with the share of products like the test's in which a test with this tolerance sees
-    them.
+    """Return the faults that were tried, each with the fraction of products in which a test with this tolerance
+    detects it.
 
     They are tried on at most 32 rows and columns of the test's own operands, in one chain over k, before an epilogue; what the
     tails of their errors tell of the whole product is said above.
@@ -255,8 +255,8 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
 
 
 def missed_faults(allowed: KernelCase) -> str | None:
-    """Return the faults that a test with this tolerance misses, in the words of `mpgemm tolerance`; None for an empty
-    product."""
+    """Return a sentence on the faults that a test with this tolerance misses, as `mpgemm tolerance` prints it; None
+    for an empty product."""
     found = faults_of(allowed)
     return in_words(found) if found else None
 

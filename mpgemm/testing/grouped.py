@@ -128,7 +128,9 @@ def _of_expert(x: Any, expert: int, experts: int) -> Any:
     if np.ndim(x) == 0:
         return x
     if len(x) != experts:
-        raise ValueError(f"scale_b holds {len(x)} parts for {experts} experts, expected one for each, or one number")
+        raise ValueError(
+            f"scale_b has {len(x)} entries for {experts} experts, expected one for each expert, or one number"
+        )
     return x[expert]
 
 
@@ -138,9 +140,9 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
     Parameters
     ----------
     out : array_like, shape (m, n), (m, n / 2) behind swiglu
-        The kernel's result; rows behind the last end are not looked at.
+        The kernel's result; rows after the last end are not checked.
     a : array_like, shape (m, k)
-        The rows of all groups, one behind the other.
+        The rows of all groups, one group after the other.
     b : array_like, shape (experts, k, n)
     ends : sequence of int, shape (experts,)
         Where the rows of each expert end, as torch's `offs`: expert e has rows ends[e - 1] to ends[e].
@@ -167,7 +169,8 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
 def check_grouped(
     out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
 ) -> KernelCheck:
-    """Return whether the result of a grouped product is right; parameters and errors as :func:`assert_grouped_close`."""
+    """Return a report on whether the result of a grouped product is right. Parameters and errors are those of
+    :func:`assert_grouped_close`."""
     check_options(options, ("out_format",))
     rows = options.pop("rows", None)
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
@@ -213,10 +216,11 @@ def _checked_ends(a: np.ndarray, b: np.ndarray, ends: Any) -> np.ndarray:
     if a.ndim != 2 or b.ndim != 3 or a.shape[1] != b.shape[1]:
         raise ValueError(f"a is {a.shape} and b is {b.shape}, expected (m, k) and (experts, k, n)")
     if limits.dtype.kind not in "iu" or limits.ndim != 1:
-        raise TypeError(f"ends is {ends!r}, expected integers: where the rows of each expert end")
+        raise TypeError(f"ends is {ends!r}, expected integers: the row at which each expert ends")
     if len(limits) != len(b) or len(b) == 0 or (np.diff(limits, prepend=0) < 0).any() or limits[-1] > len(a):
         raise ValueError(
-            f"ends is {limits.tolist()}, expected {len(b)} numbers, one for each expert, that rise from 0 to {len(a)} at most"
+            f"ends is {limits.tolist()}, expected {len(b)} ascending numbers, one for each expert, from 0 to at "
+            f"most {len(a)}"
         )
     return limits.astype(int)
 

@@ -63,7 +63,7 @@ def check_integers(
     unit = kernel_engine(engine, left, right)
     if tcm.get_format(unit.d_format).name != "s32":
         raise TypeError(
-            f"out is {out.dtype}, but {unit.label} gives {unit.d_format}: integer outputs are of integer operands"
+            f"out is {out.dtype}, but {unit.label} gives {unit.d_format}: integer outputs need integer operands"
         )
     points = [_zero_points(z, side, x.shape) for z, side, x in ((zero_a, "a", left), (zero_b, "b", right))]
     x, y = (v.astype(np.float64) - z for v, z in zip((left, right), points, strict=True))
@@ -75,7 +75,7 @@ def check_integers(
     if out.dtype == np.int32:
         if scaled or zero_out is not None:
             raise ValueError(
-                "out is int32, the sums themselves: scales and zero_out go with requantised outputs of 8 bits"
+                "out is int32 and holds the sums themselves: scales and zero_out are for requantised 8-bit outputs"
             )
         wrong, expected, how = out != sums, sums, "exact sums"
     else:
@@ -114,14 +114,16 @@ def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
     check_shapes(x, y)
     reach = x.shape[1] * float(np.max(np.abs(x), initial=0.0)) * float(np.max(np.abs(y), initial=0.0))
     if reach >= EXACT:
-        raise ValueError(f"sums of {x.shape[1]} products may reach {reach:.3g}, beyond what is exact here (2^53)")
+        raise ValueError(
+            f"sums of {x.shape[1]} products may reach {reach:.3g}, beyond the largest integer that is exact here (2^53)"
+        )
     sums = x @ y if c is None else x @ y + c
     beyond = (sums < -(2.0**31)) | (sums > 2.0**31 - 1)
     if beyond.any():
         i, j = (int(v) for v in np.argwhere(beyond)[0])
         raise ValueError(
             f"{np.count_nonzero(beyond)} of {sums.size} exact sums leave int32, the first is {int(sums[i, j])} at ({i}, {j}): "
-            "units wrap (or clamp, .satfinite) there; use smaller operands or fewer values of k"
+            "units wrap or (.satfinite) clamp such sums; use smaller operands or fewer values of k"
         )
     return sums
 
@@ -129,7 +131,8 @@ def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
 def _requantised(out: np.ndarray, scale_a: Any, scale_b: Any, scale_out: Any, zero_out: Any, sizes) -> Requantised:
     if scale_out is None:
         raise ValueError(
-            f"out is {out.dtype}: a requantised output needs scale_out (and scale_a, scale_b; zero_out where it has one)"
+            f"out is {out.dtype}: a requantised output needs scale_out (and scale_a, scale_b, and zero_out if it "
+            f"has a zero point)"
         )
     m, k, n = sizes
     scaling = read_scales(1.0 if scale_a is None else scale_a, 1.0 if scale_b is None else scale_b, m, k, n)

@@ -45,7 +45,7 @@ def assert_bits(
     scale_a, scale_b : array_like, optional
         Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); with an engine, not a recipe.
     epilogue : str, optional
-        What is applied to the sums: one that loses nothing in FP32 ("relu").
+        Function that is applied to the sums; it must be exact in FP32 ("relu").
 
     Raises
     ------
@@ -67,7 +67,7 @@ def assert_bits(
     if plain:
         expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
     elif case is None or scale != 1:
-        raise ValueError("scale_a, scale_b and epilogue go with an engine as the recipe, and without scale")
+        raise ValueError("scale_a, scale_b and epilogue need an engine as the recipe, and no scale")
     else:
         expected = _chain_of(case)
     wrong, text = _different(computed, expected, fmt, recipe.name)
@@ -83,7 +83,8 @@ def _chain_of(case: KernelCase) -> np.ndarray:
     done = case.epilogue
     if done is not None and not done.exact:
         raise ValueError(
-            f"epilogue {done.name!r} is rounded in kernels, as each has it: only relu goes with bits; see assert_gemm_close"
+            f"epilogue {done.name!r} is rounded differently by each kernel: only relu can be compared bit for bit; "
+            f"use assert_gemm_close"
         )
     m, n = case.a.shape[0], case.b.shape[1]
     rows, columns = np.arange(m), np.arange(n)

@@ -61,7 +61,7 @@ def check_share(quantile: float, confidence: float) -> None:
     """Refuse what is no share. Raises ValueError if one of them is not between 0 and 1."""
     for name, value in (("quantile", quantile), ("confidence", confidence)):
         if not 0 < value < 1:
-            raise ValueError(f"{name} is {value}, expected a number between 0 and 1, as 0.99")
+            raise ValueError(f"{name} is {value}, expected a number between 0 and 1, such as 0.99")
 
 
 def cost_of(rows: int, k: int, columns: int) -> float:

@@ -54,7 +54,7 @@ class Vacuity(Result):
 
     @property
     def vacuous(self) -> bool:
-        """Return whether a kernel that writes zeros passes everywhere, although there is something to add up."""
+        """Return whether a kernel that writes only zeros passes everywhere, although the product is not zero."""
         return self.elements > 0 and self.terms > 0 and self.zero_passes == self.elements
 
     @property
@@ -69,7 +69,7 @@ class Vacuity(Result):
         return "can fail: zeros, a dropped block and a lost product are all seen"
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [self.to_dict()]
 
     def to_dict(self) -> dict:
@@ -125,7 +125,7 @@ class Checked(NamedTuple):
     failing: float
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         counts = {"draws": self.draws, "failures": self.failures, "failing": self.failing}
         return {**self.line._asdict(), "vacuity": self.vacuity.to_dict(), **counts}
 
@@ -184,7 +184,8 @@ class Tolerance(Result):
     notes: tuple[str, ...] = ()
 
     def to_rows(self) -> list[dict]:
-        """Return the certified bound, then the lines above it, above the sample, and what was given."""
+        """Return one row for each tolerance: the certified bound, the certified line, the statistical line and the
+        given one."""
         s, lines = self.statistical, {"certified": self.certified}
         lines |= {"statistical": None if s is None else Line(s.rtol, s.atol)}
         lines |= {"given": None if self.checked is None else self.checked.line}
@@ -212,12 +213,12 @@ class Tolerance(Result):
         return in_words(found) if found else None
 
     def sentences(self) -> list[str]:
-        """Return what is tested, how the bound comes about, and what a reader must know."""
+        """Return sentences on what is tested, the derivation of the bound, and its restrictions."""
         return [f"{self.label}, k = {self.k}", *self.derivation.split("\n"), *self.notes]
 
     @property
     def snippet(self) -> str:
-        """Return python to paste into a test; d is the kernel's result, a, b (and c) its operands."""
+        """Return Python code to paste into a test, where d is the kernel's result and a, b (and c) are its operands."""
         rounded = " as rounded for the kernel" if self.reference == "rounded" else ""
         lines = [
             "import numpy as np",
@@ -241,7 +242,7 @@ class Tolerance(Result):
         return "\n".join(lines)
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return {
             "label": self.label,
             "k": self.k,
@@ -316,7 +317,8 @@ def check_line(rtol: float, atol: float) -> None:
 def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None, block: int = BLOCK) -> Vacuity:
     """Return what the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
 
-    A fault counts as unseen where every element of the product passes with it; the rounding errors of the kernel are left out.
+    A fault counts as unseen if every element of the product passes in spite of it; rounding errors of the kernel are
+    ignored.
 
     Parameters
     ----------

@@ -41,7 +41,8 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Draws:
-    """Operands that are drawn: what a tolerance for any data of a distribution rests on."""
+    """`Draws` describes random operands: distribution, sizes, seed and parameters, for a tolerance on any data of
+    that distribution."""
 
     distribution: str  #: A name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
     shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for.
@@ -121,9 +122,9 @@ def tolerance(
     population: Population | None
     if isinstance(kernel, KernelCase):
         if data is not None or draws is not None:
-            raise ValueError("a case brings its data: leave data and draws out")
+            raise ValueError("a case contains its data: leave data and draws out")
         if kernel.epilogue is not None:
-            raise ValueError(f"a line of rtol and atol is that of sums: leave the epilogue {kernel.epilogue.name} out")
+            raise ValueError(f"rtol and atol are those of the sums: leave the epilogue {kernel.epilogue.name} out")
         product, population = kernel.product, _orders_of(kernel.product, kernel.data)
     else:
         product = kernel if isinstance(kernel, BoundedProduct) else kernel_of(kernel)
@@ -133,9 +134,9 @@ def tolerance(
         return _without_data(product, k, scale_a, scale_b)
     m, length, n = population.shape
     if k is not None and length != _length(k):
-        raise ValueError(f"k is {k}, the data have {length}")
+        raise ValueError(f"k is {k}, but the data have k = {length}")
     if 0 in (m, n):
-        raise ValueError(f"the product is {m} x {n}: a test of an empty product has nothing to allow")
+        raise ValueError(f"the product is {m} x {n}: an empty product has no error to allow")
     question = _Question(product, population, quantile, confidence, check)
     known = _certified(question)
     if first is not None:
@@ -147,7 +148,7 @@ def _population(product, k, data, draws: Draws | None, scale_a, scale_b) -> Popu
     """Where products come from: a distribution, or the data in other orders; None without both."""
     if draws is not None:
         if data is not None:
-            raise ValueError("data or a distribution, not both")
+            raise ValueError("give data or a distribution, not both")
         if k is None:
             raise ValueError("a distribution needs k, the length of the dot products")
         sizes = (draws.shape[0], _length(k), draws.shape[1])
@@ -210,7 +211,7 @@ def kernel_of(
     if method is not None:
         row = method if isinstance(method, RecoveryMethod) else get_method(method)
         if promote_every is not None or k_order != "sequential" or splits != 1:
-            raise ValueError("a method says itself where it adds up: leave promote_every out, and k_order and splits")
+            raise ValueError("a method fixes its own order of additions: leave promote_every, k_order and splits out")
         if fmt is not None:
             raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
         return MethodProduct(row, resolve_engine(engine, row), narrow)
@@ -229,7 +230,7 @@ def _given(data, scale_a, scale_b, engine: Engine) -> Data:
     check_shapes(a, b)
     for x, name in zip(arrays, "abc", strict=False):
         if not np.isfinite(x.astype(np.float64)).all():
-            raise ValueError(f"{name} holds values that are not finite: nothing can be said of such a product")
+            raise ValueError(f"{name} holds values that are not finite: the error of such a product has no bound")
     scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], engine)
     return Data(a, b, arrays[2] if len(arrays) > 2 else None, scaling)
 
@@ -297,11 +298,13 @@ def _rounded_output(relative: float, absolute: float, fmt: Format | None, lines:
 
 def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
     if scale_a is not None or scale_b is not None:
-        raise ValueError("scale_a and scale_b go with data")
+        raise ValueError("scale_a and scale_b need data")
     if k is None:
         raise ValueError("a tolerance needs k, the length of the dot products, or data")
     if not isinstance(product, EngineProduct):
-        raise ValueError(f"what the words of {product.label} lose depends on the operands: give data or a distribution")
+        raise ValueError(
+            f"the rounding errors of the words of {product.label} depend on the operands: give data or a distribution"
+        )
     k = _length(k)
     relative, absolute, lines, published = _a_priori(product, k, None)
     if product.engine.scale_format is not None:

@@ -67,7 +67,7 @@ class TraceComparison(Result):
         return [asdict(row) for row in self.modules]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the content as a dict of JSON-compatible values."""
         return asdict(self)
 
     def sentences(self) -> list[str]:
@@ -278,7 +278,7 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
 def _addend(bias: np.ndarray, size: int) -> np.ndarray:
     """Return a bias as FP32 numbers, one for each column. Raises ValueError if it has another size."""
     if bias.size not in (1, size):
-        raise ValueError(f"the bias has the shape {bias.shape}, the output {size} columns")
+        raise ValueError(f"the bias has shape {bias.shape}, but the output has {size} columns")
     return np.broadcast_to(bias.reshape(-1).astype(np.float32), size)
 
 
@@ -296,7 +296,7 @@ def _scales(trace: Trace, key, sizes: tuple[int, int, int], rows: np.ndarray, co
 def _logits(first: Trace, second: Trace, keys, wanted: str | None) -> LogitsDifference | None:
     modules = list(dict.fromkeys(module for _, module in keys))
     if wanted is not None and wanted not in modules:
-        raise ValueError(f"no module {wanted!r} in both runs; there are {', '.join(modules[-6:])}")
+        raise ValueError(f"there is no module {wanted!r} in both runs; common modules are {', '.join(modules[-6:])}")
     named = [m for m in modules if m.rpartition(".")[2].partition("#")[0] in ("lm_head", "logits")]
     chosen = wanted or (named[-1] if named else None)
     if chosen is None:

@@ -24,7 +24,7 @@ def joined(first: Trace, second: Trace) -> tuple[Trace, Trace, tuple[str, ...]]:
 
 
 def _joined_as(trace: Trace, other: Trace) -> tuple[Trace, list[str]]:
-    """A run with the parts joined of which the other has the whole."""
+    """Return a run with the parts joined of which the other has the whole."""
     modules, said = dict(trace.modules), []
     for step, module in other.modules:
         if (step, module) in trace.modules:

@@ -56,7 +56,7 @@ class Trace:
             return array
         dtype = getattr(ml_dtypes, place.type, None)
         if dtype is None or np.dtype(dtype).itemsize != array.dtype.itemsize:
-            raise ValueError(f"{place.path}: the index says {place.type}, the file holds {array.dtype}")
+            raise ValueError(f"{place.path}: the index says {place.type}, but the file holds {array.dtype}")
         return array.view(dtype)
 
 
@@ -72,7 +72,7 @@ def _behind_each_other(parts: list[np.ndarray], kind: str) -> np.ndarray | None:
 
 
 def read_trace(folder: str | Path) -> Trace:
-    """The tensors of a folder, read when they are asked for. Raises ValueError, OSError if it holds none, or a damaged
+    """Return the tensors of a folder, read when they are asked for. Raises ValueError, OSError if it holds none, or a damaged
     index."""
     folder = Path(folder)
     if not folder.is_dir():
@@ -91,7 +91,9 @@ def _indexed(folder: Path) -> tuple[dict, tuple[str, ...]]:
             return _places(folder, rows), tuple(index.get("left_out", {}))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder / INDEX}: not an index of a trace ({type(error).__name__}: {error})") from None
-    raise ValueError(f"{folder / INDEX}: version {version!r} of a trace, this package reads {VERSION}: record it again")
+    raise ValueError(
+        f"{folder / INDEX}: the trace has version {version!r}, but this package reads {VERSION}: record it again"
+    )
 
 
 def _places(folder: Path, rows: list) -> dict:

@@ -98,7 +98,7 @@ def record(rows: Iterable[Mapping], out: str | os.PathLike, device: str = "cuda"
 
     path = Path(out)
     if path.exists():
-        raise ValueError(f"{path} is there already; name another file")
+        raise ValueError(f"{path} exists already; name another file")
     where = {"gpu": _device_name(device), "torch": torch.__version__, "cuda": torch.version.cuda}
     count = 0
     with path.open("x", encoding="utf-8") as stream:
@@ -185,7 +185,7 @@ def product_call(row: Mapping, device: Any) -> Callable[[], Any]:
 
 
 def _call(row: Mapping, device: Any) -> Callable[[], Any]:
-    """The product under whatever switches are on."""
+    """Record the product under whatever switches are on."""
     import torch
 
     a, b, scales = operands(row)
@@ -269,7 +269,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _size(text: str) -> tuple[int, int, int]:
     match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
     if not match:
-        raise ValueError(f"--sizes {text!r}: expected MxNxK, as in 64x4096x4096")
+        raise ValueError(f"--sizes {text!r}: expected MxNxK, such as 64x4096x4096")
     m, n, k = (int(part) for part in match.groups())
     return m, n, k
 

@@ -20,7 +20,7 @@ KINDS = ("input", "weight", "bias", "output", "input_scale", "weight_scale")
 
 
 class TraceRecorder:
-    """Records modules as they run.
+    """`TraceRecorder` writes the tensors of a model's modules to a folder as they run.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class TraceRecorder:
         self.close()
 
     def record(self, module: str, **tensors) -> None:
-        """Return one module of the step.
+        """Record one module of the current step.
 
         Parameters
         ----------
@@ -83,11 +83,11 @@ class TraceRecorder:
         self._rows.append({"step": self.step, "module": name, "tensors": files})
 
     def leave_out(self, what: str) -> None:
-        """Say of a product that it was not recorded, as "module: operation"."""
+        """Note that a product was not recorded, as "module: operation"."""
         self.left_out[what] = self.left_out.get(what, 0) + 1
 
     def next_step(self) -> None:
-        """Return what is recorded from now on belongs to the next step."""
+        """Begin the next step: modules recorded from now on belong to it."""
         self.step += 1
         self._runs = {}
 
@@ -97,7 +97,7 @@ class TraceRecorder:
         write_text(self.folder / INDEX, json.dumps(index, indent=1) + "\n")
 
     def _run_name(self, module: str) -> str:
-        """The module's name, numbered from its second run in the step on."""
+        """Return the module's name, numbered from its second run in the step on."""
         self._runs[module] = times = self._runs.get(module, 0) + 1
         return module if times == 1 else f"{module}#{times}"
 

@@ -140,7 +140,7 @@ def output_rounding(build: Builder, places: tuple[int, ...], rounding: str, *, u
 
 
 def single_rounding(build: Builder, place: int, rounding: str) -> None:
-    """Rounding of one addition: c = 1 plus the product t u, u the unit in the last place of 1."""
+    """Probe the rounding of one addition: c = 1 plus the product t u, u the unit in the last place of 1."""
     u = power(-build.fraction_bits)
     for t in TAILS:
         sign = -1 if t < 0 else 1

@@ -18,7 +18,7 @@ def catalogued(row: Instruction) -> Instruction:
         other for other in rows if other.legal_shapes and other.with_shape(row.m, row.n) == row
     ]
     if not same:
-        raise ValueError(f"{row} is no row of the catalogue, so it has no page")
+        raise ValueError(f"{row} is not a row of the catalogue, so it has no page")
     return same[0]
 
 

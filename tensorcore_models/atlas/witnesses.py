@@ -120,9 +120,9 @@ def witness(row: Instruction, other: Instruction) -> PairWitness | None:
     ValueError if the two have different operand formats or unpublished arithmetic.
     """
     if row.formats != other.formats or (row.scale_format, row.block_size) != (other.scale_format, other.block_size):
-        raise ValueError(f"{row} and {other} have different formats, so there is no input to compare them on")
+        raise ValueError(f"{row} and {other} have different formats, so they have no common input")
     if not (row.published and other.published):
-        raise ValueError(f"{row} and {other}: the arithmetic of one is not public, so there is nothing to compare")
+        raise ValueError(f"{row} and {other}: the arithmetic of one is not public, so they cannot be compared")
     k = max(row.k, other.k)
     for dots in _tried(row, other, k):
         here, there = _results(row, dots), _results(other, dots)

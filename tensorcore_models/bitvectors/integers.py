@@ -86,7 +86,7 @@ def number(value: int) -> Int:
 
 
 def ranged(term: Term, low: int, high: int) -> Int:
-    """A two's complement term known to lie within `low` to `high`, cut or extended to the width of that."""
+    """Return a two's complement term known to lie within `low` to `high`, cut or extended to the width of that."""
     width = width_of(low, high)
     if low == high:
         return number(low)

@@ -13,7 +13,7 @@ from .terms import Term
 
 
 class Unencodable(TypeError):
-    """A specification that has no terms."""
+    """`Unencodable` is the error for a specification that has no encoding for solvers."""
 
 
 class Formats(NamedTuple):

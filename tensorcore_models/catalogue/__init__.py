@@ -43,7 +43,7 @@ def _of(arch: str) -> dict[str, Instruction]:
 
 
 def architectures() -> list[str]:
-    """Return names of all architectures, in the order of the tables."""
+    """Return the names of all architectures, in the order of the tables."""
     return list(dict.fromkeys(arch for arch, _ in _catalogue()))
 
 
@@ -79,7 +79,7 @@ def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
 
 
 def list_instructions(arch: str | None = None) -> list[Instruction]:
-    """Return the catalogue's rows, of one architecture or device if named.
+    """Return the instructions of the catalogue, or those of one architecture or device.
 
     Instructions whose m or n is free (wgmma, tcgen05) are listed once, at their smallest shape; `get_instruction` knows every
     legal one.
@@ -102,7 +102,7 @@ def usual_path(device: str) -> str | None:
 
 
 def get_instruction(arch: str, name: str | None = None) -> Instruction:
-    """Return one instruction, by architecture (or device) and name, or by "arch:name" as one string.
+    """Return an instruction by architecture (or device) and name, or by "arch:name" as one string.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _spelled(arch: str, name: str) -> Instruction | None:
         return plain[0]
     if len(rows) > 1:
         listed = ", ".join(row.name for row in rows[:6]) + (", ..." if len(rows) > 6 else "")
-        raise ValueError(f"{name} on {arch} is one of {len(rows)} instructions, choose one: {listed}")
+        raise ValueError(f"{name} on {arch} is the name of {len(rows)} instructions, choose one: {listed}")
     return rows[0] if rows else None
 
 
@@ -188,7 +188,7 @@ def find_instructions(text: str) -> list[Instruction]:
         rows = _both(rows, found)
         words = words[count:]
     if not rows:
-        raise ValueError(f"no instruction is all of {text!r}")
+        raise ValueError(f"no instruction matches all of {text!r}")
     return rows
 
 
@@ -255,8 +255,8 @@ def default_instruction(
 ) -> Instruction:
     """Return the instruction that a GEMM of these formats uses on an architecture or device.
 
-    Of each path (mma, wgmma, tcgen05, mfma, ...) the one with the largest k counts, plain ones before block-scaled ones; WMMA
-    only if asked for.
+    For each path (mma, wgmma, tcgen05, mfma, ...) the instruction with the largest k is considered, plain
+    instructions before block-scaled ones; WMMA only if it is named.
 
     Parameters
     ----------
@@ -296,5 +296,7 @@ def default_instruction(
         raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}; it has {', '.join(formats)}")
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
-        raise ValueError(f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}")
+        raise ValueError(
+            f"{a_format} to {d_format} on {arch} is computed differently on different paths: choose {named}"
+        )
     return max(usual.values(), key=lambda row: row.k)

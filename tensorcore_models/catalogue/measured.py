@@ -30,7 +30,7 @@ def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
         table = json.loads(path.read_text())
         missing = {"arch", "evidence", "rules", "instructions"} - set(table)
         if missing:
-            raise ValueError(f"{path.name} is no table of edge rules: {', '.join(sorted(missing))} missing")
+            raise ValueError(f"{path.name} is not a table of edge rules: {', '.join(sorted(missing))} missing")
         tables.append(table)
     return tables
 

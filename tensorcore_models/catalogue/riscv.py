@@ -19,7 +19,7 @@ def dot(elements: int) -> ParametricDotAdd:
     """Return the dot product of a power of two of elements (ValueError for others): everything rounds to odd, c is added
     last."""
     if elements < 1 or elements & (elements - 1):
-        raise ValueError(f"{elements} elements: VLEN is a power of two, so VLMAX is one, too")
+        raise ValueError(f"{elements} elements: VLMAX must be a power of two, because VLEN is one")
     guard = (elements - 1).bit_length()
     return ParametricDotAdd(
         elements, 23 + guard, alignment_rounding="ro", output_rounding="ro", c_position="late", late_rounding="ro", nan="quiet",
@@ -37,7 +37,10 @@ def vector_dot(vlen: int, a_format: str, b_format: str | None = None) -> Instruc
     elif a_format in FP8 and b_format in FP8:
         name, elements, formats = "vfqbdot", vlen // 8, (FP8[a_format], FP8[b_format])
     else:
-        raise ValueError(f"no dot product of {a_format} and {b_format}: bf16 with bf16, e4m3 and e5m2 in any pair")
+        raise ValueError(
+            f"there is no dot product of {a_format} and {b_format}: expected bf16 with bf16, or any "
+            f"pair of e4m3 and e5m2"
+        )
     return Instruction(
         dot(elements), arch="riscv", name=f"{name}.k{elements}.f32.{a_format}.{b_format}.f32", m=1, n=1, k=elements,
         a_format=formats[0], b_format=formats[1], path=name, source=SOURCE, evidence="published model",

@@ -20,7 +20,7 @@ SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """The parameters of `cuTensorMapEncodeTiled`: how boxes of an array are copied to shared memory.
+    """`TensorMap` holds the parameters of `cuTensorMapEncodeTiled`: how boxes of an array are copied to shared memory.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TensorMap:
         object.__setattr__(self, "element_strides", steps)
 
     def encoded(self, address: int) -> bytes:
-        """Return the 128 bytes, for an array at that address."""
+        """Return the 128 bytes of the tensor map, for an array at the given address."""
         array, pad = self.array, (0,) * (5 - self.array.ndim)
         return encode_map(
             address, array.ndim, array.itemsize, SWIZZLES[self.swizzle], (*self.box[::-1], *pad), (*array.shape[::-1], *pad),
@@ -79,7 +79,8 @@ class TensorMap:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A parameter that is a structure with addresses in it, as CUTLASS in C++ passes all of a kernel's arguments.
+    """`Structure` is a parameter that is a structure with addresses in it, as in CUTLASS, which passes all of a
+    kernel's arguments in one.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class PointerTable:
             raise ValueError("a table of addresses needs at least one array")
         for array in self.arrays:
             if not isinstance(array, np.ndarray):
-                raise TypeError(f"a table of addresses holds those of arrays, got {type(array).__name__}")
+                raise TypeError(f"a table of addresses holds addresses of arrays, got {type(array).__name__}")
         object.__setattr__(self, "table", np.zeros(len(self.arrays), np.uint64))
 
 
@@ -188,7 +189,7 @@ def argument_arrays(
             if same == len(arrays):
                 if any(np.shares_memory(array, other) for other in arrays):
                     raise ValueError(
-                        f"argument {place}{where} shares memory with another one; pass the same array, or copies"
+                        f"argument {place}{where} shares memory with another argument; pass the same array, or copies"
                     )
                 arrays.append(array)
                 called.append(f"argument {place}{where}" + (f" ({names[place]}{where})" if place < len(names) else ""))
@@ -219,18 +220,19 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
     if isinstance(argument, TensorMap):
         if size != TENSOR_MAP_BYTES:
             raise ValueError(
-                f"{name} has {size} bytes, a tensor map {TENSOR_MAP_BYTES}: pass tensor_map_array(...) for an address"
+                f"{name} has {size} bytes, but a tensor map has {TENSOR_MAP_BYTES}: pass tensor_map_array(...) for "
+                f"an address"
             )
         return argument.encoded(address_of(argument.array))
     if isinstance(argument, Structure):
         if size != len(argument.data):
-            raise ValueError(f"{name} has {size} bytes, the structure {len(argument.data)}")
+            raise ValueError(f"{name} has {size} bytes, but the structure has {len(argument.data)}")
         return argument.encoded(address_of)
     if isinstance(argument, PointerTable):
         argument = argument.table
     if isinstance(argument, np.ndarray) and argument.ndim:
         if size != 8:
-            raise ValueError(f"{name} has {size} bytes, the address of an array 8")
+            raise ValueError(f"{name} has {size} bytes, but the address of an array has 8")
         return address_of(argument).to_bytes(8, "little")
     if isinstance(argument, bytes):
         if len(argument) != size:
@@ -242,11 +244,11 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return argument.tobytes()
     if isinstance(argument, float | np.floating):
         if size not in (4, 8):
-            raise ValueError(f"{name} has {size} bytes, a float 4 or 8")
+            raise ValueError(f"{name} has {size} bytes, but a float has 4 or 8")
         return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
     value = checked_integer(argument, name)
     if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:
-        raise ValueError(f"{name} has {size} bytes, which do not hold {value}")
+        raise ValueError(f"{name} has {size} bytes, which cannot hold {value}")
     return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 

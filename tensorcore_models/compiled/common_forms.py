@@ -204,7 +204,7 @@ class Walker:
         return Applied(block.name, block.line, children, block.meaning)
 
     def _order(self, operands: np.ndarray, constants: np.ndarray) -> None:
-        """The first two operands of outputs by what they are: numbers say only which was computed first."""
+        """Return the first two operands of outputs by what they are: numbers say only which was computed first."""
         at = np.searchsorted(self._starts, operands[:, :2], "right") - 1
         ranks = np.array([_RANKS[type(block)] for block in self.trace.blocks])[at]
         ranks[operands[:, :2] == 0] = 0

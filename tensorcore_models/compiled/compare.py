@@ -82,7 +82,7 @@ def compare(
     seed : int
         Of the inputs on which bits are compared; operands are drawn anew (:mod:`.trial_inputs`), integers shuffled.
     seconds : float
-        That solvers may take where neither normal forms nor inputs decide; 0: none is asked.
+        Time for solvers if neither normal forms nor inputs decide; 0: no solver is asked.
     **options
         For both: unit, block, unpublished, limits, ...
 
@@ -103,7 +103,9 @@ def compare(
         raise ValueError("the kernels write to different arguments: name one with output=")
     place = recipes[0].output_number
     if not isinstance(arguments[place], np.ndarray):
-        raise TypeError(f"argument {place}, the output, is no array: kernels are compared on arrays that are arguments")
+        raise TypeError(
+            f"argument {place}, the output, is not an array: kernels are compared on arrays that are arguments"
+        )
     if normal_forms(recipes[0]) == normal_forms(recipes[1]):
         return KernelComparison("equal", "their expressions have one normal form", None, assumed)
     tries = _Tries(programs, recipes, arguments, place, options)

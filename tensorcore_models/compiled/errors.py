@@ -7,7 +7,7 @@ from ..integers import checked_integer
 
 
 class Refused(ValueError):
-    """`Refused` is an instruction or a result that is not known: nothing is guessed.
+    """`Refused` is the error for an instruction or a result that the emulator does not know; it never guesses.
 
     Parameters
     ----------
@@ -23,7 +23,8 @@ class Refused(ValueError):
 
 
 class KernelFault(ValueError):
-    """A kernel's fault: an address out of bounds, a register read before it is written, threads that wait for ever.
+    """`KernelFault` is the error for a fault of a kernel: an address out of bounds, a register read before it is
+    written, threads that wait for ever.
 
     Parameters
     ----------
@@ -48,12 +49,13 @@ def _placed(what: str, line: int | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelLimits:
-    """`KernelLimits` holds how far a program may go: a text that somebody sent may loop for ever or ask for any memory.
+    """`KernelLimits` holds the limits of a run, because a program of unknown origin may loop for ever or use any
+    amount of memory.
 
     Parameters
     ----------
     steps : int
-        Instructions that run, one for a whole group of threads counted once.
+        Number of instructions; one that a whole group of threads runs counts once.
     threads : int
         Threads of the grid.
     memory : int

@@ -69,7 +69,7 @@ Block = InputElements | Operations | Products
 
 @dataclass
 class ExpressionTrace:
-    """All expressions of a run, and what was decided by data.
+    """`trace` holds all expressions of a run, and the decisions that depended on data.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class ExpressionTrace:
         return first
 
     def _anchors_of(self, block: Block, first: int, count: int) -> np.ndarray:
-        """What expressions are ordered by: the inputs that their first operands rest on, of products those of both factors.
+        """Return what expressions are ordered by: inputs that their first operands rest on, of products those of both factors.
 
         Numbers say which was computed first, which masks change from one output to the next; what is computed of a constant
         (-inf where something is masked) comes last.

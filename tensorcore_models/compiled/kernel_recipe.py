@@ -25,7 +25,7 @@ _LONGEST = 30
 
 @dataclass(frozen=True, repr=False)
 class KernelRecipe(Result):
-    """The computation of a kernel for its output.
+    """`KernelRecipe` holds the expressions by which a kernel computes its output.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class KernelRecipe(Result):
 
     @property
     def root(self) -> Node:
-        """The expression of most elements."""
+        """Return the expression that most elements share."""
         return self.forms[0].root
 
     def outline(self, form: int = 0) -> list[str]:
-        """Return lines of an indented tree; what is used again and again stands behind it, by name."""
+        """Return the lines of an indented tree; subexpressions that occur often follow after it, by name."""
         return _Outline(self.forms[form].root).lines()
 
     @cached_property
@@ -60,14 +60,14 @@ class KernelRecipe(Result):
         return _instructions(self.root)
 
     def library(self) -> Recipe:
-        """Return the same as a recipe of `libraries`; one whose sum starts from C, or that has a bias or scales, takes these by
-        name.
+        """Return the computation as a recipe of `libraries`; if the sum starts from C, or has a bias or scales, the
+        recipe takes these by name.
 
         Raises
         ------
         Unknown
-            If the expression has no one sum of chains over k of plain operands that FP32 additions join; says what is in the
-            way.
+            If the expression is not a single sum of chains over k of plain operands, joined by FP32 additions; the
+            message says why.
         """
         if len(self.forms) != 1:
             raise Unknown(

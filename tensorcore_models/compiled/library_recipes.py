@@ -96,7 +96,7 @@ def _chain_order(chain: Accumulation, rows: list) -> Chain:
 
 
 def _chain(run: StepRun) -> Chain:
-    """A run of steps as pieces of k; where k is interleaved, several of them share a step."""
+    """Return a run of steps as pieces of k; where k is interleaved, several of them share a step."""
     size = run.row.k
     if all(len(pieces_of(step)) == 1 for step in run.steps):
         pieces: list[range] = []
@@ -174,7 +174,7 @@ def _sum_at(node: Node, kernel: str) -> _Core:
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedRecipe(Recipe):
-    """`FinishedRecipe` is a recipe whose sum starts from, or is finished with, other arrays: C, a bias, scales.
+    """`FinishedRecipe` is a recipe that also uses other arrays (C, a bias, scales) at the start or the end of its sum.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class FinishedRecipe(Recipe):
         self, a, b, *, arrays: Mapping[str, Any] | None = None, out_format: str | None = None, scale: float = 1.0,
         scale_result: float | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Return what the kernel returns: encodings of the output, shape (m, n).
+        """Return the kernel's output as encodings, shape (m, n).
 
         Parameters
         ----------
@@ -231,7 +231,8 @@ class FinishedRecipe(Recipe):
         given = dict(arrays or {})
         if set(given) != {*self.arrays}:
             raise ValueError(
-                f"{self.name} takes {', '.join(self.arrays) or 'no arrays'} beside A and B, got {', '.join(given) or 'none'}: "
+                f"{self.name} takes {', '.join(self.arrays) or 'no arrays'} in addition to A and B, got "
+                f"{', '.join(given) or 'none'}: "
                 "pass arrays={name: array, ...}"
             )
         a, b = np.asarray(a), np.asarray(b)
@@ -242,13 +243,13 @@ class FinishedRecipe(Recipe):
         return np.ascontiguousarray(np.broadcast_to(evaluation.of(self.root), evaluation.shape))
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Return encodings of the sum from +0; Unknown where the kernel starts it from something else."""
+        """Return the encodings of the sum from +0; raises Unknown if the kernel starts it from something else."""
         if self.start is not None:
             raise Unknown(f"{self.name} starts its sum from {_short(self.start)}", field="start", known=("+0",))
         return super().sum_bits(a, b, out_format=out_format)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
-        """Refuse other factors than the kernel's own, which are part of its expression."""
+        """Raise an error: the kernel's own factors are part of its expression, and others cannot be given."""
         raise Unknown(f"{self.name} has its own factors: others are not known", field="scales")
 
     def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:

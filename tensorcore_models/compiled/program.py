@@ -57,17 +57,17 @@ class KernelProgram(ABC):
     @property
     @abstractmethod
     def operations(self) -> list[Callable]:
-        """Return the code; an instruction that is not known refuses when it is reached."""
+        """Return the decoded instructions; an unknown instruction raises Refused when it is reached."""
 
     @property
     @abstractmethod
     def unknown(self) -> dict[str, int]:
-        """Opcodes that are not known here, with the line of the first."""
+        """Return the opcodes that the emulator does not know, each with the line of its first use."""
 
     @property
     @abstractmethod
     def parameters(self) -> list:
-        """Return what the caller passes: each has a name and a size in bytes."""
+        """Return the kernel's parameters, each with a name and a size in bytes."""
 
     @abstractmethod
     def _launch(self, arguments, options: LaunchOptions) -> Any:
@@ -75,7 +75,7 @@ class KernelProgram(ABC):
 
     @abstractmethod
     def block_bytes(self, launch, per_block: int) -> int:
-        """Return bytes of state of one block, about."""
+        """Return the approximate number of bytes of state of one block."""
 
     @abstractmethod
     def _scheduler(self, launch, first: int, count: int) -> Scheduler:
@@ -155,7 +155,8 @@ class KernelProgram(ABC):
         unpublished: str = "nearest",
         limits: KernelLimits | None = None,
     ) -> KernelRecipe:
-        """Return what the kernel computes for its output, found by running it once with expressions beside the values.
+        """Return the expressions that the kernel computes for its output, found by one run that records expressions
+        together with values.
 
         Parameters
         ----------
@@ -198,12 +199,12 @@ class KernelProgram(ABC):
                 raise ValueError(f"output is argument {output}, expected 0 to {len(owners) - 1}")
             places = list(owners[output])
         if not places:
-            raise ValueError(f"{self.name} writes to no array, or the output named is none")
+            raise ValueError(f"{self.name} writes to no array, or the named output is not an array")
         array = memory.arrays[places[-1]]
         chosen = None if rows is None else _elements_of(rows, array)
         found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize, chosen)
         if not found:
-            raise ValueError(f"{self.name} writes nothing that rests on an input to {memory.names[places[-1]]}")
+            raise ValueError(f"{self.name} writes nothing that depends on an input to {memory.names[places[-1]]}")
         assumed = (*launch.assumptions, *trace.assumptions())
         number = next(i for i, own in enumerate(owners) if places[-1] in own)
         return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)

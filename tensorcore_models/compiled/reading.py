@@ -80,7 +80,7 @@ def read(
 
 def _check_final(fmad: bool | None) -> None:
     if fmad is not None:
-        raise ValueError("fmad is of PTX, which ptxas assembles; AMD's code is final: leave it out")
+        raise ValueError("fmad is for PTX, which ptxas assembles; AMD's code is final: leave it out")
 
 
 def _check_length(length: int, limits: KernelLimits) -> None:

@@ -7,7 +7,7 @@ from ..results import Result
 
 @dataclass(frozen=True, repr=False)
 class KernelRun(Result):
-    """`KernelRun` is one launch that ran to its end.
+    """`KernelRun` holds the facts of one launch that ran to its end.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ def beside_sass(program: PTXProgram, sass: str) -> SassComparison:
     code = _section(sass, program.name)
     found = Counter(_SASS.findall(code))
     if not found:
-        raise ValueError(f"the SASS has no instructions of {program.name}: is it that of another kernel?")
+        raise ValueError(f"the SASS has no instructions of {program.name}: it may belong to another kernel")
     counts: dict[str, tuple[int, int]] = {}
     opcodes = [ins.opcode for ins in program.written.code]
     for name, pattern in COUNTED.items():
@@ -152,11 +152,11 @@ def disassembled(path: str | PathLike) -> str:
     tool = shutil.which("nvdisasm") or _triton_s_own()
     if tool is None:
         raise ValueError(
-            "no nvdisasm was found: install CUDA's or Triton, or give the text that `nvdisasm -c` writes of the cubin"
+            "no nvdisasm was found: install CUDA or Triton, or give the text that `nvdisasm -c` prints for the cubin"
         )
     done = subprocess.run([tool, "-c", str(path)], capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if done.returncode:
-        raise ValueError(f"nvdisasm does not take {path}: {(done.stderr or done.stdout).strip().splitlines()[:1]}")
+        raise ValueError(f"nvdisasm cannot read {path}: {(done.stderr or done.stdout).strip().splitlines()[:1]}")
     return done.stdout
 
 

@@ -171,7 +171,7 @@ class Scheduler:
         return type(error)(what, self.lines[pc])
 
     def _part(self, control: Split | Wait, pc: int, lanes: np.ndarray | None, turn: int) -> None:
-        """The group in two: those that the control names, and the others, at the next instruction."""
+        """Split the group in two: those that the control names, and the others, at the next instruction."""
         everyone = self.threads.all_lanes if lanes is None else lanes
         named: np.ndarray | None = control.lanes
         if len(control.lanes) < len(everyone):
@@ -185,7 +185,7 @@ class Scheduler:
             self.groups.append(LaneGroup(control.target, named, turn))
 
     def _wake(self) -> None:
-        """Groups whose lanes may go on."""
+        """Return groups whose lanes may go on."""
         self.seen = self.machine.events
         asleep, self.sleeping = self.sleeping, []
         for group in asleep:

@@ -65,7 +65,7 @@ class CpuEngine(StepEngine):
 
 
 def cpu_engine(name: str, emulated: bool = False) -> CpuEngine | QemuEngine:
-    """Return the engine of an instruction of this machine's CPU.
+    """Return an engine that runs an instruction of this machine's CPU.
 
     Parameters
     ----------

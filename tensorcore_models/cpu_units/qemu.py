@@ -103,7 +103,7 @@ class QemuEngine(StepEngine):
 
     def __post_init__(self):
         if unit_of(self.row) is None:
-            raise ValueError(f"{self.row} is not run by the emulator; of arm's, those are {', '.join(UNITS)}")
+            raise ValueError(f"{self.row} is not run by the emulator; of arm's instructions it runs {', '.join(UNITS)}")
         super().__post_init__()
 
     @property

@@ -27,7 +27,7 @@ def number_of(row: Instruction) -> int:
     """Return the kernel's number of an instruction; raises ValueError if CPU engines do not run it."""
     name = row.name.partition(".")[0]
     if not has_engine(row):
-        raise ValueError(f"{row} is no CPU instruction with an engine; those are {', '.join(cpu_units.NAMES)}")
+        raise ValueError(f"{row} is not a CPU instruction with an engine; known: {', '.join(cpu_units.NAMES)}")
     return cpu_units.NAMES.index(name)
 
 

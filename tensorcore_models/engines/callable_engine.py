@@ -14,7 +14,8 @@ from .engine import Engine, FormatLike, format_name
 
 @dataclasses.dataclass(frozen=True)
 class CallableEngine(Engine):
-    """A user's function as an engine: f(a, b, c) on value arrays of shapes (m, k), (k, n), (m, n), k the k step.
+    """`CallableEngine` runs a user's function as an engine: f(a, b, c) on value arrays of shapes (m, k), (k, n), (m,
+    n), where k is the k step.
 
     Made by :func:`as_engine`.
     """
@@ -73,9 +74,9 @@ def as_engine(
     k : int
         Products that one call takes.
     largest_input_scale : int
-        Largest s where the unit can add to c 2^-s instead of c (the function is given c scaled).
+        Largest s for which the unit can add to c 2^-s in place of c (the function then gets the scaled c).
     tflops : float, optional
-        Its peak rate as you state it, TFLOP/s or TOP/s: what comparisons tell costs by.
+        Its peak rate as you state it, TFLOP/s or TOP/s: comparisons compute costs with it.
 
     Raises
     ------

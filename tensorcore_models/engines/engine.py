@@ -66,20 +66,20 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 class Engine(abc.ABC):
-    """`Engine` holds what recovery methods, probes and experiments use of a matrix unit.
+    """`Engine` is the interface of a matrix unit that recovery methods, probes and experiments use.
 
     Attributes
     ----------
     a_format, b_format, c_format, d_format : str or Format
         Formats of the operands and of the result.
     k : int
-        k step: products that one step takes.
+        k step: the number of products that one step takes.
     scale_format : str or None
         Format of the block scales, None for an engine without.
     block_size : int or None
         Products that share a scale.
     largest_input_scale : int
-        Largest s of D = A B + C 2^-s that the unit takes, 0 where it takes none; see :meth:`scaled_input`.
+        Largest s of D = A B + C 2^-s that the unit supports, 0 if it supports none; see :meth:`scaled_input`.
     """
 
     a_format: FormatLike
@@ -117,7 +117,7 @@ class Engine(abc.ABC):
         promote_every: int | None = None,
         promote_rounding: str = "rne",
     ) -> np.ndarray:
-        """Return D = A B + C on raw encodings, any m, n, k.
+        """Return D = A B + C on raw encodings, for any m, n, k.
 
         Parameters
         ----------
@@ -129,10 +129,10 @@ class Engine(abc.ABC):
             See :func:`tensorcore_models.orders.order.order_of`. Chains of another order than "sequential" start from zero;
             their results are added in order in the output format (RN), c last.
         promote_every : int, optional
-            Every that many products (a multiple of the k step) the chain is added outside to an FP32 accumulator that starts
-            from c, and restarts from zero.
+            After each `promote_every` products (a multiple of the k step) the chain is added to an FP32 accumulator
+            outside, which starts from c, and restarts from zero.
         promote_rounding : str
-            Rounding of that outside addition.
+            Rounding of the addition outside.
 
         Returns
         -------
@@ -174,10 +174,11 @@ class Engine(abc.ABC):
         promote_every: int | None = None,
         promote_rounding: str = "rne",
     ) -> np.ndarray:
-        """Return D = alpha A B + beta C on values, any m, n, k.
+        """Return D = alpha A B + beta C on values, for any m, n, k.
 
-        With alpha = beta = 1 c seeds the first step. Otherwise the chain starts from 0 and RN(RN(alpha acc) + RN(beta c)) is
-        formed in the output format; beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or zeros.
+        With alpha = beta = 1 the first step starts from c. Otherwise the chain starts from 0 and RN(RN(alpha acc) +
+        RN(beta c)) is formed in the output format; beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or
+        zeros.
 
         Parameters
         ----------
@@ -189,10 +190,10 @@ class Engine(abc.ABC):
         scale_a, scale_b : array_like, optional
             Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row of A and
             column of B, blocks of 128 along k, or a unit's own block scales (values, or encodings where they are uint8).
-            Without block scales of the unit the sums are scaled outside in FP32, where the rule says, and c is added last;
-            alpha and beta must be 1.
+            Scales that are not the unit's block scales are applied to the sums outside in FP32, as the rule of their
+            shape says; c is then added last, and alpha and beta must be 1.
         input_rounding : str, optional
-            Rounding of values that an operand format lacks; None: such values raise.
+            Rounding of values that an operand format cannot represent; None: such values raise an error.
         input_saturate : bool
             Rounded values beyond the range of the operand format become its largest finite number. Without it they become
             infinities, raise where the format has NaN but no infinity (e4m3fn), and are clamped where it has neither
@@ -208,7 +209,8 @@ class Engine(abc.ABC):
         Raises
         ------
         TypeError, ValueError
-            As :meth:`gemm_bits`; and when values are not representable and input_rounding is None (how many, and the first).
+            As for :meth:`gemm_bits`; also if values are not representable and input_rounding is None (the message
+            gives their number and the first).
         """
         if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
             small = self._small(a, b) if type(alpha) is type(beta) is float and alpha == beta == 1 else None
@@ -250,7 +252,8 @@ class Engine(abc.ABC):
         return values_of_bits(d, formats[3])
 
     def prepared(self, m: int, k: int, n: int) -> "PreparedProduct":
-        """Return this engine's product of matrices of one shape, for loops over many small ones: shapes are settled once.
+        """Return a function that multiplies matrices of one shape, for loops over many small products: shapes are
+        checked only once.
 
         Parameters
         ----------
@@ -283,7 +286,7 @@ class Engine(abc.ABC):
         return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
-        """Return the addend of a unit that scales its accumulator input: encodings of c 2^-scale, in c's type.
+        """Return the scaled addend of a unit that scales its accumulator input: encodings of c 2^-scale, in c's type.
 
         The exponent is lowered and the significand kept. Where the result is subnormal, bits below the smallest encoding are
         cut off, as NVIDIA's units cut results: what they do with such an input is not published.
@@ -303,7 +306,7 @@ class Engine(abc.ABC):
         scale = checked_integer(scale, "the scale of the accumulator input")
         if not 0 <= scale <= self.largest_input_scale:
             takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "none"
-            raise ValueError(f"{self.label} takes {takes} as the scale of its accumulator input, got {scale}")
+            raise ValueError(f"{self.label} allows {takes} as the scale of its accumulator input, got {scale}")
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
@@ -328,7 +331,8 @@ class Engine(abc.ABC):
         return a, b, c
 
     def check_scales(self, a_shape, b_shape, scale_a, scale_b):
-        """Return encodings of the block scales for operands of these shapes, (None, None) for an engine without scales.
+        """Check block scales for operands of these shapes and return their encodings; (None, None) for an engine
+        without scales.
 
         Raises
         ------
@@ -337,7 +341,9 @@ class Engine(abc.ABC):
         """
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
-                raise ValueError(f"{self.label} takes no block scales as encodings; gemm takes scales as values")
+                raise ValueError(
+                    f"{self.label} takes no block scales as encodings; use gemm, which takes scales as values"
+                )
             return None, None
         if scale_a is None or scale_b is None:
             raise ValueError(
@@ -354,7 +360,7 @@ class Engine(abc.ABC):
         ):
             if scale.shape != expected:
                 raise ValueError(
-                    f"{name} is {scale.shape}, expected {expected}: one scale per {self.block_size} products"
+                    f"{name} is {scale.shape}, expected {expected}, which is one scale for {self.block_size} products"
                 )
         return scale_a, scale_b
 
@@ -374,8 +380,8 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def sum_bits(self, a, b, order: Order) -> np.ndarray:
-        """Return encodings of A B in one order of k, nothing added: what the chains and sums of the order give, signed zeros
-        kept.
+        """Return the encodings of A B in one order of k without an addend; signed zeros are those of the order's
+        chains and sums.
 
         Parameters
         ----------
@@ -404,7 +410,7 @@ class Engine(abc.ABC):
             if not joined:
                 return self._padded(a, b, zero, scale_a, scale_b, pieces)
             if scale_a is not None:
-                raise ValueError(f"{self.label} has block scales: pieces of a chain do not share its k steps")
+                raise ValueError(f"{self.label} has block scales: pieces of a chain cannot share one of its k steps")
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
 
@@ -482,7 +488,7 @@ class Engine(abc.ABC):
             if block is not None:
                 if piece.step != 1:
                     raise ValueError(
-                        f"{self.label} has block scales: chains take neighbouring values of k, got {piece}"
+                        f"{self.label} has block scales: a chain takes consecutive values of k, got {piece}"
                     )
                 first, last = piece.start // block, -(-piece.stop // block)
                 missing = -(-(len(piece) + pad) // block) - (last - first)

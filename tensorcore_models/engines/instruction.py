@@ -38,7 +38,7 @@ class Instruction(MatrixEngine):
     m, n, k : int
         Shape: a is m by k, b is k by n, c and d are m by n.
     blocks : int
-        Independent multiplications that one instruction runs side by side.
+        Number of independent multiplications in one instruction.
     a_format, b_format, c_format, d_format, scale_format, block_size, largest_input_scale, accumulator
         As in :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
         `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` where the arithmetic is not public.
@@ -47,7 +47,7 @@ class Instruction(MatrixEngine):
     path : str
         How a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
     usual : bool
-        Whether this path is meant where none is named and paths compute differently.
+        Whether this path is the default where paths compute differently.
     source : str
         Where the arithmetic is published.
     evidence : str
@@ -55,7 +55,7 @@ class Instruction(MatrixEngine):
     note : str
         What else is known.
     rollup : Rollup or None
-        What the unit does beside the steps in a GEMM; None: a GEMM is one chain.
+        How a GEMM combines steps of the unit; None: a GEMM is one chain.
 
     Raises
     ------
@@ -114,7 +114,8 @@ class Instruction(MatrixEngine):
 
     @property
     def scale_blocks(self) -> int:
-        """Return block scales of one row of A, or column of B, in one instruction; 0 without block scales."""
+        """Return the number of block scales of one row of A, or column of B, in one instruction; 0 without block
+        scales."""
         return 0 if self.block_size is None else self.k // self.block_size
 
     @property
@@ -126,7 +127,7 @@ class Instruction(MatrixEngine):
 
     @integer_arguments("m", "n")
     def with_shape(self, m: int, n: int) -> "Instruction":
-        """Return the instruction at another legal m and n, which its name then says.
+        """Return the instruction with another legal m and n, which also appear in its name.
 
         Raises
         ------
@@ -136,12 +137,12 @@ class Instruction(MatrixEngine):
         legal = dict(self.legal_shapes) or {self.m: (self.n,)}
         if n not in legal.get(m, ()):
             spelled = "; ".join(f"m {height}, n {_spell(widths)}" for height, widths in legal.items())
-            raise ValueError(f"{self} at m {m}, n {n}: legal are {spelled}")
+            raise ValueError(f"{self} at m {m}, n {n}: allowed are {spelled}")
         name = re.sub(r"m\d+n\d+k", f"m{m}n{n}k", self.name, count=1)
         return dataclasses.replace(self, name=name, m=m, n=n)
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None, *, input_scale: int = 0) -> np.ndarray:
-        """Return the instruction on raw encodings.
+        """Return D = A B + C of one execution of the instruction on raw encodings.
 
         Parameters
         ----------
@@ -182,7 +183,7 @@ class Instruction(MatrixEngine):
         if a.shape != (*lead, m, k) or b.shape != (*lead, k, n) or c.shape != (*lead, m, n):
             raise ValueError(
                 f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
-                f"and (..., {m}, {n}) with the same lead as c: {lead}"
+                f"and (..., {m}, {n}) with the same leading dimensions as c: {lead}"
             )
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         c = self.scaled_input(c, input_scale)
@@ -192,7 +193,8 @@ class Instruction(MatrixEngine):
         return kernels.batch_bits(self, *batch).reshape(c.shape)
 
     def mma(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return the instruction on values; shapes as in :meth:`mma_bits`, values as in :meth:`gemm`.
+        """Return D = A B + C of one execution of the instruction on values; shapes as in :meth:`mma_bits`, values as
+        in :meth:`gemm`.
 
         Raises
         ------
@@ -242,9 +244,7 @@ class Instruction(MatrixEngine):
     def _require_public(self) -> None:
         """Raise where there is nothing to compute with."""
         if not self.published:
-            raise ValueError(
-                f"{self}: its arithmetic is not public, so there is nothing to compute with ({self.source})"
-            )
+            raise ValueError(f"{self}: its arithmetic is not public, so it cannot be computed ({self.source})")
 
 
 def _spell(values: tuple[int, ...]) -> str:

@@ -11,7 +11,7 @@ from .engine import Engine, FormatLike, format_name
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MatrixEngine(Engine):
-    """`MatrixEngine` is an accumulator with operand formats: a custom matrix unit.
+    """`MatrixEngine` is a custom matrix unit: an accumulator with operand formats.
 
     Parameters
     ----------

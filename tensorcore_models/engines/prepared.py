@@ -62,6 +62,6 @@ class PreparedProduct:
         expected, found = ((self.m, self.k), (self.k, self.n)), (np.shape(a), np.shape(b))
         if found != expected:
             raise ValueError(
-                f"a is {found[0]} and b is {found[1]}, but this product is prepared for {expected[0]} and {expected[1]}: "
-                "prepare one for each shape"
+                f"a is {found[0]} and b is {found[1]}, but this product is prepared for {expected[0]} and "
+                f"{expected[1]}: prepare a product for each shape"
             )

@@ -49,7 +49,9 @@ def scaled_outside(
     if scaling is None or (scaling.applied == "product" and not scaling.roundings):
         return None
     if not plain:
-        raise ValueError("alpha and beta do not go with scales that are applied outside of the unit: leave them out")
+        raise ValueError(
+            "alpha and beta cannot be combined with scales that are applied outside of the unit: leave them out"
+        )
     return scaled_sums(engine, a, b, scaling, **order)
 
 

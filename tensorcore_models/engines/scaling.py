@@ -26,7 +26,7 @@ from ..formats.rounding import decode
 
 
 class ScaleRule(NamedTuple):
-    """`ScaleRule` is one rule for one operand.
+    """`ScaleRule` is a rule by which the scales of one operand apply: shape, format and place.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ScaleRule(NamedTuple):
         Format of a factor.
     applied : {"end", "block", "product"}
     evidence : str
-        Who says that it is applied so.
+        Source of the rule.
     """
 
     name: str
@@ -56,8 +56,8 @@ class ScaleRule(NamedTuple):
         return (across, along) if side == "a" else (along, across)
 
     def fits(self, side: str, size: int, k: int, shape: tuple[int, ...]) -> bool:
-        """Return whether factors of a shape can be meant; single numbers and vectors of one factor per row (column) may be
-        flat."""
+        """Return whether factors of a shape fit this rule; a single number and a vector of one factor per row
+        (column) may be flat."""
         if shape == self.shape(side, size, k):
             return True
         if self.together is None and self.along is None:
@@ -92,7 +92,7 @@ _OF_TYPE = {"float8_e8m0fnu": "ue8m0", "float8_e4m3fn": "ue4m3", "uint8": "encod
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Factors of both operands as they were read.
+    """`Scaling` holds the factors of both operands as :func:`tensorcore_models.read_scales` read them.
 
     Attributes
     ----------
@@ -120,7 +120,8 @@ class Scaling:
     first: str | None = None
 
     def on(self, unit) -> "Scaling":
-        """Return the factors in the order in which this unit's libraries multiply them in, unless it is settled."""
+        """Return the factors in the order in which this unit's libraries apply them, unless the order is fixed
+        already."""
         return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
@@ -130,17 +131,19 @@ class Scaling:
 
     @property
     def block(self) -> int | None:
-        """Return values of k with the same factors in both operands; None where they never change along k."""
+        """Return the number of consecutive k with the same factors in both operands; None if factors do not change
+        along k."""
         return min((r.along for r in (self.rule_a, self.rule_b) if r.along is not None), default=None)
 
     @property
     def folded(self) -> bool:
-        """Return whether both operands have one factor each at the end."""
+        """Return whether each operand has a single factor, applied at the end."""
         return self.applied == "end" and self.rule_a.together is self.rule_b.together is None
 
     @property
     def roundings(self) -> int:
-        """Return FP32 roundings that applying the factors costs a chain: of their product, and of the product with the sum."""
+        """Return the number of FP32 roundings that the factors add to a chain: of their product, and of the product
+        with the sum."""
         if self.applied == "end":
             return 2
         return 1 if self.applied == "block" else 2 * (self.whole_a != 1 or self.whole_b != 1)
@@ -156,11 +159,11 @@ class Scaling:
         return found if self.whole_b == 1 else found * self.whole_b
 
     def times_a(self, values: np.ndarray) -> np.ndarray:
-        """Return A in float64 times its factors, as `values * spread_a()` without an array of factors."""
+        """Return A times its factors in float64: the same as `values * spread_a()`, but without an array of factors."""
         return self._times(self.rule_a, self.a.T, self.whole_a, values.T).T
 
     def times_b(self, values: np.ndarray) -> np.ndarray:
-        """B in float64 times its factors."""
+        """Return B times its factors in float64."""
         return self._times(self.rule_b, self.b, self.whole_b, values)
 
     @staticmethod
@@ -176,14 +179,14 @@ class Scaling:
         return out
 
     def at(self, position: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return FP32 factors of a value of k without those of whole tensors: shapes (m, 1) and (1, n)."""
+        """Return the FP32 factors at one k, without those of whole tensors: shapes (m, 1) and (1, n)."""
         one = slice(position, position + 1)
         a = _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a", one)
         b = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b", one)
         return a.astype(np.float32), b.astype(np.float32)
 
     def in_words(self) -> str:
-        """Return the rules, where the factors are applied, and who says so."""
+        """Return a sentence on the rules, the place where the factors are applied, and the source."""
         says = self.rule_a if self.rule_b.together is None else self.rule_b
         if self.rule_a.applied == "end":
             ends = "at the end, " + ("RN32(RN32(scale_a scale_b) sum)" if self.folded else _FIRST_WORDS[self.first])
@@ -197,8 +200,8 @@ class Scaling:
         return f"{', '.join(both)}; applied {ends} ({says.evidence})"
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
-        """Return the factors of some rows of A and columns of B; `order`: of blocks of k, the last short one left at its
-        place."""
+        """Return the factors of some rows of A and columns of B; `order` permutes the blocks of k, except for a short
+        last block."""
         k = self.sizes[1]
         rule_a, a = _taken(self.rule_a, self.a, rows)
         rule_b, b = _taken(self.rule_b, self.b.T, columns)
@@ -232,17 +235,19 @@ def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, p
 def read_scales(
     scale_a, scale_b, m: int, k: int, n: int, unit=None, rules: tuple[ScaleRule, ScaleRule] | None = None
 ) -> Scaling | None:
-    """Return factors as a kernel's caller has them, by their shapes and types; None where both are None.
+    """Return the scales of both operands, interpreted by their shapes and types as a kernel's caller gives them; None
+    if both are None.
 
     Parameters
     ----------
     scale_a, scale_b : array_like, or (array_like, float), optional
         Numbers are read as FP32. Block scales of a unit are ml_dtypes' float8_e8m0fnu or float8_e4m3fn, uint8 encodings, or
-        numbers that their format holds; with a pair (block scales, factor) the tensor has one FP32 factor more.
+        numbers that their format holds; in a pair (block scales, factor) the factor is one FP32 number for the whole
+        tensor.
     m, k, n : int
         A is (m, k), B is (k, n).
     unit : Engine, optional
-        What multiplies; by default any unit can be meant.
+        The unit that multiplies; by default the scales may be those of any unit.
     rules : (ScaleRule, ScaleRule), optional
         The rules of A and of B where the caller knows them; some shapes fit several.
 
@@ -255,7 +260,7 @@ def read_scales(
     if scale_a is None and scale_b is None:
         return None
     if scale_a is None or scale_b is None:
-        raise ValueError("scale_a and scale_b go together; give 1.0 for an operand without a scale")
+        raise ValueError("give scale_a and scale_b together, with 1.0 for an operand without a scale")
     (a, whole_a), (b, whole_b) = (_parts(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
     known = RULES if unit is None else _rules_of(unit)
     tried = (known, known) if rules is None else tuple([rule] for rule in rules)
@@ -271,9 +276,9 @@ def read_scales(
     if not pairs:
         shapes = (f"{r.name}: {r.shape('a', m, k)} and {r.shape('b', n, k)}" for r in known)
         raise ValueError(
-            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different places. "
-            "Both per tensor or per row and column, both in blocks of 128, or both with one unit's blocks. "
-            f"Expected shapes of scale_a and scale_b: {'; '.join(shapes)}"
+            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different "
+            f"places. Expected both per tensor or per row and column, both in blocks of 128, or both in one unit's "
+            f"blocks. Expected shapes of scale_a and scale_b: {'; '.join(shapes)}"
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
@@ -283,7 +288,7 @@ def read_scales(
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
-        raise ValueError(f"a factor beside block scales goes with a unit's blocks (nvfp4, mx), got {rule_a.name}")
+        raise ValueError(f"a factor in addition to block scales needs a unit's blocks (nvfp4, mx), got {rule_a.name}")
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
     shaped = [
         (v.reshape(r.shape(s, size, k)), e)
@@ -298,7 +303,7 @@ def _parts(given, name: str) -> tuple[np.ndarray, float]:
     if isinstance(given, list | tuple) and len(given) == 2 and np.ndim(given[0]) == 2:
         given, factor = given[0], as_array(given[1], name)
         if factor.size != 1:
-            raise ValueError(f"{name} is a pair (block scales, one factor), the second has shape {factor.shape}")
+            raise ValueError(f"{name} is a pair (block scales, one factor), but the factor has shape {factor.shape}")
         whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):
             raise ValueError(f"{name}: the factor of the whole tensor is {whole}")

@@ -48,7 +48,8 @@ class StepEngine(Engine):
         for x, tail, name in ((a, (row.m, row.k), "a"), (b, (row.k, row.n), "b"), (c, (row.m, row.n), "c")):
             if x.shape != (*lead, *tail):
                 raise ValueError(
-                    f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with lead {lead}"
+                    f"{row}: {name} has shape {x.shape}, expected (..., {tail[0]}, {tail[1]}) with leading "
+                    f"dimensions {lead}"
                 )
         scales = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         given = (None if x is None else x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, *scales))

@@ -88,7 +88,7 @@ def aligned_fields(spec: Any, formats, scale: Format | None, block_size: int | N
 
 
 def limit_products(fields: dict, exponent: int | None) -> None:
-    """The exponent from which products are infinite, as a field."""
+    """Return the exponent from which products are infinite, as a field."""
     if exponent is not None:
         plans.require(abs(exponent) < LARGEST_EXPONENT, f"product_overflow_exponent is beyond {LARGEST_EXPONENT}")
         fields["limit"] = exponent

@@ -196,7 +196,7 @@ class Accumulator:
         self._check()
 
     def _check(self) -> None:
-        """Hook for the checks of a class's own fields."""
+        """Check the class's own fields: a hook."""
 
     def with_rules(self, **rules):
         """Return a copy with other edge rules.

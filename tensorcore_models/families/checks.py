@@ -81,19 +81,19 @@ def _instance(value: Any, expected: type, what: str) -> Any:
 
 
 def check_range(spec: object, name: str, low: int, high: int, *, optional: bool = False) -> None:
-    """An integer from `low` to `high`, or None if the parameter is `optional`."""
+    """Return an integer from `low` to `high`, or None if the parameter is `optional`."""
     value = getattr(spec, name)
     known = (optional and value is None) or low <= value <= high
     require(known, spec, f"{name} {value} must be {low} to {high}{', or None' if optional else ''}")
 
 
 def check_exponent(spec: object, name: str) -> None:
-    """A parameter that is an exponent, or None."""
+    """Return a parameter that is an exponent, or None."""
     check_range(spec, name, -MAX_EXPONENT, MAX_EXPONENT, optional=True)
 
 
 def check_keyed(spec: Any, name: str) -> None:
-    """A rounding that may be stochastic, and the key of that, `seed`."""
+    """Return a rounding that may be stochastic, and the key of that, `seed`."""
     require(0 <= spec.seed < 1 << 64, spec, f"seed {spec.seed} must lie in [0, 2**64)")
     stochastic = check_rounding(getattr(spec, name)) == "sr"
     require(stochastic or not spec.seed, spec, f"seed {spec.seed} is the key of stochastic rounding, {name} 'sr'")

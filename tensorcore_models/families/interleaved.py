@@ -281,7 +281,7 @@ def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
 
 
 def single_rounding_of_late_c(build: Builder, place: int, rounding: str) -> None:
-    """The dot product 1 plus c = t u, u the unit in the last place of 1."""
+    """Probe the dot product 1 plus c = t u, u the unit in the last place of 1."""
     u = power(-build.fraction_bits)
     for t in TAILS:
         sign = -1 if t < 0 else 1

@@ -59,7 +59,7 @@ class BlockScaled:
     @property
     @default_fp_state
     def elements(self) -> np.ndarray:
-        """Return elements as values of their natural type, as `gemm` takes them."""
+        """Return the elements as values of their natural type, as `gemm` takes them."""
         return values_of_bits(self.bits, self.element_format)
 
     @default_fp_state
@@ -82,7 +82,7 @@ def quantize_blocks(
     rounding: str = "rne",
     saturate: bool = True,
 ) -> BlockScaled:
-    """Quantise a real matrix in blocks along k.
+    """Return a real matrix quantised in blocks along k, with one scale for each block.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ def quantize_blocks(
     axis : {0, 1}
         The axis along k.
     scale_rounding : {"floor", "ceil", "nearest"}
-        How the scale is made a number of its format. ue8m0: "floor" is the OCP rule 2^(floor(log2 max) - emax), "ceil" the
+        How the scale is rounded to its format. ue8m0: "floor" is the OCP rule 2^(floor(log2 max) - emax), "ceil" the
         smallest power of two at which no element overflows, "nearest" the power nearest to max / max_finite (ratio). Other
         scale formats: max / max_finite rounded down, up or to nearest even.
     rounding : str
         Rounding of the elements.
     saturate : bool
-        Elements beyond the format's range become its largest number; otherwise what `encode` does.
+        Elements beyond the format's range become its largest number; if False, the rule of `encode` applies.
 
     Raises
     ------

@@ -254,7 +254,9 @@ def _nan_exact(x: float, fmt: Format, saturate: bool | None, nan: float | None, 
     if not fmt.has_nan:
         if saturate:
             return fmt.max_bits
-        raise ValueError(f"{fmt.name} has no NaN; nan=value says what it becomes, saturate=True gives {fmt.max_finite}")
+        raise ValueError(
+            f"{fmt.name} has no NaN: give its replacement as nan=value, or saturate=True, which gives {fmt.max_finite}"
+        )
     (source,) = struct.unpack("<Q", struct.pack("<d", x))
     sign = fmt.sign_bit if source >> 63 and fmt.specials in ("ieee", "fn") else 0
     if fmt.specials != "ieee":
@@ -270,5 +272,6 @@ def _inf_exact(negative: bool, fmt: Format, saturate: bool) -> int:
         return overflow_bits(negative, fmt, "rne", saturate)
     except OverflowError:
         raise ValueError(
-            f"{fmt.name} has neither infinity nor NaN; saturate=True gives the largest finite number, {fmt.max_finite}"
+            f"{fmt.name} has neither infinity nor NaN: give saturate=True for the largest finite number, "
+            f"{fmt.max_finite}"
         ) from None

@@ -25,7 +25,7 @@ def _formats_by_dtype() -> dict[np.dtype, Format]:
 
 
 def format_of_dtype(dtype: Any) -> Format | None:
-    """Return the format whose values a numpy or ml_dtypes type holds, or None; float32 is fp32, never tf32 or hf32."""
+    """Return the format of a numpy or ml_dtypes type, or None; for float32 it is fp32, never tf32 or hf32."""
     return _formats_by_dtype().get(np.dtype(dtype).newbyteorder("="))
 
 
@@ -97,7 +97,7 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
                 f"{name}: numpy cannot take this DLPack object ({error}); copy it to the CPU first"
             ) from None
     if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array: fill it first, its masked elements have no defined value")
+        raise TypeError(f"{name} is a masked array: fill it first, because masked elements have no defined value")
     dtype = array.dtype
     if dtype.kind in "iuf" or is_ml_float(dtype) or is_ml_integer(dtype):
         return np.asarray(array)

@@ -63,7 +63,7 @@ def unknown_format(name: str) -> ValueError:
 
 
 def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
-    """Return the format of that name; a format is returned as it is.
+    """Return the format called `fmt`; a format is returned unchanged.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     Raises
     ------
     ValueError
-        If the name is unknown, or of formats with different widths ("fp8"); the message lists the known ones.
+        If the name is unknown, or stands for several formats ("fp8"); the message lists the known ones.
     TypeError
         If `fmt` is neither a string nor a format.
 
@@ -116,7 +116,7 @@ def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
         raise unknown_format(fmt)
     rows = [FORMATS.get(name) or INTEGER_FORMATS[name] for name in family]
     if len({row.exponent_bits for row in rows if isinstance(row, Format)}) > 1:
-        raise ValueError(f"{fmt!r} is several formats, name one: {', '.join(family)}")
+        raise ValueError(f"{fmt!r} stands for several formats, name one: {', '.join(family)}")
     return rows[0]
 
 
@@ -124,7 +124,5 @@ def get_float_format(fmt: str | Format | IntegerFormat) -> Format:
     """Return the floating-point format of that name: :func:`get_format`, but ValueError for the integer formats."""
     found = get_format(fmt)
     if isinstance(found, IntegerFormat):
-        raise ValueError(
-            f"{found.name} is an integer format, here a floating-point one is needed: {', '.join(FORMATS)}"
-        )
+        raise ValueError(f"{found.name} is an integer format, expected a floating-point format: {', '.join(FORMATS)}")
     return found

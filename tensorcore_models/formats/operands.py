@@ -95,7 +95,7 @@ def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, satu
     if not fmt.has_nan:
         if nans.any():
             raise ValueError(
-                f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} has not"
+                f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} does not have"
             )
         return encode(array, fmt, rounding, saturate=True)
     bits = encode(array, fmt, rounding, saturate)

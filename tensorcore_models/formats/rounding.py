@@ -231,7 +231,7 @@ def encode(
     *,
     scale_exponent: int = 0,
 ) -> np.ndarray:
-    """Round values to a format, once, and give their encodings.
+    """Return the encodings of values after one rounding to a format.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def encode(
         format has neither. By default as the format's standard says: False, but True for formats that have neither (fp6 and
         fp4: OCP Microscaling Formats v1.0), where a NaN still raises.
     nan : float, optional
-        What a NaN becomes (0.0 on an Ascend 910A, with ``saturate=True``); the format's own rule by default.
+        Replacement of a NaN (0.0 on an Ascend 910A, with ``saturate=True``); the format's own rule by default.
     subnormals : {"keep", "flush"}
         Whether rounded results below the smallest normal number stay or become zero.
     seed : int
@@ -425,7 +425,7 @@ def round_to(
     subnormals: str = "keep",
     seed: int = 0,
 ) -> np.ndarray:
-    """Round values to a format and give them as values of the type they came in.
+    """Return values rounded to a format, in their own type.
 
     Parameters
     ----------

@@ -92,12 +92,13 @@ class Format:
             raise ValueError(f"format {self.name!r}: fnuz needs a sign bit, its NaN is the encoding of -0")
         if self.specials == "ieee" and (self.exponent_bits < 2 or self.fraction_bits < 1):
             raise ValueError(
-                f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to tell inf from NaN"
+                f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to distinguish infinity "
+                f"from NaN"
             )
 
     @property
     def has_fields(self) -> bool:
-        """Whether exponent and fraction have the same places in all encodings: else only values say what an encoding is."""
+        """Return whether exponent and fraction have the same bit positions in all encodings."""
         return self.specials != "tapered"
 
     # -- widths
@@ -108,7 +109,7 @@ class Format:
 
     @property
     def precision(self) -> int:
-        """Return significand bits, the hidden one included (p of the papers)."""
+        """Return the number of significand bits including the hidden one (p in the papers)."""
         return self.fraction_bits + 1
 
     @cached_property
@@ -249,7 +250,7 @@ class Format:
 
     # -- taking encodings apart
     def decode_exact(self, bits: int) -> Decoded:
-        """Take one encoding apart into exact integers.
+        """Decode one encoding into exact integers.
 
         Parameters
         ----------

@@ -87,7 +87,7 @@ class ResidualCount:
     low_overflow: int
 
     def probability(self, event: str) -> float:
-        """The count named `event` over the total."""
+        """Return the count named `event` over the total."""
         return getattr(self, event) / self.total
 
 
@@ -161,7 +161,7 @@ def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[Residu
     if rounding not in ("rne", "rz"):
         raise ValueError(f"the analysis knows the roundings rne and rz, got {rounding!r}")
     if not -126 <= exponent <= 127:
-        raise ValueError(f"exponent {exponent} is not one of a normal float32: -126 to 127")
+        raise ValueError(f"exponent {exponent} is not that of a normal float32, -126 to 127")
     if not -500 <= scale_exponent <= 500:
         raise ValueError(f"scale_exponent {scale_exponent} is beyond every float32: -500 to 500")
     # With a normal high word only exponent + scale matters, and likewise where every high word is zero.
@@ -205,7 +205,8 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
 
 @integer_arguments("min_exponent", "max_exponent")
 def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, int]:
-    """Return eq. 6 (Rules 1 and 2): the s_b that keep 22 bits of every number with exponents in [min_exponent, max_exponent].
+    """Return the range of s_b that keeps 22 bits of every number with exponents in [min_exponent, max_exponent] (eq.
+    6, Rules 1 and 2).
 
     Parameters
     ----------

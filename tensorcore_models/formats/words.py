@@ -84,7 +84,7 @@ def split(
     subnormals: str = "keep",
     seed: int = 0,
 ) -> tuple[np.ndarray, ...]:
-    """Split values into words of a format; see the module for the definition.
+    """Return values split into words of a format; the module's docstring has the definition.
 
     Parameters
     ----------
@@ -100,8 +100,7 @@ def split(
     rounding, nan, subnormals, seed
         As for :func:`tensorcore_models.encode`; stochastic rounding draws word j with the key ``seed + j``.
     overflow : {"inf", "saturate"}
-        Whether a word that overflows is infinite (NaN in formats without infinity) or the largest finite
-        number.
+        Whether a word that overflows becomes infinite (NaN in formats without infinity) or the largest finite number.
     bits : bool
         Give encodings instead of values.
 
@@ -224,7 +223,7 @@ def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) ->
 def split_fp16(
     x: Any, scale_exponent: int = 12, overflow: str = "inf", *, bits: bool = False, nan: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return float32 values into high and scaled low float16 words in one pass: eq. 7 of SGEMM-cube.
+    """Return float32 values split into high and scaled low float16 words in one pass (eq. 7 of SGEMM-cube).
 
     The same bits as ``split(x, "fp16", 2, scale_exponent, "rne", overflow)``.
 
@@ -235,11 +234,11 @@ def split_fp16(
     scale_exponent : int
         s_b.
     overflow : {"inf", "saturate"}
-        What a word that overflows becomes; "saturate" is the Ascend 910A.
+        Value of a word that overflows; "saturate" is the rule of the Ascend 910A.
     bits : bool
         Give encodings (uint16) instead of float16 values.
     nan : float, optional
-        What a NaN becomes (0.0 on the 910A); NaN by default.
+        Replacement of a NaN (0.0 on the 910A); NaN by default.
 
     Returns
     -------

@@ -55,13 +55,15 @@ def _architecture(name: str) -> str:
     arch = DEVICES.get(device, (device, ()))[0]
     if arch not in ARCHITECTURES:
         raise ValueError(
-            f"no special functions are known of {name}; they are of NVIDIA's architectures: {', '.join(ARCHITECTURES)}"
+            f"special functions of {name} are not modelled, only those of NVIDIA's architectures: "
+            f"{', '.join(ARCHITECTURES)}"
         )
     return arch
 
 
 def list_functions(arch: str | None = None) -> list[Function]:
-    """Return the special functions that are known bit for bit: PTX's instructions, and CUDA's library functions made of them.
+    """Return the special functions that are modelled bit for bit: PTX's instructions, and CUDA's library functions
+    built from them.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def list_functions(arch: str | None = None) -> list[Function]:
 
 
 def get_function(arch: str, name: str | None = None) -> Function:
-    """Return one special function, by architecture (or device) and name, or by "arch:name" as one string.
+    """Return a special function by architecture (or device) and name, or by "arch:name" as one string.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def get_function(arch: str, name: str | None = None) -> Function:
     ValueError
         If the architecture or the name is unknown, or the architecture lacks the function; the message says what it has.
     TypeError
-        If one of them is no string.
+        If one of them is not a string.
 
     Examples
     --------

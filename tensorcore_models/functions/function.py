@@ -55,13 +55,13 @@ class Function:
     # -- arrays ----------------------------------------------------------------------------------------------------------
     @property
     def operand_dtype(self) -> np.dtype:
-        """Return the type of operands' words: uint16 for one 16-bit number, else uint32."""
+        """Return the integer type of the operands' encodings: uint16 for one 16-bit number, else uint32."""
         narrow = self._widened is not None and not self.row.packed
         return np.dtype(np.uint16 if narrow else np.uint32)
 
     @property
     def result_dtype(self) -> np.dtype:
-        """Return the type of results' words."""
+        """Return the integer type of the results' encodings."""
         if self._narrowed is None:
             return np.dtype(np.uint32)
         bits = self._narrowed.bits * (2 if self.row.packed else 1)
@@ -69,7 +69,7 @@ class Function:
 
     @default_fp_state
     def bits(self, *operands: Any) -> np.ndarray:
-        """Return the results of encodings.
+        """Return the function's results for encodings of its operands.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Function:
 
     @default_fp_state
     def values(self, *operands: Any) -> np.ndarray:
-        """Return the results of values, as numbers.
+        """Return the function's results for values of its operands, as numbers.
 
         Parameters
         ----------
@@ -160,7 +160,9 @@ class Function:
         x = as_array(given, name)
         if x.size:
             if x.dtype.kind not in "iu":
-                raise TypeError(f"{name} must hold encodings, integers, got dtype {x.dtype}; values go to .values")
+                raise TypeError(
+                    f"{name} must hold encodings, which are integers, got dtype {x.dtype}; for values use .values"
+                )
             most = (1 << 8 * dtype.itemsize) - 1
             if x.dtype != dtype and not (int(x.min()) >= 0 and int(x.max()) <= most):
                 raise ValueError(
@@ -173,7 +175,7 @@ class Function:
         x = self._checked(given, name, dtype)
         if x.ndim:
             raise TypeError(
-                f"{name} of {self.name} has the shape {x.shape}, one number is computed here; bits takes arrays"
+                f"{name} of {self.name} has the shape {x.shape}, but this computes one number; use bits for arrays"
             )
         return int(x)
 
@@ -188,7 +190,8 @@ class Function:
         wide = x.astype(np.float64)
         if not ((back == wide) | (np.isnan(back) & np.isnan(wide))).all():
             raise ValueError(
-                f"{name} of {self.name} holds values that {fmt.name} lacks; round them first (tensorcore_models.round_to)"
+                f"{name} of {self.name} holds values that {fmt.name} cannot represent; round them first "
+                f"(tensorcore_models.round_to)"
             )
         return codes
 
@@ -231,7 +234,7 @@ class Function:
 
     # -- one operand -----------------------------------------------------------------------------------------------------
     def exact_bits(self, *operands: int) -> int:
-        """Return the result of one operand (or two), computed in plain integers: slow, the truth of :meth:`bits`.
+        """Return the result for one operand (or two), computed in plain integers: slow, the reference for :meth:`bits`.
 
         Parameters
         ----------
@@ -248,7 +251,8 @@ class Function:
         return self._on(on_integers, [self._single(x, name, self.operand_dtype) for x, name in named])
 
     def terms(self, *operands: Any) -> Any:
-        """Return the result as a term for solvers, of terms of operands' words (:mod:`tensorcore_models.bitvectors.terms`).
+        """Return the result as a bit-vector term for solvers, for terms of the operands
+        (:mod:`tensorcore_models.bitvectors.terms`).
 
         Raises
         ------
@@ -278,7 +282,7 @@ class Function:
         return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
 
     def steps(self, *operands: int) -> list[tuple[sequences.SequenceStep, list[Any], Any]]:
-        """Return the instructions of one result: each with its operands' words and its result, in plain integers.
+        """Return the instructions that compute one result, each with its operands and its result in plain integers.
 
         Parameters
         ----------
@@ -292,7 +296,7 @@ class Function:
         """
         program = self.sequence
         if len(operands) != len(program.operands):
-            raise ValueError(f"{self.name} is computed of {len(program.operands)} operands, got {len(operands)}")
+            raise ValueError(f"{self.name} takes {len(program.operands)} operands, got {len(operands)}")
         dtype = np.dtype(np.uint32 if self._widened is None else np.uint16)
         words = [self._single(x, name, dtype) for x, name in zip(operands, program.operands, strict=True)]
         if self._widened is not None:

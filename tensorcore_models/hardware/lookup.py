@@ -39,7 +39,7 @@ def engine(
     ValueError
         On a name of another form, or an unknown instruction.
     OSError, RuntimeError
-        If what it needs is not on this machine.
+        If the GPU, CPU feature or package that the engine needs is missing.
     """
     kind, separator, rest = name.partition(":")
     if kind == "cuda" and rest:
@@ -60,4 +60,4 @@ def engine(
         from .libraries.engines import CupyMatmulEngine
 
         return CupyMatmulEngine(a_format)
-    raise ValueError(f"{name!r} names no hardware engine: {NAMES}")
+    raise ValueError(f"{name!r} does not name a hardware engine: {NAMES}")

@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,16 +23,10 @@ from .. import reference
 from ..formats.names import get_float_format
 from ..formats.sums import add_all
 from ..machine.threads import WORTH_THREADS, run_shared, threads_for
-from .chains import ChainsKernel
 from .generic import converted, finished_bits, generic_batch_bits, generic_bits
-from .groups import GroupsKernel
-from .integer import IntegerKernel
 from .kept import kept_for_object
 from .lowering import Lowered, lower
 from .narrow import NarrowKernel
-from .pairwise import ExactSumKernel, PairwiseKernel
-from .recorded import recorded_kernel
-from .wide import WideKernel
 
 KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
 
@@ -59,8 +54,8 @@ class FastPath:
     ----------
     name : str
         Name for messages and benchmarks.
-    kernel : type
-        A :class:`FastKernel`.
+    kernel : str
+        A :class:`FastKernel` and its module, as ``"narrow.NarrowKernel"``: read when a product comes to it.
     smallest : int
         Multiply-adds (m n k) below which the generic kernel is faster.
     smallest_batch : int or None
@@ -73,11 +68,16 @@ class FastPath:
     """
 
     name: str
-    kernel: type[Any]
+    kernel: str
     smallest: int = 0
     smallest_batch: int | None = None
     largest_item: int = 0
     promotes: bool = False
+
+    def of(self, low: Lowered) -> Any:
+        """Return the kernel for an accumulator with its formats, None if it is not covered."""
+        module, _, name = self.kernel.rpartition(".")
+        return getattr(import_module(f".{module}", __package__), name).of(low)
 
 
 #: Multiply-adds below which laying out the operands costs more than the generic kernel; chains have less to lay out, and
@@ -96,13 +96,13 @@ LONGEST_SLICE = 1 << 17
 
 #: Fast paths in the order in which they are tried.
 FAST_PATHS: tuple[FastPath, ...] = (
-    FastPath("lanes of 32 bits", NarrowKernel, _SMALLEST, _SMALLEST_BATCH, _LARGEST_ITEM, promotes=True),
-    FastPath("lanes of 64 bits", WideKernel, _SMALLEST, promotes=True),
-    FastPath("chains of multiply-adds", ChainsKernel, _SMALLEST_CHAINS, promotes=True),
-    FastPath("pairwise sums", PairwiseKernel, _SMALLEST_PAIRWISE),
-    FastPath("exact sums of few products", ExactSumKernel, _SMALLEST),
-    FastPath("lanes of group sums", GroupsKernel, _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
-    FastPath("integer lanes", IntegerKernel, _SMALLEST_INTEGER, _SMALLEST_BATCH_OF_BYTES),
+    FastPath("lanes of 32 bits", "narrow.NarrowKernel", _SMALLEST, _SMALLEST_BATCH, _LARGEST_ITEM, promotes=True),
+    FastPath("lanes of 64 bits", "wide.WideKernel", _SMALLEST, promotes=True),
+    FastPath("chains of multiply-adds", "chains.ChainsKernel", _SMALLEST_CHAINS, promotes=True),
+    FastPath("pairwise sums", "pairwise.PairwiseKernel", _SMALLEST_PAIRWISE),
+    FastPath("exact sums of few products", "pairwise.ExactSumKernel", _SMALLEST),
+    FastPath("lanes of group sums", "groups.GroupsKernel", _SMALLEST, _SMALLEST_BATCH_OF_BYTES),
+    FastPath("integer lanes", "integer.IntegerKernel", _SMALLEST_INTEGER, _SMALLEST_BATCH_OF_BYTES),
 )
 
 #: The layer that runs; None: not looked for yet.
@@ -197,7 +197,7 @@ def _taken_as_given(low: Lowered, size: int) -> bool:
 def _prepared(low: Lowered, path: FastPath) -> Any:
     """Return the kernel of a fast path for this accumulator with its formats, None if it is not covered; kept with it."""
     if path.name not in low.fast_kernels:
-        low.fast_kernels[path.name] = path.kernel.of(low)
+        low.fast_kernels[path.name] = path.of(low)
     return low.fast_kernels[path.name]
 
 
@@ -231,6 +231,8 @@ def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
         return path.name
     if chosen == "reference" or low.plan is not None:
         return "reference" if chosen == "reference" else f"generic {low.kernel}"
+    from .recorded import recorded_kernel
+
     recorded, reason = recorded_kernel(low, m * n * k)
     return f"reference ({low.reason}; {reason})" if recorded is None else f"program ({low.reason})"
 

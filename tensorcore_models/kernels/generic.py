@@ -9,7 +9,6 @@ from .._kernels.generic import generic
 from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
 from .lowering import Lowered
-from .recorded import recorded_kernel
 
 #: Operations of vector lanes that take as long as one product here, for `threads_for`.
 _OPERATIONS = 64
@@ -41,6 +40,8 @@ def finished_bits(low: Lowered, a, b, c, run: Callable[..., np.ndarray]) -> np.n
 
 def _unplanned_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
     """Compute the products of an accumulator that the generic kernel does not hold, for any leading dimensions."""
+    from .recorded import recorded_kernel
+
     kernel, _ = recorded_kernel(low, a.size * b.shape[-1])
     if kernel is None:
         return reference.mma_bits(low, a, b, c, scale_a, scale_b)

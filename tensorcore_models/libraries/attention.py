@@ -28,7 +28,7 @@ EX2 = "ex2.approx.ftz.f32"
 
 
 def attention(kernel: str, fmt: str, gpu: str = "h100") -> "AttentionRecipe":
-    """Return what `scaled_dot_product_attention` returns on a GPU.
+    """Return the recipe of torch's `scaled_dot_product_attention` on a GPU.
 
     Parameters
     ----------
@@ -78,11 +78,12 @@ class AttentionRecipe:
         return f"{self.kernel} attention of {self.fmt} on {self.gpu} (recorded with torch 2.11, cuDNN 9.19)"
 
     def plan(self, heads: int, queries: int, keys: int, d: int) -> AttentionPlan | None:
-        """Return the plan of a problem, None for the math path; Unknown for sizes that nobody knows."""
+        """Return the plan of a problem, or None for the math path; raises Unknown for sizes that were not measured."""
         return None if self.kernel == "math" else plan(self.kernel, self.gpu, heads, queries, keys, d)
 
     def inferred(self, heads: int, queries: int, keys: int, d: int) -> str:
-        """Return why the result of a problem is inferred from others that were recorded; empty where it was recorded."""
+        """Return the reason why the result of a problem is inferred from other recorded problems; an empty string if
+        it was recorded itself."""
         if self.kernel == "math":
             return "products of other sizes than recorded may be cut into slices" * (queries * keys * d > 1 << 27)
         return plan(self.kernel, self.gpu, heads, queries, keys, d).inferred
@@ -108,9 +109,9 @@ class AttentionRecipe:
         Raises
         ------
         Unknown
-            For sizes that nobody has looked at.
+            For sizes that were not measured.
         TypeError, ValueError
-            For operands that are no encodings, or whose shapes do not fit.
+            For operands that are not encodings, or whose shapes do not fit.
         """
         heads = [np.asarray(x) for x in (q, k, v)]
         _check(heads, self.fmt, causal)
@@ -140,7 +141,7 @@ def _check(heads: list[np.ndarray], fmt: str, causal: bool) -> None:
     ):
         raise ValueError(
             f"Q, K and V are {q.shape}, {k.shape} and {v.shape}, expected (..., queries, d), (..., keys, d) and (..., keys, d) "
-            "with the same dimensions in front, none empty; repeat the keys and values of grouped queries"
+            "with equal leading dimensions and no empty array; for grouped queries repeat the keys and values"
         )
     if causal and q.shape[-2] != k.shape[-2]:
         raise Unknown(

@@ -68,7 +68,9 @@ def up_to(order: Order, stop: int) -> Order:
     """Return the order with only the products of k below `stop`; chains without any are left out."""
     if isinstance(order, Chain):
         if order.joined:
-            raise ValueError("the order takes several ranges of k in one step, of which a part is no order")
+            raise ValueError(
+                "the order takes several ranges of k in one step, so a part of it is not an order of its own"
+            )
         return Chain(tuple(p for p in (range(p.start, min(p.stop, stop), p.step) for p in order.pieces) if len(p)))
     parts = [up_to(part, stop) for part in order.parts]
     kept = tuple(part for part in parts if part != Chain(()))

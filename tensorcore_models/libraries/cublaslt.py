@@ -53,7 +53,7 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
         raise ValueError(f"config has the field {unknown[0]!r}; known: {', '.join(tables.FIELDS)}")
     if config.get("ALGO_ID") is None:
         raise ValueError(
-            "config lacks ALGO_ID, which says what kernel runs; record it from cublasLtMatmulAlgoGetHeuristic"
+            "config lacks ALGO_ID, which identifies the kernel; record it with cublasLtMatmulAlgoGetHeuristic"
         )
     given = {
         name: None if value is None else checked_integer(value, f"config field {name}")
@@ -81,8 +81,9 @@ def slice_length(k: int, parts: int, grain: int) -> int:
 def tail_loss(k: int, split_k: int, tile: int) -> int:
     """Return how many of the last values of k nvjet's split-K leaves out of the sum.
 
-    A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): where k is no multiple of the tile,
-    whole tiles divide evenly into the parts, and there are more parts than values left over.
+    A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): it occurs if k is not a
+    multiple of the tile, the whole tiles divide evenly into the parts, and there are more parts than values left
+    over.
 
     Parameters
     ----------
@@ -267,7 +268,7 @@ def cublaslt(
     Raises
     ------
     Unknown
-        For anything nobody has measured: the message names the field, its known values, and what to do.
+        For anything that was not measured: the message names the field, its known values, and what to do.
     TypeError, ValueError
         For sizes below 1 and fields that cuBLASLt does not have.
     """

@@ -43,9 +43,9 @@ def convert_results(
     """
     fmt = _target(target, bias, specials)
     if rounding not in ROUNDINGS:
-        raise ValueError(f"rounding is {rounding!r}, Gaudi has {', '.join(ROUNDINGS)}")
+        raise ValueError(f"rounding is {rounding!r}, expected one of Gaudi's: {', '.join(ROUNDINGS)}")
     if (random is None) == (rounding == "sr"):
-        raise ValueError("random numbers go with rounding 'sr', one for each result")
+        raise ValueError("random numbers are for rounding 'sr' only, one for each result")
     bits = np.asarray(results)
     if bits.dtype != np.uint32:
         raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32")
@@ -65,7 +65,7 @@ def _target(target: str | Format, bias: int | None, specials: str) -> Format:
     if specials not in codes:
         raise ValueError(f"specials is {specials!r}, {fmt.name} has {', '.join(map(repr, codes))}")
     if bias is not None and fmt.name == "bf16" and bias != fmt.bias:
-        raise ValueError(f"bias is {bias}, bf16 has {fmt.bias} only")
+        raise ValueError(f"bias is {bias}, but bf16 has the bias {fmt.bias} only")
     found = fmt.bias if bias is None else checked_integer(bias, "bias")
     changes: dict[str, Any] = {"bias": found, "specials": specials, "dtype_name": ""}
     return dataclasses.replace(fmt, **changes)

@@ -36,7 +36,7 @@ _NUMBERS = {"fp32": np.float32, "fp64": np.float64, "s32": np.int32}
 
 @dataclass(frozen=True)
 class ProfiledProduct:
-    """`ProfiledProduct` holds what a product returns on the GPU where its profile was made.
+    """`ProfiledProduct` predicts the result of a product on the GPU where its profile was recorded.
 
     Attributes
     ----------
@@ -59,16 +59,16 @@ class ProfiledProduct:
 
     @property
     def out_format(self) -> str:
-        """Return format of the result."""
+        """Return the format of the result."""
         return self.profile.out_format
 
     @property
     def scale_words(self) -> str:
-        """Return where the kernel applies factors, in words."""
+        """Return a sentence on where the kernel applies scale factors."""
         return _SCALE_WORDS[self.profile.scales]
 
     def bits(self, x: np.ndarray, side: str) -> np.ndarray:
-        """Return encodings of operand "a" or "b" as the recipe takes them.
+        """Return the encodings of operand "a" or "b" that the recipe takes.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class ProfiledProduct:
 
     @default_fp_state
     def product(self, a, b, scale_a=None, scale_b=None, c=None) -> np.ndarray:
-        """Return what the GPU returns for A B.
+        """Return the GPU's result for A B, as predicted.
 
         Parameters
         ----------
@@ -103,13 +103,13 @@ class ProfiledProduct:
         Raises
         ------
         Unknown
-            For what a kernel of this kind does not do: scales where it has none, `c` beside scales.
+            If a kernel of this kind cannot do it: scales where it has none, or `c` with scales.
         TypeError, ValueError
             For wrong types and shapes, and values that the operands' format does not hold.
         """
         a, b = self.bits(a, "a"), self.bits(b, "b")
         if a.shape[1] != self.recipe.k or b.shape[0] != self.recipe.k:
-            raise ValueError(f"A is {a.shape} and B is {b.shape}, but the profile is of k = {self.recipe.k}")
+            raise ValueError(f"A is {a.shape} and B is {b.shape}, but the profile has k = {self.recipe.k}")
         scaling = self._scaling(a, b, scale_a, scale_b)
         fmt = get_format(self.out_format)
         if c is not None:
@@ -156,13 +156,13 @@ class ProfiledProduct:
 
 
 def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) -> ProfiledProduct:
-    """Return the recipe of a product that a profile names: kernels, cuBLASLt's configuration, sizes and formats.
+    """Return the recipe of a product from its profile: kernels, cuBLASLt's configuration, sizes and formats.
 
     Parameters
     ----------
     row : mapping
-        What ran; its fields are those of :mod:`tensorcore_models.libraries.profiles`, and of the rows that `python -m
-        mpgemm.traces.record_products` writes.
+        The profile; its fields are those of :mod:`tensorcore_models.libraries.profiles`, and of the rows that `python
+        -m mpgemm.traces.record_products` writes.
     gpu : str
         Device whose rules hold.
     assume : str, optional
@@ -236,7 +236,7 @@ def configured(
     out_format: str,
     config: Mapping[str, Any],
 ) -> Recipe:
-    """Return the recipe of a configuration of cuBLASLt: by the rules of profiles where these were recorded, else by
+    """Return the recipe of a configuration of cuBLASLt, by the rules of profiles if these were recorded, else by
     :func:`cublaslt`.
 
     Parameters

@@ -110,7 +110,7 @@ def read_profile(row: Mapping) -> ProductProfile:
     if not isinstance(row, Mapping):
         raise TypeError(f"a profile is a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
     if "failed" in row:
-        raise ValueError(f"the profile is of a call that failed: {row['failed']}")
+        raise ValueError(f"the profile records a call that failed: {row['failed']}")
     m, n, k = (_size(row, name) for name in "mnk")
     logged = _logged(row.get("configuration"))
     fields = _fields(logged)
@@ -126,7 +126,7 @@ def read_profile(row: Mapping) -> ProductProfile:
 
 def _size(row: Mapping, name: str) -> int:
     if name not in row:
-        raise ValueError(f"the profile lacks {name}; it needs m, n and k, kernels, and what cuBLASLt logged")
+        raise ValueError(f"the profile lacks {name}; it needs m, n, k, the kernels, and cuBLASLt's log")
     size = checked_integer(row[name], name)
     if size < 1:
         raise ValueError(f"the profile's {name} is {size}, expected a positive integer")
@@ -291,7 +291,7 @@ def _output(row: Mapping, logged: Mapping, nvjet: Mapping) -> str:
     if given is None:
         given = by_name or logged.get("Ddesc.type")
     if given is None:
-        raise ValueError("the profile says nowhere what its output is; give dtype, as in 'torch.float32'")
+        raise ValueError("the profile does not state its output format; give dtype, such as 'torch.float32'")
     found = _named(given)
     if by_name is not None and found != by_name:
         raise ValueError(f"the output is {found}, but the kernel writes {by_name}")

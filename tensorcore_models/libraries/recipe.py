@@ -20,7 +20,7 @@ from ..orders.trees import tree_of_order
 
 
 class Unknown(ValueError):
-    """`Unknown` is the error for values of which it is not known what a library returns: nothing is guessed.
+    """`Unknown` is the error for cases in which the result of a library is not known; nothing is guessed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Unknown(ValueError):
 
 @dataclass(frozen=True)
 class Epilogue:
-    """From the sum to the output.
+    """`Epilogue` describes how a sum becomes an element of the output.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Epilogue:
     formats : tuple of str
         Output formats for which it is known.
     scales : bool
-        Whether it is known what a scale other than 1 does.
+        Whether the effect of a scale other than 1 is known.
     """
 
     adds_zero: bool = False
@@ -71,7 +71,7 @@ class Epilogue:
 
 @default_fp_state
 def folded_scale(scale_a: float, scale_b: float) -> float:
-    """RN32(scale_a * scale_b) of two FP32 factors; overflow gives an infinity."""
+    """Return RN32(scale_a * scale_b), the product of two FP32 factors; overflow gives an infinity."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return float(np.float32(scale_a) * np.float32(scale_b))
 
@@ -105,7 +105,7 @@ def finish(
 
 @dataclass(frozen=True)
 class Recipe:
-    """`Recipe` holds what a library's kernel computes, from operands to output.
+    """`Recipe` describes the computation of a library's kernel, from operands to output.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Recipe:
         if not isinstance(self.order, Chain | Sum):
             raise TypeError(f"a recipe's order is a Chain or a Sum, got {type(self.order).__name__}")
         if getattr(self.engine, "accumulator", self) is None:
-            raise ValueError(f"{self.engine.label}: its arithmetic is not public, so there is nothing to compute with")
+            raise ValueError(f"{self.engine.label}: its arithmetic is not public, so it cannot be computed")
         uncovered(self.order, self.k)
 
     @property
@@ -157,12 +157,12 @@ class Recipe:
 
     @property
     def lost(self) -> np.ndarray:
-        """Return values of k that the kernel leaves out of the sum."""
+        """Return the values of k that the kernel leaves out of the sum."""
         return uncovered(self.order, self.k)
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Return encodings of the sum before the epilogue, in the engine's result format; the output format only where sums
-        round to it."""
+        """Return the encodings of the sum before the epilogue, in the engine's result format; `out_format` matters
+        only if partial sums are rounded to it."""
         if self.rounding is not None:
             a, b = (self._rounded(x, name) for x, name in ((a, "a"), (b, "b")))
         return self.engine.sum_bits(a, b, with_output(self.order, out_format))
@@ -174,14 +174,14 @@ class Recipe:
 
     @property
     def operand_formats(self) -> tuple[str, str]:
-        """Formats in which A and B are given."""
+        """Return the formats in which A and B are given."""
         a, b = ("fp32" if self.rounding else fmt.name for fmt in self.engine.formats[:2])
         return a, b
 
     def gemm_bits(
         self, a, b, *, out_format: str = "fp32", scale: float = 1.0, scale_result: float | None = None
     ) -> np.ndarray:
-        """Return what the kernel returns: encodings of the output, shape (m, n).
+        """Return the kernel's output as encodings, shape (m, n).
 
         Parameters
         ----------
@@ -219,13 +219,12 @@ class Recipe:
             )
         a, b = np.asarray(a), np.asarray(b)
         if a.ndim == 2 and a.shape[1] != self.k:
-            raise ValueError(
-                f"{self.name}: a is {a.shape}, but the recipe is for k = {self.k}; make a recipe for this k"
-            )
+            raise ValueError(f"{self.name}: a is {a.shape}, but the recipe has k = {self.k}; make a recipe for this k")
         if self.shape is not None and a.ndim == b.ndim == 2 and (a.shape[0], b.shape[1]) != self.shape:
             got = (a.shape[0], b.shape[1])
             raise ValueError(
-                f"{self.name}: the recipe is for m, n = {self.shape}, the operands have {got}; make one for this shape"
+                f"{self.name}: the recipe is for m, n = {self.shape}, but the operands have {got}; make a recipe "
+                f"for this shape"
             )
         total = self.sum_bits(a, b, out_format=fmt.name)
         if as_it_is or not isinstance(fmt, Format) or not isinstance(result, Format):
@@ -233,7 +232,8 @@ class Recipe:
         return finish(total, result, self.epilogue, fmt, scale, scale_result)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
-        """Compute the kernel's result for scaled operands; but for one factor for each matrix this is predicted, not measured.
+        """Return the kernel's result for scaled operands. Except for one factor for each matrix this is predicted,
+        not measured.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ def butterfly(parts) -> Order:
     two."""
     lanes = list(parts)
     if len(lanes) & (len(lanes) - 1):
-        raise ValueError(f"a butterfly joins a power of two of lanes, got {len(lanes)}")
+        raise ValueError(f"a butterfly needs a number of lanes that is a power of two, got {len(lanes)}")
     while len(lanes) > 1:
         half = len(lanes) // 2
         lanes = [Sum((lanes[i], lanes[i + half])) for i in range(half)]

@@ -41,14 +41,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Recording:
-    """`Recording` holds what a library's heuristic chose.
+    """`Recording` holds the configurations that a library's heuristic chose.
 
     Attributes
     ----------
     device, version : str
         As :func:`~tensorcore_models.libraries.cublaslt` takes them.
     workspace_bytes : int
-        What the library was allowed; another allowance can change its choice.
+        Workspace that the library was allowed to use; another size can change its choice.
     configs : dict
         Problem: configuration, None where the library refused.
     path : str
@@ -93,22 +93,22 @@ class Recording:
 
 
 def load_recording(path: str | os.PathLike, *, device: str | None = None, version: str | None = None) -> Recording:
-    """Read a recording.
+    """Return a recording of cuBLASLt's choices, read from a file.
 
     Parameters
     ----------
     path : path
         The file.
     device, version : str, optional
-        What it must be of.
+        Device and version that the recording must have.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it is no recording, a field is missing or of the wrong type, it is of another device or version, or nobody has
-        measured them (:class:`Unknown`).
+        If the file is not a recording, a field is missing or of the wrong type, the device or version differs, or
+        they were not measured (:class:`Unknown`).
     """
     path = Path(path)
     try:
@@ -122,11 +122,14 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
         raise ValueError(f"{path}: field format is {got!r}, known: {FORMAT!r}; record it with this version of mpgemm")
     _check(data, _TOP, f"{path}")
     if device is not None and data["device"] != device:
-        raise ValueError(f"{path}: recorded on device {data['device']!r}, asked for {device!r}; record it on that GPU")
+        raise ValueError(
+            f"{path}: recorded on device {data['device']!r}, but {device!r} was asked for; record it on that GPU"
+        )
     platform = platform_of(data["device"], data["cublaslt"])
     if version is not None and platform_of(data["device"], version) != platform:
         raise ValueError(
-            f"{path}: recorded with cuBLASLt {data['cublaslt']}, asked for {version}; record it with that version"
+            f"{path}: recorded with cuBLASLt {data['cublaslt']}, but {version} was asked for; record it with that "
+            f"version"
         )
     configs: dict[Problem, dict[str, int | None] | None] = {}
     for index, record in enumerate(data["records"]):

@@ -220,6 +220,6 @@ def _rows(x: np.ndarray, what: str) -> np.ndarray:
     x = np.asarray(x)
     if x.dtype != np.float32 or not x.ndim or not x.size:
         raise TypeError(
-            f"{what} of an array of {x.dtype} with shape {x.shape}, expected float32 rows that are not empty"
+            f"{what}: got an array of {x.dtype} with shape {x.shape}, expected float32 rows that are not empty"
         )
     return x

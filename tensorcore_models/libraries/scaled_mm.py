@@ -102,7 +102,7 @@ def scaled_mm_recipe(
     Raises
     ------
     Unknown
-        For a device, formats or a scheme that nobody has measured.
+        For a device, formats or a scheme that was not measured.
     ValueError
         If k is not a positive multiple of 16 or split_k is below 1.
     """
@@ -171,7 +171,7 @@ def scaled_mm(
     scheme: str | None = None,
     scale_result=None,
 ) -> np.ndarray:
-    """Return what `torch._scaled_mm(a, b, scale_a, scale_b)` returns: encodings of the output, shape (m, n).
+    """Return the result of `torch._scaled_mm(a, b, scale_a, scale_b)` as encodings, shape (m, n).
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def scaled_mm(
     Raises
     ------
     Unknown
-        For what nobody has measured: the message names the field, the values that are known, and what to do.
+        For cases that were not measured: the message names the field, the values that are known, and what to do.
     TypeError, ValueError
         On wrong types or shapes.
     """

@@ -19,7 +19,7 @@ _C = TypeVar("_C", bound=Any)
 
 
 def default_fp_state(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """`function`, run in the default floating-point state; the caller's is restored."""
+    """Run `function` in the default floating-point state and restore the caller's."""
 
     @functools.wraps(function)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -19,7 +19,8 @@ _active: str | None = None
 
 @functools.cache  # asking the CPU traps to the hypervisor in virtual machines: 20 microseconds
 def available_isas() -> tuple[str, ...]:
-    """Return names of the variants that this CPU runs, slowest first; on anything but x86-64 only "baseline"."""
+    """Return the names of the instruction-set variants that this CPU runs, slowest first; on CPUs other than x86-64
+    only "baseline"."""
     return ISAS[: cpu_level() + 1]
 
 
@@ -34,7 +35,8 @@ def check_isa(name: str) -> str:
 
 
 def set_isa(name: str | None) -> None:
-    """Force a kernel variant from now on; None goes back to ``MPGEMM_ISA`` (which is read again) or the best one.
+    """Set the kernel variant that is used from now on; None goes back to ``MPGEMM_ISA`` (which is read again) or the
+    best variant.
 
     Raises
     ------
@@ -46,7 +48,7 @@ def set_isa(name: str | None) -> None:
 
 
 def active_isa() -> str:
-    """Return the name of the variant that runs now.
+    """Return the name of the instruction-set variant of the kernels that runs now.
 
     Raises
     ------

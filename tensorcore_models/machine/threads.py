@@ -62,10 +62,11 @@ def checked_threads(n) -> int:
 
 
 def get_num_threads() -> int:
-    """Return the number of threads of every kernel.
+    """Return the number of threads that every kernel uses.
 
     It is 1 where the kernels were built without OpenMP, and in a child that a process forked after its kernels used several
-    threads: those do not exist in the child. Children that are spawned, or made by a fork server, have threads of their own.
+    threads: they do not exist in the child. Children that are spawned, or made by a fork server, have threads of
+    their own.
 
     Raises
     ------

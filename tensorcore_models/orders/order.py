@@ -23,7 +23,7 @@ OUTPUT = "output"
 
 @dataclass(frozen=True)
 class Chain:
-    """`Chain` is one accumulator of the engine, from +0.
+    """`Chain` is a sum in one accumulator of the engine, which starts from +0.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Sum:
-    """Results of parts added outside of the engine, from left to right, each addition rounded to nearest.
+    """`Sum` adds the results of its parts outside of the engine, from left to right, each addition rounded to nearest.
 
     The additions are in the engine's result format.
 

@@ -269,7 +269,7 @@ def _cancel(rng, low: Lowered, a: np.ndarray, b: np.ndarray) -> None:
 
 
 def _specials(rng, low: Lowered, a: np.ndarray, b: np.ndarray) -> None:
-    """A few infinities, NaNs, subnormal numbers and largest numbers."""
+    """Add a few infinities, NaNs, subnormal numbers and largest numbers."""
     for x, fmt in ((a, low.a_format), (b, low.b_format)):
         if not isinstance(fmt, Format):
             continue

@@ -124,13 +124,13 @@ def _attempts(f: Any, n: int, dtype: Any, batched: bool) -> tuple[int, Iterator[
     """Leaves, ways to count, and up to what the result shows every count."""
     if isinstance(f, Engine):
         if any(isinstance(fmt, IntegerFormat) for fmt in f.formats):
-            raise ValueError(f"{f.label} multiplies integers: their sum has no order that could show")
+            raise ValueError(f"{f.label} multiplies integers: their sum does not depend on the order")
         return n + 1, (engine_counts(f, n, x, y) for x, y in spans(f.formats, True)), 1 << f.formats[3].precision
     if isinstance(f, Recipe):
         formats = tuple(f.engine.formats)
         return n, (recipe_counts(f, x, y) for x, y in spans(formats, False)), 1 << 24
     if not callable(f):
-        raise TypeError(f"f is an engine, a recipe or a function of the addends, got {type(f).__name__}")
+        raise TypeError(f"f must be an engine, a recipe or a function of the addends, got {type(f).__name__}")
     kind = np.dtype(dtype)
     if kind.kind != "f":
         raise ValueError(f"addends are floating-point numbers of numpy, got dtype {kind}")
@@ -146,13 +146,13 @@ def summation_tree(
     batched: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Tree:
-    """Return the order in which a unit, a library or a function adds up.
+    """Return the order in which a unit, a library or a function adds its products or addends.
 
     Parameters
     ----------
     f : Engine, Recipe or callable
         An engine's dot product of n products and c (leaf n); a recipe's of n products; or a function that adds up n numbers:
-        ``f(x)`` for x of shape (n,). What is multiplied by 1 is added: ``lambda x: np.dot(x, ones)``.
+        ``f(x)`` for x of shape (n,). A dot product with ones is such a function: ``lambda x: np.dot(x, ones)``.
     n : int
         Products, or addends.
     dtype : dtype

@@ -89,7 +89,7 @@ class TreeSearch:
         return made[0]
 
     def _joined(self, steps: list, made: dict[int, int]) -> int:
-        """The operations on a pivot's way, once their other addends are there."""
+        """Return the operations on a pivot's way, once their other addends are there."""
         node = steps[0][1]
         self.placed += 1
         self.progress(self.placed, self.leaves)
@@ -104,7 +104,7 @@ class TreeSearch:
         return node if node < self.leaves else self._first[node - self.leaves]
 
     def _levels(self, among: np.ndarray) -> tuple[int, list[tuple[str, list[np.ndarray]]]]:
-        """A pivot, and for each operation on its way to the sum its kind and the sets of leaves of its other addends."""
+        """Return a pivot, and for each operation on its way to the sum its kind and the sets of leaves of its other addends."""
         pivot = int(among[len(among) // 2])
         others = among[among != pivot]
         lost = self.losses(pivot, others, among)
@@ -128,7 +128,7 @@ class TreeSearch:
         return pivot, levels
 
     def _parts(self, pivot: int, members: np.ndarray, each: int | None) -> list[np.ndarray]:
-        """The leaves that join a pivot in one operation, by the addend that they are below.
+        """Return the leaves that join a pivot in one operation, by the addend that they are below.
 
         In an exact operation only what is below the two addends with X and -X is lost: `each` leaves below every addend here.
         """

@@ -15,7 +15,8 @@ from ..formats import IntegerFormat, get_format
 
 
 class ProbeSet(NamedTuple):
-    """Probe vectors of an instruction, and the names of those that its operand formats cannot express."""
+    """`ProbeSet` holds the probe vectors of an instruction, and the names of probes that its operand formats cannot
+    express."""
 
     vectors: tuple[ProbeVector, ...]
     unreachable: tuple[str, ...]
@@ -23,7 +24,8 @@ class ProbeSet(NamedTuple):
 
 @cache
 def probe_set(row: Instruction) -> ProbeSet:
-    """Return the probe vectors of an instruction, and what its formats cannot express; none for a family that states none.
+    """Return the probe vectors of an instruction, and the names of probes that its formats cannot express; a family
+    may have no probes.
 
     Raises
     ------
@@ -38,5 +40,5 @@ def probe_set(row: Instruction) -> ProbeSet:
 
 
 def probe_vectors(row: Instruction) -> list[ProbeVector]:
-    """Return hand-derived vectors with expected bits; see :func:`probe_set`."""
+    """Return probe vectors that were derived by hand, with their expected bits; see :func:`probe_set`."""
     return list(probe_set(row).vectors)

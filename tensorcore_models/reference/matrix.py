@@ -30,7 +30,7 @@ def dot_bits(
     block_size: int | None = None,
     element: int = 0,
 ) -> int:
-    """Return one output element: encodings in, encoding out.
+    """Return the encoding of one output element, computed from encodings in plain integers.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def dot_bits(
 
 
 def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Return D = A B + C by the reference, raw encodings (..., m, n) in and out.
+    """Return D = A B + C computed by the reference in plain integers, on raw encodings (..., m, n).
 
     Parameters
     ----------

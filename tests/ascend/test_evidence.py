@@ -34,6 +34,7 @@ def published():
     return comparisons()
 
 
+@pytest.mark.full
 def test_published_times(published):
     """Rows that nothing was fitted to: within 9 % (rms), busy ratios of all pipes 0.05; what is further off says why."""
     widened = [c for c in published if c.schedule.widens]
@@ -160,6 +161,7 @@ def test_a_fit_to_some_shapes_gives_the_times_of_others(moved):
     assert told <= set(moved) | stand_ins
 
 
+@pytest.mark.full
 def test_unaligned_rows_of_c_are_told_from_aligned_ones():
     """Two shapes with 2048 and 2038 columns: what the second takes longer is no rate of FIXPIPE."""
     true = B3.replace(fixpipe_unaligned_cycles=40.0)
@@ -227,6 +229,7 @@ def test_one_shape_names_all_that_would_explain_it():
     assert not fit.recommended and not fit.standard_errors  # nothing was left out
 
 
+@pytest.mark.full
 def test_large_shapes_alone_do_not_claim_the_memory():
     """Loads that miss L2 are slower, by the memory or by each core's path to it; small products that few cores load tell."""
     large = fit_of(made_rows([(4096,) * 3, (8192, 8192, 4096), (6144,) * 3], B3.replace(hbm_bytes_per_second=1e12)))
@@ -294,6 +297,7 @@ def test_standard_errors_are_the_jackknife_of_fits_without_one_row():
     assert _standard_errors(["launch_us"], chips[:2]) == _standard_errors(["launch_us"], [*chips, None]) == {}
 
 
+@pytest.mark.full
 def test_scatter_is_not_a_parameter():
     """A launch of 20 us, and times that scatter by 2 %: the launch with its error, and nothing that follows the scatter."""
     rows = made_rows([(1024,) * 3, (512,) * 3, (512, 1024, 512)], B3.replace(launch_us=20.0), (1.02, 0.99, 1.0))
@@ -336,7 +340,7 @@ def test_bad_profiles(tmp_path, change, message):
     [
         ("2,3;3,4", "2,5", "FLOAT16;FLOAT16", "do not give"), ("2,3", "2,5", "FLOAT16", "expected two matrices"),
         ("2,3;3,4", "2,4", "COMPLEX64;COMPLEX64", "unknown data type 'COMPLEX64'"),
-        ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "is no shape"),
+        ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "is not a shape"),
     ],
 )  # fmt: skip
 def test_bad_rows(tmp_path, shapes, outputs, kinds, message):
@@ -369,7 +373,7 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     rows, skipped = read_profile(tmp_path / "p.csv")
     assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
     assert len(skipped) == 2 and "line 3: expected two matrices" in skipped[0]
-    assert "line 4: 'MatmulAllReduce' is no product that is timed here" in skipped[1]
+    assert "line 4: 'MatmulAllReduce' is not a product that is modelled here" in skipped[1]
 
 
 def profile_of(path, head, *lines):

@@ -54,9 +54,9 @@ def encode_default(parts, name):
 
 def test_numbers_that_are_no_keys_are_refused():
     for key, message in (
-        (3, "LOADMODE would be its value 3 of 3"),
+        (3, "LOADMODE has 3 values, and it asks for number 3"),
         (1 << 40, "more than 28 bits"),
-        (-1, "no tiling key"),
+        (-1, "not a tiling key"),
     ):
         with pytest.raises(ValueError, match=message):
             decode_key(A2_KEY, key)
@@ -194,11 +194,11 @@ def test_the_commands_of_a_tiling(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "tiling key 65536" in out and '"l2MTileCnt"' in out
     for text, words, message in (
-        (json.dumps(record()) * 1 + "\n" + json.dumps(record()), [], "has 2 tilings, one a line"),
+        (json.dumps(record()) * 1 + "\n" + json.dumps(record()), [], "has 2 tilings, one on each line"),
         (json.dumps(record()), ["--layout", "nd"], "which says --layout"),
         (json.dumps({"knowledge": {}}), [], 'expected objects "info_dict"'),
         ('{"knowledge": ', [], "is no JSON"),
-        (json.dumps({"info_dict": KNOWLEDGE, "knowledge": {"baseM": 16}}), [], "which this lacks"),
+        (json.dumps({"info_dict": KNOWLEDGE, "knowledge": {"baseM": 16}}), [], "but this one does not"),
     ):
         path.write_text(text, encoding="utf-8")
         assert main(["simulate", "--tiling", str(path), "--chip", "910B2", *words]) == 2

@@ -135,7 +135,8 @@ def test_the_command(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "us and 10" in out.replace("\n", " ") and "exposed us" in out
     for words, message in (
-        (["--collective", "all-gather"], "an all-gather needs ranks"), (["--ranks", "8"], "ranks are of an all-gather"),
+        (["--collective", "all-gather"], "an all-gather needs at least 2 ranks"), (["--ranks", "8"], "ranks are of "
+        "an all-gather"),
         (["--batch", "2"], "--overlap"), (["--tiling"], "--overlap"),
     ):  # fmt: skip
         assert main([*asked, *words]) == 2

@@ -158,7 +158,7 @@ def test_explanation_keeps_standings_apart():
     ("arguments", "options", "message"),
     [
         ((0, 1, 1), {}, "m must be at least 1, got 0"),
-        ((2**30, 2**30, 2**30), {}, "beyond any chip's memory"),
+        ((2**30, 2**30, 2**30), {}, "exceeds any chip's memory"),
         ((16, 16, 16), {"rank": "luck"}, "rank is one of time, traffic, analytic"),
         ((16, 16, 16), {"max_error": -1.0, "error_of": lambda s: 0.0}, "above 0"),
         ((16, 16, 16), {"data": (np.zeros((16, 8)), np.zeros((8, 16)))}, r"shapes \(16, 16\) and \(16, 16\)"),

@@ -114,8 +114,9 @@ LEFT_OUT = (
     (line("MatMulV3", "20,30;30,40", "INT4;INT4", "ND;ND", "20,40"), "unknown data type 'INT4'"),
     (line("MatMulV3", "20,0;0,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "a size below 1"),
     (line("MatMulV3", ";;", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "expected two matrices"),
-    (line("GroupedMatmul", "7,20;9,20;20,40;20,50", "FLOAT16;FLOAT16", "ND;ND", "7,40;9,50"), "other k or n"),
-    ("op,MatMulV3,AI_CORE,10.0,NO,20,30;30,40,FLOAT16;FLOAT16,ND;ND,20,40,FLOAT16", "shapes with commas stand in quotes"),
+    (line("GroupedMatmul", "7,20;9,20;20,40;20,50", "FLOAT16;FLOAT16", "ND;ND", "7,40;9,50"), "different k or n"),
+    ("op,MatMulV3,AI_CORE,10.0,NO,20,30;30,40,FLOAT16;FLOAT16,ND;ND,20,40,FLOAT16", "shapes that contain commas "
+    "need quotes"),
     (line("MatMulV3", "20,30;30,40", "FLOAT16;FLOAT16", "ND;ND", "20,40").replace("10.0", "N/A"), "above 0, got 'N/A'"),
 )  # fmt: skip
 
@@ -132,7 +133,7 @@ FILES = (
     (b"\xef\xbb\xbf\n", "is empty"),
     (HEAD.encode(), "no rows"),
     ("算子,类型\n矩阵乘,1\n".encode("gbk"), "reads as GBK: iconv -f GBK -t UTF-8"),
-    (HEAD.encode("utf-16"), "reads as UTF-16: iconv"),
+    (HEAD.encode("utf-16"), "readable as UTF-16: convert it (iconv"),
     (bytes(range(256)), "no CSV file in UTF-8"),
     (b"OP Type,Core Type,Count,Total Time(us)\nMatMulV3,AI_CORE,8,8000\n", "no column 'Op Name', 'Task Duration"),
     (f"{HEAD}\nop,N/A,AI_CORE,10.0,NO,N/A,N/A,N/A,N/A,N/A\n".encode(), "--task-time=l0 leaves it"),

@@ -246,7 +246,7 @@ def test_fixpipe_scales_on_its_way():
     assert [p.name for p in scaled.phases] == ["multiply"] and scaled.cycles == plain.cycles
     assert grid(512, 512, 512, B1, dequantize=True, **options).dequantize == "fixpipe"
     for make in (grid, lambda *size, **more: ascend.plan(*size[:4], terms=1, **more)):
-        with pytest.raises(ValueError, match="910A has no FIXPIPE, its vector units scale the sums"):
+        with pytest.raises(ValueError, match="910A has no FIXPIPE, so its vector units scale the sums"):
             make(64, 64, 64, ascend.get_chip("910A"), (16, 32, 16), operand="int8", dequantize="fixpipe")
         with pytest.raises(ValueError, match="dequantize is one of fixpipe, vector, got 'cube'"):
             make(64, 64, 64, B3, (16, 32, 16), operand="int8", dequantize="cube")

@@ -24,7 +24,7 @@ def test_a_folder_is_of_one_device_and_one_version(tmp_path):
 
 def test_rows_of_no_known_device_are_refused(tmp_path):
     Rows(tmp_path, "units").add({"x": 1})
-    with pytest.raises(ValueError, match="nobody knows of which device"):
+    with pytest.raises(ValueError, match="so their device is not known"):
         claim(tmp_path, FACTS)
 
 

@@ -19,7 +19,8 @@ def test_a_plan_of_the_page_is_current(shape, chip):
 
 
 @pytest.mark.parametrize(
-    "name", ["advice", pytest.param("published", marks=pytest.mark.full), "losses", "squares", "moved"]
+    "name",
+    [*(pytest.param(name, marks=pytest.mark.full) for name in ("advice", "published")), "losses", "squares", "moved"],
 )
 def test_a_table_of_the_page_is_current(name):
     """2 seconds: every published measurement is simulated."""

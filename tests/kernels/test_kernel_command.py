@@ -92,7 +92,7 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
         (["ozaki_int8", "--target", "sm_90"], "has no kernel; methods with kernels: ootomo_tf32"),
         (["ootomo:restart_every=48", "--target", "sm_90"], "power of two from 16 to 256, got 48"),
         (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "tiles of 64 of k"),
-        (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape has positive sizes"),
+        (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape needs positive sizes"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_can(arguments, message, tmp_path, capsys):

@@ -223,7 +223,7 @@ def test_chip_files(capsys, tmp_path, shared):
     [
         (("plan", 1, 2), "the size is three numbers, M K N; got 2"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
-        (("plan", 2**30, 2**30, 2**30), "beyond any chip's memory"),
+        (("plan", 2**30, 2**30, 2**30), "exceeds any chip's memory"),
         (("plan", "--block", "100,64,96"), "bm = 100 is no positive multiple of 16"),
         (("plan", "--block", "96,64"), "a block is BM,BK,BN"),
         (("plan", "--chip", "910B"), "910B1, 910B2, 910B3, 910B4"),
@@ -237,7 +237,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", "--chip", "910B5"), "did you mean 910B"),
         (
             ("plan", "--chip", "910A", "--operand", "bf16", "--terms", "1"),
-            "takes no bf16 operands, it takes fp16, int8",
+            "does not take bf16 operands; it takes fp16, int8",
         ),
         (
             ("plan", "--chip", "910B3", "--operand", "bf16", "--terms", "3"),
@@ -253,8 +253,8 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"), "9 slices of k = 64"),
         (("simulate", "--split", "2"), "other grids need kernel='grid'"),
         (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
-        (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C with all of their k"),
-        (("simulate", "--kernel", "grid", "--bytes"), "eq. 9 counts the paper's kernel"),
+        (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C and not k"),
+        (("simulate", "--kernel", "grid", "--bytes"), "eq. 9 counts the bytes of the paper's kernel only"),
         (("simulate", "--kernel", "vector"), "the vector kernel multiplies fp32 or fp16"),
         (("simulate", "--calibrate", "/nowhere/at/all.csv"), "No such file"),
         (("plan", "--top", "0"), "at least 1"),

@@ -126,7 +126,7 @@ def test_the_time_holds_for_building_the_question():
 def test_lengths_that_no_solver_answers_are_refused(k, capsys):
     assert main(["beats", "markidis", "ootomo", "--k", str(k), "--timeout", "1"]) == 2
     assert capsys.readouterr().err == (
-        f"mpgemm beats: solvers are asked about dot products of 1 to 4096 products, got k = {k}\n"
+        f"mpgemm beats: solvers take dot products of 1 to 4096 products, got k = {k}\n"
     )
 
 

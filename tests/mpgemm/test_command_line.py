@@ -314,7 +314,7 @@ def test_wide_shows_all_columns(monkeypatch, capsys):
             "the product is empty, so there is nothing to compare",
         ),
         ("compare --distribution normal --shape 0 4 4 --methods fp16 --engines a100", "the product is empty"),
-        ("tolerance --engine a100 empty.npy ok.npy", "an empty product has nothing to allow"),
+        ("tolerance --engine a100 empty.npy ok.npy", "an empty product has no error to allow"),
         ("predict ok.npy ok.npy --gpu a100 --operands hulf", "unknown format 'hulf'; did you mean half"),
         ("explain --operands fp9", "unknown format 'fp9'; did you mean fp8"),
         ("models h100 --a-format fp9", "unknown format 'fp9'; did you mean fp8"),

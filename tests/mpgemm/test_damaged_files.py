@@ -135,7 +135,7 @@ def test_sizes_come_before_memory(capsys):
     assert shown.count("\n") == 1 and "GiB" in shown
     assert main(["explain", "--distribution", "gaussian", "--k", "-5"]) == 2
     assert main(["explain", "--k", "-5"]) == 2
-    assert "--k must not be negative" in capsys.readouterr().err
+    assert "--k must be at least 0" in capsys.readouterr().err
 
 
 def test_a_table_with_an_endless_field(tmp_path, capsys):

@@ -58,6 +58,6 @@ def test_devices_that_solvers_cannot_be_asked_about(capsys):
     assert facts["results"] == {"wormhole": 0xC1800000, "blackhole": 0xB4000000}
     assert facts["solver"] == "a search among probe vectors and random operands"
     assert main(["distinguish", "wormhole", "wormhole"]) == 2
-    assert "neither probe vectors nor random operands tell the two apart" in capsys.readouterr().err
+    assert "neither probe vectors nor random operands distinguish the two" in capsys.readouterr().err
     assert main(["distinguish", "wormhole", "blackhole", "--k", "64"]) == 2
     assert "--k is for solvers" in capsys.readouterr().err

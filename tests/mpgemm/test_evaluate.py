@@ -126,7 +126,7 @@ def test_files_keep_their_precision_and_it_is_said(tmp_path):
     assert (loaded.dtype, other.dtype) == (np.float64, np.float32)
     np.testing.assert_array_equal(loaded, a)
     np.save(tmp_path / "c.npy", np.ones((3, 2)))
-    with pytest.raises(ValueError, match="A has 2 columns, B must have as many rows"):
+    with pytest.raises(ValueError, match="A has 2 columns, and B must have as many rows"):
         file_case(tmp_path / "a.npy", tmp_path / "c.npy")
 
 

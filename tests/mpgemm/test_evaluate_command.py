@@ -82,6 +82,7 @@ def test_nonfinite_files_are_reported_not_fatal(tmp_path, capsys):
     assert "Lost elements of A: 1 beyond 65504 and 2 infinite or NaN" in out
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("shapes", [((0, 4), (4, 3)), ((3, 0), (0, 3)), ((3, 4), (4, 0))])
 def test_empty_files(tmp_path, shapes, capsys):
     for name, shape in zip("ab", shapes, strict=True):
@@ -100,11 +101,11 @@ BAD = {
     "objects": (["a.npy", "object.npy"], "not a complete .npy file of numbers"),
     "complex": (["a.npy", "complex.npy"], "real numbers"),
     "strings": (["a.npy", "text.npy"], "real numbers"),
-    "shapes": (["a.npy", "a.npy"], "A has 20 columns, B must have as many rows"),
+    "shapes": (["a.npy", "a.npy"], "A has 20 columns, and B must have as many rows"),
     "distribution": (["--distribution", "x"], "unknown distribution 'x'; known: uniform_symmetric"),
     "parameter": (["--distribution", "normal", "--param", "x=1"], "no parameter 'x'; known: mean"),
     "parameter value": (["--distribution", "normal", "--param", "mean=x"], "expected KEY=NUMBER"),
-    "parameter alone": (["--param", "mean=1"], "--param goes with --distribution"),
+    "parameter alone": (["--param", "mean=1"], "--param needs --distribution"),
     "shape": (["--distribution", "normal", "--shape", "-1", "2", "3"], "must not be negative"),
     "shipped": (["--shipped", "x"], "unknown shipped pair 'x'; known: digits"),
     "two inputs": (["--shipped", "digits", "--distribution", "normal"], "one kind of input at a time"),
@@ -112,7 +113,7 @@ BAD = {
     "engine": (["--engine", "x:y"], "known"),
     "scale": (["--scale-exponents", "x"], 'an integer or "auto"'),
     "order": (["--orders", "x"], "invalid choice: 'x'"),
-    "figure": (["--figure", "8a"], "--figure is gone; instead: mpgemm reproduce"),
+    "figure": (["--figure", "8a"], "--figure was removed; use mpgemm reproduce"),
     "option": (["--nonsense"], "unrecognized arguments: --nonsense"),
     "repeats": (["--repeats", "0"], "--repeats must be at least 1"),
     "verify": (["--verify", "0"], "--verify must be at least 1"),
@@ -243,4 +244,4 @@ def test_default_methods_that_add_no_c_are_left_out_and_named(files, tmp_path, c
     product = next(method for method in build_methods(["fp64"])).multiply(a, b, c)
     assert np.array_equal(product, a.astype(np.float64) @ b.astype(np.float64) + c)
     with_engine = ["evaluate", *map(str, files), "--c", str(tmp_path / "c.npy"), "--engine", "a100"]
-    assert main(with_engine) == 2 and "these methods add no C to a product: engine:" in capsys.readouterr().err
+    assert main(with_engine) == 2 and "these methods cannot add C to a product: engine:" in capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_predict_in_the_order_of_a_kernel(folder, capsys):
     ([*KERNEL, *SHORT, "--operands", "bf16", "--input-rounding", "rne"], "gemm multiplies fp16 by fp16, A and B are bf16"),
     ([*KERNEL, *SHORT, "--out-format", "fp16"], "the output format fp16 is not known; known: fp32"),
     ([*KERNEL, *SHORT, "--scale", "2"], "--scale goes without --kernel"),
-    ([*KERNEL, *SHORT], "the recipe is for k = 64"),
+    ([*KERNEL, *SHORT], "the recipe has k = 64"),
     (["--gpu", "h100", "--grid", "2"], "--grid goes with --kernel"),
     ([], "one of the arguments --gpu --kernel is required"),
     (["--gpu", "h100", *KERNEL], "not allowed with argument"),
@@ -140,7 +140,7 @@ def test_formats_have_one_spelling_in_all_commands(folder, capsys):
     assert main(diff) == 0
     assert all(side["explained"] for side in json.loads(capsys.readouterr().out)["sides"])
     assert main(["predict", *common[:2], "--operands", "fp8", "--gpu", "rtx4060"]) == 2
-    assert "'fp8' is several formats, name one: e4m3fn, e5m2" in capsys.readouterr().err
+    assert "'fp8' stands for several formats, name one: e4m3fn, e5m2" in capsys.readouterr().err
 
 
 def test_predict_draws_the_order(folder, capsys):
@@ -256,7 +256,7 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
         (["invariance", "--recorded", "chosen.json", "--gpu", "h100"], "--recorded names --gpu"),
         ([*INLINE, "--config", "ALGO_ID=66"], "expected M:FIELD=VALUE"),
         ([*INLINE, "--config", "1:ALGO_ID=66", "1:ALGO_ID=66"], "names m 1 twice"),
-        ([*INLINE, "--config", "1:ALGO_ID=66,STAGES_ID=35"], "no product at two values of m"),
+        ([*INLINE, "--config", "1:ALGO_ID=66,STAGES_ID=35"], "no weight matrix was recorded at two values of m"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=x"], "expected an integer"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "66"], "expected FIELD=VALUE"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=41"], "known: 11, 12, 13"),
@@ -294,7 +294,7 @@ def test_invariance_knows_the_gpus_of_the_catalogue(capsys):
     alike = capsys.readouterr()
     assert alike.out == by_name.out and "h200: inferred from the rules of h100" in alike.err and not by_name.err
     assert main(["invariance", "--gpu", "a100", *words]) == 2
-    assert "of a100 no rules of cuBLASLt are known" in capsys.readouterr().err
+    assert "cuBLASLt's rules are not known for a100" in capsys.readouterr().err
 
 
 def test_fp32_files_are_told_to_name_the_units_format(tmp_path, monkeypatch, capsys):
@@ -302,7 +302,7 @@ def test_fp32_files_are_told_to_name_the_units_format(tmp_path, monkeypatch, cap
     for name in "AB":
         np.save(f"{name}.npy", np.eye(64, dtype=np.float32))
     words = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--library", "cutlass"]
-    assert main(words) == 2 and "as in --operands fp16" in capsys.readouterr().err
+    assert main(words) == 2 and "with --operands fp16" in capsys.readouterr().err
     assert main([*words, "--operands", "fp16"]) == 0
 
 

@@ -146,6 +146,7 @@ def _grid(inputs=2):
     return plots.panel_grid([plots.Panel("t", lines, "x", "y")] * 5, 3)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("name", "grey"), [("one-column", True), ("two-column", False)])
 @pytest.mark.parametrize("make", [_method_errors, _histogram, _curves, _grid])
 def test_figures_for_papers(make, name, grey, tmp_path):
@@ -168,6 +169,7 @@ def test_figures_for_papers(make, name, grey, tmp_path):
     assert b"/FontFile2" in (tmp_path / "x.pdf").read_bytes()  # fonts are embedded
 
 
+@pytest.mark.full
 def test_equal_figures_are_equal_files(tmp_path):
     with figures.drawn_as(figures.PageStyle(("svg", "pdf", "png"))):
         first, second = (
@@ -186,13 +188,13 @@ def test_a_journal_s_style_is_one_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("wdth = 3", "wdth = 3 is no field of a style"),
-        ('width = "3"', "is no field"),
+        ("wdth = 3", "wdth = 3 is not a field of a style"),
+        ('width = "3"', "is not a field"),
         ("width = 0.1", "expected 1 to 40"),
         ('formats = ["jpg"]', "png, pdf, svg, got jpg"),
         ("formats = []", "no format"),
         ('base = "poster"', "base is 'poster'"),
-        ("width", "is no TOML file"),
+        ("width", "is not a TOML file"),
     ],
 )
 def test_styles_that_are_none(text, said, tmp_path):

@@ -67,13 +67,13 @@ def test_refused(tmp_path, split, capsys):
     recorded(tmp_path / "run", split)
     with TraceRecorder(tmp_path / "bare") as trace:
         trace.record("up", output=X)
-    with pytest.raises(ValueError, match="no module with an input"):
+    with pytest.raises(ValueError, match="no module with a recorded input"):
         predicted_trace(read_trace(tmp_path / "bare"), "h100")
     with pytest.raises(ValueError, match="unknown architecture"):
         predicted_trace(read_trace(tmp_path / "run"), "h1000")
     run = str(tmp_path / "run")
     for arguments, words in (
-        ((run, "--profile", "x.json"), "--profile goes with"), (("predicted:h1000",), "unknown architecture"),
+        ((run, "--profile", "x.json"), "--profile needs"), (("predicted:h1000",), "unknown architecture"),
         (("predicted:h100", "--profile", "x.json"), "x.json"),
     ):  # fmt: skip
         assert main(["trace", "compare", run, *arguments]) != 0

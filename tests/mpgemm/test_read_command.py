@@ -111,8 +111,8 @@ def test_a_kernel_without_arguments(capsys):
 
 @pytest.mark.parametrize(("words", "match"), [
     ([KEPT, "--grid", "2", "--out", "c.npy"], "--out needs --arguments"),
-    ([KEPT, KEPT, KEPT], "one kernel is read, or two"),
-    ([KEPT, "--other-grid", "2"], "--other-grid is that of a second kernel"),
+    ([KEPT, KEPT, KEPT], "give one kernel to read or two"),
+    ([KEPT, "--other-grid", "2"], "--other-grid is for a second kernel"),
     ([KEPT, "--arguments", "what"], "expected FORMAT:SHAPE"),
     ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments; gemm_param_1, gemm_param_2, gemm_param_6"),
     ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "two are compared"),
@@ -149,7 +149,7 @@ def test_a_page_and_a_picture(tmp_path, capsys):
 
 @pytest.mark.parametrize(("words", "match"), [
     ([KEPT, "--html", "x.html"], "--html needs --arguments"),
-    ([KEPT, KEPT, *ARGUMENTS, "--picture", "x.svg"], "--picture is of one kernel"),
+    ([KEPT, KEPT, *ARGUMENTS, "--picture", "x.svg"], "--picture is for one kernel"),
     ([KEPT, *ARGUMENTS, "--picture", "x.png"], "ends in .svg"),
 ])  # fmt: skip
 def test_pages_that_cannot_be_written(words, match, capsys):

@@ -155,7 +155,7 @@ def test_products_take_turns_every_so_many_k():
     found = recovered_gemm(a, b, None, "markidis", A100, terms=3, rounding="rne", order=32)
     np.testing.assert_array_equal(found, total)
     assert not np.array_equal(found, recovered_gemm(a, b, None, "markidis", A100, terms=3, rounding="rne"))
-    with pytest.raises(ValueError, match="every 24 of k, no multiple of the k step 16"):
+    with pytest.raises(ValueError, match="every 24 products, which is not a multiple of the k step 16"):
         recovered_gemm(a, b, None, "markidis", A100, order=24)
 
 

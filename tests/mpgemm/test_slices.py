@@ -232,7 +232,7 @@ def test_a_fixed_count_holds_the_bits_whatever_the_matrices_are():
     [
         (
             "ozaki_int8:slices=auto,bits=53",
-            "53 bits are not reached by FP32 output, which holds 24; target=fp64 holds 53",
+            "53 bits cannot be reached with FP32 output, which holds 24; use target=fp64, which holds 53",
         ),
         ("ozaki_int8:slices=17", "slices is 17, expected an integer from 1 to 16"),
         ("ozaki_int8:slices=4,bits=20", "bits goes with slices=auto"),
@@ -277,7 +277,7 @@ def test_the_command_says_what_is_safe_and_what_one_fewer_loses(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--target 53 --output fp32", "53 bits are not reached by FP32 output, which holds 24"),
+        ("--target 53 --output fp32", "53 bits cannot be reached with FP32 output, which holds 24"),
         ("--target 0", "the target is '0', expected fp64, fp32, relative, relative:BITS or a number"),
         (
             "--methods ootomo",

@@ -201,7 +201,7 @@ def test_an_index_of_another_version_is_refused(tmp_path, capsys):
     index = json.loads((tmp_path / "trace.json").read_text())
     (tmp_path / "trace.json").write_text(json.dumps({**index, "version": 99}))
     assert main(["trace", "compare", str(tmp_path), str(tmp_path)]) == 2
-    assert "version 99 of a trace, this package reads 1" in capsys.readouterr().err
+    assert "the trace has version 99, but this package reads 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kinds", [("output",), ("input", "output", "weight"), ("input", "output", "weight", "bias")])

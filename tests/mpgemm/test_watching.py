@@ -323,7 +323,7 @@ def test_other_files_are_refused(tmp_path, capsys):
     facts = np.frombuffer(b'{"version": 99, "recipe": {}, "product": ""}', np.uint8)
     np.savez(tmp_path / "z.npz", a=np.eye(2), b=np.eye(2), computed=np.eye(2), facts=facts)
     for name, message in (
-        ("x", "no file of a result"),
+        ("x", "not a file of a result"),
         ("y", "cannot be read"),
         ("z", "version 99"),
         ("none", "No such"),

@@ -149,7 +149,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
     for arguments, message in (
         (["x.npy", "y.npy", "a.npy", "--operands", "e4m3fn"], "do not fit as C = A B"),
         (["x.npy", "y.npy", "d.npy"], "name one with --operands"),
-        (["x.npy", "y.npy", "d.npy", "--operands", "fp8"], "is several formats, name one: e4m3fn, e5m2"),
+        (["x.npy", "y.npy", "d.npy", "--operands", "fp8"], "stands for several formats, name one: e4m3fn, e5m2"),
         (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library goes with --gpu"),
         (["a.npy", "b.npy", "d.npy", "--methods", "nothing"], "unknown method"),
         (["a.npy", "b.npy", "missing.npy"], "missing.npy"),
@@ -208,7 +208,7 @@ def test_tiles_of_two_orders():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 def test_integer_results_of_float_operands_are_nobodys(dtype):
-    with pytest.raises(ValueError, match="nothing modelled takes .* and gives s32"):
+    with pytest.raises(ValueError, match="no modelled unit takes .* and gives s32"):
         whodunit(A.astype(dtype), B.astype(dtype), np.zeros((len(A), B.shape[1]), np.int32))
 
 

@@ -16,6 +16,7 @@ from tensorcore_models.accumulators import (
     ParametricDotAdd,
     SequentialFMA,
 )
+from tensorcore_models.kernels import pairwise
 
 HALF = {"c_format": "fp16", "d_format": "fp16"}
 RNE = {"output_rounding": "rne"}
@@ -134,12 +135,12 @@ def path_named(name):
 
 def run(name, unit, args):
     low, path = kernels.lowered(unit), path_named(name)
-    kernel = path.kernel.of(low)
+    kernel = path.of(low)
     assert kernel is not None, f"{name} does not cover {unit}"
     return kernel.run(low, *args)
 
 
 def pairwise_slices(monkeypatch, length):
     """Has pairwise sums pack that many products at a time."""
-    short = functools.partial(kernels.pairwise.pairwise.pairwise, length=length)
-    monkeypatch.setattr(kernels.pairwise, "pairwise", SimpleNamespace(pairwise=short))
+    short = functools.partial(pairwise.pairwise.pairwise, length=length)
+    monkeypatch.setattr(pairwise, "pairwise", SimpleNamespace(pairwise=short))

@@ -54,7 +54,7 @@ def test_names():
         hardware.engine("cpu-emulated:arm:fmopa.m4n4k1.f32.f32.f32.f32").label
         == "cpu-emulated:arm:fmopa.m4n4k1.f32.f32.f32.f32"
     )
-    with pytest.raises(ValueError, match=r"fdot.* is not run by the emulator; of arm's, those are bfmmla"):
+    with pytest.raises(ValueError, match=r"fdot.* is not run by the emulator; of arm's instructions it runs bfmmla"):
         hardware.engine("cpu-emulated:arm:fdot.k4.f32.e5m2.e5m2.f32")
     with pytest.raises(ValueError, match="not run by the emulator"):
         QemuEngine(tcm.get_instruction("x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"))

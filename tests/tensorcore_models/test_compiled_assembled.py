@@ -128,7 +128,7 @@ def test_contraction_is_an_assumption_and_can_be_left_out():
     (line,) = compiled.read(text).run([rows], grid=1).assumptions
     assert line.startswith("ptxas makes multiply-adds of 1 additions (line ")
     assert compiled.read(text, fmad=False).run([rows], grid=1).assumptions == ()
-    with pytest.raises(ValueError, match="fmad is of PTX"):
+    with pytest.raises(ValueError, match="fmad is for PTX"):
         compiled.read(".amdgcn_target", fmad=True)
 
 

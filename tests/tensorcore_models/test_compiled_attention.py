@@ -44,6 +44,7 @@ def test_rows_are_read_alone(recipe):
         attention(rows=[64])
 
 
+@pytest.mark.full
 def test_orders_of_maxima_do_not_count(recipe):
     """A maximum gives the same bits in any order, a sum of FP32 does not."""
     source = text("sm_90-attention")
@@ -83,7 +84,7 @@ def test_tables_of_addresses():
     assert [np.array_equal(x, f * y) for f, x, y in zip((1, 2, 2), arrays, kept, strict=True)] == [True] * 3
     with pytest.raises(ValueError, match="needs at least one array"):
         compiled.PointerTable([])
-    with pytest.raises(TypeError, match="holds those of arrays, got list"):
+    with pytest.raises(TypeError, match="holds addresses of arrays, got list"):
         compiled.PointerTable([[1.0]])
     with pytest.raises(ValueError, match="argument 0 at entry 1 is not contiguous"):
         program.run([compiled.PointerTable([arrays[0], np.zeros((32, 2), np.float32)[:, 0]])], grid=2)

@@ -85,7 +85,7 @@ def twin(name, arguments, grid):
 
 
 @pytest.mark.parametrize("name", GEMM)
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(3)
 def test_the_scalar_reader_agrees(name):
     """One or two thread blocks in plain Python: about a second each."""
     case = GEMM[name]
@@ -98,6 +98,7 @@ def test_the_scalar_reader_agrees(name):
     assert np.array_equal(out[0].view(np.uint32), out[1].view(np.uint32))
 
 
+@pytest.mark.full
 def test_the_scalar_reader_agrees_on_split_k():
     m, n, k = 16, 32, 144
     a, b = GEMM["sm_80-fp16-masked"].operands(m, n, k)

@@ -156,7 +156,7 @@ def test_limits():
 @pytest.mark.parametrize(("arguments", "match"), [
     ([np.zeros((4, 4))[:, ::2]], "argument 0 is not contiguous"),
     ([np.zeros(4), 1], "k has 1 parameters, got 2 arguments"),
-    ([1 << 70], "do not hold"),
+    ([1 << 70], "cannot hold"),
     (["text"], "must be an integer"),
 ])  # fmt: skip
 def test_wrong_arguments(arguments, match):

@@ -44,7 +44,7 @@ def test_operations_of_lanes_in_slices_of_any_length(length, isa):
     if not chains.available(isa_level(), True):
         pytest.skip("no flushing multiply-add at this level")
     low = kernels.lowered(FLUSHING[5])
-    task = path_named("chains of multiply-adds").kernel.of(low)
+    task = path_named("chains of multiply-adds").of(low)
     for m, n, k in ((7, 67, 300), (300, 133, 130), (1, 1, 15)):
         a, b, c, *_ = operands(np.random.default_rng(k), FLUSHING[5], m, k, n, "clustered")
         expected = kernels.generic_bits(low, a, b, c)
@@ -64,7 +64,7 @@ def test_pairs_in_slices_of_any_length(length, isa):
     if not chains.available(isa_level(), True):
         pytest.skip("no flushing multiply-add at this level")
     low = kernels.lowered(unit)
-    task = path_named("chains of multiply-adds").kernel.of(low)
+    task = path_named("chains of multiply-adds").of(low)
     for m, n, k in ((7, 67, 301), (13, 33, 260), (1, 1, 1)):
         a, b, c, *_ = operands(np.random.default_rng(k), unit, m, k, n, "clustered")
         expected = kernels.generic_bits(low, a, b, c)

@@ -45,7 +45,7 @@ def test_batches_of_tiles(unit, isa):
         parts = [operands(rng, unit, m, k, n, str(style)) for style in rng.choice(STYLES, count)]
         a, b, c = (np.stack([part[i] for part in parts]) for i in range(3))
         low, path = kernels.lowered(unit), path_named("lanes of 32 bits")
-        got = path.kernel.of(low).run_batch(low, a, b, c, None, None)
+        got = path.of(low).run_batch(low, a, b, c, None, None)
         assert np.array_equal(got, kernels.generic_batch_bits(low, a, b, c))
         assert np.array_equal(kernels.matrix_bits(unit, a[0], b[0], c[0]), got[0])
 
@@ -59,7 +59,7 @@ def test_values_of_operands_in_slices(name, unit, monkeypatch):
     """Slices of k as short as they can be."""
     monkeypatch.setattr(kernels.common, "_VALUES", 1)
     if name != "chains of multiply-adds":
-        pairwise_slices(monkeypatch, path_named(name).kernel.of(kernels.lowered(unit)).terms)
+        pairwise_slices(monkeypatch, path_named(name).of(kernels.lowered(unit)).terms)
     rng = np.random.default_rng(8)
     for style in STYLES:
         args = operands(rng, unit, 5, 37, 9, str(style))

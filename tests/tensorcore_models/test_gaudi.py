@@ -116,7 +116,7 @@ def test_conversions_say_what_there_is():
         ({"target": "bf16", "bias": 3}, "bias is 3, bf16 has 127 only"),
         ({"target": "fp16", "specials": "fn"}, "fp16 has 'ieee', 'finite'"),
         ({"target": "e4m3", "rounding": "ro"}, "Gaudi has rne"),
-        ({"target": "e4m3", "rounding": "sr"}, "random numbers go with rounding 'sr'"),
+        ({"target": "e4m3", "rounding": "sr"}, "random numbers are for rounding 'sr' only"),
     ):
         with pytest.raises(ValueError, match=message):
             convert_results(x, **wrong)

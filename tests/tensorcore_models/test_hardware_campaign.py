@@ -90,7 +90,7 @@ def test_the_rules_reach_every_instruction_of_the_architecture(tmp_path, experim
     (out.parent / "measured" / "gpu.json").write_text((out / "edge_rules.json").read_text())
     assert load_tables(out.parent / "measured") == [table]
     (out.parent / "measured" / "other.json").write_text("{}")
-    with pytest.raises(ValueError, match="other.json is no table of edge rules"):
+    with pytest.raises(ValueError, match="other.json is not a table of edge rules"):
         load_tables(out.parent / "measured")
 
 
@@ -293,7 +293,7 @@ def test_the_command_runs(tmp_path, capsys, monkeypatch, experiments):
 def test_a_file_that_holds_no_experiments_is_refused(tmp_path):
     path = tmp_path / "x.json"
     path.write_text('{"experiments": [{"id": "Z"}]}')
-    with pytest.raises(ValueError, match="no file of experiments"):
+    with pytest.raises(ValueError, match="not a file of experiments"):
         load_experiments(path)
 
 

@@ -503,7 +503,8 @@ def test_a_fast_path_takes_what_it_prepared_and_nothing_smaller(monkeypatch):
             ran.append("kernel")
             return kernels.generic_bits(low, a, b, c, scale_a, scale_b)
 
-    monkeypatch.setattr(kernels.dispatch, "FAST_PATHS", (kernels.FastPath("test", Kernel, smallest=64),))
+    monkeypatch.setattr(kernels.generic, "Kernel", Kernel, raising=False)
+    monkeypatch.setattr(kernels.dispatch, "FAST_PATHS", (kernels.FastPath("test", "generic.Kernel", smallest=64),))
     kernels.set_kernel("auto")
     rng = np.random.default_rng(6)
     for this, size, expected in ((unit, 4, ["kernel"]), (unit, 1, []), (other, 4, [])):

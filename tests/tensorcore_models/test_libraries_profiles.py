@@ -220,7 +220,7 @@ def test_another_version_is_predicted_where_it_is_assumed():
         ("kernel multiplies", {"operands": "fp16"}),
         ("neither kernels nor algoId", {"kernels": [], "configuration": None}),
         ("layout is 'xy'", {"layout": "xy", "kernels": None, "configuration": "algoId=21 stages=16x6"}),
-        ("says nowhere what its output is", {"dtype": None}),
+        ("does not state its output format", {"dtype": None}),
         ("expected an integer", {"configuration": "numSplitsK=many"}),
         ("call that failed", {"failed": "out of memory"}),
     ),
@@ -241,7 +241,7 @@ def test_scales_where_a_kernel_takes_none():
     one = np.ones((1, 8), np.float32)
     with pytest.raises(libraries.Unknown, match="takes no scales"):
         product.product(one, one.T, 1.0, 1.0)
-    with pytest.raises(ValueError, match="the profile is of k = 8"):
+    with pytest.raises(ValueError, match="the profile has k = 8"):
         product.product(one[:, :4], one.T[:4])
 
 

@@ -49,7 +49,7 @@ ROWS = tcm.list_instructions()
 )  # fmt: skip
 def test_spellings(text, names):
     if not names:
-        with pytest.raises(ValueError, match="no instruction is all of"):
+        with pytest.raises(ValueError, match="no instruction matches all of"):
             find_instructions(text)
         return
     assert [str(row) for row in find_instructions(text)] == names
@@ -116,7 +116,7 @@ def test_every_format_is_known_by_its_own_names():
 
 @pytest.mark.parametrize("name", ["fp8", "FP6"])
 def test_a_family_is_no_encoding(name):
-    with pytest.raises(ValueError, match=f"'{name}' is several formats, name one: e"):
+    with pytest.raises(ValueError, match=f"'{name}' stands for several formats, name one: e"):
         get_format(name)
 
 
@@ -144,7 +144,7 @@ def test_unknown_names_suggest():
         find_instructions("fp9")
     with pytest.raises(ValueError, match="did you mean .*h100"):
         find_instructions("h10")
-    with pytest.raises(ValueError, match="no instruction is all of 'a100 fp8'"):
+    with pytest.raises(ValueError, match="no instruction matches all of 'a100 fp8'"):
         find_instructions("a100 fp8")
     with pytest.raises(ValueError, match="choose one: mma.m16n8k16.f32"):
         tcm.get_instruction("h100", "hmma")

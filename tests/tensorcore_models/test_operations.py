@@ -20,7 +20,9 @@ def compiled(program: Path, target: Path, *flags: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize("flags", [(), ("-DMPG_CHECK",)], ids=["as shipped", "checked"])
+@pytest.mark.parametrize(
+    "flags", [pytest.param((), id="as shipped"), pytest.param(("-DMPG_CHECK",), id="checked", marks=pytest.mark.full)]
+)
 @pytest.mark.parametrize("sweep", ["0", pytest.param("1", marks=pytest.mark.slow)])
 def test_operations_keep_their_contracts(flags, sweep, tmp_path):  # 3 s: the compiler
     program = compiled(ROOT / "tests" / "operations" / "operations_selftest.c", tmp_path / "operations", *flags)
@@ -28,6 +30,7 @@ def test_operations_keep_their_contracts(flags, sweep, tmp_path):  # 3 s: the co
     assert done.returncode == 0 and done.stdout.endswith(", 0 wrong\n"), done.stdout + done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.sweep(1)  # each compiles the lanes twice: 10 s
 @pytest.mark.parametrize(
     ("call", "message"),

@@ -187,7 +187,7 @@ def test_nan_payloads_and_signs():
 @pytest.mark.parametrize(
     ("x", "fmt", "message"),
     [
-        ([[1.0, np.nan]], "e2m1", r"x\[0, 1\] = nan: e2m1 has no NaN; nan=value"),
+        ([[1.0, np.nan]], "e2m1", r"x\[0, 1\] = nan: e2m1 has no NaN: give its replacement as nan=value"),
         ([1.0, 0.0], "ue8m0", r"x\[1\] = 0.0: ue8m0 has no encoding of zero"),
         ([-1.0], "ue8m0", r"x\[0\] = -1.0: ue8m0 is unsigned"),
         ([-np.inf], "ue4m3", r"x\[0\] = -inf: ue4m3 is unsigned"),

@@ -75,7 +75,7 @@ def test_rules_by_type():
         (np.nan, 1.0, "NaN or infinite"),
         (np.full((M, 1), np.inf), 1.0, "130 factors that are NaN or infinite"),
         (1.0, None, "go together"),
-        ((np.ones((M, 3)), 2.0), np.ones((3, 2)), "goes with a unit's blocks"),
+        ((np.ones((M, 3)), 2.0), np.ones((3, 2)), "needs a unit's blocks"),
     ],
 )
 def test_what_fits_no_rule_is_refused_with_the_rules(a, b, message):

@@ -288,7 +288,7 @@ def test_what_has_no_verdict_is_refused():
         suites.run("x", unit(0, 4, "rz"))
     with pytest.raises(ValueError, match="integers"):
         suites.run("fasi", tcm.get_instruction("hopper:mma.m16n8k32.s32.s8.s8.s32"))
-    with pytest.raises(ValueError, match="no fused unit"):
+    with pytest.raises(ValueError, match="not a fused unit"):
         suites.misread("fasi", tcm.get_instruction("cdna2:v_mfma_f32_32x32x8f16"))
 
 

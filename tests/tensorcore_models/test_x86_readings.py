@@ -48,6 +48,7 @@ def test_pairs_in_two_lanes(name):
     assert (np.abs(found.view(np.float32) - exact) <= bound * (1 + 2.0**-40)).all()
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_two_lanes_run_compiled(name):
     """Specials among the operands, too: x86 returns the first NaN."""

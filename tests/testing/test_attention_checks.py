@@ -142,7 +142,7 @@ def test_bad_input():
         with pytest.raises(error, match=text):
             assert_attention_close(*wrong, engine="a100")
     for window in (8, (8,), (1.5, 0)):
-        with pytest.raises(TypeError, match="keys before, keys behind"):
+        with pytest.raises(TypeError, match="numbers of keys before and after"):
             assert_attention_close(out, q, k, v, engine="a100", window=window)
     refused = (
         ({"scale": 0.0}, "scale"), ({"p_scale": 3.0}, "power of two"), ({"kv_tile": 0}, "at least 1"),

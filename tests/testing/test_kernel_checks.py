@@ -310,6 +310,7 @@ def test_the_plugin_lists_what_a_tolerance_misses(pytester):
     assert "test_wide: " in listed[1] and "output rounded twice" in listed[1] and "zeros" not in listed[1]
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(("fmt", "out"), [("fp16", np.float32), ("fp16", np.float16), ("bf16", ml_dtypes.bfloat16)])
 def test_what_a_tolerance_misses_passes_and_what_it_sees_fails(fmt, out):
     a, b = operands(fmt, 5, (48, 256, 40))

@@ -88,6 +88,7 @@ def some_right_kernel(a, b, options, rng):
     )
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("options", UNKNOWN)
 def test_right_kernels_of_unknown_orders_pass_a_statistical_line_with_power(options):
     a, b = draw("gaussian", (16, 2048), 0), draw("gaussian", (2048, 24), 1)

@@ -326,7 +326,7 @@ def test_a_case_brings_its_data():
     kernel = kernel_of(A100, reference="rounded", out_format="bf16")
     found, same = (tolerance(*x, quantile=0.5) for x in ((case,), (kernel, 128, (a, b))))
     assert found.to_dict() == same.to_dict() and (found.bound == same.bound).all()
-    with pytest.raises(ValueError, match="a case brings its data"):
+    with pytest.raises(ValueError, match="a case contains its data"):
         tolerance(case, data=(a, b))
 
 

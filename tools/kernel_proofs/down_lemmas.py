@@ -51,7 +51,7 @@ def parts(total: Term, distance: Term, guard: int) -> tuple[Term, Term]:
 
 
 def addend(bits: Term, top: Int, fraction_bits: int) -> Int:
-    """The operation `floored` of operations_plain.h; (float)cut is above x where x is negative and no integer."""
+    """Compute the operation `floored` of operations_plain.h; (float)cut is above x where x is negative and no integer."""
     x = m.times_power(bits, z.minus(z.number(fraction_bits), top), FP32)
     cut = m.to_int32(x)
     back = m.value_of(FP32, m.from_int32(cut))

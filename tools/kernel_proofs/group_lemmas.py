@@ -97,7 +97,7 @@ def words_say_what_takes_part(scale: Format) -> Lemma:
 
 
 def _with_magic(negative: Term, size: Int) -> Term:
-    """The double 1.5 * 2^52 + size with a sign, in units."""
+    """Return the double 1.5 * 2^52 + size with a sign, in units."""
     fraction = z.as_bits(z.plus(size, z.number(1 << 51)), 52)
     sign = t.choose(negative, t.constant(1, 1), t.constant(0, 1))
     return t.joined(sign, t.joined(t.constant(FP64.bias + 52, 11), fraction))

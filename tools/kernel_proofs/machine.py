@@ -20,12 +20,12 @@ _RULES = FusedDotAdd()
 
 
 def value_of(fmt: Format, bits: Term) -> Number:
-    """A finite machine number."""
+    """Return a finite machine number."""
     return n.decode(fmt, bits, _RULES)._replace(nan=t.FALSE, inf=t.FALSE)
 
 
 def as_machine(number: Number, fmt: Format, rounding: str = "rz") -> Term:
-    """The bits of a number, rounded; it must not overflow. A zero keeps its sign."""
+    """Return the bits of a number, rounded; it must not overflow. A zero keeps its sign."""
     exponent = z.minus(number.align, z.number(number.point))
     code, _ = n.rounded_magnitude(number.negative, number.significand, exponent, fmt, rounding)
     return n.encoded(number.negative, z.as_bits(code, fmt.exponent_bits + fmt.fraction_bits), fmt)
@@ -53,7 +53,7 @@ def times_power(x: Term, exponent: Int, fmt: Format) -> Term:
 
 
 def power_bits(exponent: Int, fmt: Format) -> Term:
-    """The bits of 2**exponent, a normal number."""
+    """Return the bits of 2**exponent, a normal number."""
     field = z.as_bits(z.plus(exponent, z.number(fmt.bias)), fmt.bits - fmt.fraction_bits)
     return t.joined(field, t.constant(0, fmt.fraction_bits))
 

@@ -29,7 +29,7 @@ _FAR = 96
 
 
 def free_integer(name: str, low: int, high: int) -> tuple[Int, list[Term]]:
-    """A free integer and that it is within its range."""
+    """Return a free integer and that it is within its range."""
     term = t.variable(name, z.width_of(low, high))
     whole = z.Int(term, -(1 << (term.width - 1)), (1 << (term.width - 1)) - 1)
     return z.ranged(term, low, high), [z.at_most(z.number(low), whole), z.at_most(whole, z.number(high))]
@@ -40,7 +40,7 @@ def largest_significand(fmt: Format) -> int:
 
 
 def free_product(a: Format, b: Format) -> tuple[Number, list[Term]]:
-    """A product of two operands: any sign, significand and alignment exponent that they can have."""
+    """Return a product of two operands: any sign, significand and alignment exponent that they can have."""
     significand, first = free_integer("significand", 0, largest_significand(a) * largest_significand(b))
     align, second = free_integer("align", a.emin + b.emin, a.emax + b.emax)
     point = a.fraction_bits + b.fraction_bits
@@ -192,7 +192,7 @@ def addend_is_aligned(fraction_bits: int) -> Lemma:
 
 
 def sum_bound(a: Format, b: Format, terms: int, fraction_bits: int) -> int:
-    """The largest magnitude of a sum of aligned products."""
+    """Return the largest magnitude of a sum of aligned products."""
     point = a.fraction_bits + b.fraction_bits
     product = largest_significand(a) * largest_significand(b)
     return terms * (product << max(fraction_bits - point, 0) >> max(point - fraction_bits, 0))
@@ -221,7 +221,7 @@ def sum_is_exact(a: Format, b: Format, terms: int, fraction_bits: int) -> Lemma:
 
 
 def _wrapped_sum(products: Int, own: Int) -> tuple[Term, Term]:
-    """The float32 of a sum that leaves int32, as high * 256 + low, and whether something was cut off."""
+    """Return the float32 of a sum that leaves int32, as high * 256 + low, and whether something was cut off."""
 
     def arithmetic_shift(x: Int) -> Int:
         return z.ranged(t.extract(t.sign_extended(x.term, 40), 39, 8), x.low >> 8, x.high >> 8)
@@ -283,7 +283,7 @@ def result_is_truncated(bound: int, fraction_bits: int, kept: int | None = None)
 
 
 def nearest_fp16_chopped(x: Term) -> Term:
-    """The operation `fp16` of operations_plain.h."""
+    """Compute the operation `fp16` of operations_plain.h."""
     sign = t.bits_and(x, t.constant(0x80000000, 32))
     magnitude = t.bits_and(x, t.constant(0x7FFFFFFF, 32))
     power = t.bits_and(x, t.constant(0x7F800000, 32))

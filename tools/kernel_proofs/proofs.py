@@ -30,7 +30,7 @@ class Case:
     units: str  #: The units that compute it.
 
     def lemmas(self) -> Iterator[Lemma]:
-        """The lemmas that the proof of this case consists of."""
+        """Return the lemmas that the proof of this case consists of."""
         yield from getattr(self, f"_{self.kernel}")()
 
     def _narrow(self) -> Iterator[Lemma]:

@@ -26,7 +26,7 @@ _WORD_BIAS, _LOWEST_BIAS, _LOWEST_OF_ZERO = 1023, 1024, 4096
 
 
 def _with_magic(units: Int) -> Term:
-    """The double 1.5 * 2^52 + units, in units: its encoding is the exponent of 2^52 and the rest as fraction."""
+    """Return the double 1.5 * 2^52 + units, in units: its encoding is the exponent of 2^52 and the rest as fraction."""
     fraction = z.as_bits(z.plus(units, z.number(1 << 51)), 52)
     return t.joined(t.constant(FP64.bias + 52, 12), fraction)
 
@@ -36,14 +36,14 @@ def _free_sum() -> tuple[Int, list[Term]]:
 
 
 def _free_product(bits: int) -> tuple[Number, list[Term]]:
-    """A number of so many bits in units, below 2^50 of them and however small."""
+    """Return a number of so many bits in units, below 2^50 of them and however small."""
     significand, first = free_integer("significand", 0, (1 << bits) - 1)
     align, second = free_integer("align", -1000, 49)
     return n.plain(t.variable("negative", t.BOOL), significand, align, bits - 1), first + second
 
 
 def _floor(x: Number) -> Int:
-    """The largest integer not above x."""
+    """Return the largest integer not above x."""
     return n.cut(x, z.number(50), 50, "rd")
 
 
@@ -145,7 +145,7 @@ def words_count_negative_fractions(fraction_bits: int) -> Lemma:
 
 
 def _free_word() -> tuple[Int, list[Term]]:
-    """The highest word of M, as many units as sums start from."""
+    """Return the highest word of M, as many units as sums start from."""
     return free_integer("word", 1 << 10, (1 << 15) - 1)
 
 

@@ -29,7 +29,8 @@ def compares(args: argparse.Namespace) -> bool:
     named = named or not DIALECTS.get(args.target, ANY).one_term
     if args.reach is not None and (named or args.block or args.kernel != "grid"):
         raise ValueError(
-            "--reach compares ways to compute: leave out --terms, --operand, --mode, --max-error, --block, --kernel"
+            "--reach compares ways to compute a product: leave out --terms, --operand, --mode, --max-error, "
+            "--block, --kernel"
         )
     return not (named or args.block or args.kernel != "grid")
 
@@ -160,7 +161,8 @@ def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str
     dialect, folder = args.emit
     if dialect != "catlass":
         raise ValueError(
-            f"--emit {dialect} writes one product: with --batch or --grouped --emit catlass writes all of them"
+            f"--emit {dialect} writes a kernel of one product: with --batch or --grouped use --emit catlass, which "
+            f"writes all of them"
         )
     return list(map(str, write_files(folder, catlass_batch_files(best))))
 

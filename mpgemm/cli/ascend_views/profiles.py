@@ -31,7 +31,8 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
 
     if is_pipe_utilization(args.calibrate):
         raise ValueError(
-            f"{args.calibrate} is one kernel, a fit needs several: --calibrate op_summary.csv, or --measured this file"
+            f"{args.calibrate} holds one kernel, but a fit needs several: give an op_summary.csv to --calibrate, or "
+            f"this file to --measured"
         )
     _says_sizes(args, args.calibrate)
     progress = Progress()
@@ -40,7 +41,7 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     for row in together(read):
         try:
             if row.products:
-                raise ValueError(f"{len(row.products)} products, a fit takes single ones")
+                raise ValueError(f"{len(row.products)} products, but a fit takes single products")
             schedules[row.product] = schedule_of(row)
         except ValueError as error:
             skipped.append(f"{row.name}: {error}")
@@ -195,7 +196,7 @@ def _says_sizes(args: argparse.Namespace, path: str) -> None:
     """Refuse sizes and operands beside a profile that has them."""
     given = (["M K N"] if args.size else []) + (["--operand"] if args.operand else [])
     if given:
-        raise ValueError(f"{path} says sizes and operands: leave out {' and '.join(given)}")
+        raise ValueError(f"{path} states sizes and operands: leave out {' and '.join(given)}")
 
 
 def _remarks(rows: list[ProfileRow], skipped: list[str]) -> Iterator[str]:

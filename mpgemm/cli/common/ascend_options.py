@@ -27,7 +27,7 @@ KERNEL_OPTIONS = tuple(f"--{name}" for name in SHARED)
 
 
 def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> None:
-    """The arguments of some options, as their record describes them."""
+    """Return the arguments of some options, as their record describes them."""
     from ascend.schedule_options import ScheduleOptions, options_of
 
     known = options_of(ScheduleOptions)
@@ -55,10 +55,10 @@ def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool =
         help=f"{', '.join(list_chips())}, or a .toml or CANN .ini file (default 910A)"
         + ("; more than once to compare chips" if several_chips else ""),
     )  # fmt: skip
-    add("--calibrated", action="store_true", help="use the chip's fitted parameters, too")
+    add("--calibrated", action="store_true", help="also use the chip's fitted parameters")
     add(
         "--set", action="append", default=[], metavar="PARAMETER=VALUE", dest="changes",
-        help="what if: another value of a chip parameter (mpgemm plan --list-parameters)",
+        help="assume another value of a chip parameter (mpgemm plan --list-parameters lists them)",
     )  # fmt: skip
     return chip
 
@@ -70,7 +70,9 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
         help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
     )  # fmt: skip
     chip = add_chip_arguments(parser, several_chips=several_chips)
-    chip.add_argument("--list-parameters", action="store_true", help="the chip's numbers and where they come from")
+    chip.add_argument(
+        "--list-parameters", action="store_true", help="list the chip's parameters and the source of each"
+    )
     add_kernel_options(parser.add_argument_group("kernel"), SHARED)
 
 
@@ -123,7 +125,7 @@ def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:
             raise ValueError(f"{path}, line {number}: expected [name] M K N, got {line.strip()!r}") from None
         found.append((" ".join(words[:-3]) or f"{m} x {k} x {n}", (m, k, n)))
     if not found:
-        raise ValueError(f"{path}: no shapes; a line is [name] M K N")
+        raise ValueError(f"{path}: no shapes; expected lines of the form [name] M K N")
     return found
 
 
@@ -132,7 +134,7 @@ def chip_of(args: argparse.Namespace) -> ascend.Chip:
     several."""
     chips = chips_of(args)
     if len(chips) > 1:
-        raise ValueError(f"one --chip at a time here, got {len(chips)}")
+        raise ValueError(f"this command takes one --chip at a time, got {len(chips)}")
     return chips[0]
 
 

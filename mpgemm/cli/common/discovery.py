@@ -83,7 +83,9 @@ def command_parser(command: str) -> Parser:
     )  # fmt: skip
     parser.set_defaults(command=command)
     module.add_arguments(parser)
-    parser.add_argument("--wide", action="store_true", help="tables with all columns, however wide")
+    parser.add_argument(
+        "--wide", action="store_true", help="show all columns of tables, even where they exceed the screen"
+    )
     return parser
 
 

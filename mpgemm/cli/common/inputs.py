@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_input_arguments(parser: Parser, default: str) -> None:
-    """The group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
+    """Add the group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     add = parser.add_argument_group(f"input (default: {default})").add_argument
@@ -26,7 +26,14 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         metavar="FILE",
         help="A and B (or one file and both names), or stacks of them: .npy, .npz (sparse, too), .mtx, .csv, .safetensors, .pt",
     )
-    add("--files", dest="more_files", nargs=2, default=[], metavar="FILE", help="the same as an option")
+    add(
+        "--files",
+        dest="more_files",
+        nargs=2,
+        default=[],
+        metavar="FILE",
+        help="A and B, as an option in place of the positional arguments",
+    )
     add("--transpose-b", action="store_true", help="the second file holds B transposed: x @ W.T")
     add("--a-name", help="array or tensor of the first file")
     add("--b-name", help="array or tensor of the second file")
@@ -41,7 +48,7 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     )
     add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
     add("--shape", nargs=3, type=int, action="append", metavar=("M", "K", "N"), help="sizes of generated matrices")
-    add("--precision", choices=("fp32", "fp64"), help="of generated matrices (default fp32)")
+    add("--precision", choices=("fp32", "fp64"), help="number format of generated matrices (default fp32)")
     add(
         "--c",
         metavar="FILE|NAME",
@@ -64,7 +71,7 @@ def check_files(args: argparse.Namespace) -> None:
     kinds = (("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution))
     given = [name for name, value in kinds if value]
     if len(given) > 1:
-        raise ValueError(f"one kind of input at a time, got {' and '.join(given)}")
+        raise ValueError(f"give one kind of input at a time, got {' and '.join(given)}")
     if len(args.files) == 1 and args.a_name and args.b_name:
         args.files = 2 * args.files
     if args.files and len(args.files) != 2:
@@ -76,7 +83,7 @@ def check_inputs(args: argparse.Namespace) -> None:
     args.files = [*args.files, *args.more_files]
     check_files(args)
     if args.param and len(args.distribution) != 1:
-        raise ValueError("--param goes with --distribution and one name")
+        raise ValueError("--param needs --distribution with one name")
 
 
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
@@ -124,8 +131,8 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
     add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
     if k:
         add("--k", type=int, help="length of the dot products, instead of --shape")
-    add("--precision", choices=("fp32", "fp64"), default="fp32", help="of drawn matrices (default fp32)")
-    add("--seed", type=int, default=0, help="seed of drawn matrices (default 0)")
+    add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of drawn matrices (default fp32)")
+    add("--seed", type=int, default=0, help="seed of the random draw (default 0)")
     parser.goes_with(("--a-name", "--b-name"), ("files",), "two matrix files")
     parser.goes_with(("--param",), ("--distribution",))
     parser.goes_without(("--shape", "--seed", "--precision"), ("files", "--shipped"), "matrices that are drawn")

@@ -18,17 +18,30 @@ LAUNCH = ("--arguments", "--grid", "--block", "--entry", "--fmad", "--unit", "--
 def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     """How a kernel is launched, and what of it is read."""
     add = parser.add_argument
-    add("--arguments", nargs="+", metavar="FORMAT:MxN|FILE.npy|NUMBER", help="of the kernel; random values for a shape")
-    add("--grid", nargs="+", type=int, default=[1], metavar="N", help="blocks along x, y, z (default 1)")
-    add("--block", nargs="+", type=int, metavar="N", help="threads of a block, where the kernel does not say them")
-    add("--entry", metavar="NAME", help="which kernel, where the file has several")
+    add(
+        "--arguments",
+        nargs="+",
+        metavar="FORMAT:MxN|FILE.npy|NUMBER",
+        help="arguments of the kernel; a shape is filled with random values",
+    )
+    add("--grid", nargs="+", type=int, default=[1], metavar="N", help="number of blocks along x, y, z (default 1)")
+    add(
+        "--block",
+        nargs="+",
+        type=int,
+        metavar="N",
+        help="number of threads in a block, where the kernel does not state it",
+    )
+    add("--entry", metavar="NAME", help="name of the kernel, where the file has several")
     add(
         "--fmad",
         choices=("true", "false"),
-        help="whether ptxas contracts products and additions, as its option (default true)",
+        help="whether ptxas contracts a product and an addition into one fma, as its option --fmad does (default true)",
     )
     add("--unit", metavar="ARCH", help="architecture of the matrix instructions (default: the target's)")
-    add("--output", type=int, metavar="N", help="which argument is the output (default: the last array written)")
+    add(
+        "--output", type=int, metavar="N", help="index of the output argument (default: the last array that is written)"
+    )
 
 
 def read_kernel(path: str, args: argparse.Namespace) -> KernelProgram:
@@ -74,7 +87,7 @@ def _argument(word: str, rng: np.random.Generator):
         return float(word)
     except ValueError:
         raise ValueError(
-            f"--arguments {word!r}: expected FORMAT:SHAPE as fp16:64x64, a .npy file, or a number"
+            f"--arguments {word!r}: expected FORMAT:SHAPE (such as fp16:64x64), a .npy file, or a number"
         ) from None
 
 
@@ -90,9 +103,7 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
     from tensorcore_models.formats import get_format
 
     if args.arguments is None:
-        raise ValueError(
-            "--kernel needs --arguments: how it is launched decides what it computes; see mpgemm read --help"
-        )
+        raise ValueError("--kernel needs --arguments: its result depends on how it is launched; see mpgemm read --help")
     program = read_kernel(args.kernel, args)
     found = program.recipe(
         launch_arguments(args.arguments), args.grid, block=args.block, unit=args.unit, output=args.output
@@ -101,13 +112,14 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
     if isinstance(recipe, compiled.FinishedRecipe):
         beside = ", ".join(recipe.arrays) or "constants"
         raise ValueError(
-            f"{recipe.name} starts from or finishes its sum with {beside}: its bits are "
-            "compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
+            f"{recipe.name} also reads {beside} when it starts or finishes its sum: compute its bits in Python with "
+            f"compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
         )
     taken = [get_format(each).name for each in recipe.engine.formats[:2]]
     if taken != [fmt, fmt]:
         raise ValueError(
-            f"{recipe.name} multiplies {' by '.join(taken)}, A and B are {fmt}: name the format with --operands, and "
+            f"{recipe.name} multiplies {' by '.join(taken)}, but A and B are {fmt}: name the format with "
+            f"--operands, and "
             "--input-rounding where values are rounded"
         )
     return recipe, found.assumptions

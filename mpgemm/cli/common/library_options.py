@@ -83,14 +83,14 @@ RECORDED_CHOICES = "choices recorded by the package mmaemu: pip install --no-dep
 
 
 def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
-    """Formats of operands and output."""
+    """Return formats of operands and output."""
     add = parser.add_argument
     add("--operands", dest="format", metavar="FORMAT", help="format of A and B (default: that of their arrays); unsigned "
                         "integers of its width are encodings")  # fmt: skip
     add(
         "--input-rounding",
         metavar="MODE",
-        help="round values that the format lacks (rne, rz, ...); default: refuse them",
+        help="how to round values that the format does not contain (rne, rz, ...); default: refuse them",
     )
     add("--out-format", metavar="FORMAT", help=f"format of the result (default: {out_default})")
 
@@ -116,7 +116,7 @@ def read_operand(path: str, name: str | None, rounding: str | None) -> tuple[np.
     name = INTEGERS.get(array.dtype.name) if name is None else name
     fmt = format_of_dtype(array.dtype) if name is None else operand_format(name)
     if fmt is None:
-        raise ValueError(f"{path}: {array.dtype} is no format of a matrix unit; name one with --operands")
+        raise ValueError(f"{path}: {array.dtype} is not a format of a matrix unit; name one with --operands")
     if array.dtype.kind == "u" and array.dtype == fmt.container:
         return array, fmt.name
     return operand_bits(array, fmt, rounding, str(path)), fmt.name
@@ -132,7 +132,7 @@ def read_operands(args: argparse.Namespace, *, library_rounds: bool = False) -> 
     given = args.format
     words = library_rounds and given is not None and operand_format(given).name == "tf32"
     if words and args.input_rounding is not None:
-        raise ValueError("--input-rounding: this library rounds FP32 to TF32 by itself; leave the option out")
+        raise ValueError("--input-rounding: this library itself rounds FP32 to TF32; leave the option out")
     a, fmt = read_operand(args.a, "fp32" if words else given, args.input_rounding)
     b, other = read_operand(args.b, "fp32" if words else given, args.input_rounding)
     fmt, other = ("tf32", "tf32") if words else (fmt, other)
@@ -143,7 +143,7 @@ def read_operands(args: argparse.Namespace, *, library_rounds: bool = False) -> 
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
     if min(*a.shape, b.shape[1]) < 1:
-        raise ValueError(f"A is {a.shape} and B is {b.shape}: empty products have no recipe")
+        raise ValueError(f"A is {a.shape} and B is {b.shape}: an empty product has nothing to predict")
     return a, b, fmt, output_format(args, fmt)
 
 
@@ -162,7 +162,7 @@ def parse_config(texts: list[str]) -> dict[str, str]:
     for item in (part for text in texts for part in text.split(",") if part):
         name, equals, value = item.partition("=")
         if not equals:
-            raise ValueError(f"--config {item!r}: expected FIELD=VALUE, as in ALGO_ID=66,STAGES_ID=35")
+            raise ValueError(f"--config {item!r}: expected FIELD=VALUE, such as ALGO_ID=66,STAGES_ID=35")
         if name.strip() in config:
             raise ValueError(f"--config gives {name.strip()} twice, expected once")
         config[name.strip()] = value.strip()
@@ -201,8 +201,8 @@ def make_recipe(
     _known(config, CUTLASS_OPTIONS)
     if problem.format == "fp32":
         raise ValueError(
-            "tensor cores take no fp32 operands: say which format the kernel gives them, as in --operands fp16 (or bf16, "
-            "tf32, e4m3fn), and with --input-rounding how it rounds values that the format lacks"
+            "tensor cores take no fp32 operands: name the format to which the kernel converts them with --operands "
+            "fp16 (or bf16, tf32, e4m3fn), and its rounding with --input-rounding"
         )
     options: dict[str, Any] = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
     return libraries.cutlass(gpu, k=problem.k, format=problem.format, **options)
@@ -221,10 +221,10 @@ def _cublaslt(
         return load_recording(recorded, device=gpu, version=version or None).recipe(problem)
     if not version:
         ends = "" if called == "cublaslt" else ": it calls cuBLASLt"
-        raise ValueError(f"--library {called} needs a version, as in {called}-13.1{ends}")
+        raise ValueError(f"--library {called} needs a version, such as {called}-13.1{ends}")
     if not config:
         raise ValueError(
-            "cuBLASLt chooses its kernel and nothing is guessed: name it with --config ALGO_ID=... or give a --recorded "
+            "cuBLASLt chooses its kernel at run time: name the kernel with --config ALGO_ID=... or give a --recorded "
             f"file, written by {RECORD}"
         )
     p = problem

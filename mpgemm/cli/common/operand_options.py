@@ -33,7 +33,7 @@ def _given(words: list[str] | None, option: str) -> Any:
         return None
     if len(words) > 2:
         raise ValueError(
-            f"{option} takes a number or a file, and one number more beside block scales; got {len(words)} values"
+            f"{option} takes a number or a file, and with block scales also a second number; got {len(words)} values"
         )
     first, *more = words
     value = _number(first)
@@ -65,23 +65,47 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
     """--attention and what goes with it; `others` go without."""
     group = parser.add_argument_group("attention")
     add = group.add_argument
-    add("--attention", nargs=3, metavar=("Q", "K", "V"), help="files: (..., heads, rows, d), instead of A and B")
-    add("--causal", action="store_true", help="the last query sees all keys, each one before it one key less")
-    add("--window", nargs=2, type=int, metavar=("LEFT", "RIGHT"), help="keys beside a query's place; -1 for all")
+    add(
+        "--attention",
+        nargs=3,
+        metavar=("Q", "K", "V"),
+        help="files of Q, K and V, shape (..., heads, rows, d), in place of A and B",
+    )
+    add(
+        "--causal",
+        action="store_true",
+        help="causal mask: the last query sees all keys, each earlier query one key fewer",
+    )
+    add(
+        "--window",
+        nargs=2,
+        type=int,
+        metavar=("LEFT", "RIGHT"),
+        help="number of keys to the left and right of its own position that a query sees; -1: all",
+    )
     add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
-    add("--kv-tile", type=int, metavar="KEYS", help="keys of a tile (default: any from 16 on)")
+    add("--kv-tile", type=int, metavar="KEYS", help="number of keys in a tile (default: any number from 16)")
     add("--p-scale", type=float, metavar="X", help="factor of P before it is rounded (default 256 for 8 bits, else 1)")
-    add("--exp-ulps", type=float, metavar="ULPS", help="error of the kernel's exponential (default 2.06, MUFU.EX2's)")
-    add("--softcap", type=float, metavar="X", help="scaled scores s become X tanh(s / X)")
-    add("--sinks", metavar="FILE", help="a score for each query head that counts in its row sums")
+    add(
+        "--exp-ulps",
+        type=float,
+        metavar="ULPS",
+        help="largest error of the kernel's exponential in ulp (default 2.06, that of MUFU.EX2)",
+    )
+    add("--softcap", type=float, metavar="X", help="replace each scaled score s by X tanh(s / X)")
+    add("--sinks", metavar="FILE", help="file with one score for each query head, which is added to its row sums")
     for side in "qk":
         add(
             f"--cu-seqlens-{side}",
             metavar="FILE",
-            help=f"{side.upper()} packed as (all rows, heads, d): where sequences begin",
+            help=f"{side.upper()} is packed as (all rows, heads, d), and sequences begin at these rows",
         )
-    add("--block-table", metavar="FILE", help="K and V as (pages, rows, heads, d): the pages of each sequence")
-    add("--cache-seqlens", metavar="FILE", help="keys of each sequence in pages")
+    add(
+        "--block-table",
+        metavar="FILE",
+        help="K and V are (pages, rows, heads, d); the file lists the pages of each sequence",
+    )
+    add("--cache-seqlens", metavar="FILE", help="file with the number of keys of each sequence in pages")
     parser.goes_with(_OPTIONS, ("--attention",))
     parser.goes_without(others, ("--attention",))
 

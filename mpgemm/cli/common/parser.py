@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         args = self._with_new_names(sys.argv[1:] if args is None else args)
         for word in args:
             if where := self._moved.get(word.partition("=")[0]):
-                raise ValueError(f"{word.partition('=')[0]} is gone; instead: {where}")
+                raise ValueError(f"{word.partition('=')[0]} was removed; use {where}")
         found = super().parse_known_args(args, namespace)
         found[0].given = frozenset(self._given)
         if found[1]:  # argparse will say that it does not know these: what follows would blame others

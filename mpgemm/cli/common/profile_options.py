@@ -25,11 +25,12 @@ def add_profile_arguments(parser: Any, nargs: int | None = None) -> None:
     """--profile with --rows and --assume; with `nargs` files for as many GPUs."""
     name = "--profile" if nargs is None else "--profiles"
     parser.add_argument(name, metavar="FILE", nargs=nargs,
-                        help="instead of --library: what ran, as torch's profiler and cuBLASLt's log say it (rows of JSON; "
+                        help="the kernels that ran, recorded from torch's profiler and cuBLASLt's log, in place of "
+                        "--library (rows of JSON; "
                         f"{RECORD} writes them)")  # fmt: skip
-    parser.add_argument("--rows", metavar="PATTERN", help="only rows of such a name or layout, as in '*/nt'")
+    parser.add_argument("--rows", metavar="PATTERN", help="use only rows whose name or layout matches, such as '*/nt'")
     parser.add_argument(
-        "--assume", metavar="GPU", help="predict a profile of another GPU or version by this one's rules (h100)"
+        "--assume", metavar="GPU", help="apply the rules of this GPU (h100) to a profile of another GPU or version"
     )
 
 
@@ -56,7 +57,7 @@ def profiled(
     if not fits:
         seen = sorted({f"{row['m']} x {row['k']} x {row['n']}" for row in rows if {"m", "k", "n"} <= set(row)})
         named = f" named like {args.rows!r}" if args.rows else ""
-        raise ValueError(f"{path} has no row of m {m}, k {k}, n {n}{named}; recorded: {', '.join(seen[:8]) or 'none'}")
+        raise ValueError(f"{path} has no row of m {m}, k {k}, n {n}{named}; it has: {', '.join(seen[:8]) or 'none'}")
     found: list[tuple[dict, ProfiledProduct]] = []
     for row in fits:
         product = from_profile(row, gpu, assume=args.assume)
@@ -65,7 +66,9 @@ def profiled(
         if fitting and not any(_same(product, other) for _, other in found):
             found.append((row, product))
     if not found:
-        raise ValueError(f"{path} has rows of this size, but none from {formats[0]} to {formats[1]}; name others")
+        raise ValueError(
+            f"{path} has rows of this size, but none from {formats[0]} to {formats[1]}; name other formats"
+        )
     return found
 
 

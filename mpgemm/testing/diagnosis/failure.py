@@ -132,7 +132,7 @@ class Failure:
     def best_of(
         self, changes: np.ndarray, text: Callable[[int], str], slack: float, tried: float, free: int = 1
     ) -> Finding:
-        """The finding of the one of several changes of the true values, shape (elements, candidates), that explains the
+        """Return the finding of the one of several changes of the true values, shape (elements, candidates), that explains the
         elements best; `tried` is the logarithm of how many times as many there are of its kind."""
         with np.errstate(all="ignore"):
             best = self.nearest(changes / self.units[:, None])[0]

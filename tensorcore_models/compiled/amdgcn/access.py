@@ -150,7 +150,7 @@ def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, m
 
 
 def _changed(m: Meaning, old: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """What memory holds after; of a swap on a condition, the new word comes before the expected one."""
+    """Return what memory holds after; of a swap on a condition, the new word comes before the expected one."""
     parts = np.split(given, len(m.sources) - 1, axis=1)[::-1]
     kind = array_type(m.result)
     found = function_of(m)(*(np.ascontiguousarray(x).view(kind) for x in (old, *parts)))

@@ -203,7 +203,8 @@ def disassembled(data: bytes, target: str) -> str:
                 return ran.stdout.decode("utf-8", "replace")
     tried = ", ".join(disassemblers()) or "none is on the PATH"
     raise ValueError(
-        f"a code object needs an llvm-objdump that knows {target}, version 17 or later (Debian: the package llvm-19); "
+        f"reading a code object needs an llvm-objdump that knows {target}, version 17 or later (Debian: the package "
+        f"llvm-19); "
         f"tried: {tried}. Or pass the assembly text"
     )
 

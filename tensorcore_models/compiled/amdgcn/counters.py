@@ -27,7 +27,7 @@ class NoCounters:
         """A scalar register is used."""
 
     def issued(self, queue: int, waves, vectors: range = range(0), scalars: range = range(0)) -> None:
-        """An access of memory began; the registers that it will write."""
+        """Note that an access of memory began, and the registers that it will write."""
 
     def copied(self, waves) -> None:
         """The access of vector memory that just began copies to local memory."""

@@ -85,7 +85,7 @@ class LaneMove:
 
 
 def moved_lanes(ins: AMDInstruction) -> LaneMove:
-    """The move that a DPP instruction's modifiers ask for; refused by name if they are not known."""
+    """Return the move that a DPP instruction's modifiers ask for; refuse modifiers by name if they are not known."""
     words = [word for word in ins.modifiers if word in _PATTERNS]
     rest = ins.modifiers.keys() - {*words, "row_mask", "bank_mask", "bound_ctrl", "clamp"}
     if len(words) != 1 or rest:

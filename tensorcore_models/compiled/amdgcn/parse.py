@@ -106,7 +106,7 @@ def parse(text: str) -> CodeObject:
 
 
 def _describe(kernel: AMDKernel, field: str, text: str) -> None:
-    """A field of the kernel descriptor; one that is an expression of symbols is left out: none of these is read here."""
+    """Return a field of the kernel descriptor; one that is an expression of symbols is left out: none of these is read here."""
     value = text.strip()
     if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)", value):
         kernel.facts[field] = int(value, 0)

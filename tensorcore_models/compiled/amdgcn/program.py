@@ -61,18 +61,18 @@ class AMDProgram(KernelProgram):
 
     @property
     def parameters(self) -> list[KernelArgument]:
-        """Return the arguments that the caller gives."""
+        """Return the kernel's arguments that the caller must give."""
         return self.kernel.parameters
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """Return the code; an instruction that is not known refuses when it is reached."""
+        """Return the decoded instructions; an unknown instruction raises Refused when it is reached."""
         last = AMDInstruction("s_endpgm", "", (), {}, self.kernel.code[-1].line if self.kernel.code else 0)
         return [*map(_operation, self.kernel.code), control.build_end(last)]
 
     @property
     def unknown(self) -> dict[str, int]:
-        """Opcodes that are not known here, with the line of the first."""
+        """Return the opcodes that the emulator does not know, each with the line of its first use."""
         found: dict[str, int] = {}
         for ins in self.kernel.code:
             try:
@@ -148,7 +148,7 @@ class AMDProgram(KernelProgram):
                 segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
 
     def block_bytes(self, launch: AMDLaunch, per_block: int) -> int:
-        """Return bytes of state of one block, about."""
+        """Return the approximate number of bytes of state of one block."""
         facts = self.kernel.facts
         registers = 4 * per_block * min(512, facts.get("next_free_vgpr", 512)) + 4 * per_block // WAVE * 128
         scratch = facts.get("private_segment_fixed_size", 0) * per_block

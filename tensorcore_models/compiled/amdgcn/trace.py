@@ -11,7 +11,7 @@ _ROUNDED = {(2, 0): "", (4, 2): ".f32", (4, 0): ".b32"}
 
 
 class AMDTrace(ExpressionTrace):
-    """Expressions of an AMDGCN run."""
+    """Return the expressions of an AMDGCN run."""
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
         """Return a value of moved bytes; the upper half of a number that integers rounded to bf16 is named as what it is."""

@@ -31,7 +31,7 @@ def _chosen(machine, waves) -> np.ndarray:
 
 
 def _moved(machine, number: int, target: ScalarTarget, waves, lanes: np.ndarray) -> None:
-    """A register of one lane of each wave to a scalar register."""
+    """Move a register of one lane of each wave to a scalar register."""
     absent = machine.vectors.unwritten(number, lanes)
     try:
         with machine.vectors.unchecked() if absent is not None else nullcontext():

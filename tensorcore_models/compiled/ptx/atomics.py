@@ -114,7 +114,7 @@ def _as(old: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 def _rounds(places: np.ndarray):
-    """Turns in which no two accesses are to one place, in order."""
+    """Return turns in which no two accesses are to one place, in order."""
     if len(np.unique(places)) == len(places):
         yield np.arange(len(places))
         return

@@ -130,7 +130,7 @@ def parse(text: str) -> Module:
 
 
 def _module_statement(source: _Text, module: Module) -> None:
-    """An entry, a function or a variable."""
+    """Return an entry, a function or a variable."""
     start = source.at
     end = re.compile(r"[;{(=]|$").search(source.text, start)
     head = source.text[start : end.start()] if end else ""

@@ -73,14 +73,14 @@ class PTXProgram(KernelProgram):
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """Return the code; an instruction that is not known refuses when it is reached."""
+        """Return the decoded instructions; an unknown instruction raises Refused when it is reached."""
         found = [_operation(ins, self.entry.labels.get(i)) for i, ins in enumerate(self.entry.code)]
         last = PTXInstruction("ret", (), (), None, self.entry.code[-1].line if self.entry.code else 0)
         return [*found, barriers.leave(last)]
 
     @property
     def unknown(self) -> dict[str, int]:
-        """Opcodes that are not known here, with the line of the first."""
+        """Return the opcodes that the emulator does not know, each with the line of its first use."""
         found: dict[str, int] = {}
         for i, ins in enumerate(self.entry.code):
             try:
@@ -114,7 +114,7 @@ class PTXProgram(KernelProgram):
         dynamic = any(v.space == "shared" and not v.size for v in (*self.module.variables, *self.entry.variables))
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         if static > most:
-            raise ValueError(f"{self.name} declares {static} bytes of shared memory, {self.target} has {most}")
+            raise ValueError(f"{self.name} declares {static} bytes of shared memory, but {self.target} has {most}")
         arrays, names, _ = argument_arrays(arguments, [p.name for p in self.entry.parameters])
         variables = [v for v in self.module.variables if v.space in ("global", "const") and v.size]
         stored = [np.frombuffer(bytearray(v.initial or bytes(v.size)), np.uint8) for v in variables]
@@ -147,7 +147,9 @@ class PTXProgram(KernelProgram):
             places[variable.name] = at
             at += variable.size
         if at > LARGEST_PARAMETERS:
-            raise ValueError(f"{self.name} declares {at} bytes of parameters, PTX has {LARGEST_PARAMETERS} at most")
+            raise ValueError(
+                f"{self.name} declares {at} bytes of parameters, but PTX allows at most {LARGEST_PARAMETERS}"
+            )
         if len(arguments) > len(places):
             raise ValueError(f"{self.name} has {len(places)} parameters, got {len(arguments)} arguments")
         space = BlockMemory("parameter", 1, at, 0, checks=False, traced=traced)
@@ -173,7 +175,7 @@ class PTXProgram(KernelProgram):
         return launch.cluster[0]
 
     def block_bytes(self, launch: KernelLaunch, per_block: int) -> int:
-        """Return bytes of state of one block, about."""
+        """Return the approximate number of bytes of state of one block."""
         registers = sum(max(1, r.bits // 8) for r in self.entry.registers) * per_block
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         local = sum(v.size for v in self.entry.variables if v.space == "local") * per_block

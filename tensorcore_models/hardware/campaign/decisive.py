@@ -75,7 +75,7 @@ def load_experiments(path: Path) -> list[Experiment]:
             for row in rows
         ]  # fmt: skip
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no file of experiments: {error!r}") from None
+        raise ValueError(f"{path} is not a file of experiments: {error!r}") from None
 
 
 def agrees(bits: int, prediction: str, fmt: Format) -> bool:

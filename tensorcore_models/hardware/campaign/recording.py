@@ -68,7 +68,7 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
     try:
         counts = json.loads((Path(folder) / INDEX).read_text())["vectors"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{Path(folder) / INDEX} is no index of recorded vectors: {error!r}") from error
+        raise ValueError(f"{Path(folder) / INDEX} is not an index of recorded vectors: {error!r}") from error
     with path.open("rb") as file:
         try:
             archive = zipfile.ZipFile(file)
@@ -81,12 +81,12 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
                 instruction, kind = name.rsplit("/", 1)
                 parts = {field: arrays[f"{name}/{field}"] for field in FIELDS if f"{name}/{field}" in arrays}
                 if parts["d"].size != count:
-                    raise ValueError(f"{name} has {parts['d'].size} results, {INDEX} lists {count}")
+                    raise ValueError(f"{name} has {parts['d'].size} results, but {INDEX} lists {count}")
                 scales = (parts.get(field) for field in FIELDS[3:5])
                 operands = DrawnOperands(parts["a"], parts["b"], parts["c"], *scales)
                 yield get_instruction(instruction), kind, operands, parts["d"]
         except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path} is damaged or no set of recorded vectors: {error}") from error
+            raise ValueError(f"{path} is damaged or not a set of recorded vectors: {error}") from error
 
 
 def _check_sizes(archive: zipfile.ZipFile, counts: dict[str, int]) -> None:

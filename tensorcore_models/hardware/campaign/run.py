@@ -108,8 +108,8 @@ class Campaign:
             for fact in set(self.facts) - {"date"}:
                 if held.get(fact) != self.facts[fact]:
                     raise ValueError(
-                        f"{self.out} holds results of {fact} {held.get(fact)!r}, this is {self.facts[fact]!r}: "
-                        "give another folder"
+                        f"{self.out} holds results of {fact} {held.get(fact)!r}, but this run has "
+                        f"{self.facts[fact]!r}: give another folder"
                     )
             # What failed is tried again.
             self.tallies |= {
@@ -174,7 +174,7 @@ class Campaign:
 
     # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
     def compare_all(self) -> None:
-        """Rounds over all instructions, each with more dot products, until the target or the budget is reached."""
+        """Run rounds over all instructions, each with more dot products, until the target or the budget is reached."""
         deadline = self.budget
         size, first = FIRST_ROUND, True
         open_rows = list(self.rows)
@@ -279,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.emulated and not options.cpu:
-            raise ValueError("--emulated goes with --cpu")
+            raise ValueError("--emulated needs --cpu")
         device, rows, more = _cpu(options.emulated) if options.cpu else _gpu()
         rows = [row for row in rows if options.only in row.name]
         if options.experiments is not None:

@@ -42,7 +42,7 @@ class CudaEngine(StepEngine):
 
     def __post_init__(self):
         if self.row.arch not in TARGETS:
-            raise ValueError(f"{self.row} is no NVIDIA instruction; CUDA engines run {', '.join(TARGETS)}")
+            raise ValueError(f"{self.row} is not an NVIDIA instruction; CUDA engines run {', '.join(TARGETS)}")
         super().__post_init__()
 
     @cached_property
@@ -111,12 +111,12 @@ def _continuing(row: Instruction) -> Instruction:
         if same and other.c_format == row.d_format:
             return other
     raise ValueError(
-        f"{row}: no instruction of {row.arch} goes on from its {row.d_format} result, so k is at most {row.k}"
+        f"{row}: no instruction of {row.arch} accumulates on its {row.d_format} result, so k is at most {row.k}"
     )
 
 
 def cuda_engine(name: str, device: Device | None = None) -> CudaEngine:
-    """Return the engine of an instruction of this machine's GPU.
+    """Return an engine that runs an instruction of this machine's GPU.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ def architecture_of(capability: tuple[int, int]) -> str:
     for name, row in ARCHITECTURES.items():
         if row.whole_major and row.capability[0] == major:
             return name
-    raise ValueError(f"compute capability {major}.{minor} is none of {', '.join(TARGETS)}")
+    raise ValueError(f"compute capability {major}.{minor} is not supported; known: {', '.join(TARGETS)}")
 
 
 def target_of(arch: str, capability: tuple[int, int] | None = None) -> str:

@@ -55,9 +55,7 @@ class _LibraryEngine(Engine):
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         if k_order != "sequential" or promote_every is not None:
-            raise ValueError(
-                f"{self.label}: the order over k is the library's; k_order and promote_every cannot be chosen"
-            )
+            raise ValueError(f"{self.label}: the library chooses the order over k: leave k_order and promote_every out")
         if a.shape[1] == 0 or 0 in c.shape:
             return self._c_as_result(c)
         return self._product(a, b, c if c.any() else None)
@@ -67,7 +65,7 @@ class _LibraryEngine(Engine):
 
 
 class TorchMatmulEngine(_LibraryEngine):
-    """``torch.matmul`` (or ``addmm``, ``_scaled_mm`` for fp8) on a device.
+    """`TorchMatmulEngine` runs ``torch.matmul`` (or ``addmm``; ``_scaled_mm`` for fp8) on a device.
 
     Parameters
     ----------
@@ -98,7 +96,7 @@ class TorchMatmulEngine(_LibraryEngine):
 
     @property
     def torch(self) -> Any:
-        """Return the module torch, once the device is known to be there."""
+        """Return the module torch, after a check that the device exists."""
         if self._loaded is None:
             torch = _import("torch", self.label)
             if self.device.startswith("npu"):
@@ -115,19 +113,19 @@ class TorchMatmulEngine(_LibraryEngine):
         _ = self.torch
 
     def tensor(self, bits: np.ndarray, fmt: str) -> Any:
-        """Return encodings as a tensor on the device."""
+        """Return the values of encodings as a tensor on the device."""
         carrier = np.ascontiguousarray(bits).view(_CARRIERS[bits.dtype.itemsize])
         return self.torch.from_numpy(carrier.copy()).view(getattr(self.torch, TORCH_TYPES[fmt])).to(self.device)
 
     def bits(self, tensor: Any) -> np.ndarray:
-        """Return a result tensor as encodings of d_format."""
+        """Return the encodings of a result tensor in d_format."""
         container = get_format(self.d_format).container
         names = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
         integers = tensor.contiguous().view(getattr(self.torch, names[container.itemsize]))
         return integers.cpu().numpy().view(container)
 
     def multiply(self, a: Any, b: Any, c: Any = None) -> Any:
-        """Return the library call on tensors, FP32 ones as TF32 where that is the format."""
+        """Return the library's product of two tensors; FP32 tensors are multiplied as TF32 if that is the format."""
         torch = self.torch
         if self.device.startswith("npu") or self.a_format not in ("tf32", "fp32"):
             return self._call(a, b, c)
@@ -163,7 +161,7 @@ CUPY_FORMATS = {"fp64", "fp32", "fp16"}
 
 
 class CupyMatmulEngine(_LibraryEngine):
-    """``cupy.matmul``: cuBLAS on fp16, fp32 or fp64 arrays.
+    """`CupyMatmulEngine` runs ``cupy.matmul``: cuBLAS on fp16, fp32 or fp64 arrays.
 
     Raises
     ------

@@ -63,7 +63,7 @@ def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = Non
     """Return free operands of a dot product of k products, 1 to LONGEST; those not in `active` are +0. Raises ValueError if k
     is outside."""
     if not 1 <= k <= LONGEST:
-        raise ValueError(f"solvers are asked about dot products of 1 to {LONGEST} products, got k = {k}")
+        raise ValueError(f"solvers take dot products of 1 to {LONGEST} products, got k = {k}")
     chosen = set(range(k) if active is None else active)
 
     def operands(name: str, fmt: Format) -> tuple[Term, ...]:

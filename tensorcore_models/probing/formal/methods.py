@@ -38,7 +38,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """A way to compute a dot product.
+    """`Way` is a way to compute a dot product, for questions to solvers.
 
     Parameters
     ----------
@@ -61,13 +61,14 @@ class Way:
 
 
 def inside(engine: Modelled) -> Way:
-    """c is added by the unit (Markidis et al.)."""
+    """Return the way in which the unit itself adds c (Markidis et al.)."""
     return Way("inside", engine, formats_of(engine), lambda given, conditions: result(engine, given.inputs, conditions),
                lambda w: w.run(engine))  # fmt: skip
 
 
 def outside(engine: Modelled) -> Way:
-    """The unit starts from zero, c is added to its result, rounded to nearest even (Ootomo and Yokota)."""
+    """Return the way in which the unit starts from zero and c is added to its result, rounded to nearest even (Ootomo
+    and Yokota)."""
     formats = formats_of(engine)
     c, d = formats.c, formats.d
 
@@ -112,7 +113,7 @@ def beating_input(
     k: int | None = None,
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """Yield operands for which `better` has the smaller absolute error.
+    """Return operands for which `better` has a smaller absolute error than `worse`.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def beating_input(
     for name, asked, fmt in (("exponents", exponents, formats.a), ("c_exponents", c_exponents, formats.c)):
         if max(asked[0], fmt.emin) > min(asked[1], fmt.emax):
             raise ValueError(
-                f"{name} are {asked}, expected a range with exponents of {fmt.name}, {fmt.emin} to {fmt.emax}"
+                f"{name} are {asked}, expected a range of exponents of {fmt.name}, {fmt.emin} to {fmt.emax}"
             )
     reach = (c_exponents[0], 2 * exponents[1] + 2 + length.bit_length())
 

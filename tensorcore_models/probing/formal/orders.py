@@ -22,7 +22,7 @@ _Item = TypeVar("_Item")
 
 
 def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two orders of the same products with different results, or the proof that there are none.
+    """Return two orders of the same products with different results, or a proof that there are none.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpac
     limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
     if length < 2:
-        raise ValueError(f"{length} products have one order; k must be at least 2")
+        raise ValueError(f"{length} product(s) have only one order; k must be at least 2")
     if _one_alignment(engine, length):
         answer = limits.solve([t.either(*order_lemmas(engine, length))], [], 1.0)
         return without_witness(limits, answer, ("finite operands", "by lemmas on the maximum and on the sum"))

@@ -28,7 +28,7 @@ SHAPE_SHARE = 0.1
 
 @dataclass(frozen=True, repr=False)
 class FormalVerdict(Result):
-    """The answer to a question.
+    """`FormalVerdict` is the answer of solvers to a question, checked on the kernels.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class FormalVerdict(Result):
     assumptions : tuple of str
         What a "none" is restricted to.
     backend : str
-        Who answered.
+        The solver that answered.
     seconds : float
         Wall time, the building of the terms included.
     """
@@ -58,7 +58,7 @@ class FormalVerdict(Result):
     seconds: float = 0.0
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         return [{
             "status": self.status, "witness": None if self.witness is None else str(self.witness),
             "other": None if self.other is None else str(self.other), "results": list(self.results),
@@ -66,7 +66,7 @@ class FormalVerdict(Result):
         }]  # fmt: skip
 
     def sentences(self) -> list[str]:
-        """Return the status, and under which assumptions."""
+        """Return sentences on the status and the assumptions."""
         return [f"{self.status} ({self.backend or 'no solver'})", *(f"assuming {text}" for text in self.assumptions)]
 
 
@@ -134,7 +134,7 @@ def distinguishing_input(
     inputs: Literal["all", "finite"] = "all",
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """Yield an input on which two specifications give different results.
+    """Return an input on which two specifications give different results.
 
     Parameters
     ----------
@@ -219,7 +219,8 @@ def next_above(fmt: Format, code: Term) -> Term:
 
 
 def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Yield two inputs that differ in c alone: c grows, d falls (fasi-numerical-behavior, section 3.1.5).
+    """Return two inputs that differ only in c, for which a larger c gives a smaller d (fasi-numerical-behavior,
+    section 3.1.5).
 
     Parameters
     ----------
@@ -262,7 +263,7 @@ def two_inputs(
     formats: Formats,
     second: Callable[[Inputs], Inputs],
 ) -> FormalVerdict:
-    """A witness of two inputs of one engine, both run again."""
+    """Return a witness of two inputs of one engine, both run again."""
     answer, given, _ = ask(question, attempts, limits)
     if given is None:
         return without_witness(limits, answer, ("finite operands",))
@@ -274,7 +275,8 @@ def two_inputs(
 
 
 def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tuple[int, list[FormalVerdict]]:
-    """Carry bits that a sum of the engine's accumulator needs: integer bits after the first (fasi-numerical-behavior, 3.1.4).
+    """Return the number of carry bits that a sum of the engine's accumulator needs: integer bits after the first
+    (fasi-numerical-behavior, 3.1.4).
 
     Parameters
     ----------

@@ -34,20 +34,20 @@ Status = Literal["sat", "unsat", "timeout", "memory", "unknown"]
 
 
 class NoSolver(ImportError):
-    """No SMT solver is installed."""
+    """`NoSolver` is the error that no SMT solver is installed."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The solvers' answer.
+    """`Answer` holds the solvers' answer to one question.
 
     Parameters
     ----------
     status : {"sat", "unsat", "timeout", "memory", "unknown"}
-        "sat": `model` fulfils all assertions; "unsat": nothing does; else no solver came to an end: out of time, all of them
-        out of memory, or given up.
+        "sat": `model` fulfils all assertions; "unsat": nothing does; otherwise no solver finished: all ran out of
+        time or memory, or gave up.
     model : dict of str to int
-        Values of the variables that were asked for.
+        Values of the requested variables.
     backend : str
         Which solver answered first; "folding" where the terms were simplified to a constant; empty without an answer.
     seconds : float

@@ -20,12 +20,13 @@ _TILE = 64
 
 
 class Contradiction(RuntimeError):
-    """A kernel or the reference computes something else than the encoding: one of them is wrong."""
+    """`Contradiction` is the error for a kernel or reference whose result differs from the encoding for solvers: one
+    of them is wrong."""
 
 
 @dataclass(frozen=True, repr=False)
 class Witness(Result):
-    """Operands of one dot product, as encodings.
+    """`Witness` holds the operands of one dot product, as encodings.
 
     Parameters
     ----------
@@ -47,16 +48,16 @@ class Witness(Result):
     scale_b: tuple[int, ...] = ()
 
     def to_rows(self) -> list[dict]:
-        """Return one for each product: the encodings of a and b."""
+        """Return one row for each product with the encodings of a and b."""
         return [{"k": k, "a": x, "b": y} for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))]
 
     def sentences(self) -> list[str]:
-        """Return the addend, and how many products there are."""
+        """Return a sentence with the addend and the number of products."""
         return [f"{len(self.a)} products and c = {shown(self.c, self.formats.c)}"]
 
     @classmethod
     def of(cls, inputs: Inputs, formats: Formats, values: Mapping[str, int]) -> "Witness":
-        """Return the operands that values of the variables make."""
+        """Return the operands for given values of the solver's variables."""
 
         def read(codes) -> tuple[int, ...]:
             return tuple(t.evaluate(codes, values))
@@ -75,7 +76,8 @@ class Witness(Result):
         return "\n".join(lines + ([f"+ {zeros} products of zeros"] if zeros else []))
 
     def run(self, engine: Modelled) -> int:
-        """d, the same from the compiled kernels (one element, and each element of a tile) and from the integer reference.
+        """Return d, after a check that the compiled kernels (one element, and each element of a tile) and the integer
+        reference agree on it.
 
         Raises
         ------
@@ -140,5 +142,5 @@ def exact_value(code: int, fmt: Format) -> Fraction:
     """Return the value of a finite encoding; raises ValueError for an infinity or a NaN."""
     value = decode_value(code, fmt)
     if value is None:
-        raise ValueError(f"{shown(code, fmt)} of {fmt.name} has no value")
+        raise ValueError(f"{shown(code, fmt)} of {fmt.name} is not a number")
     return value

@@ -50,9 +50,9 @@ class Aimed:
     Parameters
     ----------
     pools : int
-        How many pools of inputs a herd is chosen from.
+        Number of pools of inputs from which a herd is chosen.
     generations : int
-        How often a herd is changed before the search gives it up.
+        Number of changes of a herd before the search gives it up.
     herds : int
         How many herds one search tries, each chosen from pools of its own.
     total : int
@@ -88,7 +88,7 @@ class Aimed:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """Return why a search for this pair found nothing; empty if there was no such search."""
+        """Return the reason why a search for this pair found nothing; an empty string if there was no search."""
         return self._searched.get(frozenset((one, other)), "")
 
     def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:

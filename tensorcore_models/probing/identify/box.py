@@ -181,7 +181,7 @@ def as_box(
     raw: bool = False,
     key: int | None = None,
 ) -> Box:
-    """Return the black box of anything that multiplies matrices.
+    """Return a black box for an engine or a function that multiplies matrices.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def as_box(
         raise TypeError(f"a box is an engine or a callable f(a, b, c), got {type(unit).__name__}")
     if a_format is None or d_format is None or k is None:
         raise ValueError(
-            "a callable needs a_format, d_format and k: what does it multiply, and how many products at once?"
+            "a callable needs a_format, d_format and k: its operand and result formats, and its number of products"
         )
     if (scale_format is None) != (block_size is None):
         raise ValueError("scale_format and block_size go together")
@@ -219,7 +219,7 @@ def as_box(
         if scale_format is not None:
             raise ValueError("block scales need raw=True: the callable takes and returns encodings")
         if key is not None:
-            raise ValueError("a key needs raw=True: the callable takes and returns encodings")
+            raise ValueError("key needs raw=True: the callable takes and returns encodings")
         return _engine_box(
             as_engine(unit, a_format=a_format, b_format=b_format, c_format=c_format, d_format=d_format, k=k)
         )

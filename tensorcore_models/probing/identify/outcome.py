@@ -26,7 +26,7 @@ class Nearest:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Identification(Result):
-    """`Identification` holds what an identification found out about a black box.
+    """`Identification` holds the result of an identification of a black box.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Identification(Result):
         return "outside of the families: no specification explains every answer"
 
     def catalogue_row(self, arch: str = "mine", name: str = "unit") -> str:
-        """Return python code of a row for a table of :mod:`tensorcore_models.catalogue`.
+        """Return Python code of a row for a table of :mod:`tensorcore_models.catalogue`.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Identification(Result):
         )
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         names = ("label", "family", "fault", "queries", "vectors", "seconds")
         return [{"verdict": self.verdict, **{name: getattr(self, name) for name in names}}]
 
@@ -124,7 +124,7 @@ class Identification(Result):
         return [f"{self.label}: {self.verdict}", *(f"open: {question}" for question in self.open_questions)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         plain = ("label", "family", "fault", "any_nan", "queries", "queries_before_random", "vectors", "seconds")
         found = ("evidence", "open_questions", "equal_values")
         spec = self.specification

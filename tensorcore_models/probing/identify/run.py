@@ -251,14 +251,14 @@ def identify(
     progress: Callable[[str], None] = lambda text: None,
     **interface: Any,
 ) -> Identification:
-    """Find out what a matrix unit computes.
+    """Return the specification of an unknown matrix unit, found from products that it returns.
 
     Parameters
     ----------
     unit : Engine, Box or callable
         The black box; :func:`tensorcore_models.probing.identify.box.as_box` says what a callable must be and what it needs.
     vectors : int
-        How many random dot products are asked to refute the result.
+        Number of random dot products on which the result is tested.
     seed : int
         Seed of all random choices: the same seed asks the same questions.
     sources : tuple of callables
@@ -272,7 +272,7 @@ def identify(
     progress : callable
         Called with one line at a time.
     **interface
-        What a callable needs: a_format, b_format, c_format, d_format, k, scale_format, block_size, raw.
+        The interface of a callable: a_format, b_format, c_format, d_format, k, scale_format, block_size, raw.
 
     Returns
     -------
@@ -282,7 +282,7 @@ def identify(
     Raises
     ------
     TypeError, ValueError
-        If `unit` is no box, its formats or k are missing, or there is no such effort.
+        If `unit` is not a box, its formats or k are missing, or there is no such effort.
     Interrupted
         On Ctrl-C; the message has the best specification so far.
     """

@@ -24,7 +24,8 @@ PROVED = "proved equal"
 
 @dataclass
 class Solver:
-    """`Solver` is a source (:data:`.challenge.Source`) that asks SMT solvers, and remembers what they said about each pair.
+    """`Solver` is a source of inputs (:data:`.challenge.Source`) that asks SMT solvers, and remembers their answer
+    about each pair.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ class Solver:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """Return what the solvers said about a pair that they could not separate; empty if they were not asked."""
+        """Return the solvers' answer about a pair that they could not separate; an empty string if they were not
+        asked."""
         return self._statements.get(frozenset((one, other)), "")
 
 

@@ -27,7 +27,8 @@ MAX_BITS = 130
 
 @dataclass(frozen=True, repr=False)
 class Characterisation(Result):
-    """`Characterisation` holds what the probes found out about an engine; None where its formats cannot show it.
+    """`Characterisation` holds the properties of an engine that probes found; None where its formats cannot show a
+    property.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class Characterisation(Result):
     output_rounding : str or None
         Rounding of the result; None where no sum is wide enough to be rounded.
     sticky : bool or None
-        Whether bits that were cut off still count in the final rounding (told apart from an alignment that truncates only).
+        Whether bits that were cut off still count in the final rounding (as against an alignment that only truncates).
     wide_enough : bool or None
         Whether the largest possible sum of one operation fits (no carry is lost).
     rounds_between_steps : bool or None
@@ -90,12 +91,12 @@ class Characterisation(Result):
         return self.tree.terms
 
     def to_rows(self) -> list[dict]:
-        """Return one record."""
+        """Return a list of one row (a dict of column names and values), as for a table."""
         facts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("specials", "tree")}
         return [{**facts, "sum": str(self.tree), **dataclasses.asdict(self.specials)}]
 
     def to_dict(self) -> dict:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -311,12 +312,12 @@ class _Unit:
 
 @default_fp_state
 def characterise(engine: Engine) -> Characterisation:
-    """Find out by probes what a matrix engine computes; ``str()`` gives a table.
+    """Return the properties of a matrix engine, found by probes; ``str()`` of the result gives a table.
 
     Parameters
     ----------
     engine : Engine
-        Any engine: a model, a user's callable, a GPU. It is run on dot products of about two of its k steps.
+        Any engine: a model, a user's callable, a GPU. It runs on dot products of about two of its k steps.
 
     Raises
     ------
@@ -324,7 +325,7 @@ def characterise(engine: Engine) -> Characterisation:
         For integer engines, and formats so narrow that not even the order of the sum shows.
     """
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
-        raise ValueError(f"{engine.label} multiplies integers; the probes are for floating-point engines")
+        raise ValueError(f"{engine.label} multiplies integers, but the probes are for floating-point engines")
     dots = Dots(engine, max(8, 2 * engine.k) if engine.k > 1 else 8)
     tree = sum_order(engine, dots.length)
     unit = _Unit(dots, tree)

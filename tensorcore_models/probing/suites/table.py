@@ -59,7 +59,7 @@ class SuiteTable:
         raise KeyError(f"{self.suite} has no test {name!r}: {', '.join(row.name for row in self.rows)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the content as plain data for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -121,9 +121,9 @@ def run(name: str, engine: Engine) -> SuiteTable:
         If there is no such suite, or the engine multiplies integers.
     """
     if name not in SUITES:
-        raise ValueError(f"there is no suite {name!r}: {', '.join(SUITES)}")
+        raise ValueError(f"unknown suite {name!r}; known: {', '.join(SUITES)}")
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
-        raise ValueError(f"{engine.label} multiplies integers; the suites are for floating-point engines")
+        raise ValueError(f"{engine.label} multiplies integers, but the suites are for floating-point engines")
     dots = Dots(engine, 2 * engine.k)
     rows: list[SuiteRow] = []
     for test in SUITES[name]:
@@ -209,7 +209,8 @@ def judged(name: str, engine: Any) -> list[Judged]:
     truth = truth_of(spec, precision) or (_truth_of_chain(spec, precision) if name == "fasi" else None)
     if truth is None:
         raise ValueError(
-            f"{engine.label} is no fused unit with one alignment, so the tests' features do not describe it"
+            f"{engine.label} is not a fused unit with a single alignment, so the features of these tests do not "
+            f"describe it"
         )
     table = run(name, engine)
     setting = _setting(engine, 2 * engine.k, list(table.rows))
@@ -220,5 +221,5 @@ def judged(name: str, engine: Any) -> list[Judged]:
 
 
 def misread(name: str, engine: Any) -> list[tuple[SuiteRow, str]]:
-    """Tests of :func:`judged` whose verdict contradicts a modelled unit's specification, with the verdict that it deserves."""
+    """Return tests of :func:`judged` whose verdict contradicts a modelled specification, with the verdict that it deserves."""
     return [(x.row, x.deserved) for x in judged(name, engine) if x.wrong]
