@@ -1,8 +1,8 @@
 """Turns the operations of a PassProgram into the steps that :mod:`.source_program` compiles: order, widths, masks.
 
 Types follow from ranges: a step has 32 bits where its numbers and its result have, else 64. What depends on one operand of A
-and one of B by a single cheap operation is computed anew wherever it is used: kept for all outputs of a thread, the exponents of
-a pass would fill its registers.
+and one of B by a single cheap operation is computed anew wherever it is used: the exponents of a pass, kept for all outputs of
+a thread, would fill its registers.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ _SIGNED = ("ru", "rd", "rnu", "rnd")
 
 
 class Step(NamedTuple):
-    """A Step is an operation of a kernel: its name, the type it works in ("bool", "int32", "uint32", "int64"), what it has beside its
-    sources, and the steps that these are."""
+    """A Step is an operation of a kernel: name, the type it works in ("bool", "int32", "uint32" or "int64"), what it has beside
+    its sources, and the steps that these are."""
 
     name: str
     type: str
@@ -76,7 +76,9 @@ class LineBuilder:
         Those that are conditions: -1 or 0.
     """
 
-    def __init__(self, operations: Sequence[RecordedOperation], loads: Mapping[tuple, tuple[str, Any]], masks: Any = ()):
+    def __init__(
+        self, operations: Sequence[RecordedOperation], loads: Mapping[tuple, tuple[str, Any]], masks: Any = ()
+    ):
         self.operations, self.loads = operations, loads
         self.steps: list[Step] = []
         self.kept: dict[int, int] = {}
@@ -96,7 +98,7 @@ class LineBuilder:
     def _type(self, *ats: int) -> str:
         low = min(self.operations[at].low for at in ats)
         high = max(self.operations[at].high for at in ats)
-        if -(1 << 31) <= low and high < 1 << 31:
+        if low >= -(1 << 31) and high < 1 << 31:
             return "int32"
         return "uint32" if low >= 0 and high < 1 << 32 else "int64"
 

@@ -41,8 +41,8 @@ from .phases import phase_plan
 from .plans import ModePlan, OperandForm, UnitMode
 from .programs import program_plan
 
-#: NVIDIA's targets, whose instructions have roundings of their own: with 16 lanes of FP64 or more in a multiprocessor's quarter,
-#: and with one in two of them.
+#: NVIDIA's targets, whose instructions have roundings of their own: with 32 lanes of FP64 or more in a multiprocessor, and with
+#: two.
 FULL_FP64, FEW_FP64 = ("sm_80", "sm_90", "sm_100"), ("sm_86", "sm_89", "sm_120")
 NVIDIA = (*FULL_FP64, *FEW_FP64)
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.

@@ -42,7 +42,10 @@ class _Side:
 
     def line(self) -> Line:
         """Return the Line from an encoding and its scale to what is taken of it."""
-        loads: dict[tuple, tuple[str, Any]] = {(self.side, 0): ("code", None), (f"scale_{self.side}", 0): ("scale", None)}
+        loads: dict[tuple, tuple[str, Any]] = {
+            (self.side, 0): ("code", None),
+            (f"scale_{self.side}", 0): ("scale", None),
+        }
         seldom = [] if self.prepared.seldom is None else [self.prepared.seldom]
         return LineBuilder(self.prepared.operations, loads).line([*self.prepared.outputs, *seldom])
 
@@ -124,7 +127,7 @@ def program_plan(low: Lowered, mode: Any) -> ModePlan | None:
     except (Unrecordable, TooWide):
         return None
     most = max(4 * x.counts[0] + 8 * x.counts[1] for pair in sides for x in pair)
-    constants = {"TERMS": kernel.step, "PARTS": -(-most // _BYTES_EACH), "PROGRAMS": programs}
+    constants = {"TERMS": kernel.step, "PARTS": max(-(-most // _BYTES_EACH), 1), "PROGRAMS": programs}
     types = low.c_format.name, low.d_format.name
     if kernel.step > _MOST_WIDE:
         mode = replace(mode, each=(2, 2))
@@ -136,7 +139,7 @@ def run_programs(unit: Any, a, b, c, every: int | None, scales):
     flagged, because those that the shorter Programs leave out are done by the full ones."""
     import torch
 
-    plan, (batch, m, k), n = unit.plan, a.shape, b.shape[1]
+    plan, (batch, m, _), n = unit.plan, a.shape, b.shape[1]
     down, across = (-(-size // tile) for size, tile in zip((m, n), unit.tile, strict=True))
     container = plan.low.d_format.container.itemsize
     out = torch.empty((batch, m, n), dtype=getattr(torch, f"int{8 * container}"), device=a.device)
@@ -172,8 +175,8 @@ def _launch(unit: Any, operands, c, every: int | None, scales, out, flags, regul
     constants = {
         "FIRST": lines[0], "WHOLE": lines[1], "LAST": lines[2], "TERMS": step, "A_COUNTS": tuple(taken[0].counts),
         "B_COUNTS": tuple(taken[1].counts), "C_BITS": kernel.formats[2].bits, "NAN": FORMATS["fp32"].nan_encoding(),
-        "CLAMPS": unit.target.backend == "cuda", "AGAIN": not regular, "PROMOTES": every is not None, "EACH": unit.each, "THREADS": (unit.target.warp // 8, 8),
-        "WARPS": unit.warps,
+        "CLAMPS": unit.target.backend == "cuda", "AGAIN": not regular, "PROMOTES": every is not None, "EACH": unit.each,
+        "THREADS": (unit.target.warp // 8, 8), "WARPS": unit.warps,
     }  # fmt: skip
     unit.launch(TritonLaunch("program_passes", arguments, constants, batch * math.prod(tiles), math.prod(unit.warps)))
 

@@ -146,7 +146,7 @@ def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.cons
     if NAME == "true":
         return x != 0
     elif NAME == "no":
-        return x == 0 if TYPE == gl.int1 else ~x
+        return x == 0 if gl.int1 == TYPE else ~x
     elif NAME == "both":
         return x & y
     elif NAME == "either":
@@ -158,11 +158,11 @@ def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.cons
     elif NAME == "shr":
         return shifted(x.to(TYPE), y, z, item(CONSTANT, 0), item(CONSTANT, 1), item(CONSTANT, 2), CLAMPS)
     elif NAME == "places":
-        return leading_zeros(x.to(TYPE), CLAMPS) - ((63 if TYPE == gl.int64 else 31) - CONSTANT)
+        return leading_zeros(x.to(TYPE), CLAMPS) - ((63 if gl.int64 == TYPE else 31) - CONSTANT)
     elif NAME == "signed":
         return gl.where(x, -y.to(TYPE), y.to(TYPE))
     elif NAME == "floor":
-        return shifted_down(x.to(TYPE), y, 63 if TYPE == gl.int64 else 31, True, CLAMPS)
+        return shifted_down(x.to(TYPE), y, 63 if gl.int64 == TYPE else 31, True, CLAMPS)
     elif NAME == "magnitude":
         return gl.abs(x.to(TYPE))
     else:
@@ -348,7 +348,7 @@ def program_passes(
             code, flagged = one_pass(code, flagged, pa, qa, pb, qb, WHOLE, BM, BN, CLAMPS)
             pa, qa = advanced(pa, TERMS * A_COUNTS[0] * BM), advanced(qa, TERMS * A_COUNTS[1] * BM)
             pb, qb = advanced(pb, TERMS * B_COUNTS[0] * BN), advanced(qb, TERMS * B_COUNTS[1] * BN)
-        if LAST is not None:
+        if LAST is not None:  # noqa: SIM102 - known when the kernel is compiled, the other one when it runs
             if left == here:
                 code, flagged = one_pass(code, flagged, pa, qa, pb, qb, LAST, BM, BN, CLAMPS)
         if PROMOTES:

@@ -66,9 +66,7 @@ class RecordedKernel:
         key = (regular, begins, last)
         if key not in self._passes:
             chain = [
-                self.program(regular, first and begins, terms)
-                for terms in (self.step, last)
-                for first in (False, True)
+                self.program(regular, first and begins, terms) for terms in (self.step, last) for first in (False, True)
             ]
             self._passes[key] = passes(chain)
         return self._passes[key]
