@@ -102,10 +102,11 @@ class LineBuilder:
             return "int32"
         return "uint32" if low >= 0 and high < 1 << 32 else "int64"
 
-    def _type_of_shift(self, at: int, rounding: str) -> str:
+    def _type_of_shift(self, at: int, places: int, rounding: str) -> str:
         """Return a type in which a number can be rounded: to nearest it needs a bit more, and one for its sign."""
         if rounding in ("rz", "ru", "rd", "ra", "ro"):
-            return self._type(at)
+            all_gone = self.operations[places].high > 31  # of a number of 32 bits, a shift by 31 places leaves one
+            return "int64" if all_gone and self._type(at) == "uint32" else self._type(at)
         bits = self.operations[at].high.bit_length()
         if bits > 61:
             raise TooWide(f"a number of {bits} bits is rounded, of which a GPU kernel rounds 61")
@@ -187,7 +188,7 @@ class LineBuilder:
                 return self._put("sign", self._type(at), None, self._whole(s[1]), self._whole(s[0]))
             return self._put(x.name, self._type(at), None, self._condition(s[0]), *map(self._whole, s[1:]))
         if x.name == "shr":
-            kind = self._type_of_shift(s[0], x.constant)
+            kind = self._type_of_shift(*s[:2], x.constant)
             signs = [self._condition(s[2])] if x.constant in _SIGNED else []
             most = min(self.operations[s[0]].high.bit_length() + 1, 63 if kind == "int64" else 31)
             places = self.operations[s[1]]

@@ -6,10 +6,13 @@ from own_families import EvenShift, Nothing
 
 import tensorcore_models as tcm
 from tensorcore_models import reference
+from tensorcore_models.arithmetic import operations
 from tensorcore_models.arithmetic.program import run
+from tensorcore_models.arithmetic.recorder import PassRecorder
 from tensorcore_models.formats.exact_rounding import shift_right_rounded
 from tensorcore_models.gpu.lines import Line, LineBuilder
 from tensorcore_models.gpu.modes import PROGRAMS, plan_of
+from tensorcore_models.gpu.programs import _Side
 from tensorcore_models.kernels import lowered, matrix_bits
 from tensorcore_models.kernels.common import add_rounded
 from tensorcore_models.kernels.programs import TooWide
@@ -24,7 +27,7 @@ OWN = tcm.MatrixEngine(EvenShift(), a_format="e5m2")
 UNITS = (
     "cdna3:v_mfma_f32_16x16x8_xf32", "cdna3:v_mfma_f32_16x16x32_fp8_fp8", "hopper:mma.m16n8k8.f16.f16.f16.f16",
     "wormhole:mvmul.m8n16k16.f16.f16.f16.f16.phase3", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32",
-    "riscv:vfwbdot.k8.f32.bf16.bf16.f32", "gaudi3:mme.k8.f32.e4m3.e5m2.f32",
+    "riscv:vfwbdot.k8.f32.bf16.bf16.f32", "gaudi3:mme.k8.f32.e4m3.e5m2.f32", "gaudi3:mme.k1.f32.f32.f32.f32",
 )  # fmt: skip
 _SIZES = {
     "bool": (0, 1), "int32": (-(1 << 31), (1 << 31) - 1), "uint32": (0, (1 << 32) - 1), "int64": (-(1 << 63), (1 << 63) - 1),
@@ -36,10 +39,12 @@ def engine_of(unit: str):
 
 
 # -- lines on plain integers ---------------------------------------------------------------------------------------------
-def _shifted(x, places, negative=0, *, constant):
+def _shifted(x, places, negative=0, *, constant, largest):
     rounding, most, some = constant
+    places = min(places, most) if most else places
     assert not some or places > 0
-    return shift_right_rounded(x, min(places, most) if most else places, rounding, bool(negative))
+    assert not rounding.startswith("rn") or max(1 << places, x + (1 << places >> 1)) <= largest  # what the kernel adds
+    return shift_right_rounded(x, places, rounding, bool(negative))
 
 
 STEPS = {
@@ -66,7 +71,7 @@ def values_of(line: Line, loaded: dict) -> list[int]:
         elif name == "places":
             found = constant + 1 - given[0].bit_length()
         elif name == "shr":
-            found = _shifted(*given, constant=constant)
+            found = _shifted(*given, constant=constant, largest=high)
         else:
             found = STEPS[name](*given)
         compared = name in ("less", "same", "larger", "magnitude")
@@ -81,36 +86,63 @@ def _drawn(fmt, rng) -> int:
     return code & int(rng.integers(1 << fmt.bits)) if rng.integers(3) == 0 else code
 
 
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("regular", [True, False])
-def test_lines_compute_what_programs_do(unit, regular):
-    engine = engine_of(unit)
-    kernel = PROGRAMS.plan(lowered(engine), PROGRAMS).constants["PROGRAMS"].kernel
-    program, rng = kernel.program(regular, False, kernel.step), np.random.default_rng(5)
+def compare(low, regular: bool, seed: int, draws: int) -> None:
+    """Values of a unit's lines beside those of its Programs: what is taken of operands, results and seldom conditions."""
+    kernel = PROGRAMS.plan(low, PROGRAMS).constants["PROGRAMS"].kernel
+    program, rng = kernel.program(regular, False, kernel.step), np.random.default_rng(seed)
+    taking = [_Side(side, prepared) for side, prepared in zip("ab", program.prepared, strict=True)]
+    packing = [side.line() for side in taking]
     inputs = {x.constant for x in program.operations if x.name == "input"}
-    masks = {
-        x for x in inputs if x[0] in "ab" and _prepared(program, x).name in ("same", "less", "both", "either", "differ")
-    }
+    masks = {x for x in inputs if x[0] in "ab" and taking["ab".index(x[0])].is_condition(x[2])}
     loads = {x: ("code", None) if x[0] == "c" else ("load", x) for x in inputs}
     line = LineBuilder(program.operations, loads, masks).line([program.result], program.seldom)
-    for _ in range(60):
+    for _ in range(draws):
         taken = {("c", 0): _drawn(kernel.formats[3], rng)}
-        for side, prepared, fmt in zip("ab", program.prepared, kernel.formats, strict=False):
+        for side, own, fmt in zip(taking, packing, kernel.formats, strict=False):
             for term in range(kernel.step):
-                given = {(side, 0): _drawn(fmt, rng), (f"scale_{side}", 0): 0}
-                values = run(prepared.operations, given)
-                taken |= {(side, term, place): values[at] for place, at in enumerate(prepared.outputs)}
+                code, scale = _drawn(fmt, rng), _drawn(low.scale_format, rng) if low.scale_format else 0
+                values = run(side.prepared.operations, {(side.side, 0): code, (f"scale_{side.side}", 0): scale})
+                found = values_of(own, {("code", None): code, ("scale", None): scale})
+                outputs = [values[at] for at in side.prepared.outputs]
+                assert [found[at] for at in own.results][: len(outputs)] == outputs
+                taken |= {(side.side, term, place): value for place, value in enumerate(outputs)}
         expected = run(program.operations, taken)
-        loaded = {loads[x]: -taken[x] if x in masks else taken[x] for x in inputs}
-        found = values_of(line, loaded)
+        found = values_of(line, {loads[x]: -taken[x] if x in masks else taken[x] for x in inputs})
         assert found[line.results[0]] == expected[program.result]
         assert [found[at] for at in line.seldom] == [expected[at] for at in program.seldom]
 
 
-def _prepared(program, constant):
-    side, _, place = constant
-    prepared = program.prepared["ab".index(side)]
-    return prepared.operations[prepared.outputs[place]]
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("regular", [True, False])
+def test_lines_compute_what_programs_do(unit, regular):
+    compare(lowered(engine_of(unit)), regular, 5, 60)
+
+
+@pytest.mark.parametrize("rounding", ["rz", "rne", "rna", "rnu", "rnd", "rnz", "rno", "ra", "ru", "rd", "ro"])
+@pytest.mark.parametrize("bits", [28, 29, 30, 31, 32, 33, 60, 61])
+def test_numbers_of_every_size_are_rounded(bits, rounding):
+    z = PassRecorder(False)
+    x, places, negative = z.input("a", 0, bits), z.input("b", 0, 7), z.input("c", 0, 1)
+    result = z.place(operations.shifted_right(x, places, rounding, operations.same(negative, 1)))
+    loads = {("a", 0): ("load", "a"), ("b", 0): ("load", "b"), ("c", 0): ("load", "c")}
+    line, rng = LineBuilder(z.operations, loads).line([result]), np.random.default_rng(bits)
+    for down in range(128):
+        code = (1 << bits) - 1 if down % 3 == 0 else int(rng.integers(1 << bits))
+        sign = down % 2
+        found = values_of(line, {("load", "a"): code, ("load", "b"): down, ("load", "c"): sign})
+        assert found[line.results[0]] == shift_right_rounded(code, down, rounding, bool(sign)), down
+
+
+@pytest.mark.full
+def test_lines_of_every_published_sum():
+    lows = {repr(lowered(row)): lowered(row) for row in tcm.list_instructions() if lowered(row).floating}
+    compared = 0
+    for seed, low in enumerate([*lows.values()][::3]):
+        if PROGRAMS.plan(low, PROGRAMS) is not None:
+            for regular in (True, False):
+                compare(low, regular, seed, 4)
+                compared += 1
+    assert compared > 100
 
 
 def test_what_is_wider_than_62_bits_has_no_line():
