@@ -1,5 +1,7 @@
 """Programs on a GPU: lines of steps on plain integers, and kernels of families of one's own on the machine of compiled text."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from own_families import EvenShift, Nothing
@@ -12,6 +14,7 @@ from tensorcore_models.arithmetic.recorder import PassRecorder
 from tensorcore_models.formats.exact_rounding import shift_right_rounded
 from tensorcore_models.gpu.lines import Line, LineBuilder
 from tensorcore_models.gpu.modes import PROGRAMS, plan_of
+from tensorcore_models.gpu.products import unit_on
 from tensorcore_models.gpu.programs import _Side
 from tensorcore_models.kernels import lowered, matrix_bits
 from tensorcore_models.kernels.common import add_rounded
@@ -248,6 +251,25 @@ def test_tensors_of_ones_own_family(monkeypatch):
     x, y = (tcm.encode(v.float().numpy(), "e5m2") for v in (a, b))
     found = OWN.gemm(a, b).numpy().view(np.uint32)
     assert np.array_equal(found[1], OWN.gemm_bits(x[1], y))
+
+
+@pytest.mark.full
+def test_triton_launches_programs(monkeypatch):
+    """Triton's own launches, which tell lines apart by their digests: two families of the same sizes, one after the other."""
+    pytest.importorskip("triton")
+    from ptx_device import PTXDevice
+
+    from tensorcore_models.gpu import tensors
+
+    device = PTXDevice("sm_90").use(monkeypatch)
+    for bits in (12, 5, 12):
+        engine = tcm.MatrixEngine(EvenShift(2, bits), a_format="e5m2", k=2)
+        low = lowered(engine)
+        unit = unit_on(low, device.target, partial(tensors.launch_on, torch.device("cpu")), each=(2, 1), warps=(1, 1))
+        p = draw(np.random.default_rng(16), low, "specials", 0, (9, 7, 13))
+        done = unit.run(*(unit_machine.tensor_of(x) for x in (p.a, p.b, p.c)))
+        assert np.array_equal(done.bits[0].numpy().view(np.uint32), matrix_bits(low, *p))
+    assert {name for name, _ in device.runs} == {"pack_program", "program_passes"}
 
 
 #: A line's step, and another one of the same sources: each is seen in bits of ordinary operands.
