@@ -20,9 +20,9 @@ _JOINTS = ("both", "either", "differ")
 _SIGNED = ("ru", "rd", "rnu", "rnd")
 
 
-class Step(NamedTuple):
-    """A Step is an operation of a kernel: name, the type it works in ("bool", "int32", "uint32" or "int64"), what it has beside
-    its sources, and the steps that these are."""
+class LineStep(NamedTuple):
+    """A LineStep is an operation of a kernel: name, the type it works in ("bool", "int32", "uint32" or "int64"), what it has
+    beside its sources, and the steps that these are."""
 
     name: str
     type: str
@@ -30,19 +30,19 @@ class Step(NamedTuple):
     sources: tuple[int, ...]
 
 
-class Line:
-    """A Line is a straight line of steps, a constant of a Triton kernel.
+class ProgramLine:
+    """A ProgramLine is a straight line of steps, a constant of a Triton kernel.
 
     Parameters
     ----------
-    steps : sequence of Step
+    steps : sequence of LineStep
     results : tuple of int
         Steps whose values are wanted.
     seldom : tuple of int
         Steps of conditions under which results are wrong.
     """
 
-    def __init__(self, steps: Sequence[Step], results: tuple[int, ...], seldom: tuple[int, ...] = ()):
+    def __init__(self, steps: Sequence[LineStep], results: tuple[int, ...], seldom: tuple[int, ...] = ()):
         self.steps, self.results, self.seldom = tuple(steps), results, seldom
 
     @cached_property
@@ -54,7 +54,7 @@ class Line:
         return f"line_{self.cache_key[:32]}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Line) and self.cache_key == other.cache_key
+        return isinstance(other, ProgramLine) and self.cache_key == other.cache_key
 
     def __hash__(self) -> int:
         return hash(self.cache_key)
@@ -65,7 +65,7 @@ def _leaves(tree: Any) -> list[int]:
 
 
 class LineBuilder:
-    """A LineBuilder makes a Line of recorded operations.
+    """A LineBuilder makes a ProgramLine of recorded operations.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class LineBuilder:
         self, operations: Sequence[RecordedOperation], loads: Mapping[tuple, tuple[str, Any]], masks: Any = ()
     ):
         self.operations, self.loads = operations, loads
-        self.steps: list[Step] = []
+        self.steps: list[LineStep] = []
         self.kept: dict[int, int] = {}
         self.masks: set[int] = set()
         self.repeated: set[int] = set()
@@ -114,7 +114,7 @@ class LineBuilder:
 
     # -- steps -----------------------------------------------------------------------------------------------------------
     def _put(self, name: str, kind: str, constant: Any, *sources: int) -> int:
-        self.steps.append(Step(name, kind, constant, sources))
+        self.steps.append(LineStep(name, kind, constant, sources))
         return len(self.steps) - 1
 
     def _whole(self, at: int) -> int:
@@ -188,7 +188,7 @@ class LineBuilder:
                 return self._put("sign", self._type(at), None, self._whole(s[1]), self._whole(s[0]))
             return self._put(x.name, self._type(at), None, self._condition(s[0]), *map(self._whole, s[1:]))
         if x.name == "shr":
-            kind = self._type_of_shift(*s[:2], x.constant)
+            kind = self._type_of_shift(s[0], s[1], x.constant)
             signs = [self._condition(s[2])] if x.constant in _SIGNED else []
             most = min(self.operations[s[0]].high.bit_length() + 1, 63 if kind == "int64" else 31)
             places = self.operations[s[1]]
@@ -212,8 +212,8 @@ class LineBuilder:
                 stack += [(s, False) for s in sorted(self._needs(at), key=self.depth.__getitem__)]
         return found
 
-    def line(self, results: Sequence[int], seldom: Sequence[int] = ()) -> Line:
-        """Return the Line of some values, and of conditions under which these are wrong."""
+    def line(self, results: Sequence[int], seldom: Sequence[int] = ()) -> ProgramLine:
+        """Return the ProgramLine of some values, and of conditions under which these are wrong."""
         for at in self._order([*results, *seldom]):
             self.kept[at] = self._emit(at)
-        return Line(self.steps, tuple(map(self._whole, results)), tuple(map(self._condition, seldom)))
+        return ProgramLine(self.steps, tuple(map(self._whole, results)), tuple(map(self._condition, seldom)))

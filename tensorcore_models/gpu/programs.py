@@ -8,10 +8,10 @@ from ..arithmetic.program import PassProgram, Prepared
 from ..arithmetic.recorder import CONDITIONS, Unrecordable
 from ..formats import FORMATS
 from ..kernels.lowering import Lowered
-from ..kernels.programs import LARGEST, Packed, TooWide
+from ..kernels.programs import LARGEST, TakenOperands, TooWide
 from ..kernels.recorded import WORTH_RECORDING, RecordedKernel, recorded_kernel
 from .launches import TritonLaunch, view_of
-from .lines import Line, LineBuilder
+from .lines import LineBuilder, ProgramLine
 from .plans import ModePlan
 
 #: Bytes of an operand's element for which slices of k are made (:data:`tensorcore_models.gpu.products.PACKED_BYTES`).
@@ -40,8 +40,8 @@ class _Side:
             self.places.append(-1 - self.counts[1] if wide else self.counts[0])
             self.counts[wide] += 1
 
-    def line(self) -> Line:
-        """Return the Line from an encoding and its scale to what is taken of it."""
+    def line(self) -> ProgramLine:
+        """Return the ProgramLine from an encoding and its scale to what is taken of it."""
         loads: dict[tuple, tuple[str, Any]] = {
             (self.side, 0): ("code", None),
             (f"scale_{self.side}", 0): ("scale", None),
@@ -73,7 +73,7 @@ class UnitPrograms:
         self.kernel = kernel
         self._made: dict[tuple, Any] = {}
 
-    def chain(self, regular: bool, first: int, last: int) -> tuple[tuple[_Side, _Side], tuple[Line | None, ...]]:
+    def chain(self, regular: bool, first: int, last: int) -> tuple[tuple[_Side, _Side], tuple[ProgramLine | None, ...]]:
         """Return what is taken of operands, and the lines of the first pass of `first` products (0: as the others), of whole
         passes, and of the last one of `last` products (0: as the others)."""
         key = (regular, first, last)
@@ -90,8 +90,8 @@ class UnitPrograms:
         return f"programs of {self.kernel.spec!r}"
 
 
-def _laid_out(programs: list[PassProgram | None]) -> tuple[tuple[_Side, _Side], tuple[Line | None, ...]]:
-    packed = {"a": Packed(), "b": Packed()}
+def _laid_out(programs: list[PassProgram | None]) -> tuple[tuple[_Side, _Side], tuple[ProgramLine | None, ...]]:
+    packed = {"a": TakenOperands(), "b": TakenOperands()}
     places = [
         None if p is None else [packed[s].add(x) for s, x in zip("ab", p.prepared, strict=True)] for p in programs
     ]
@@ -100,8 +100,8 @@ def _laid_out(programs: list[PassProgram | None]) -> tuple[tuple[_Side, _Side], 
     return (sides["a"], sides["b"]), tuple(lines)
 
 
-def _line(program: PassProgram, sides: dict[str, _Side], places: Any) -> Line:
-    """Return the Line of a pass; places: of each side, where the Program finds its outputs among all."""
+def _line(program: PassProgram, sides: dict[str, _Side], places: Any) -> ProgramLine:
+    """Return the ProgramLine of a pass; places: of each side, where the Program finds its outputs among all."""
     loads: dict[tuple, tuple[str, Any]] = {("c", 0): ("code", None)}
     masks = set()
     for x in program.operations:

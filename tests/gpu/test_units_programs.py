@@ -12,7 +12,7 @@ from tensorcore_models.arithmetic import operations
 from tensorcore_models.arithmetic.program import run
 from tensorcore_models.arithmetic.recorder import PassRecorder
 from tensorcore_models.formats.exact_rounding import shift_right_rounded
-from tensorcore_models.gpu.lines import Line, LineBuilder
+from tensorcore_models.gpu.lines import LineBuilder, ProgramLine
 from tensorcore_models.gpu.modes import PROGRAMS, plan_of
 from tensorcore_models.gpu.products import unit_on
 from tensorcore_models.gpu.programs import _Side
@@ -59,7 +59,7 @@ STEPS = {
 }  # fmt: skip
 
 
-def values_of(line: Line, loaded: dict) -> list[int]:
+def values_of(line: ProgramLine, loaded: dict) -> list[int]:
     """Values of steps; every one of them and its sources are numbers of the step's type, or the kernel's would wrap."""
     values: list[int] = []
     for name, kind, constant, sources in line.steps:
