@@ -165,7 +165,7 @@ def candidate_rejections(
     bm, bk, bn : int
         Sizes in elements.
     chip, buffering, words, operand
-        As for :meth:`Blocking.n_fused`.
+        See :meth:`Blocking.n_fused`.
     """
     unaligned = [
         Rejection(f"{name} alignment", size, ALIGNMENT)
@@ -210,7 +210,7 @@ def feasible_blocks(
     Parameters
     ----------
     chip, buffering, words, operand
-        As for :meth:`Blocking.n_fused`.
+        See :meth:`Blocking.n_fused`.
     """
     return [Blocking(*sizes) for sizes in feasible_sizes(chip, buffering, words, operand).tolist()]
 
@@ -248,7 +248,7 @@ def rejections(
     Parameters
     ----------
     chip, buffering, words, operand
-        As for :meth:`ascend.Blocking.n_fused`.
+        See :meth:`ascend.Blocking.n_fused`.
     """
     feasible = feasible_sizes(chip, buffering, words, operand)
     known = set(map(tuple, feasible.tolist()))

@@ -100,14 +100,14 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     schedule : TileSchedule, optional
-        What :func:`ascend.build_schedule` built, or a plan's schedule, for these sizes: its terms, their order, its
+        A result of :func:`ascend.build_schedule`, or a plan's schedule, for these sizes: its terms, their order, its
         operands and unit are used. An option that is not at its default must agree with it, and where it has no words, those
         of words are refused.
     blocking : Blocking, optional
         Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
         in one group.
     chip : Chip or str
-        What a `blocking` is planned for.
+        Chip for which a `blocking` is planned.
     order : {"termwise", "termwise_inplace", "elementwise"}
         The order of the terms (section 4.4 of the paper).
     scale_exponent : int, (int, int) or "auto"
@@ -118,7 +118,7 @@ def cube_gemm(
     step_order : {"sequential", "pairwise", "exact"}
         Rounding inside a cube step.
     overflow : {"saturate", "inf"}, optional
-        As the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
+        Rule for overflow: that of the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
     group : int
         Elementwise order: products of one term before the next term's, from 1 to the cube step.
     reseed_l0c : bool
@@ -199,7 +199,7 @@ def cube_hgemm(
     Parameters
     ----------
     a, b, c, schedule, blocking, chip, step_order, overflow, reseed_l0c
-        As for :func:`cube_gemm`. Operands are rounded to FP16 (RN).
+        See :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
         Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
         exact value (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k
@@ -213,7 +213,7 @@ def cube_hgemm(
     Raises
     ------
     TypeError, ValueError
-        As :func:`cube_gemm`.
+        See :func:`cube_gemm`.
     """
     a, b, c = checked_matrices(a, b, c)
     arithmetic = CubeArithmetic(step_order=step_order, overflow=overflow, accumulate=accumulate)
@@ -250,7 +250,7 @@ def reconstruct(
     scale : int or (int, int)
         s_b of eq. 7, or (s_a, s_b).
     overflow : {"inf", "saturate"}
-        What becomes of results beyond the largest number.
+        Rule for results beyond the largest number.
 
     Raises
     ------

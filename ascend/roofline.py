@@ -134,7 +134,7 @@ def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, eleme
     Raises
     ------
     ValueError
-        As :func:`traffic`.
+        See :func:`traffic`.
     """
     return 2 * m * n * k / traffic(b, m, k, n, chip).bytes(element_bytes)
 

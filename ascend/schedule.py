@@ -55,7 +55,7 @@ def build_schedule(
     cores : int, optional
         Use only this many cores of the chip.
     **options
-        Of :class:`ascend.schedule_options.ScheduleOptions`: terms, mode, operand, layout, grid, resident, ...
+        Options of :class:`ascend.schedule_options.ScheduleOptions`: terms, mode, operand, layout, grid, resident, ...
 
     Raises
     ------

@@ -64,7 +64,7 @@ class TileSchedule(WithOptions):
     balanced : bool
         Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
     **options
-        Of :class:`ascend.schedule_options.SharedOptions`: terms, mode, operand, layout, ...
+        Options of :class:`ascend.schedule_options.SharedOptions`: terms, mode, operand, layout, ...
     """
 
     m: int

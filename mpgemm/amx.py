@@ -98,9 +98,11 @@ def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> 
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
         float32 or narrower; float64 where every value is a float32 number.
     method : {"auto", "bf16x6", "bf16x9", "int8"}
-        "auto": bf16x6 where it is expected to be faster than numpy. The others run whatever the shape is. See :data:`METHODS`.
+        "auto": bf16x6 if it is expected to be faster than numpy. The other methods run for every shape. See
+        :data:`METHODS`.
     threads : int, optional
-        Of the unit's own loops, 1 to 1024; by default those of :func:`tensorcore_models.get_num_threads`. They change no bit.
+        Number of threads of the unit's own loops, 1 to 1024; by default that of
+        :func:`tensorcore_models.get_num_threads`. The number does not affect the bits.
 
     Raises
     ------
@@ -126,12 +128,12 @@ def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = No
     Parameters
     ----------
     a, b, c, method, threads
-        As for :func:`sgemm`.
+        See :func:`sgemm`.
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`sgemm`.
+        See :func:`sgemm`.
     """
     if method != "auto" and method not in METHODS:
         raise ValueError(f"method is {method!r}, expected 'auto' or one of {', '.join(METHODS)}")

@@ -37,7 +37,7 @@ class RecoveryResult(Result):
     passes : int
         Engine products of the full size.
     a, b : RangeCounts
-        What left the words' range.
+        Numbers of elements that left the words' range.
     nonfinite : int
         Elements of d that are infinite or NaN.
     count : Count or None
@@ -105,20 +105,20 @@ def recovered_gemm(
     method : str or RecoveryMethod
         A name of :func:`mpgemm.list_methods`.
     engine : Engine, str or None
-        What runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its default instruction
-        for the method's words), "ieee", or None for the method's default. On the Ascend cube `sgemm_cube` is
-        :func:`ascend.cube_gemm`, which rounds after every product; :func:`mpgemm.verdict` also evaluates one rounding
-        per step.
+        The engine that runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its
+        default instruction for the method's words), "ieee", or None for the method's default. On the Ascend cube
+        `sgemm_cube` is :func:`ascend.cube_gemm`, which rounds after every product; :func:`mpgemm.verdict` also
+        evaluates one rounding per step.
     strict : bool
         Raise if an element leaves the range of the words, instead of computing as hardware would.
     overflow : {"inf", "saturate"}, optional
-        What a word that overflows becomes; by default what the method says, or else what the engine does: saturation on the
+        Value of a word that overflows; by default what the method says, or else what the engine does: saturation on the
         Ascend 910A, else infinity.
     verify : bool
         Also form the exact product, and raise if an element is outside of its certified bound
         (:mod:`mpgemm.bounds.watching`).
     **options
-        The method's own, see its row (``print(mpgemm.get_method(name))``).
+        Options of the method, see its row (``print(mpgemm.get_method(name))``).
 
     Returns
     -------
@@ -171,12 +171,12 @@ def recovered_gemm_report(
     Parameters
     ----------
     a, b, c, method, engine, strict, overflow, verify, **options
-        As for :func:`recovered_gemm`.
+        See :func:`recovered_gemm`.
 
     Raises
     ------
     ValueError, TypeError, OutsideBound
-        As :func:`recovered_gemm`.
+        See :func:`recovered_gemm`.
     """
     run = prepare(a, b, c, method, engine, overflow, options)
     if strict:

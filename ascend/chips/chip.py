@@ -239,18 +239,18 @@ class Chip:
     name, soc_version : str
         Short name ("910A") and CANN's SoC_version ("Ascend910A").
     provenance : mapping of str to Provenance
-        For each numeric field where it comes from.
+        Source of each numeric field.
     overflow : {"saturate", "inf"}
-        What results beyond the largest number become.
+        Rule for results beyond the largest number.
     hf32_rounding : {"", "rne", "rna", "rnz", "rz"}
-        How FP32 operands are rounded to HF32: to nearest even, to nearest with ties away from zero or toward zero, toward zero;
-        "" without HF32.
+        Rounding of FP32 operands to HF32: to nearest even, to nearest with ties away from zero or toward zero, toward
+        zero; "" without HF32.
     aliases : tuple of str
         Other names.
     calibrated : mapping of str to float
         Fitted values, kept apart; :meth:`with_calibration` puts them in force.
     calibration_source : str
-        What they were fitted to.
+        Data to which they were fitted.
 
     Raises
     ------

@@ -63,9 +63,9 @@ class Advice(Result):
     plans : tuple of (PlannedWay, Plan)
         One for each way that the chip has, and one in shorter chains of k where the fastest lacks the bits; fastest first.
     wanted : float
-        Bits that are asked for.
+        Accuracy in bits that is asked for.
     asked : bool
-        Whether the caller gave them; else they are FP32's, and :data:`MARGIN` less will do.
+        Whether the caller gave them; otherwise they are FP32's, and :data:`MARGIN` less is accepted.
     """
 
     plans: tuple[tuple[PlannedWay, Plan], ...]
@@ -152,19 +152,19 @@ def advise(
     bits : float, optional
         Accuracy of the result in bits (-log2 of the relative error, eq. 13) that is asked for; FP32's by default.
     ways : tuple of PlannedWay
-        What is compared; those that the chip lacks are left out.
+        Ways that are compared; ways that the chip does not have are left out.
     best_only : bool
         Skip ways that by the closed forms cannot beat the best one; the best plan is the same and is found sooner.
     progress : callable, optional
         Called with (done, total) ways.
     **options
-        Of :func:`ascend.plan`: data or distribution (what errors are measured on), layout, presplit (for ways of several
-        terms), ...
+        Options of :func:`ascend.plan`: data or distribution (on which errors are measured), layout, presplit (for
+        ways of several terms), ...
 
     Raises
     ------
     ValueError
-        As :func:`ascend.plan`; or if the chip has none of the ways.
+        See :func:`ascend.plan`; also if the chip has none of the ways.
     """
     chip = get_chip(chip)
     check_matrices_fit(m, k, n)

@@ -33,7 +33,7 @@ class BatchPlan(Result):
     plans : dict of int to Plan
         For each m the plan on one group.
     seconds : float
-        Of all products together.
+        Time of all products together.
     """
 
     rows: tuple[int, ...]
@@ -76,7 +76,7 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
     chip : Chip or str
         A chip or its name.
     **options
-        Of :func:`ascend.plan`.
+        Options of :func:`ascend.plan`.
 
     Raises
     ------

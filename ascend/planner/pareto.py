@@ -111,14 +111,14 @@ def pareto(
     data : (a, b), optional
         FP32 arrays; the error is then measured on their product, else on a sample of `distribution`.
     distribution : {"normal", "uniform", "positive"}
-        Of the sample's elements.
+        Distribution of the sample's elements.
     progress : callable, optional
         Called with (done, total).
 
     Raises
     ------
     ValueError
-        As :func:`ascend.plan`.
+        See :func:`ascend.plan`.
     """
     chip = get_chip(chip)
     error_of = data_error(*data) if data is not None else sampled_error(distribution)

@@ -28,13 +28,13 @@ class Plan(Result):
     Attributes
     ----------
     schedule : Kernel
-        As :func:`ascend.build_schedule` builds it.
+        The result of :func:`ascend.build_schedule`.
     timeline : Timeline or None
         The simulation; None where ranking did not need it.
     analytic_seconds : float
         Time by the closed forms.
     roofline : RooflinePoint
-        Of the traffic that the schedule causes; eq. 11 for the paper's kernel.
+        Position in the roofline model for the traffic of the schedule; eq. 11 for the paper's kernel.
     error : float or None
         Relative Frobenius error (eq. 13); None where it was not asked for.
     error_source : str
@@ -166,7 +166,7 @@ def plan_of(schedule: Kernel, error: float | None = None, source: str = "given")
     error : float, optional
         Relative error (eq. 13) of its product; None: that of a sample of normal elements.
     source : str
-        Where the error comes from.
+        Source of the error.
     """
     timeline = simulate(schedule)
     seconds = schedule.estimated_seconds() or timeline.seconds

@@ -234,7 +234,7 @@ def read_knowledge(path: str | Path) -> dict[str, Any] | None:
         try:
             records = [json.loads(data)]
         except ValueError as error:
-            raise ValueError(f"{path} is no JSON: {error}") from None
+            raise ValueError(f"{path} is not JSON: {error}") from None
     if len(records) > 1:
         raise ValueError(
             f"{path} has {len(records)} tilings, one on each line: copy the line of your product into a separate file"

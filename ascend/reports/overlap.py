@@ -126,7 +126,7 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
             raise ValueError(f"{path}, line {number}: the collective's check failed: {given}")
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
-        raise ValueError(f"{path}: no line of bytes and microseconds: expected {EXPECTED}")
+        raise ValueError(f"{path} has no line of bytes and microseconds: expected {EXPECTED}")
     return rows
 
 
@@ -250,7 +250,7 @@ def plan_overlap(
     progress : callable, optional
         Called with the cuts planned and all of them.
     **options
-        Of :func:`ascend.plan`.
+        Options of :func:`ascend.plan`.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] |
     Raises
     ------
     ValueError
-        For a file that is empty, has no rows or is no CSV file in UTF-8.
+        For a file that is empty, has no rows or is not a CSV file in UTF-8.
     OSError
         If it cannot be read.
     """
@@ -63,7 +63,7 @@ def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] |
     try:
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
-        raise ValueError(f"{path} is no CSV file in UTF-8: {error}; expected {expected}") from None
+        raise ValueError(f"{path} is not a CSV file in UTF-8: {error}; expected {expected}") from None
     names = [name.strip() for name in rows[0]]
     columns = [(also_called or {}).get(name, name) for name in names]
     lines = [
@@ -87,7 +87,7 @@ def text_of(path: Path, data: bytes, expected: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        encoding, what = _other_encoding(data), f"{path} is no CSV file in UTF-8: {error}"
+        encoding, what = _other_encoding(data), f"{path} is not a CSV file in UTF-8: {error}"
     if encoding is None:
         raise ValueError(f"{what}; expected {expected}")
     raise ValueError(

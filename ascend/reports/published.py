@@ -181,13 +181,11 @@ def _asc(
     return Measurement(source, name, chip, *size, dealt, layout="nt", busy=busy, fitted=fitted)
 
 
-_LAUNCH = "a library call that computes little: what it does besides multiplying is not in the model"
-_PREFILL = "not explained: with 512 rows in place of 128 the same weights take longer than predicted"
-_EIGHT = "not explained: of the same tiles half and a quarter as many are predicted within 4 %"
-_WIDENED = (
-    "how the library cuts weights that vector units widen is not known, and pieces of rows cost as much as they bring"
-)
-_TALL = "not explained: of so many rows or fewer all others are predicted within 15 %"
+_LAUNCH = "the call computes little, and the model leaves out the work besides multiplying"
+_PREFILL = "not explained; with 512 rows in place of 128 the same weights take longer than predicted"
+_EIGHT = "not explained; times for half and a quarter as many of the same tiles are predicted within 4 %"
+_WIDENED = "it is not known how the library cuts weights that vector units widen"
+_TALL = "not explained; all other products with as many rows or fewer are predicted within 15 %"
 MEASUREMENTS = (
     _pto(1536, 0.0388, (0.545, 0.422, 0.722, 0.077), True),
     _pto(3072, 0.2067, (0.790, 0.620, 0.909, 0.058), False),

@@ -160,7 +160,7 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
     Parameters
     ----------
     schedule : Kernel
-        As :func:`ascend.build_schedule` builds it.
+        The result of :func:`ascend.build_schedule`.
     kinds : tuple of str, optional
         Vary only numbers of these provenances, e.g. ("assumed", "calibrated").
     """

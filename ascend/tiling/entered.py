@@ -41,7 +41,7 @@ def read_tiling(path: str | Path) -> dict[str, int]:
     try:
         found: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
+        raise ValueError(f"{path} is not JSON: {error}") from None
     fields = found.get("tiling", found) if isinstance(found, dict) else found
     if not isinstance(fields, dict):
         raise ValueError(f"{path}: expected an object with the fields of a TCubeTiling, got {type(fields).__name__}")
@@ -65,7 +65,7 @@ def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options
     template : {"", "norm", "mdl"}
         Of AscendC's Matmul; by default "norm" where one block of A and of B is in L1 and "mdl" else.
     **options
-        Of :func:`ascend.build_schedule`: operand, layout, unit_flag, dequantize, warm.
+        Options of :func:`ascend.build_schedule`: operand, layout, unit_flag, dequantize, warm.
 
     Raises
     ------

@@ -86,8 +86,8 @@ def core_mode(schedule: Kernel) -> CoreMode:
 def tiling_fields(schedule: Kernel) -> dict[str, int]:
     """Return AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
 
-    As :func:`cube_fields` with the counted cores of :func:`core_mode`: in MIX mode usedCoreNum counts vector cores, and
-    singleCoreM and singleCoreN are what one of them drives.
+    They are those of :func:`cube_fields` with the core counts of :func:`core_mode`: in MIX mode usedCoreNum counts
+    vector cores, and singleCoreM and singleCoreN are the tile that one of them drives.
     """
     s, fields = schedule, cube_fields(schedule)
     if not fields or (mode := core_mode(s)).counted == 1:
@@ -174,7 +174,7 @@ def broken_rules(
     Parameters
     ----------
     fields : dict of str to int
-        As :func:`tiling_fields` returns them.
+        The result of :func:`tiling_fields`.
     chip : Chip
         Whose cores and buffers they use.
     operand : str

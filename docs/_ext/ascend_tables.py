@@ -107,10 +107,10 @@ def published_of(found: list[PredictedTime]) -> str:
             far.append(f"- {m.name}, {m.m} x {m.k} x {m.n} ({c.error:+.0%}): {m.remark}.")
     new, old = (spread([c for c in found if c.measurement.fitted == fitted]) for fitted in (False, True))
     off = (
-        f"Rows that nothing was fitted to: {new.rows}, {new.time:.1%} off in time (root mean square of the logarithm), "
-        f"{new.busy:.3f} in busy ratios of all pipes, {new.scalar:.3f} in the scalar unit's alone; fitted rows: "
-        f"{old.rows}, {old.time:.1%}, {old.busy:.3f} and {old.scalar:.3f}. "
-        f"More than {FAR_OFF:.0%} off, and why:"
+        f"{new.rows} rows were not used in a fit: their times are off by {new.time:.1%} (root mean square of the logarithm), "
+        f"the busy ratios of all pipes by {new.busy:.3f}, and those of the scalar unit alone by {new.scalar:.3f}. For the "
+        f"{old.rows} fitted rows these errors are {old.time:.1%}, {old.busy:.3f} and {old.scalar:.3f}. "
+        f"The following rows are more than {FAR_OFF:.0%} off, with the reason if it is known:"
     )
     return "\n".join([*rows, "", "Busy ratios of the pipes, published / predicted:", "", *busy, "", off, "", *far])
 

@@ -96,8 +96,8 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
         "--methods",
         nargs="+",
         metavar="NAME",
-        help=f"{', '.join(NAMED_METHODS)} (default {default}); on request {', '.join(ON_REQUEST)}; "
-        "recovery methods as METHOD or METHOD@ENGINE; engine:ARCH:INSTRUCTION",
+        help=f"methods to evaluate: {', '.join(NAMED_METHODS)} (default {default}); also {', '.join(ON_REQUEST)}; "
+        "recovery methods as METHOD or METHOD@ENGINE; and engines as engine:ARCH:INSTRUCTION",
     )
     what.add_argument(
         "--engine",

@@ -198,7 +198,7 @@ def _operands(args):
         raise ValueError(f"--k must be at least 0, got {args.k}")
     c = _number(args.c)
     if args.c is not None and c is None and not (args.files or args.distribution):
-        raise ValueError(f"--c {args.c!r} is not a number; a file or distribution goes with --files or --distribution")
+        raise ValueError(f"--c {args.c!r} is not a number; for a file or distribution use --files or --distribution")
     if args.a:
         return _vector(args.a, "a"), _vector(args.b, "b"), c
     if not given:

@@ -102,7 +102,7 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
     if args.fmad is not None:
         raise ValueError("--cubin shows whether ptxas contracted: leave --fmad out")
     if not isinstance(programs[0], PTXProgram):
-        raise ValueError("--cubin goes with PTX")
+        raise ValueError("--cubin needs PTX")
     found = beside_sass(programs[0], disassembled(args.cubin))
     facts = {"kernel": found.kernel, "verdict": found.verdict, "reason": found.reason, "rows": found.to_rows()}
     return Output(facts, [fitted(str(found))], status=int(found.verdict == "contracted"))

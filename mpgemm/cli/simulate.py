@@ -99,8 +99,8 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="compare predicted and measured times of each product and pipe: a file op_summary, kernel_details, or "
-        "PipeUtilization of M K N",
+        help="compare predicted with measured times of each product and pipe; FILE is an op_summary, a "
+        "kernel_details, or (with M K N) a PipeUtilization",
     )
     add(
         "--overlay",

@@ -87,7 +87,7 @@ def condition_of_product(a, b, c=None) -> Conditioning:
     Raises
     ------
     ValueError, TypeError
-        As :func:`mpgemm.exact_gemm`.
+        See :func:`mpgemm.exact_gemm`.
 
     Examples
     --------

@@ -193,7 +193,8 @@ def errors(
 
 
 class ErrorMeter:
-    """:func:`errors` for many computed results of the same product: the exact product is formed once.
+    """`ErrorMeter` measures :func:`errors` of many computed results of the same product, and forms the exact product
+    only once.
 
     Parameters as in :func:`errors`.
 
@@ -289,7 +290,8 @@ class ErrorMeter:
 
     @default_fp_state
     def relative_metrics(self, difference: np.ndarray) -> dict[str, float]:
-        r""":data:`RELATIVE_METRICS` of a product with these \|errors\| (or bounds of them), shape (m, n)."""
+        r"""Return the :data:`RELATIVE_METRICS` of a product whose elements have these \|errors\| (or bounds of them),
+        shape (m, n)."""
         finite = np.isfinite(self._values)
         return {
             "relative_frobenius": _ratio(norm_frobenius(difference), norm_frobenius(self._values[finite])),

@@ -77,7 +77,7 @@ def mp_gemm_entries(
     IndexError
         If an index lies outside the product.
     ValueError, TypeError
-        As :func:`mp_gemm`.
+        See :func:`mp_gemm`.
     """
     a, b, c = _matrices(a, b, c)
     entries = []

@@ -63,7 +63,8 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
 
 
 class ExactResult:
-    """An exact product, from :func:`exact_gemm`; `shared`: of operands that nobody changes, which are not copied.
+    """`ExactResult` is an exact product, made by :func:`exact_gemm`; with `shared` the operands are not copied and
+    must not change.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class ExactResult:
     Raises
     ------
     TypeError, ValueError
-        As :func:`exact_gemm`.
+        See :func:`exact_gemm`.
     """
 
     @default_fp_state

@@ -41,7 +41,7 @@ COST = (
 
 
 class Comparison(list, Result):
-    """A list of :class:`ComparisonRecord`, with the pairs that could not run.
+    """`Comparison` holds a list of :class:`ComparisonRecord` and the pairs that could not run.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Comparison(list, Result):
     conditions : dict of str to Conditioning
         The condition number of each case's product.
     inputs : dict of str to str
-        What a reader must know of the cases of each group.
+        Notes on the cases of each group.
     stacks : set of str
         Groups whose cases are pairs of a stack: each is judged by itself, and the worst decides. Cases of other groups are
         seeds.
@@ -104,7 +104,7 @@ class Comparison(list, Result):
 
     def recommendations(self, bits: float | None = None) -> list[Recommendation]:
         """Return, for each input and engine, the cheapest method that reaches FP32 and, if `bits` is given, the
-        cheapest that reaches those.
+        cheapest that has at least `bits` bits.
 
         FP32 is reached where neither the norm nor a single result is worse than the FP32 baseline by more than two FP32
         products of one input may differ (:mod:`mpgemm.experiments.judging`): of several seeds where the interval of the
@@ -292,15 +292,15 @@ def compare(
     methods : sequence of str or RecoveryMethod
         Names, with options such as "multiword:words=3,format=bf16".
     engines : sequence of str, Engine or None
-        As for :func:`mpgemm.recovered_gemm`; a device means its instruction of the method's word format.
+        See :func:`mpgemm.recovered_gemm`; a device means its instruction of the method's word format.
     a, b, c : array_like
         The matrices.
     case : str
-        What the records call this input.
+        Name of this input in the records.
     bounds : bool
         Also compute deterministic bounds.
     strict, overflow
-        As for :func:`mpgemm.recovered_gemm`.
+        See :func:`mpgemm.recovered_gemm`.
     rates : mapping of str to float, optional
         TFLOP/s of engines, by the name they are asked for or by their label: of an engine of your own, or instead of the data
         sheet's. Without a rate no cost is claimed.

@@ -52,9 +52,9 @@ class ComparisonRecord(Result):
     results_not_finite : int
         Results that are infinite or NaN in exact arithmetic, because operands are.
     count : str
-        Why there are that many slices or moduli, where the matrices decide it.
+        Reason for the number of slices or moduli, if it depends on the matrices.
     sums : str
-        How many products of floating-point words the engine sums exactly, where the method rests on that.
+        Number of products of floating-point words that the engine sums exactly, if the method depends on it.
     """
 
     case: str

@@ -57,19 +57,19 @@ class PromotionAdvice(Result):
     ----------
     engine : str
     shape : (m, k, n)
-        What was computed.
+        Shape of the product that was computed.
     intervals : tuple of Interval
         From the shortest to never.
     wanted : float
-        Error that is wanted.
+        Largest accepted error of the sums.
     wanted_by : str
-        Where that comes from.
+        Source of that limit.
     measured, certain : Interval or None
         The cheapest interval whose measured error, and whose certified bound, is at most `wanted`; None where none is.
     fp32 : float
         Error of a chain of FP32 fused multiply-adds on the same rounded operands.
     operands : float
-        Error that rounding the operands to the engine's format makes, which no interval cures.
+        Error of rounding the operands to the engine's format, which no interval reduces.
     scaled : (int, int)
         Powers of two by which A and B were multiplied first, to fill the range of a narrow format.
     """

@@ -65,12 +65,12 @@ class SliceAdvice(Result):
     base : float
         Error over |A||B| that is the target; of a relative target over |A B|.
     condition : Conditioning
-        Of the product: what of the digits of |A||B| are digits of the result.
+        Condition number of the product, which says how many digits of |A||B| are digits of the result.
     native_bits : float
         -log2 of the error of NumPy's product in the output's format relative to the result, in the Frobenius norm.
     shape : (m, k, n)
     span : int
-        Of the exponents, in bits (:mod:`mpgemm.recovery.counts`).
+        Span of the exponents in bits (:mod:`mpgemm.recovery.counts`).
     counts : tuple of WordCount
     measured, proved : dict of str to (int or None)
         For each method the smallest count from which on all reach the target on these matrices, and the smallest whose bound
@@ -181,7 +181,7 @@ def slice_advice(
     output: str | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> SliceAdvice:
-    """Return how many slices or moduli integer methods need for a product.
+    """Return the number of slices or moduli that each integer method needs for a product.
 
     A target of N bits is reached where every error is at most 2^-N |A||B| and the result's own rounding, "relative:N" where it
     is at most 2^-N |A B| and that rounding, "relative" with all bits of the output; "fp64" and "fp32"
@@ -200,7 +200,7 @@ def slice_advice(
     methods : sequence of str
         Methods of integer slices or residues, with options.
     devices : sequence of str
-        Whose costs are told. Names of one data sheet each.
+        Devices whose costs are shown; each name stands for one data sheet.
     output : {"fp64", "fp32"}, optional
         Format of the results: by default that of the target; of a number of bits FP64 where it or the operands need that.
     progress : callable, optional

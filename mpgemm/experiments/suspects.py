@@ -51,13 +51,14 @@ class Whodunit(Result):
     compared : int
         Elements on which the last ones were compared.
     exact, nearest : tuple of Suspect
-        Those that give every element compared; the nearest of the others that were compared on as many, best first.
+        Candidates that give every compared element; and the nearest of the others that were compared on as many, best
+        first.
     chance : float
         Candidates that would give a result like this by chance (:func:`expected_by_chance`).
     shared : str
-        What the exact ones have in common; empty if nothing but their formats.
+        Common properties of the exact candidates; empty if only their formats agree.
     alike : bool
-        The exact ones are one arithmetic in one order of k.
+        Whether all exact candidates are one arithmetic in one order of k.
     device : str or None
         The device asked about.
     untried : int

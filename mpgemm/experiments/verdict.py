@@ -88,9 +88,9 @@ class Verdict(Result):
     Attributes
     ----------
     group : str
-        The input; of several seeds the first is looked at in detail.
+        The input; if there are several seeds, details are given for the first.
     status : str
-        In the recommended setting, with the rounding of :func:`ascend.cube_gemm`'s default
+        Status of the recommended setting, with the rounding of :func:`ascend.cube_gemm`'s default
         (:data:`ascend.numeric.arguments.DEFAULT_STEP_ORDER`); where that was not measured, the worst over the step orders.
     depends_on_step_order : bool
         Whether the status differs between them.
@@ -102,10 +102,10 @@ class Verdict(Result):
     scaled : tuple of Judgement
         The same with rows and columns scaled; empty where it was not measured.
     noise : dict of str to float
-        Bits of each metric by which two FP32 products may differ here: the threshold.
+        Threshold of each metric: the bits by which two FP32 products may differ on this input.
     lost_operands : tuple of LostOperand
     fp32_lost : int
-        Results that FP32 itself loses.
+        Number of results that FP32 itself loses.
     k, results : int
         Length of the sums, and how many results a seed has.
     not_finite : NotFinite
@@ -115,7 +115,7 @@ class Verdict(Result):
     seeds : int
         Products that were measured.
     drawn : bool
-        Whether there can be more of them: given matrices have no seeds.
+        Whether more seeds can be drawn; given matrices have none.
     beside : dict of str to float
         Bits of other FP32 products: NumPy's on this machine, and those of chips that have FP32 or HF32 on their cube.
     condition : Conditioning or None

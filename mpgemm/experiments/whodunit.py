@@ -48,8 +48,8 @@ def whodunit(
     thorough: bool = False,
     progress: Progress | None = None,
 ) -> Whodunit:
-    """Return which instructions, orders of k, recovery methods and CPU kernels give a result bit for bit, and how
-    many would do so by chance.
+    """Return the instructions, orders of k, recovery methods and CPU kernels that give a result bit for bit, and the
+    number expected by chance.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def profiled_products(
     rows : path or sequence of mapping
         What :func:`mpgemm.torch.record_kernels` wrote, or rows for :func:`tensorcore_models.libraries.from_profile`.
     gpu, assume : str
-        As for :func:`tensorcore_models.libraries.from_profile`.
+        See :func:`tensorcore_models.libraries.from_profile`.
 
     Returns
     -------

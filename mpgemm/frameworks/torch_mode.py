@@ -372,12 +372,12 @@ def emulate(
         engine, which takes every product; or "ieee". Of several the first one's results go on, and the report says where the
         others give other bits on the same operands.
     k_order, promote_every : optional
-        As for :meth:`tensorcore_models.Instruction.gemm`. The default, one chain over k, is an assumption about the library.
+        See :meth:`tensorcore_models.Instruction.gemm`. The default, one chain over k, is an assumption about the library.
     recipe : Recording or callable, optional
         What the library does instead: a recording of its choices (:func:`tensorcore_models.libraries.load_recording`), or a
         function of a :class:`Product` that gives a :class:`tensorcore_models.libraries.Recipe`, or None for the engine's order.
     input_rounding, input_saturate : optional
-        As for :meth:`tensorcore_models.Instruction.gemm`: how values are rounded that an operand format lacks. Needed for FP32
+        See :meth:`tensorcore_models.Instruction.gemm`: how values are rounded that an operand format lacks. Needed for FP32
         where torch's flags allow TF32.
     strict : bool
         Raise where a product cannot be emulated. False: such a product runs natively, and the report counts it.

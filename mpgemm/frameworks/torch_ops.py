@@ -68,9 +68,9 @@ def matmul(
     ----------
     a, b : Tensor, shapes (m, k) and (k, n), or (batch, m, k) and (batch, k, n)
     engine : str
-        As for :func:`emulate`.
+        See :func:`emulate`.
     k_order, promote_every, input_rounding : optional
-        As for :meth:`tensorcore_models.Instruction.gemm`.
+        See :meth:`tensorcore_models.Instruction.gemm`.
     out_dtype : torch.dtype, optional
         Type of the result: a's by default, bfloat16 for 8-bit operands.
 

@@ -35,7 +35,7 @@ def assert_triton_matches(
     target : str
         A device or architecture with PTX: "a100", "h100", "b200".
     unpublished : {"refuse", "nearest"}
-        As for :meth:`tensorcore_models.compiled.PTXProgram.run`.
+        See :meth:`tensorcore_models.compiled.PTXProgram.run`.
     **options
         Keyword arguments of the launch: the kernel's constants, num_warps, num_stages.
 

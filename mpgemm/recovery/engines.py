@@ -7,7 +7,7 @@ import tensorcore_models as tcm
 from mpgemm.recovery.exact_sums import exact_bits, exact_products
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from tensorcore_models import hardware
-from tensorcore_models.catalogue import canonical_device, usual_path
+from tensorcore_models.catalogue import SeveralPaths, canonical_device, usual_path
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats import IntegerFormat
@@ -68,7 +68,7 @@ def hypothetical_engine(
     model : str
         Operand format whose accumulator is taken.
     path : str, optional
-        As for :func:`tensorcore_models.default_instruction`.
+        See :func:`tensorcore_models.default_instruction`.
     **changes
         Fields of the accumulator to replace.
 
@@ -106,11 +106,11 @@ def device_engine(
     d_format = d_format or _sum_format(row.name)
     try:
         return tcm.default_instruction(device, row, d_format, path, b_format)
-    except ValueError as error:
+    except SeveralPaths:
         usual = usual_path(device)
-        if path is None and "differently by path" in str(error) and usual is not None:
-            return tcm.default_instruction(device, row, d_format, usual, b_format)
-        raise
+        if usual is None:
+            raise
+        return tcm.default_instruction(device, row, d_format, usual, b_format)
 
 
 def scaled_engine(
@@ -177,7 +177,7 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
         format; "h100/wgmma" names the path); "cpu:name" or another name of :func:`tensorcore_models.hardware.engine`; "ieee"
         (units of the method's format); None: the method's default.
     method : RecoveryMethod
-        What it is to run.
+        The method that the engine must run.
 
     Raises
     ------

@@ -237,7 +237,7 @@ def residue_words(
     Parameters
     ----------
     x, axis, bits, exponents
-        As for :func:`integers_below`.
+        See :func:`integers_below`.
     moduli : tuple of int
         Each from 2 to 256.
     out : ndarray of int8, shape (moduli, *x.shape), C-contiguous, optional
@@ -250,7 +250,7 @@ def residue_words(
     words : list of int8 arrays
         In [-p/2, p/2).
     exponents : ndarray of int32
-        As for :func:`integers_below`.
+        See :func:`integers_below`.
     """
     exponents = (common_exponents(x, axis) if exponents is None else exponents) - np.int32(_checked_bits(bits))
     planes = np.empty((len(moduli), *x.shape), np.int8) if out is None else out
@@ -274,7 +274,7 @@ def residue_entries(
     Parameters
     ----------
     x, axis, bits, exponents
-        As for :func:`integers_below`.
+        See :func:`integers_below`.
     p : int
         Odd, at most 1300.
     tables : ndarray of uint8, shape (tables, p)

@@ -106,15 +106,15 @@ class RecoveryMethod:
     Parameters
     ----------
     name, title : str
-        What calls and tables use, and a line for people.
+        The name in calls and tables, and a descriptive title.
     formula, source : str
         The arithmetic and where it is from.
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
         "reconstruction": inferred from descriptions, not from the authors' text or code. "not stated" is what a row of your own
         says of itself unless you state it.
     kind : {"words", "integer_slices", "residues", "split_residues", "quantised", "own"}
-        Which algorithm runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
-        words, quantised words, or functions of your own.
+        The algorithm that runs the row: floating-point words, integer slices on a common exponent, residues, residues
+        as pairs of words, quantised words, or functions of your own.
     formats : tuple of str
         Operand formats that the engine may have; the first is the method's own.
     words : int
@@ -122,7 +122,7 @@ class RecoveryMethod:
     rounding : str
         Rounding of the split.
     last_rounding : str
-        Of the last word, where it is another one; empty: as of the others.
+        Rounding of the last word, if it differs; empty: that of the others.
     scale_exponent : int or None
         s; None: the precision of the word format.
     products : tuple of (int, int)
@@ -134,15 +134,15 @@ class RecoveryMethod:
     target : {"engine", "fp32", "fp64", "input"}
         Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
     moduli : tuple of int
-        Of the residue method.
+        Moduli of a residue method.
     slice_bits : int
         Bits of an integer slice, sign apart.
     count : CountControl or None
         How the number of slices or moduli follows from the matrices; None: the row states it.
     overflow : {"inf", "saturate"} or None
-        What a word that overflows becomes; None: what the engine makes of it.
+        Value of a word that overflows; None: what the engine makes of it.
     split, join : callable or None
-        Of the kind "own": :mod:`mpgemm.recovery.own_run` says what they take and give.
+        Functions of a method of the kind "own"; :mod:`mpgemm.recovery.own_run` describes their arguments and results.
     range_limits : str
         Inputs for which the claims hold.
     claimed_loss : str

@@ -18,7 +18,7 @@ def get_method(name: str, **options) -> RecoveryMethod:
     Parameters
     ----------
     name : str
-        As in :func:`list_methods`, or a framework's name of one ("3xTF32", "allow_tf32":
+        See :func:`list_methods`, or a framework's name of one ("3xTF32", "allow_tf32":
         :data:`mpgemm.recovery.framework_names.FRAMEWORK_NAMES`), in any case. ``"name:option=value,..."`` sets options, too
         (as the command line does).
     **options

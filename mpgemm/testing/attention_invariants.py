@@ -31,7 +31,7 @@ def assert_attention_invariants(
     attention : callable
         (q, k, v) to the kernel's result; called with arrays of the types and shapes of these.
     q, k, v, engine, **options
-        As of :func:`assert_attention_close`.
+        See :func:`assert_attention_close`.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def assert_attention_invariants(
         cut their sums, which lose as much); if, of a causal kernel, keys that no query of the first half sees change a bit
         of their rows.
     ValueError, TypeError
-        As :func:`assert_attention_close`; for a causal kernel also for packed or paged operands.
+        See :func:`assert_attention_close`; for a causal kernel also for packed or paged operands.
     """
     __tracebackhide__ = True
     found = check_attention_invariants(attention, q, k, v, engine=engine, **options)

@@ -24,7 +24,7 @@ class AttentionTolerance(Result):
     statistical : float
         So much right kernels keep below, sampled on the exact model: the largest of all elements.
     quantile, confidence : float
-        Of the statistical line: the share of whole results that pass, and how sure that is.
+        For the statistical tolerance: the fraction of whole results that pass, and its confidence.
     size : float
         Root mean square of the exact result.
     zeros : float
@@ -82,14 +82,14 @@ def attention_tolerance(
     Parameters
     ----------
     q, k, v, engine, **options
-        As of :func:`mpgemm.testing.assert_attention_close`.
+        See :func:`mpgemm.testing.assert_attention_close`.
     out_format : str, optional
         Format of the kernel's result: the operands' by default, bf16 for operands of 8 bits.
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`mpgemm.testing.assert_attention_close`.
+        See :func:`mpgemm.testing.assert_attention_close`.
     """
     q, k, v = (tcm.as_array(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
     own = tcm.format_of_dtype(q.dtype)

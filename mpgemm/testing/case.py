@@ -43,7 +43,7 @@ class KernelCase:
     ----------
     engine : Engine
     operands : (ndarray, ndarray)
-        What the engine is given: values of A and B.
+        Values of A and B as the engine gets them.
     given : (ndarray, ndarray)
         The operands before `input_rounding`, of their own types, without scales.
     scaling : Scaling or None
@@ -54,13 +54,13 @@ class KernelCase:
     order : KernelOrder
         The orders of k that are allowed.
     epilogue : KernelEpilogue or None
-        What is done to the sums before they are rounded.
+        Function that is applied to the sums before they are rounded.
     lines : ndarray of int
-        Which rows of the test's matrices these are, where only some are looked at.
+        Indices of these rows in the test's matrices, if only some are checked.
     ends : KernelEnds or None
         Factors of the product and of C; `scaling` and `c` have them.
     dequantised : Format or None
-        Of integer weights: the format to which the kernel may round them with their scales before it multiplies.
+        For integer weights: the format to which the kernel may round them with their scales before it multiplies.
     """
 
     engine: Engine
@@ -189,8 +189,8 @@ class KernelCase:
 
     @property
     def bound(self) -> np.ndarray:
-        """Certified: |out - exact| of a kernel that does what :func:`gemm_tolerance` says; infinite where a sum or the rounding
-        to the output's format may overflow. float64, the shape of the result."""
+        """Return the certified bound of |out - exact| for a kernel as :func:`gemm_tolerance` describes it, in float64
+        and the shape of the result; infinite where a sum or the rounding to the output's format may overflow."""
         return self._bounds[0]
 
     @property
@@ -227,7 +227,7 @@ class KernelCase:
 
     @property
     def derivation(self) -> str:
-        """How the bound comes about."""
+        """Return a sentence on the derivation of the bound."""
         return "\n".join(_derivation(self))
 
     @cached_property
@@ -369,7 +369,7 @@ def gemm_tolerance(
     a, b : array_like, shapes (m, k) and (k, n)
         The operands of the test: numpy and ml_dtypes arrays, torch tensors on the CPU.
     c : array_like, shape (m, n), (n,), (1, n), (m, 1) or (), optional
-        What is added before the epilogue: a matrix, or a bias that numpy broadcasts to it.
+        The addend before the epilogue: a matrix, or a bias that numpy broadcasts to it.
     out_format : str, optional
         Format of the kernel's result; the engine's by default, FP32 behind scales.
     splits : int
@@ -386,12 +386,14 @@ def gemm_tolerance(
         less their zero points) beside an A of 16 bits have scales in groups, (k / 64, n) or (k / 128, n), or for each column: a
         kernel may round the weights with them to A's type first, or apply them to sums.
     input_rounding : str, optional
-        How the kernel rounds operands that the engine lacks; the exact product is then that of the rounded operands.
+        Rounding by which the kernel converts operands to the engine's format; the exact product is then that of the
+        rounded operands.
     epilogue : str, (callable, float) or callable with `interval`, optional
-        What the kernel does to the sums in FP32 before the output's rounding: "relu", "silu", "gelu_tanh", "gelu_erf",
-        "leaky_relu:SLOPE", "softcap:C", "swiglu" (silu of the first half of the columns, times the second), "residual" (adds
-        `residual`), joined by "+" with residual last; a function of float64 arrays with its Lipschitz constant; or an object
-        that can be called and whose ``interval(low, high)`` gives bounds of its values.
+        Function that the kernel applies to the sums in FP32 before the output's rounding: "relu", "silu",
+        "gelu_tanh", "gelu_erf", "leaky_relu:SLOPE", "softcap:C", "swiglu" (silu of the first half of the columns,
+        times the second), "residual" (adds `residual`), joined by "+" with residual last; a function of float64
+        arrays with its Lipschitz constant; or an object that can be called and whose ``interval(low, high)`` gives
+        bounds of its values.
     residual : array_like, shapes as of c, optional
         The matrix that is added after the epilogue.
     rows : int, optional

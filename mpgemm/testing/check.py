@@ -45,11 +45,11 @@ class KernelCheck(Result):
     wrong, elements : int
         Elements outside of what is allowed, and all.
     details : tuple of str
-        What was allowed and the worst element.
+        The tolerance and the worst element.
     place : str or None
-        Where the result is wrong, in words.
+        Place of the wrong elements, as a sentence.
     suspects : tuple of str
-        What explains the wrong elements, the right ones and the size of the differences; empty where nothing does.
+        Causes that explain the wrong elements, the right ones and the size of the differences; empty if there is none.
     ruled_out : tuple of str
         Faults that certified bounds exclude, each as the only one.
     tried : tuple of str
@@ -59,7 +59,7 @@ class KernelCheck(Result):
     picture : tuple of str
         The result as text.
     case : KernelCase or None
-        What was asked; None for integers.
+        The checked call; None for integers.
     outside : ndarray of bool or None
         Elements outside of what is allowed.
     """
@@ -406,7 +406,7 @@ def assert_gemm_close(
     out : array_like, shape (m, n), (m, n / 2) behind swiglu
         The kernel's result; its type is the output format.
     a, b, c, engine, **options
-        As for :func:`gemm_tolerance`.
+        See :func:`gemm_tolerance`.
     zero_a, zero_b : int or array_like of int, optional
         For integer outputs: zero points, one for the matrix, for each row of A or for each column of B;
         (A - zero_a) (B - zero_b) is meant.
@@ -423,7 +423,7 @@ def assert_gemm_close(
         model's is infinite or NaN, the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that
         writes zeros would pass), and if more than a tenth of the elements have no finite bound, since they may overflow.
     ValueError, TypeError
-        As :func:`gemm_tolerance`; and if the result has another shape or no format.
+        See :func:`gemm_tolerance`; also if the result has another shape or no format.
     """
     __tracebackhide__ = True
     integers = {"zero_a": zero_a, "zero_b": zero_b, "scale_out": scale_out, "zero_out": zero_out}

@@ -52,7 +52,7 @@ class GroupedCall:
     ends : ndarray of int, shape (experts,)
         Where the rows of each expert end; they begin where those of the expert before end.
     c, scale_a, scale_b, residual : optional
-        As :func:`assert_grouped_close` is given them.
+        See :func:`assert_grouped_close`.
     options : dict
         What all groups share, as of :func:`mpgemm.testing.gemm_tolerance`.
     """
@@ -145,20 +145,20 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
         The rows of all groups, one group after the other.
     b : array_like, shape (experts, k, n)
     ends : sequence of int, shape (experts,)
-        Where the rows of each expert end, as torch's `offs`: expert e has rows ends[e - 1] to ends[e].
+        The row at which each expert ends, as in torch's `offs`: expert e has rows ends[e - 1] to ends[e].
     c : array_like, shapes (experts, n), (m, n), (n,) or (), optional
-        What is added: a bias for each expert (where there are as many rows as experts), a matrix, or one bias for all.
+        The addend: a bias for each expert (if it has as many rows as there are experts), a matrix, or one bias for all.
     **options
-        What :func:`gemm_tolerance` takes for each group: splits, k_order, promote_every, input_rounding, epilogue; a residual
-        of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number; rows, so many of all rows,
-        evenly spread, and the groups that have one.
+        Options of :func:`gemm_tolerance` for each group: splits, k_order, promote_every, input_rounding, epilogue; a
+        residual of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number; rows,
+        so many of all rows, evenly spread, and the groups that have one.
 
     Raises
     ------
     AssertionError
         If an element is outside, with the experts and rows, and what explains it.
     ValueError, TypeError
-        As :func:`assert_gemm_close`; and if the ends do not rise from 0 to m, or are not as many as there are experts.
+        See :func:`assert_gemm_close`; also if the ends do not rise from 0 to m, or are not as many as there are experts.
     """
     __tracebackhide__ = True
     found = check_grouped(out, a, b, ends, c, engine=engine, **options)

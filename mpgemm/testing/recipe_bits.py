@@ -41,7 +41,7 @@ def assert_bits(
     scale : float
         One FP32 factor, as for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
     input_rounding : str, optional
-        As for :meth:`tensorcore_models.Instruction.gemm`.
+        See :meth:`tensorcore_models.Instruction.gemm`.
     scale_a, scale_b : array_like, optional
         Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); with an engine, not a recipe.
     epilogue : str, optional

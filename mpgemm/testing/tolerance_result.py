@@ -132,7 +132,8 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tolerance(Result):
-    """The tolerance of a kernel's test: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
+    """`Tolerance` is the tolerance of a kernel's test: ``|computed - exact| <= relative S + absolute`` with ``S =
+    |A||B| + |C|``.
 
     Attributes
     ----------
@@ -145,17 +146,18 @@ class Tolerance(Result):
     bound : numpy.ndarray or None
         The same for the data, element by element.
     derivation : str
-        How it comes about.
+        Derivation of the bound.
     published : dict of str to float
         Published bounds of the relative part.
     vacuity : Vacuity or None
-        What the bound lets pass on the data.
+        Faults that pass within the bound on the data.
     certified : Line or None
         A line above every bound of the data, or of the drawn pairs; None where a bound is infinite.
     statistical : Statistical or None
-        By sampling; None without data and distribution, and where results overflow in what was drawn (`notes` say so).
+        The tolerance found by sampling; None without data and distribution, and if drawn results overflow (`notes`
+        say so).
     lines : mapping of str to Vacuity
-        What the certified and the statistical line let pass on the data.
+        Faults that pass within the certified and the statistical tolerance on the data.
     faults : mapping of str to mapping of str to float
         For each tolerance ("certified by size", "certified", "statistical", "given") the faults that were tried, with the share
         of whole products in which a test sees them.
@@ -164,7 +166,7 @@ class Tolerance(Result):
     reference : str
         "given" or "rounded": from which operands the expected result must be computed.
     notes : tuple of str
-        What a reader must know.
+        Further facts for readers.
     """
 
     relative: float | None
@@ -315,7 +317,8 @@ def check_line(rtol: float, atol: float) -> None:
 
 @default_fp_state
 def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None, block: int = BLOCK) -> Vacuity:
-    """Return what the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would let pass on these data.
+    """Return the faults that the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would miss on
+    these data.
 
     A fault counts as unseen if every element of the product passes in spite of it; rounding errors of the kernel are
     ignored.

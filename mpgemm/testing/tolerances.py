@@ -74,8 +74,8 @@ def tolerance(
     Parameters
     ----------
     kernel : BoundedProduct, KernelCase, Engine or str
-        What is tested: :func:`kernel_of` says more than a unit; an engine, "arch:name" or a device (its instruction for FP16)
-        is one chain over k. A case of :func:`mpgemm.testing.gemm_tolerance` brings its data.
+        The tested kernel: :func:`kernel_of` describes more than a unit; an engine, "arch:name" or a device (its
+        instruction for FP16) is one chain over k. A case of :func:`mpgemm.testing.gemm_tolerance` brings its data.
     k : int
         Length of the dot products; that of the data by default.
     data : (a, b) or (a, b, c), optional
@@ -87,7 +87,7 @@ def tolerance(
     draws : Draws or str, optional
         Draw the data instead: a distribution, perhaps with sizes, seed and parameters.
     quantile, confidence : float
-        Of the statistical tolerance: the share of whole right products that pass.
+        For the statistical tolerance: the fraction of correct products that pass as a whole, and its confidence.
     check : (rtol, atol), optional
         A tolerance to judge.
     progress : callable, optional

@@ -42,7 +42,7 @@ def requests(
     ----------
     sizes : iterable of (m, n, k)
     formats : iterable of str
-        Of "fp16", "bf16", "tf32", "fp32", "fp64", "fp8" and "s8".
+        Formats, from "fp16", "bf16", "tf32", "fp32", "fp64", "fp8" and "s8".
 
     Raises
     ------

@@ -246,6 +246,10 @@ def _not_found(arch: str, resolved: str, name: str) -> str:
     return f"unknown instruction {name!r} on {arch} (operands: {', '.join(operands)}); nearest: {', '.join(near)}"
 
 
+class SeveralPaths(ValueError):
+    """SeveralPaths is raised where a device computes a product differently by path and none is named."""
+
+
 def default_instruction(
     arch: str,
     a_format: str | Format | IntegerFormat,
@@ -296,7 +300,5 @@ def default_instruction(
         raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}; it has {', '.join(formats)}")
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
-        raise ValueError(
-            f"{a_format} to {d_format} on {arch} is computed differently on different paths: choose {named}"
-        )
+        raise SeveralPaths(f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}")
     return max(usual.values(), key=lambda row: row.k)

@@ -40,7 +40,7 @@ class KernelComparison(Result):
     witness : tuple or None
         For "different": (arguments, index of an element, its bits from each kernel).
     assumptions : tuple of str
-        What the verdict rests on.
+        Assumptions of the verdict.
     """
 
     verdict: str
@@ -78,9 +78,10 @@ def compare(
     grids : sequence
         The grid of each.
     output : int, optional
-        Which argument is the output; by default the last array that each writes.
+        Index of the output argument; by default the last array that each writes.
     seed : int
-        Of the inputs on which bits are compared; operands are drawn anew (:mod:`.trial_inputs`), integers shuffled.
+        Seed of the inputs on which bits are compared; operands are drawn again (:mod:`.trial_inputs`), integers
+        shuffled.
     seconds : float
         Time for solvers if neither normal forms nor inputs decide; 0: no solver is asked.
     **options

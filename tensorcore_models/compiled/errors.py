@@ -29,11 +29,11 @@ class KernelFault(ValueError):
     Parameters
     ----------
     what : str
-        What happened, with thread and address.
+        Description of the fault, with thread and address.
     line : int, optional
         Line of the program's text.
     index : int, optional
-        Which of the lanes that ran the instruction it was, before the thread's name is known.
+        Index among the lanes that ran the instruction, before the thread's name is known.
     lanes : ndarray, optional
         These lanes, if not the whole group.
     """

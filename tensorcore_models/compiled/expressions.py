@@ -76,7 +76,7 @@ class ExpressionTrace:
     starts, blocks : list
         First number of each block of expressions, and the block.
     decisions : dict
-        What branches and selections on data rest on: expression's name, line and outcome -> how often.
+        Decisions of branches and selections on data: expression's name, line and outcome -> how often.
     gathered : set of int
         Arrays whose elements were read or written at addresses that rest on inputs.
     """

@@ -34,7 +34,7 @@ class KernelRecipe(Result):
     forms : tuple of CommonForm
         Common expressions, that of most elements first; :attr:`CommonForm.outputs` says which elements have it.
     assumptions : tuple of str
-        What the expressions rest on: decisions by data, orders that the hardware does not determine.
+        Assumptions of the expressions: decisions that depend on data, orders that the hardware does not determine.
     output_number : int
         Place of the output among the arguments.
     """

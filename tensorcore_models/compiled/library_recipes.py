@@ -221,7 +221,7 @@ class FinishedRecipe(Recipe):
         Raises
         ------
         ValueError, TypeError
-            As :meth:`Recipe.gemm_bits`; if an array is missing, or not the kernel's.
+            See :meth:`Recipe.gemm_bits`; if an array is missing, or not the kernel's.
         """
         (fmt,) = self.epilogue.formats
         if out_format not in (None, fmt):

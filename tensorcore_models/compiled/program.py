@@ -44,7 +44,7 @@ class KernelProgram(ABC):
     text : str
         The text.
     limits : KernelLimits
-        How far its runs may go.
+        Limits of its runs.
     """
 
     name: str
@@ -113,12 +113,12 @@ class KernelProgram(ABC):
         unit : str, optional
             Architecture of the matrix instructions, instead of the target's.
         checks : bool
-            Whether reads of what was never written, and races, are looked for.
+            Whether reads of unwritten memory and races are checked.
         unpublished : {"refuse", "nearest"}
-            What instructions do whose bits are not published (ex2.approx, ...): refuse, or give the nearest number, which is
-            recorded as an assumption.
+            Rule for instructions whose bits are not published (ex2.approx, ...): refuse them, or return the nearest
+            number and record this as an assumption.
         limits : KernelLimits, optional
-            How far it may go.
+            Limits of the run.
 
         Returns
         -------
@@ -128,9 +128,9 @@ class KernelProgram(ABC):
         Raises
         ------
         Refused
-            For an instruction, or a result of one, that is not known.
+            If an instruction, or its result, is not known.
         KernelFault
-            For what the kernel does wrong, with its line.
+            If the kernel has a fault; the message gives its line.
         ValueError, TypeError
             For wrong arguments.
         """
@@ -161,10 +161,10 @@ class KernelProgram(ABC):
         Parameters
         ----------
         arguments, grid, block, cluster, shared, unit, unpublished, limits
-            As for :meth:`run`, but the arrays stay as they are: the kernel runs on copies. Two-dimensional arrays give
+            See :meth:`run`, but the arrays stay as they are: the kernel runs on copies. Two-dimensional arrays give
             indices that are read easily.
         output : int, optional
-            Which argument is the output; by default the last array that the kernel writes.
+            Index of the output argument; by default the last array that the kernel writes.
         rows : sequence of int, optional
             Rows of the output that are read, all axes but the last counted through; by default all. Where each row has an
             expression of its own, as in causal attention, some of them are read sooner.
@@ -177,7 +177,7 @@ class KernelProgram(ABC):
         Raises
         ------
         Refused, KernelFault, ValueError, TypeError
-            As :meth:`run`; ValueError also if the kernel writes no array, or its outputs have too many expressions.
+            See :meth:`run`; ValueError also if the kernel writes no array, or its outputs have too many expressions.
         """
         copies: dict[int, np.ndarray] = {}
         given = [copied_argument(argument, copies) for argument in arguments]

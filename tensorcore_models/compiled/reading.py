@@ -23,10 +23,10 @@ def read(
     entry : str, optional
         Name of the kernel, where the text has several.
     fmad : bool, optional
-        Of PTX: whether ptxas contracts products and additions that name no rounding, as it does by default
+        For PTX: whether ptxas contracts products and additions that name no rounding, as it does by default
         (:mod:`tensorcore_models.compiled.ptx.assembled`). False: as with ``--fmad=false``.
     limits : KernelLimits, optional
-        How large the text may be, and how far its runs may go.
+        Limits of the text's size and of its runs.
 
     Returns
     -------

@@ -18,7 +18,7 @@ class KernelRun(Result):
     steps : int
         Instructions; one that a group of threads ran together counts once.
     assumptions : tuple of str
-        What the result rests on that the program does not determine.
+        Assumptions of the result that the program does not determine.
     """
 
     kernel: str

@@ -86,7 +86,7 @@ class Scheduler:
     machine : object
         What operations run on; its `events` counts what waiting lanes may wait for, `threads` says who a lane is.
     limits : KernelLimits
-        How far it may go.
+        Limits of the run.
     threads : object, optional
         Who runs, by default the machine's threads; waves, where these go together.
     """

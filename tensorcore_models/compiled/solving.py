@@ -55,7 +55,7 @@ class Questions:
     shows : callable
         The witness that a model of a part leads to, or None.
     seconds : float
-        Of the questions; what `shows` takes comes on top.
+        Time limit of the questions, without the time of `shows`.
     """
 
     def __init__(

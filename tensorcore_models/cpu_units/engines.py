@@ -73,7 +73,7 @@ def cpu_engine(name: str, emulated: bool = False) -> CpuEngine | QemuEngine:
         ``"tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"``, the part before the first point where only one instruction begins so
         (``"tdpbf16ps"``), or with the architecture ``"x86:tdpbf16ps..."``.
     emulated : bool
-        As :class:`CpuEngine`; Arm's instructions run under QEMU (:class:`QemuEngine`). Without an architecture that is the
+        See :class:`CpuEngine`; Arm's instructions run under QEMU (:class:`QemuEngine`). Without an architecture that is the
         one whose instruction begins so.
 
     Raises

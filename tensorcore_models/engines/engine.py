@@ -209,7 +209,7 @@ class Engine(abc.ABC):
         Raises
         ------
         TypeError, ValueError
-            As for :meth:`gemm_bits`; also if values are not representable and input_rounding is None (the message
+            See :meth:`gemm_bits`; also if values are not representable and input_rounding is None (the message
             gives their number and the first).
         """
         if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
@@ -393,7 +393,7 @@ class Engine(abc.ABC):
         Raises
         ------
         TypeError, ValueError
-            As :meth:`gemm_bits`; and for engines with block scales.
+            See :meth:`gemm_bits`; also for engines with block scales.
         """
         a, b, zero = self._check_matrices(a, b, None)
         self.check_scales(a.shape, b.shape, None, None)

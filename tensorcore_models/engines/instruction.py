@@ -40,20 +40,20 @@ class Instruction(MatrixEngine):
     blocks : int
         Number of independent multiplications in one instruction.
     a_format, b_format, c_format, d_format, scale_format, block_size, largest_input_scale, accumulator
-        As in :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
+        See :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
         `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` where the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
         Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
     path : str
-        How a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
+        The way in which a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
     usual : bool
         Whether this path is the default where paths compute differently.
     source : str
-        Where the arithmetic is published.
+        Publication of the arithmetic.
     evidence : str
         One of :data:`EVIDENCE`.
     note : str
-        What else is known.
+        Further facts.
     rollup : Rollup or None
         How a GEMM combines steps of the unit; None: a GEMM is one chain.
 
@@ -92,7 +92,9 @@ class Instruction(MatrixEngine):
         if not self.source:
             raise ValueError(f"{self}: a row needs a source")
         if self.published == (self.evidence == "arithmetic not public"):
-            raise ValueError(f"{self}: evidence {self.evidence!r} does not go with {type(self.accumulator).__name__}")
+            raise ValueError(
+                f"{self}: evidence {self.evidence!r} cannot be combined with {type(self.accumulator).__name__}"
+            )
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
             raise ValueError(f"{self}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive")

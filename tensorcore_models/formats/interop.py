@@ -72,7 +72,7 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
     x : array_like
         See the module's description. Any shape, strides and byte order; never modified.
     name : str
-        What to call it in messages.
+        Name of the argument in messages.
 
     Raises
     ------

@@ -100,7 +100,7 @@ def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     Raises
     ------
     ValueError, TypeError
-        As :func:`get_format`.
+        See :func:`get_format`.
 
     Examples
     --------

@@ -430,7 +430,7 @@ def round_to(
     Parameters
     ----------
     x, fmt, rounding, saturate, nan, subnormals, seed
-        As in :func:`encode`.
+        See :func:`encode`.
 
     Returns
     -------
@@ -440,7 +440,7 @@ def round_to(
     Raises
     ------
     ValueError
-        As :func:`encode`; also if a rounded value does not exist in the type of `x` (bf16 values rounded to
+        See :func:`encode`; also if a rounded value does not exist in the type of `x` (bf16 values rounded to
         fp64 always do; a float16 65504 rounded to bf16 is 65536, which does not): convert `x` to a wider type
         first.
     TypeError

@@ -205,7 +205,7 @@ class Format:
         return None
 
     def nan_encoding(self) -> int:
-        """:attr:`nan_bits` of a format that has NaN.
+        """Return :attr:`nan_bits` of a format that has NaN.
 
         Raises
         ------

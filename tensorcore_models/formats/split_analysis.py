@@ -211,8 +211,8 @@ def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, 
     Parameters
     ----------
     min_exponent, max_exponent : int
-        Of the high words: E' - 15 in the paper, E plus one where rounding carries. -14 and 15 for inputs that
-        may be any normal float16, which leaves s_b = 12 alone.
+        Range of the high words' exponents: E' - 15 in the paper, E plus one where rounding carries. -14 and 15 for
+        inputs that may be any normal float16, which leaves s_b = 12 alone.
 
     Returns
     -------
@@ -343,7 +343,7 @@ def automatic_scale_exponent(x: Any) -> ScaleChoice:
     Raises
     ------
     TypeError, ValueError
-        As :func:`tensorcore_models.formats.words.split_fp16`.
+        See :func:`tensorcore_models.formats.words.split_fp16`.
     """
     return scale_report(x, chosen_scale_exponent(x))
 

@@ -94,11 +94,11 @@ def split(
     fmt : str or Format
         Format of the words.
     words : int
-        How many, at least 1.
+        Number of words, at least 1.
     scale_exponent : int or sequence of int
         s_b of eq. 7, or the exponent s_j of each word; see :func:`word_scale_exponents`.
     rounding, nan, subnormals, seed
-        As for :func:`tensorcore_models.encode`; stochastic rounding draws word j with the key ``seed + j``.
+        See :func:`tensorcore_models.encode`; stochastic rounding draws word j with the key ``seed + j``.
     overflow : {"inf", "saturate"}
         Whether a word that overflows becomes infinite (NaN in formats without infinity) or the largest finite number.
     bits : bool
@@ -276,9 +276,9 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
     Parameters
     ----------
     words : sequence of array_like
-        As :func:`split` gives them.
+        The result of :func:`split`.
     scale_exponent : int or sequence of int
-        As given to split.
+        The exponents that were given to :func:`split`.
     fmt : str or Format, optional
         Format of the words where they are encodings (``bits=True``).
 
@@ -326,7 +326,7 @@ def bits_kept(
     x : array_like
         The values that were split.
     words, scale_exponent, fmt
-        As for :func:`join`.
+        See :func:`join`.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class Function:
     row : Row
         Its program, formats and errors.
     evidence : str
-        What the bits rest on for this architecture.
+        Evidence for the bits on this architecture.
     """
 
     arch: str
@@ -239,12 +239,12 @@ class Function:
         Parameters
         ----------
         *operands : int
-            As those of :meth:`bits`.
+            See :meth:`bits`.
 
         Raises
         ------
         ValueError, TypeError
-            As :meth:`bits`; TypeError also for an array.
+            See :meth:`bits`; TypeError also for an array.
         """
         self._check_count(operands)
         named = zip(operands, self.row.operands, strict=True)
@@ -292,7 +292,7 @@ class Function:
         Raises
         ------
         ValueError, TypeError
-            As :meth:`exact_bits`.
+            See :meth:`exact_bits`.
         """
         program = self.sequence
         if len(operands) != len(program.operands):

@@ -348,7 +348,7 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     engine : MatrixEngine or Instruction
         Accumulator and formats; the result format is fp32.
     a, b : ndarray of unsigned integers
-        As in :func:`matrix_bits`; k is a multiple of `every`.
+        See :func:`matrix_bits`; k is a multiple of `every`.
     total : ndarray of uint32
         Encodings of the FP32 sums to start from, shape (m, n).
     scale_a, scale_b : ndarray, optional
@@ -381,7 +381,7 @@ def scaled_bits(engine, a, b, total, every: int, steps: Collection[int], exponen
     Parameters
     ----------
     engine, a, b, total, every
-        As in :func:`promoted_bits`, without block scales.
+        The same as :func:`promoted_bits`, without block scales.
     steps : collection of int
         The steps of the accumulator in a chain, counted from 0, before which its sum is multiplied.
     exponent : int
@@ -419,7 +419,7 @@ def _promoted_batch(engine, a, b, total, every: int) -> np.ndarray:
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     """Return D = A B + C for a batch of matrices of encodings: shapes (batch, m, k), (batch, k, n), (batch, m, n).
 
-    As :func:`matrix_bits`, with a leading dimension; threads share the batch where its matrices are small.
+    The same as :func:`matrix_bits`, with a leading dimension; threads share the batch where its matrices are small.
     """
     low = lowered(engine)
     low, a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)

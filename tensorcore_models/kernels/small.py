@@ -99,7 +99,7 @@ def small_product(engine, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) ->
     Parameters
     ----------
     engine : MatrixEngine or Instruction
-        As in :func:`tensorcore_models.kernels.matrix_bits`, with its step `k`.
+        The same as :func:`tensorcore_models.kernels.matrix_bits`, with its step `k`.
     a_shape, b_shape : tuple of int
         Shapes of the operands. Products that are large, empty, scaled, converted, or whose k is padded are not taken.
     """

@@ -87,7 +87,7 @@ def cutlass(
     stream_k : sequence of (start, stop), optional
         Ranges of k of the threadblocks that share an output tile; added forward in the accumulator's format.
     residue : {"first", "last"}
-        Where the tile that k does not fill comes: first in CUTLASS 2.x, last in kernels that load by TMA (CUTLASS 3.x).
+        Position of the tile that k does not fill: first in CUTLASS 2.x, last in kernels that load by TMA (CUTLASS 3.x).
 
     Raises
     ------

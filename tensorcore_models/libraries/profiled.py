@@ -43,9 +43,9 @@ class ProfiledProduct:
     recipe : Recipe
         Unit, order of k and end of the sum.
     profile : ProductProfile
-        What the profile said.
+        The facts of the profile.
     assumed : str
-        What is assumed beyond the profile; empty where the rules were recorded on this GPU with this version.
+        Assumptions beyond the profile; empty if the rules were recorded on this GPU with this version.
     """
 
     recipe: Recipe
@@ -92,8 +92,8 @@ class ProfiledProduct:
         scale_a, scale_b : array_like, optional
             Factors where the kernel scales: numbers; (m, 1) and (1, n); or (m, k/128) and (k/128, n/128).
         c : ndarray, shape (m, n), optional
-            What is added to the sum in the accumulator's format before the output is rounded, as a beta of 1 does (inferred:
-            no such product was recorded); encodings of the output's format or values that it holds.
+            The addend of the sum, in the accumulator's format before the output is rounded, as a beta of 1 does
+            (inferred: no such product was recorded); encodings of the output's format or values that it holds.
 
         Returns
         -------

@@ -27,7 +27,7 @@ class Unknown(ValueError):
     what : str
         The case, with the value at fault.
     field : str
-        Which field it is.
+        Name of the field.
     known : iterable
         Values of that field for which the answer is known.
     advice : str
@@ -116,15 +116,16 @@ class Recipe:
     order : Order
         Chains and the sums that join them.
     epilogue : Epilogue
-        How the sum becomes the output.
+        Conversion of the sum to the output.
     name : str
-        Which kernel of which library.
+        Name of the library and its kernel.
     source : str
-        Who measured or published the order.
+        Source of the order, measured or published.
     shape : (m, n), optional
         The only size for which it holds; None: any.
     rounding : str, optional
-        The library rounds FP32 operands into the engine's formats so: operands are then given as encodings of FP32.
+        Rounding by which the library converts FP32 operands to the engine's formats; operands are then given as
+        encodings of FP32.
 
     Raises
     ------
@@ -249,7 +250,7 @@ class Recipe:
         Unknown
             For scales inside of the unit, and for blocks where the recipe has several chains.
         TypeError, ValueError
-            As :meth:`gemm_bits`.
+            See :meth:`gemm_bits`.
         """
         if scaling.folded:
             return self.gemm_bits(a, b, out_format=out_format, scale=folded_scale(scaling.a.item(), scaling.b.item()))

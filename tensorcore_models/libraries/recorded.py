@@ -46,7 +46,7 @@ class Recording:
     Attributes
     ----------
     device, version : str
-        As :func:`~tensorcore_models.libraries.cublaslt` takes them.
+        See :func:`~tensorcore_models.libraries.cublaslt`.
     workspace_bytes : int
         Workspace that the library was allowed to use; another size can change its choice.
     configs : dict

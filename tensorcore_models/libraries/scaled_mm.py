@@ -97,7 +97,7 @@ def scaled_mm_recipe(
     split_k : int
         Parts of K.
     scheme : str, optional
-        How parts are joined; needed where the device has several and split_k is above 1.
+        Scheme by which parts are joined; needed if the device has several and split_k is above 1.
 
     Raises
     ------

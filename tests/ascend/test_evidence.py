@@ -352,7 +352,7 @@ def test_bad_rows(tmp_path, shapes, outputs, kinds, message):
 
 def test_a_file_that_is_no_text_is_one_line(tmp_path):
     (tmp_path / "p.csv").write_bytes(bytes(range(256)))
-    with pytest.raises(ValueError, match="p.csv is no CSV file in UTF-8"):
+    with pytest.raises(ValueError, match="p.csv is not a CSV file in UTF-8"):
         read_profile(tmp_path / "p.csv")
 
 

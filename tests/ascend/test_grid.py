@@ -513,7 +513,7 @@ def test_vector_kernels_are_refused_where_they_make_no_sense():
         build_schedule(1, 64, 64, A, ascend.Blocking(16, 16, 64), kernel="vector")
     with pytest.raises(ValueError, match="overflows UB"):
         build_schedule(1, 64, 9000, A, ascend.Blocking(16, 64, 1024), **options)
-    with pytest.raises(ValueError, match="deals n and k"):
+    with pytest.raises(ValueError, match="divides n and k among"):
         build_schedule(1, 64, 9000, A, ascend.Blocking(16, 16, 64), grid=(2, 1, 4), **options)
 
 

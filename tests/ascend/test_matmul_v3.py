@@ -147,7 +147,7 @@ def test_the_fields_on_ascend_950():
 
 #: What makes a line or a plan one that is not timed or said, and why.
 REFUSED = (
-    ({}, {"tilingEnable": 2}, "SINGLE_CORE_SPLIT_K .* is not timed here"),
+    ({}, {"tilingEnable": 2}, "SINGLE_CORE_SPLIT_K .* is not modelled here"),
     ({}, {"tilingEnable": 10}, "AL1_FULLLOAD"),
     ({}, {"tilingEnable": 9}, "no template has SPLITCOREMODE 9"),
     ({}, {"singleCoreM": 512}, "is its block, got 512 x 128 and baseM x baseN = 256 x 128"),
@@ -165,7 +165,7 @@ def test_lines_that_are_not_timed_say_why(info, fields, message):
 def test_plans_that_the_operator_cannot_say():
     for options, message in (
         ({"terms": 3}, "got 3 term"), ({"split": 2}, "plan with --for catlass --split 1"),
-        ({"grid": ascend.Grid(4, 1, 6), "resident": "none"}, "deals tiles one by one"),
+        ({"grid": ascend.Grid(4, 1, 6), "resident": "none"}, "assigns tiles one by one"),
     ):  # fmt: skip
         s = build_schedule(
             1024,
@@ -195,9 +195,9 @@ def test_the_commands_of_a_tiling(tmp_path, capsys):
     assert "tiling key 65536" in out and '"l2MTileCnt"' in out
     for text, words, message in (
         (json.dumps(record()) * 1 + "\n" + json.dumps(record()), [], "has 2 tilings, one on each line"),
-        (json.dumps(record()), ["--layout", "nd"], "which says --layout"),
+        (json.dumps(record()), ["--layout", "nd"], "which determines --layout"),
         (json.dumps({"knowledge": {}}), [], 'expected objects "info_dict"'),
-        ('{"knowledge": ', [], "is no JSON"),
+        ('{"knowledge": ', [], "is not JSON"),
         (json.dumps({"info_dict": KNOWLEDGE, "knowledge": {"baseM": 16}}), [], "but this one does not"),
     ):
         path.write_text(text, encoding="utf-8")

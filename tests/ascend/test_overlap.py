@@ -111,7 +111,7 @@ def test_of_equal_cuts_the_fewest_parts_are_best():
 
 #: Files that are no rows, and what is said of them.
 FILES = (
-    (b"", "is empty: expected the output of hccl_test"), ("大小,微秒".encode("gbk"), "reads as GBK: iconv"),
+    (b"", "is empty: expected the output of hccl_test"), ("大小,微秒".encode("gbk"), "readable as GBK: convert it \\(iconv"),
     (b"bytes,us\n", "no line of bytes and microseconds"), (b"1024,x\n", "line 1: expected bytes and microseconds"),
     (b"1024,0\n", "must be above 0"), (b"1," * 12 + b"1\n", "got 13 columns"), (b"8 | 2.0 | 0.1 | failed\n", "check failed"),
 )  # fmt: skip
@@ -135,8 +135,8 @@ def test_the_command(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "us and 10" in out.replace("\n", " ") and "exposed us" in out
     for words, message in (
-        (["--collective", "all-gather"], "an all-gather needs at least 2 ranks"), (["--ranks", "8"], "ranks are of "
-        "an all-gather"),
+        (["--collective", "all-gather"], "an all-gather needs at least 2 ranks"), (["--ranks", "8"], "ranks are for "
+        "an all-gather only"),
         (["--batch", "2"], "--overlap"), (["--tiling"], "--overlap"),
     ):  # fmt: skip
         assert main([*asked, *words]) == 2

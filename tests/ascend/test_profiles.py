@@ -132,9 +132,9 @@ FILES = (
     (b"", "is empty: expected op_summary"),
     (b"\xef\xbb\xbf\n", "is empty"),
     (HEAD.encode(), "no rows"),
-    ("算子,类型\n矩阵乘,1\n".encode("gbk"), "reads as GBK: iconv -f GBK -t UTF-8"),
-    (HEAD.encode("utf-16"), "readable as UTF-16: convert it (iconv"),
-    (bytes(range(256)), "no CSV file in UTF-8"),
+    ("算子,类型\n矩阵乘,1\n".encode("gbk"), "readable as GBK: convert it \\(iconv -f GBK -t UTF-8"),
+    (HEAD.encode("utf-16"), "readable as UTF-16: convert it \\(iconv"),
+    (bytes(range(256)), "not a CSV file in UTF-8"),
     (b"OP Type,Core Type,Count,Total Time(us)\nMatMulV3,AI_CORE,8,8000\n", "no column 'Op Name', 'Task Duration"),
     (f"{HEAD}\nop,N/A,AI_CORE,10.0,NO,N/A,N/A,N/A,N/A,N/A\n".encode(), "--task-time=l0 leaves it"),
     (f'{HEAD}\ng,Gelu,AI_CORE,3.0,NO,"2,3",,,"2,3",\n'.encode(), "no operator whose type begins with MatMul.* it has Gelu"),
@@ -272,7 +272,7 @@ def test_the_command_draws_a_profile_and_refuses_what_it_says_itself(tmp_path, c
     (tmp_path / "PipeUtilization.csv").write_text("\n".join(PIPES), encoding="utf-8")
     pipes = ["simulate", "--measured", str(tmp_path / "PipeUtilization.csv"), "--chip", "910B2"]
     for words, message in (
-        ([*asked, "8", "8", "8"], "says sizes and operands: leave out M K N"),
+        ([*asked, "8", "8", "8"], "states sizes and operands: leave out M K N"),
         ([*asked, "--operand", "fp16"], "leave out --operand"),
         (pipes, "has no sizes"),
         (["simulate", "--calibrate", str(tmp_path / "PipeUtilization.csv")], "a fit needs several"),

@@ -266,7 +266,7 @@ def test_fields_that_contradict_each_other_are_refused(change, why):
     ("text", "why"),
     [
         ("[1]", "expected an object"),
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ('{"M": 1}', "lacks N, Ka"),
         (json.dumps(CASE_5 | {"M": 1.5}), "M must be"),
     ],

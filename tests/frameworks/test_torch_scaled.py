@@ -231,7 +231,7 @@ def test_mx_scales_of_groups(ragged):
 
 
 @pytest.mark.parametrize(("offs", "text"), [
-    (None, "need offs"), ([8, 4], "rise from 0 to 24"), ([8, 32], "rise from 0 to 24"), ([8, 16, 24], "2 ends"),
+    (None, "need offs"), ([8, 4], "from 0 to at most 24"), ([8, 32], "from 0 to at most 24"), ([8, 16, 24], "2 ends"),
     (8, "of one dimension"), ([8.0, 24.0], "expected int32"),
 ])  # fmt: skip
 def test_offsets_that_do_not_fit(offs, text):

@@ -224,7 +224,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", 1, 2), "the size is three numbers, M K N; got 2"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
         (("plan", 2**30, 2**30, 2**30), "exceeds any chip's memory"),
-        (("plan", "--block", "100,64,96"), "bm = 100 is no positive multiple of 16"),
+        (("plan", "--block", "100,64,96"), "bm = 100 is not a positive multiple of 16"),
         (("plan", "--block", "96,64"), "a block is BM,BK,BN"),
         (("plan", "--chip", "910B"), "910B1, 910B2, 910B3, 910B4"),
         (("plan", "--chip", "H100"), "unknown chip 'H100'"),
@@ -261,7 +261,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", 16, -16, 16), "k must lie between 1 and"),
         (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes, limit 65536"),
         (("simulate", "--block", "17,64,16"), "bm = 17 is no positive multiple of 16"),
-        (("simulate", "--operand", "fp32", "--terms", "1"), "takes no fp32 operands"),
+        (("simulate", "--operand", "fp32", "--terms", "1"), "does not take fp32 operands"),
         (("simulate", "--sweep", "cores"), "expected --sweep"),
         (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),
         (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),
@@ -342,7 +342,7 @@ def test_plan_batch_and_target(capsys):
         (("plan", 64, 64, "--batch", "2"), "--batch takes the size M K N"),
         (("plan", 64, 64, 64, "--grouped", "3"), "--grouped takes the size K N"),
         (("plan", 64, 64, "--grouped", "3,x"), "whole numbers"),
-        (("plan", 64, 64, 64, "--terms", "1", "--presplit", "b"), "no words"),
+        (("plan", 64, 64, 64, "--terms", "1", "--presplit", "b"), "does not split"),
     ):
         status, _, err = run(capsys, *words)
         assert status == 2 and message in err and err.count("\n") == 1

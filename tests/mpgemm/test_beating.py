@@ -125,9 +125,7 @@ def test_the_time_holds_for_building_the_question():
 @pytest.mark.parametrize("k", [0, -1, 4097, 99999999999999999999])
 def test_lengths_that_no_solver_answers_are_refused(k, capsys):
     assert main(["beats", "markidis", "ootomo", "--k", str(k), "--timeout", "1"]) == 2
-    assert capsys.readouterr().err == (
-        f"mpgemm beats: solvers take dot products of 1 to 4096 products, got k = {k}\n"
-    )
+    assert capsys.readouterr().err == (f"mpgemm beats: solvers take dot products of 1 to 4096 products, got k = {k}\n")
 
 
 @pytest.mark.parametrize(

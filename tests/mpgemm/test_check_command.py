@@ -124,7 +124,7 @@ def test_attention(files, capsys):
         (["right.npy", "A.npy", "B.npy", "--causal"], "--causal goes with --attention"),
         (["a.npy", "A.npy", "B.npy", "--attention", "q.npy", "k.npy", "v.npy"], "A and B go without --attention"),
         (["a.npy", "--c", "A.npy", "--attention", "q.npy", "k.npy", "v.npy"], "--c goes without --attention"),
-        (["grouped.npy", "A.npy", "experts.npy", "--operands", "e4m3fn", "--ends", "20", "49"], "rise from 0 to 48"),
+        (["grouped.npy", "A.npy", "experts.npy", "--operands", "e4m3fn", "--ends", "20", "49"], "from 0 to at most 48"),
         (
             ["grouped.npy", "A.npy", "experts.npy", "--ends", "20", "48", "--zero-a", "3"],
             "--zero-a goes without --ends",

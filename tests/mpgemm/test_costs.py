@@ -76,8 +76,10 @@ def test_the_rate_of_a_wrapped_engine_is_given_by_the_user():
     unknown = compare(["fp32"], [engine], A, B)
     known = compare(["fp32"], [engine], A, B, rates={"mine": 50})
     assert unknown[0].cost is None and known[0].cost == 20 and known[0].rate_source == "given"
-    for rates, message in (({"other": 3}, "'other', which is not among the compared engines"), ({"mine": 0}, "rate "
-    "of mine is 0")):
+    for rates, message in (
+        ({"other": 3}, "'other', which is not among the compared engines"),
+        ({"mine": 0}, "rate of mine is 0"),
+    ):
         with pytest.raises(ValueError, match=message):
             compare(["fp32"], [engine], A, B, rates=rates)
 

@@ -242,7 +242,7 @@ def test_json_round_trip():
     a, b = np.float32([[1, 2]]), np.float32([[1], [1]])
     for computed in (np.float32([[3.5]]), np.float32([[np.inf]])):
         report = errors(computed, a, b)
-        parsed = json.loads(report.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+        parsed = json.loads(report.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
         assert ErrorReport.from_dict(parsed) == report
         assert "relative_frobenius" in str(report)
 

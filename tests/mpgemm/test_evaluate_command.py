@@ -105,7 +105,7 @@ BAD = {
     "distribution": (["--distribution", "x"], "unknown distribution 'x'; known: uniform_symmetric"),
     "parameter": (["--distribution", "normal", "--param", "x=1"], "no parameter 'x'; known: mean"),
     "parameter value": (["--distribution", "normal", "--param", "mean=x"], "expected KEY=NUMBER"),
-    "parameter alone": (["--param", "mean=1"], "--param needs --distribution"),
+    "parameter alone": (["--param", "mean=1"], "--param goes with --distribution"),
     "shape": (["--distribution", "normal", "--shape", "-1", "2", "3"], "must not be negative"),
     "shipped": (["--shipped", "x"], "unknown shipped pair 'x'; known: digits"),
     "two inputs": (["--shipped", "digits", "--distribution", "normal"], "one kind of input at a time"),

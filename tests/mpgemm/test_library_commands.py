@@ -78,7 +78,8 @@ def test_predict_in_the_order_of_a_kernel(folder, capsys):
 
 @pytest.mark.parametrize(("words", "match"), [
     (KERNEL, "--kernel needs --arguments"),
-    ([*KERNEL, *SHORT, "--operands", "bf16", "--input-rounding", "rne"], "gemm multiplies fp16 by fp16, A and B are bf16"),
+    ([*KERNEL, *SHORT, "--operands", "bf16", "--input-rounding", "rne"], "gemm multiplies fp16 by fp16, but A and B "
+    "are bf16"),
     ([*KERNEL, *SHORT, "--out-format", "fp16"], "the output format fp16 is not known; known: fp32"),
     ([*KERNEL, *SHORT, "--scale", "2"], "--scale goes without --kernel"),
     ([*KERNEL, *SHORT], "the recipe has k = 64"),
@@ -244,12 +245,12 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     (
-        ([*PREDICT, "--library", "cublaslt-13.1"], "nothing is guessed"),
+        ([*PREDICT, "--library", "cublaslt-13.1"], "name the kernel with --config"),
         ([*PREDICT, "--library", "cublaslt"], "needs a version"),
         ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
         (PREDICT, "which library's kernel on h100? Give --library: cublaslt (what cublas, torch.matmul"),
         (["predict", "A.npy", "B.npy", "--gpu", "a100"], "scaled_mm (what torch._scaled_mm call): not known on a100"),
-        ([*PREDICT, "--library", "torch.matmul"], "needs a version, as in torch.matmul-13.1: it calls cuBLASLt"),
+        ([*PREDICT, "--library", "torch.matmul"], "needs a version, such as torch.matmul-13.1: it calls cuBLASLt"),
         ([*PREDICT, "--library", "cublas-13.1"], "cublaslt_heuristic --device h100"),
         ([*PREDICT, "--library", "torch._scaled_mm"], "scaled_mm takes FP8 operands"),
         (["invariance"], "missing here: --gpu, --library, --shape, --config"),
@@ -261,7 +262,7 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "66"], "expected FIELD=VALUE"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=41"], "known: 11, 12, 13"),
         ([*PREDICT, "--library", "cutlass", "--config", "tile=3"], "known: tile_k"),
-        ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded FILE goes with"),
+        ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded FILE needs"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--recorded", "nowhere.json"], "nowhere.json"),
         (["predict", "A.npy", "A.npy", "--gpu", "h100"], "the columns of A"),
         (["predict", "A.npy", "B.npy", "--gpu", "h999"], "unknown architecture 'h999'"),

@@ -122,7 +122,7 @@ def test_no_operands_give_zeros_and_lost_elements_are_counted():
 @pytest.mark.parametrize(
     ("split", "error", "message"),
     [
-        (lambda x, axis: slices(x, axis)[:2], ValueError, "split gave 2 words of A, the row has 3"),
+        (lambda x, axis: slices(x, axis)[:2], ValueError, "split gave 2 words of A, but the method has 3"),
         (lambda x, axis: [(x.T, 0)] * 3, ValueError, r"word 0 of A is \(32, 5\) with exponents \(\), expected \(5, 32\)"),
         (lambda x, axis: [(x, np.zeros(x.shape[1 - axis]))] * 3, TypeError, "exponents of word 0 of A are float64"),
         (lambda x, axis: [(x, 0)] * 3, ValueError, "word 0 of A"),

@@ -205,7 +205,7 @@ def test_styles_that_are_none(text, said, tmp_path):
 
 
 def test_a_style_has_a_name_or_a_file():
-    with pytest.raises(ValueError, match="no style 'poster': expected screen, one-column, two-column, or a file"):
+    with pytest.raises(ValueError, match="unknown style 'poster': expected screen, one-column, two-column, or a file"):
         figures.read_style("poster")
 
 

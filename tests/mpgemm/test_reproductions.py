@@ -300,7 +300,7 @@ def test_sweeps_measure_every_point_and_method(name):
     assert all(summary.count == 2 for members in sweep.summaries for summary in members)
     if name == "9a":
         assert sweep.shapes == ((16, 24, 16), (32, 24, 32))
-    with pytest.raises(ValueError, match="no method 'x'"):
+    with pytest.raises(ValueError, match="method 'x' was not measured"):
         sweep.curve("x")
 
 

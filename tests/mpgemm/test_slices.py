@@ -235,7 +235,7 @@ def test_a_fixed_count_holds_the_bits_whatever_the_matrices_are():
             "53 bits cannot be reached with FP32 output, which holds 24; use target=fp64, which holds 53",
         ),
         ("ozaki_int8:slices=17", "slices is 17, expected an integer from 1 to 16"),
-        ("ozaki_int8:slices=4,bits=20", "bits goes with slices=auto"),
+        ("ozaki_int8:slices=4,bits=20", "bits needs slices=auto"),
         ("ozaki2_int8:moduli=auto,mantissa_bits=40", "leave moduli out"),
         ("ozaki_int8:mantissa_bits=50,most=3", "50 bits take more than 3 slices: 8 would do"),
         ("ozaki2_int8:mantissa_bits=100", "100 bits take more than 20 moduli, and there are no more than 20"),
@@ -281,7 +281,7 @@ def test_the_command_says_what_is_safe_and_what_one_fewer_loses(capsys):
         ("--target 0", "the target is '0', expected fp64, fp32, relative, relative:BITS or a number"),
         (
             "--methods ootomo",
-            "has no number of slices or moduli to choose; ozaki_int8, ozaki2_int8, ozaki_fp8, ozaki2_fp8 have",
+            "has no number of slices or moduli to choose; expected ozaki_int8, ozaki2_int8, ozaki_fp8, ozaki2_fp8",
         ),
         ("--engine h1000", "h1000"),
     ],

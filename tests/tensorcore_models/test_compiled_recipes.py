@@ -191,7 +191,9 @@ def test_a_recipe_takes_c_scales_and_a_bias():
     for name, array in arrays.items():  # each of them counts
         other = library.gemm_bits(*operands, arrays=arrays | {name: array * np.float32(1.5)})
         assert (other != out.view(np.uint16)).any(), name
-    with pytest.raises(ValueError, match="takes param_2, param_3, param_4, param_5 beside A and B, got param_2"):
+    with pytest.raises(
+        ValueError, match="takes param_2, param_3, param_4, param_5 in addition to A and B, got param_2"
+    ):
         library.gemm_bits(*operands, arrays={"param_2": arrays["param_2"]})
     with pytest.raises(libraries.Unknown, match="output format fp32 is not known; known: fp16"):
         library.gemm_bits(*operands, arrays=arrays, out_format="fp32")

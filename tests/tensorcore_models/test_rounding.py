@@ -208,7 +208,10 @@ def test_formats_without_infinity_and_nan_clamp_by_default(fmt, largest):
     for values in (x, x.astype(np.float64)):
         assert tcm.round_to(values, fmt).tolist() == expected
         assert tcm.decode(tcm.encode(values, fmt), fmt).tolist() == expected
-    for value, message in ((np.inf, "neither infinity nor NaN; saturate=True"), (1e30, f"a number beyond {largest}")):
+    for value, message in (
+        (np.inf, "neither infinity nor NaN: give saturate=True"),
+        (1e30, f"a number beyond {largest}"),
+    ):
         with pytest.raises(ValueError, match=message):
             tcm.encode([value], fmt, saturate=False)
     with pytest.raises(ValueError, match="has no NaN"):

@@ -74,7 +74,7 @@ def test_rules_by_type():
         (np.ones((M, 3)), 1.0, r"blocks of 1 x 128, scale_b is per tensor: .* different places.*Expected shapes"),
         (np.nan, 1.0, "NaN or infinite"),
         (np.full((M, 1), np.inf), 1.0, "130 factors that are NaN or infinite"),
-        (1.0, None, "go together"),
+        (1.0, None, "scale_a and scale_b together"),
         ((np.ones((M, 3)), 2.0), np.ones((3, 2)), "needs a unit's blocks"),
     ],
 )

@@ -284,7 +284,7 @@ def test_tables_print_and_are_data():
 
 
 def test_what_has_no_verdict_is_refused():
-    with pytest.raises(ValueError, match="no suite 'x'"):
+    with pytest.raises(ValueError, match="unknown suite 'x'"):
         suites.run("x", unit(0, 4, "rz"))
     with pytest.raises(ValueError, match="integers"):
         suites.run("fasi", tcm.get_instruction("hopper:mma.m16n8k32.s32.s8.s8.s32"))

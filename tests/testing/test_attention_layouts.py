@@ -88,7 +88,7 @@ def test_packed_sequences_and_pages():
     for change, words in (
         ({"cache_seqlens": np.array([70, 33, 129])}, "expected 1 to 128 keys"), ({"cache_seqlens": None}, "does not "
         "define a layout"),
-        ({"cu_seqlens_q": ends_q[:-1]}, "rise from 0 to 52"),
+        ({"cu_seqlens_q": ends_q[:-1]}, "ascend from 0 to 52"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             check_attention(out, q, *pages, engine="h100", **{**paged, **change})

@@ -39,7 +39,7 @@ def test_alpha_and_beta(out):
     ("options", "error", "words"),
     [
         ({"beta": 2.0}, ValueError, "beta needs c"),
-        ({"alpha": 2.0, "scale_a": 1.0, "scale_b": 1.0}, ValueError, "alpha goes without scales"),
+        ({"alpha": 2.0, "scale_a": 1.0, "scale_b": 1.0}, ValueError, "alpha cannot be combined with scales"),
         ({"alpha": np.inf}, ValueError, "finite FP32 number"),
         ({"alpha": "2"}, TypeError, "expected one number"),
         ({"c": C.astype(np.float64) * (1 + 2.0**-40), "beta": 2.0}, ValueError, "values that FP32 cannot represent"),

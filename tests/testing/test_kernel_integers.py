@@ -108,7 +108,7 @@ def test_bad_input():
     for call, message in (
         (lambda: assert_gemm_close(np.zeros((2, 2), np.int32), big, big.T, engine="h100"), "exact sums leave int32"),
         (lambda: assert_gemm_close(d, a, b, engine="h100", splits=2), "leave splits"),
-        (lambda: assert_gemm_close(d, a, b, engine="h100", scale_out=2.0), "requantised outputs"),
+        (lambda: assert_gemm_close(d, a, b, engine="h100", scale_out=2.0), "requantised 8-bit outputs"),
         (lambda: assert_gemm_close(d.astype(np.int8), a, b, engine="h100"), "needs scale_out"),
         (lambda: assert_gemm_close(d, a, b, engine="h100", zero_a=[1, 2]), "one number or"),
         (lambda: assert_gemm_close(d.astype(np.float32), a, b, engine="h100", zero_a=1), "need an output of int32"),

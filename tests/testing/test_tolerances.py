@@ -75,7 +75,7 @@ def test_vacuous_checks_are_found():
 
 def test_wrong_arguments():
     a, b = data()
-    with pytest.raises(ValueError, match="the data have 64"):
+    with pytest.raises(ValueError, match="the data have k = 64"):
         tolerance(A100, 32, (a, b))
     with pytest.raises(ValueError, match="at least 0"):
         tolerance(A100, -1)
@@ -313,7 +313,7 @@ def test_wrong_kinds_of_arguments():
         ({"engine": "h100", "fmt": "fp17"}, {"k": 4}, "unknown format"),
         ({"engine": "a100", "fmt": "fp8"}, {"k": 4}, "no matrix unit for fp8"),
         ({"method": "ootomo", "fmt": "fp16"}, {"k": 4}, "leave fmt out"),
-        ({"method": "ootomo", "promote_every": 16}, {"k": 4}, "leave promote_every out"),
+        ({"method": "ootomo", "promote_every": 16}, {"k": 4}, "leave promote_every"),
         ({"engine": "h100", "promote_every": 24}, {"k": 64}, "multiple of the 16"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -193,7 +193,9 @@ def make_recipe(
 
     name, version = resolve_library(library)
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
-        raise ValueError("--recorded FILE goes with --library cublaslt-VERSION, --recorded mmaemu with scaled_mm")
+        raise ValueError(
+            "--recorded FILE needs --library cublaslt-VERSION, and --recorded mmaemu needs --library scaled_mm"
+        )
     if name == "cublaslt":
         return _cublaslt(gpu, library.partition("-")[0], version, config, recorded, problem)
     if name == "scaled_mm":

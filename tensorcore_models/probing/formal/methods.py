@@ -46,7 +46,7 @@ class Way:
     engine : Modelled
         The unit it uses.
     formats : Formats
-        Of its operands and its result, which need not be the unit's.
+        Formats of its operands and its result, which may differ from the unit's.
     term : callable
         (given, conditions) -> encoding of its result, as :func:`.encoding.result`; `given` is a :class:`Given`.
     run : callable

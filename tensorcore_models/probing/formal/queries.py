@@ -42,7 +42,7 @@ class FormalVerdict(Result):
     results : tuple of int
         Encodings of d, by the kernels and by the reference: for each specification, or for each input.
     assumptions : tuple of str
-        What a "none" is restricted to.
+        Restrictions of an answer "none".
     backend : str
         The solver that answered.
     seconds : float
@@ -227,7 +227,7 @@ def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: U
     engine : Modelled
         MatrixEngine or Instruction.
     k
-        As for :func:`distinguishing_input`.
+        See :func:`distinguishing_input`.
     **options
         Limits: :class:`~.limits.LimitOptions`.
 

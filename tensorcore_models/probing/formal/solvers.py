@@ -49,7 +49,7 @@ class Answer:
     model : dict of str to int
         Values of the requested variables.
     backend : str
-        Which solver answered first; "folding" where the terms were simplified to a constant; empty without an answer.
+        The solver that answered first; "folding" if the terms were simplified to a constant; empty without an answer.
     seconds : float
         Wall time from the first start to the answer.
     """

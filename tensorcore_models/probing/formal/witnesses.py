@@ -35,7 +35,7 @@ class Witness(Result):
     c : int
         The addend.
     formats : Formats
-        What the encodings mean.
+        Formats of the encodings.
     scale_a, scale_b : tuple of int
         Block scales, empty without.
     """

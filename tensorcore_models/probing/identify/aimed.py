@@ -54,7 +54,7 @@ class Aimed:
     generations : int
         Number of changes of a herd before the search gives it up.
     herds : int
-        How many herds one search tries, each chosen from pools of its own.
+        Number of herds that one search tries, each chosen from separate pools.
     total : int
         Generations that all searches of this object may take together; a search after that looks at the pools only.
     seed : int

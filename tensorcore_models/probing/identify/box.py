@@ -46,14 +46,14 @@ class Box:
         Takes encodings of matrices a (m, k), b (k, n), c (m, n) and scales, and returns those of d (m, n). None: the box
         answers single dot products only.
     recorded : DotBatch, optional
-        The only inputs that it can answer, where its answers were recorded earlier.
+        The only inputs that the box can answer, if its answers were recorded earlier.
 
     Attributes
     ----------
     queries : int
-        Dot products asked so far that were chosen for what their answers tell.
+        Number of dot products asked so far that the search chose.
     vectors : int
-        Dot products asked so far that were drawn at random, to refute a specification.
+        Number of random dot products asked so far, to refute a specification.
     """
 
     interface: Interface
@@ -84,7 +84,7 @@ class Box:
         Raises
         ------
         Fault
-            As :meth:`ask`.
+            See :meth:`ask`.
         """
         if self.matrix is None:
             raise ValueError(f"{self.label} answers single dot products only")

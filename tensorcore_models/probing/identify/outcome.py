@@ -51,7 +51,7 @@ class Identification(Result):
     counterexample : Counterexample or None
         An input whose answer the nearest specification misses, or on which the box is faulty.
     fault : str
-        Why the box cannot be identified (it raises, it is not deterministic, ...); empty if it can.
+        Reason why the box cannot be identified (it raises an error, it is not deterministic, ...); empty if it can.
     any_nan : bool
         Whether any two NaN counted as equal.
     queries, queries_before_random : int

@@ -268,7 +268,7 @@ def identify(
     families : tuple of type
         Your own accumulator classes to look for; their `searches` says how.
     effort : {"normal", "quick", "thorough"}
-        How much is done before a box counts as outside of the families (:data:`.limits.EFFORTS`).
+        Effort of the search before a box counts as outside of the families (:data:`.limits.EFFORTS`).
     progress : callable
         Called with one line at a time.
     **interface

@@ -36,7 +36,7 @@ class Solver:
     memory : int
         MiB of memory for each solver; 0: no limit.
     backends : sequence of str, optional
-        Which of :data:`tensorcore_models.probing.formal.BACKENDS` are asked; all that are installed by default.
+        The solvers to ask, from :data:`tensorcore_models.probing.formal.BACKENDS`; by default all that are installed.
 
     Raises
     ------
