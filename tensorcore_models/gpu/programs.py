@@ -86,9 +86,6 @@ class UnitPrograms:
             self._made[key] = _laid_out(programs)
         return self._made[key]
 
-    def __repr__(self) -> str:
-        return f"programs of {self.kernel.spec!r}"
-
 
 def _laid_out(programs: list[PassProgram | None]) -> tuple[tuple[_Side, _Side], tuple[ProgramLine | None, ...]]:
     packed = {"a": TakenOperands(), "b": TakenOperands()}
