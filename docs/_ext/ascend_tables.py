@@ -169,7 +169,7 @@ def bits() -> str:
         rows.append(f"| {length} | {found.chains[length]} | {cells} |")
     told = (
         f"The {found.blocks} blocks have {len(found.chains)} lengths of a chain in L0C, bk * N_fused, and give {found.results} "
-        f"different results; lengths with more than one result: {found.mixed}."
+        f"different results. The number of lengths with more than one result is {found.mixed}."
     )
     return "\n".join([told, "", *rows])
 

@@ -234,7 +234,7 @@ def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
 
     def pair(shape: Sequence[int], name: str) -> None:
         if tuple(shape) != (2,):
-            raise ValueError(f"{name}: the shape of a matrix has 2 numbers, got {math.prod(shape)}")
+            raise ValueError(f"{name}: a matrix has 2 dimensions, but its shape has {math.prod(shape)} numbers")
 
     with archive.open("shape.npy") as stream:
         rows, columns = _read_array(stream, archive.getinfo("shape.npy").file_size, path, _Wanted(pair)).tolist()
