@@ -203,11 +203,12 @@ def normalised(number: Number) -> Number:
 
 def overflowed(product: Number, limit: int | None) -> Number:
     """Make `product` an infinity of its sign if it is at or beyond 2**limit."""
-    most = z.high(product.align) + z.high(product.significand).bit_length() - 1 - product.point
-    if limit is None or most < limit:
+    above = z.high(product.significand).bit_length() - 1 - product.point
+    near = limit is not None and z.seldom(limit - above - 1 < product.align)
+    if limit is None or near is False:
         return product
     finite = no(product.nan | product.inf | same(product.significand, 0))
-    return product._replace(inf=product.inf | finite & (limit <= normalised(product).align))
+    return product._replace(inf=product.inf | near & finite & (limit <= normalised(product).align))
 
 
 def with_point(number: Number, point: int) -> Number:

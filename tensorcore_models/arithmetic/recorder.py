@@ -450,6 +450,14 @@ class PassRecorder:
         """Take it that a condition that seldom holds does not, in a regular recording."""
         if not self.regular:
             return condition
+        limit, total = self._parts(condition, "less") or (None, None)
+        terms = self._parts(total, "add")
+        if type(limit) is int and terms and all(self._origin(x) not in (None, ANYWHERE) for x in terms):
+            # A sum above a limit has a term above half of it, which is seen when the operand of that term is prepared.
+            found = [self.less(limit // 2, x) for x in terms]
+            if True not in [x for x in found if type(x) is bool]:
+                self.seldom |= {x.at for x in found if isinstance(x, Flag)}
+                return False
         self.seldom.add(condition.at)
         return False
 

@@ -202,10 +202,12 @@ def unit_kernel(name: str) -> Any:
         source_chains,
         source_fused,
         source_groups,
-        source_integers,
         source_pack,
         source_phases,
+        source_program,
     )
 
-    modules = source_pack, source_fused, source_chains, source_integers, source_groups, source_phases, source_aligned
+    modules = (
+        source_pack, source_fused, source_chains, source_groups, source_phases, source_aligned, source_program,
+    )  # fmt: skip
     return next(getattr(module, name) for module in modules if hasattr(module, name))

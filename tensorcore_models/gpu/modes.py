@@ -19,6 +19,7 @@ are left are counted. What this needs:
 - c is added toward zero onto a window of its own sign, which needs no count.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -36,12 +37,14 @@ from .chains import (
     pairwise_constants,
 )
 from .groups import group_plan
-from .integers import integer_plan
 from .phases import phase_plan
 from .plans import ModePlan, OperandForm, UnitMode
+from .programs import program_plan
 
-#: Targets whose instructions have roundings of their own.
-NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+#: NVIDIA's targets, whose instructions have roundings of their own: with 32 lanes of FP64 or more in a multiprocessor, and with
+#: two.
+FULL_FP64, FEW_FP64 = ("sm_80", "sm_90", "sm_100"), ("sm_86", "sm_89", "sm_120")
+NVIDIA = (*FULL_FP64, *FEW_FP64)
 #: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
 _BYTES, _HALVES = 8, 16
 #: By so much exponents of nonzero operands lie above 0, that of zeros: a sum with one of these is below every addend's.
@@ -205,14 +208,6 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     return ModePlan(mode, low, constants, spec.terms, a_form, b_form, ("fp32", "fp32"), spec.terms)
 
 
-def _integer_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """As :func:`_fused_plan` and :func:`_down_plan` in integers."""
-    floating = _fused_plan(low, mode) or _down_plan(low, mode)
-    if floating is None or floating.a is None or floating.b is None:
-        return None
-    return integer_plan(floating, mode, (floating.a.format[1], floating.b.format[1]))
-
-
 def _truncates(dot: Any) -> bool:
     """Return whether addends are cut at one alignment in which zeros take no part, within the bits of FP64."""
     rules = (dot.zero_operand, dot.zero_c, dot.alignment_rounding, dot.negative_underflow)
@@ -227,6 +222,17 @@ def _result_fits(dot: Any, c: Format, d: Format) -> bool:
     return held and dot.output_rounding == "rne" and dot.output_fraction_bits is None
 
 
+CUT_ONE_BY_ONE = UnitMode(
+    "products cut one by one in FP64",
+    "aligned_sums",
+    FULL_FP64,
+    aligned_plan,
+    "Gaudi's matrix engines, which convert operands or cut the products of parts of these, and RISC-V's dot products, "
+    "which round to odd; on NVIDIA's GPUs with few FP64 units Gaudi's, slowly",
+    "infinities and NaN, results of 2^127 or more",
+    (2, 2),
+)
+
 MODES = (
     UnitMode(
         "fused sums in FP32",
@@ -239,7 +245,7 @@ MODES = (
     UnitMode(
         "fused sums on two windows of FP32",
         "fused_floating",
-        ("sm_86", "sm_89", "sm_120"),
+        FEW_FP64,
         _split_plan,
         "fused sums of fp16 and narrower operands to FP32, without block scales, on NVIDIA's GPUs with few FP64 units",
         "as in FP64, and c of 2^103 or more",
@@ -247,7 +253,7 @@ MODES = (
     UnitMode(
         "fused sums in FP64",
         "fused_floating",
-        ("sm_80", "sm_90", "sm_100"),
+        FULL_FP64,
         _fused_plan,
         "fused sums that truncate at one alignment (N 4 to 32, F up to 28; fp4 to fp16, bf16, tf32) to FP32 or FP16, and "
         "chained ones over interleaved k",
@@ -256,7 +262,7 @@ MODES = (
     UnitMode(
         "sums rounded down in FP64",
         "fused_floating",
-        ("sm_80", "sm_90", "sm_100"),
+        FULL_FP64,
         _down_plan,
         "CDNA3's: products cut at one alignment, or those of even and of odd k, then the dot product and c rounded down",
         "infinities and NaN, products or addends of 2^126 or more",
@@ -314,7 +320,7 @@ MODES = (
     UnitMode(
         "pairs rounded to odd",
         "chains",
-        (*NVIDIA, "gfx942"),
+        (*FULL_FP64, "gfx942"),
         lambda low, mode: chain_plan(low, mode, odd_constants(low), low.accumulator.terms_per_step),
         "Arm's BFMMLA: pairs of bf16 products, every operation rounded to odd in FP32",
         "infinities and NaN, results of 2^127 or more",
@@ -330,7 +336,7 @@ MODES = (
     UnitMode(
         "exact sums of groups in integers",
         "group_sums",
-        ("sm_86", "sm_89", "sm_120"),
+        FEW_FP64,
         lambda low, mode: group_plan(low, mode, integers=True),
         "Blackwell's FP4 with block scales on NVIDIA's GPUs with few FP64 units",
         "as in FP64",
@@ -339,7 +345,7 @@ MODES = (
     UnitMode(
         "exact sums of groups in FP64",
         "group_sums",
-        ("sm_80", "sm_90", "sm_100"),
+        FULL_FP64,
         group_plan,
         "Blackwell's FP4 with block scales: groups summed as bytes, scaled, and fused with c toward zero",
         "NaN and infinities, results of 2^127 or more",
@@ -353,44 +359,36 @@ MODES = (
         "exact sums of integers of up to 8 bits, modulo 2^32 or clamped after each step",
         "nothing",
     ),
-    UnitMode(
-        "fused sums in integers",
-        "fused_integers",
-        (*NVIDIA, "gfx942"),
-        _integer_plan,
-        "sums that truncate or, CDNA3's, round down, block scales that are powers of two: what AMD runs, and NVIDIA's "
-        "GPUs with few FP64 units",
-        "infinities and NaN; FP32 results of 2^127 or more, and those below 2^-126",
-        (4, 2),
-    ),
-    UnitMode(
-        "products cut one by one in FP64",
-        "aligned_sums",
-        NVIDIA,
-        aligned_plan,
-        "Gaudi's matrix engines, which convert operands or cut the products of parts of these, and RISC-V's dot products, "
-        "which round to odd",
-        "infinities and NaN, results of 2^127 or more",
-        (2, 2),
-    ),
-    UnitMode(
-        "fused sums in FP64, slowly",
-        "fused_floating",
-        ("sm_86", "sm_89", "sm_120"),
-        _fused_plan,
-        "those that remain for NVIDIA's GPUs with few FP64 units: block scales that have fractions",
-        "as in FP64",
-    ),
+    CUT_ONE_BY_ONE,
 )
+
+#: What runs units that no mode above holds.
+PROGRAMS = UnitMode(
+    "Programs in integers",
+    "program_passes",
+    (*NVIDIA, "gfx942"),
+    program_plan,
+    "whatever a family's `pass_bits` records in numbers of at most 62 bits, one's own families and block scales included: what "
+    "AMD runs of fused sums, and NVIDIA's GPUs with few FP64 units of those that no window of FP32 holds",
+    "nothing: tiles with infinities and NaN are computed again by longer Programs",
+    (4, 2),
+)
+
+
+def _first(modes: Iterable[UnitMode], low: Lowered, target: str) -> ModePlan | None:
+    """Return the plan of the first mode that holds a unit, or the one behind a conversion of its operands."""
+    for mode in modes:
+        if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
+            return plan
+    inner = None if low.converted is None or low.finish is not None else _first(modes, low.converted, target)
+    return None if inner is None else replace(inner, given=low)
 
 
 @lru_cache(maxsize=256)
 def _planned(low: Lowered, target: str) -> ModePlan | None:
-    for mode in MODES:
-        if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
-            return plan
-    inner = None if low.converted is None or low.finish is not None else _planned(low.converted, target)
-    return None if inner is None else replace(inner, given=low)
+    if (found := _first(MODES, low, target)) is None and target in PROGRAMS.targets:
+        found = PROGRAMS.plan(low, PROGRAMS)
+    return found or _first((replace(CUT_ONE_BY_ONE, targets=FEW_FP64),), low, target)
 
 
 def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:

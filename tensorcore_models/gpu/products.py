@@ -18,11 +18,11 @@ from .aligned import run_aligned
 from .chains import run_chain
 from .conversions import converted
 from .groups import run_groups
-from .integers import run_integers
 from .launches import TritonLaunch, view_of
 from .modes import plan_of
 from .phases import run_phases
 from .plans import ModePlan, OperandForm
+from .programs import run_programs
 from .specials import SpecialRule, special_rule, taken_apart
 from .targets import KernelTarget
 
@@ -39,8 +39,8 @@ APART, ON_CPU = "the device, special values apart", "the CPU's exact kernels"
 
 #: What lays operands out and launches the kernel of a mode, where that is not :meth:`DeviceUnit.chain` itself.
 _RUNS = {
-    "chains": run_chain, "fused_integers": run_integers, "phases": run_phases, "group_sums": run_groups,
-    "aligned_sums": run_aligned,
+    "chains": run_chain, "phases": run_phases, "group_sums": run_groups,
+    "aligned_sums": run_aligned, "program_passes": run_programs,
 }  # fmt: skip
 
 

@@ -27,6 +27,18 @@ def tile_columns(EACH, WARPS):
     return 8 * EACH[1] * WARPS[1]
 
 
+@gluon.constexpr_function
+def thread_layout(EACH, THREADS, WARPS):
+    """Return outputs of a tile: EACH of each thread, THREADS of a warp, WARPS of these, down and across."""
+    return gl.BlockedLayout([EACH[0], EACH[1]], [THREADS[0], THREADS[1]], [WARPS[0], WARPS[1]], [1, 0])
+
+
+@gluon.constexpr_function
+def extent(EACH, THREADS, WARPS, SIDE):
+    """Return rows (side 0) or columns (side 1) of a tile."""
+    return EACH[SIDE] * THREADS[SIDE] * WARPS[SIDE]
+
+
 # -- instructions that Gluon has no name for -----------------------------------------------------------------------------------
 @gluon.jit
 def fma_rz(x, y, z):

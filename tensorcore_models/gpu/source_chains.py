@@ -4,8 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE, covered, elements, mark, placed
-from .source_integers import extent, integer_layout
+from .source import ANY_VALUE, covered, elements, extent, mark, placed, thread_layout
 
 
 @gluon.jit
@@ -185,7 +184,7 @@ def chains(
     step that start from 0, are added, and then to c; None: one chain from c. FLUSHES: results below 2^-126 are zeros, and tiles
     in which one may have been rounded up to it are flagged. FINITE: tiles with infinities and NaN are flagged.
     """
-    L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
+    L: gl.constexpr = thread_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
     BN: gl.constexpr = extent(EACH, THREADS, WARPS, 1)
     TYPE: gl.constexpr = gl.float32 if BOUNDS else out.dtype.element_ty

@@ -18,10 +18,26 @@ from .source import (
     tile_rows,
     to_fp32_rz,
 )
-from .source_integers import aligned_addend, power
 
 #: Below every exponent.
 LOWEST = gl.constexpr(-4096)
+
+
+@gluon.jit
+def aligned_addend(d, top, FRACTION: gl.constexpr):
+    """Return an FP32 number in units of 2^-FRACTION below an exponent field, toward zero."""
+    bits = d.to(gl.int32, bitcast=True)
+    field = (bits >> 23) & 0xFF
+    significand = ((bits & 0x7FFFFF) | gl.where(field > 0, 1 << 23, 0)).to(gl.int64)
+    shift = gl.maximum(field, 1) - 23 - top + FRACTION
+    kept = (significand << gl.maximum(shift, 0).to(gl.int64)) >> gl.minimum(gl.maximum(-shift, 0), 63).to(gl.int64)
+    return gl.where(bits < 0, -kept, kept)
+
+
+@gluon.jit
+def power(field):
+    """2 to the power that a field of FP32 stands for, which may be any that FP64 has, in FP64."""
+    return ((field + (1023 - 127)).to(gl.int64) << 52).to(gl.float64, bitcast=True)
 
 
 @gluon.jit

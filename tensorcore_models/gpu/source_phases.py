@@ -4,8 +4,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from .source import ANY_VALUE, highest_place
-from .source_integers import extent, integer_layout
+from .source import ANY_VALUE, extent, highest_place, thread_layout
 
 #: Products of a group; a step has two.
 GROUP = gl.constexpr(8)
@@ -114,7 +113,7 @@ def phases(
     none is below 0. ERRATUM: A sum of -1 unit is 2^27 times as large. PROMOTES: chains of `chain` steps start from 0 and are
     added outside.
     """
-    L: gl.constexpr = integer_layout(EACH, THREADS, WARPS)
+    L: gl.constexpr = thread_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)
     BN: gl.constexpr = extent(EACH, THREADS, WARPS, 1)
     program = gl.program_id(0)

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def gpu_of(tensor: Any) -> GPU:
     """
     import torch
 
-    from .compiling import triton_module, unit_kernel
+    from .compiling import triton_module
 
     device = tensor.device
     if device.type != "cuda":
@@ -106,18 +107,21 @@ def gpu_of(tensor: Any) -> GPU:
             "tensors moved by .cpu() are multiplied there"
         )
     triton_module()
+    return GPU(TARGETS[name], partial(launch_on, device))
 
-    def launch(what: TritonLaunch) -> None:
 
-        from .launches import View
+def launch_on(device: Any, what: TritonLaunch) -> None:
+    """Run a launch on a torch device, compiled by Triton when it is the first of its kind."""
+    import torch
 
-        arguments = {key: x.data if isinstance(x, View) else x for key, x in what.arguments.items()}
-        with torch.cuda.device(device):
-            unit_kernel(what.function)[(what.grid,)](
-                **arguments, **what.constants, **what.options, num_warps=what.warps, num_stages=what.stages
-            )
+    from .compiling import unit_kernel
+    from .launches import View
 
-    return GPU(TARGETS[name], launch)
+    arguments = {key: x.data if isinstance(x, View) else x for key, x in what.arguments.items()}
+    with torch.cuda.device(device):
+        unit_kernel(what.function)[(what.grid,)](
+            **arguments, **what.constants, **what.options, num_warps=what.warps, num_stages=what.stages
+        )
 
 
 # -- products ------------------------------------------------------------------------------------------------------------------

@@ -275,8 +275,8 @@ def _line(name: str, destination: int, sources: Sequence[int]) -> list[int]:
 
 
 # -- operands ------------------------------------------------------------------------------------------------------------
-class _Packed:
-    """A _Packed gathers what the Programs of a chain take of the operands of one side."""
+class TakenOperands:
+    """A TakenOperands gathers what the Programs of a chain take of the operands of one side."""
 
     def __init__(self) -> None:
         self.line: list[RecordedOperation] = []
@@ -315,7 +315,7 @@ def passes(chain: Sequence[PassProgram]) -> programs.Passes:
     TooWide
         If a number has more than 62 bits.
     """
-    sides = {"a": _Packed(), "b": _Packed()}
+    sides = {"a": TakenOperands(), "b": TakenOperands()}
     places = [[sides[side].add(x) for side, x in zip("ab", program.prepared, strict=True)] for program in chain]
     codes: dict[int, programs.Code] = {}
     for program, (a, b) in zip(chain, places, strict=True):

@@ -51,7 +51,8 @@ class RecordedKernel:
     def _same_addend(self) -> bool:
         return self.formats[2] == self.formats[3]
 
-    def _program(self, regular: bool, first: bool, terms: int) -> PassProgram:
+    def program(self, regular: bool, first: bool, terms: int) -> PassProgram:
+        """Return the Program of a pass of so many products; `first`: of one that takes the c given, not a result."""
         key = (regular, first and not self._same_addend, terms)
         if key not in self._programs:
             a, b, c, d = self.formats
@@ -65,9 +66,7 @@ class RecordedKernel:
         key = (regular, begins, last)
         if key not in self._passes:
             chain = [
-                self._program(regular, first and begins, terms)
-                for terms in (self.step, last)
-                for first in (False, True)
+                self.program(regular, first and begins, terms) for terms in (self.step, last) for first in (False, True)
             ]
             self._passes[key] = passes(chain)
         return self._passes[key]

@@ -25,7 +25,7 @@ from unit_machine import normal  # noqa: E402
 from tensorcore_models.gpu.compiling import compile_function, unit_kernel  # noqa: E402
 from tensorcore_models.gpu.conversions import converted  # noqa: E402
 from tensorcore_models.gpu.counting import loop_count  # noqa: E402
-from tensorcore_models.gpu.modes import plan_of  # noqa: E402
+from tensorcore_models.gpu.modes import PROGRAMS, plan_of  # noqa: E402
 from tensorcore_models.gpu.products import unit_on  # noqa: E402
 from tensorcore_models.gpu.targets import get_target  # noqa: E402
 
@@ -81,8 +81,11 @@ def test_no_bit_differs(unit, target):
         pytest.skip("no mode")
     engine, machine = engine_of(unit), unit_machine.compiling(target)
     low, rng = lowered(engine), np.random.default_rng(11)
+    plan = plan_of(low, target)
     for turn, edge in enumerate(EDGES):
         m, n, k = (int(x) for x in (rng.integers(1, 40), rng.integers(1, 40), rng.integers(1, 100)))
+        if plan.mode.name == PROGRAMS.name:  # a last pass of another length is compiled anew
+            k += (3 - k) % plan.step
         p = draw(rng, low, edge, turn, (m, n, k))
         _, found = unit_machine.run(engine, machine, p)
         assert np.array_equal(found, generic_bits(low, *p)), edge
@@ -214,7 +217,9 @@ def test_block_scales_of_one_range(unit, target):
     assert done.again == () and np.array_equal(found, generic_bits(low, *p))
     p.scale_a[20, 3] = 255
     done, found = unit_machine.run(engine_of(unit), machine, p)
-    assert done.again and min(row for _, row, _ in done.again) > 0 and np.array_equal(found, generic_bits(low, *p))
+    assert np.array_equal(found, generic_bits(low, *p))
+    if done.mode != PROGRAMS.name:  # which do NaN themselves
+        assert done.again and min(row for _, row, _ in done.again) > 0
 
 
 @pytest.mark.parametrize("target", ["sm_90", "gfx942"])

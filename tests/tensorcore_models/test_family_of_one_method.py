@@ -1,44 +1,21 @@
 """A unit that does not exist, of four terms, one guard bit, a late c and rounding to odd, is one method: all else follows."""
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import pytest
+from own_families import GuardedOdd
 from random_encodings import encodings
 
 import mpgemm
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from tensorcore_models import kernels, reference
-from tensorcore_models.accumulators import AlignedSum
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.engines.description import words_of_engine
 from tensorcore_models.orders.trees import tree_of
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal import encoding
-
-
-@dataclass(frozen=True)
-class GuardedOdd(AlignedSum):
-    """Products are aligned and cut to one bit more than a result has; their sum and c last are rounded to odd."""
-
-    terms: int = 4
-
-    step_field: ClassVar = "terms"
-
-    def pass_bits(self, p):
-        z, (_, _, c_format, d_format) = p.arithmetic, p.formats[:4]
-        products = [z.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
-
-        def finite():
-            largest, bits = z.largest_exponent(products), d_format.fraction_bits + 1
-            return z.finish(z.cut_total(products, largest, bits, "rz"), largest - bits, d_format, self, "ro")
-
-        dot = z.unless_special(products, finite, d_format, self)
-        return z.add(dot, d_format, p.c, c_format, d_format, self, "ro")
-
 
 UNIT = tcm.MatrixEngine(GuardedOdd(), a_format="e4m3", c_format="fp16", d_format="fp16", k=8)
 WIDER = tcm.MatrixEngine(GuardedOdd(), a_format="fp16", c_format="fp16", d_format="fp16", k=8)

@@ -2,73 +2,24 @@
 
 How identify looks for it is the one thing more that it says. The made-up unit aligns its addends to even exponents only, as a
 shifter would that moves by two places at a time.
+Its kernel for a GPU is tested in `tests/gpu/test_units_programs.py`.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
+from own_families import EvenShift, Nothing
 from random_encodings import encodings
 
 import tensorcore_models as tcm
 from mpgemm.bounds import bounds
 from tensorcore_models import kernels, probing, reference
-from tensorcore_models.accumulators import Accumulator, AlignedSum
-from tensorcore_models.aspects import search
-from tensorcore_models.aspects.search import Field, Search, divisors
 from tensorcore_models.bitvectors import terms as t
 from tensorcore_models.engines.description import words_of_engine
 from tensorcore_models.orders.trees import tree_of
 from tensorcore_models.probing import formal
 from tensorcore_models.probing.formal import encoding
-
-
-@dataclass(frozen=True)
-class EvenShift(AlignedSum):
-    """Products and c are aligned to the largest exponent, rounded up to an even number, and cut to `fraction_bits` below it."""
-
-    terms: int = 4
-    fraction_bits: int = 20
-
-    left_out: ClassVar = {"kernels": "made up for a test", "probe vectors": "made up for a test"}
-
-    step_field: ClassVar = "terms"
-
-    def pass_bits(self, p):
-        z, fmt = p.arithmetic, p.formats[3]
-        numbers = [*(z.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)), p.addend]
-
-        def finite():
-            addends = z.taking_part(numbers)
-            if not addends:
-                return 0
-            largest = z.largest_exponent(addends)
-            even, bits = largest + (largest & 1), self.fraction_bits
-            return z.finish(z.cut_total(addends, even, bits, "rz"), even - bits, fmt, self, "rz")
-
-        return z.unless_special(numbers, finite, fmt, self)
-
-    @classmethod
-    def searches(cls):
-        fields = (Field(("terms",), divisors), Field(("fraction_bits",), lambda i, s: range(8, 25)), *search.COMMON)
-        starts = search.unscaled(lambda i: [cls(terms, bits) for terms in divisors(i) for bits in (12, 20)])
-        return (Search("sums at even exponents", fields, starts, ("terms",), rank=1),)
-
-
-@dataclass(frozen=True)
-class Nothing(Accumulator):
-    """States nothing but its integers."""
-
-    terms: int = 4
-
-    @property
-    def terms_per_step(self) -> int:
-        return self.terms
-
-    def pass_bits(self, p):
-        return 0
-
 
 SMALL = (EvenShift(1, 2), tcm.FusedDotAdd(1, 2))
 UNIT = tcm.MatrixEngine(EvenShift(), a_format="e5m2")
