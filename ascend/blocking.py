@@ -48,7 +48,7 @@ class Rejection(NamedTuple):
 
     def __str__(self) -> str:
         if self.constraint.endswith("alignment"):
-            return f"{self.constraint}: {self.needed} is no positive multiple of {self.limit}"
+            return f"{self.constraint}: {self.needed} is not a positive multiple of {self.limit}"
         return f"{self.constraint}: {self.needed} bytes needed, {self.limit} there"
 
 
@@ -84,10 +84,10 @@ class Blocking:
         for name in ("bm", "bk", "bn"):
             size = getattr(self, name)
             if size < 1 or size % ALIGNMENT:
+                below, above = (max(size // ALIGNMENT + more, more) * ALIGNMENT for more in (0, 1))
+                near = f"nearest is {above}" if below < ALIGNMENT else f"nearest are {below} and {above}"
                 raise ValueError(
-                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the nearest are "
-                    f"{max(size // ALIGNMENT, 1) * ALIGNMENT} and "
-                    f"{(max(size, 0) // ALIGNMENT + 1) * ALIGNMENT}"
+                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the {near}"
                 )
 
     def __str__(self) -> str:

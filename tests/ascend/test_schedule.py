@@ -109,7 +109,7 @@ def test_overflow_names_buffer_bytes_and_limit(block, options, message):
         ((1, 1, 1), {"mode": "fast"}, "mode is one of"),
         ((1, 1, 1), {"operand": "int4"}, "operand is"),
         ((1, 1, 1), {"operand": "fp32"}, "not split"),
-        ((1, 1, 1), {"operand": "fp32", "terms": 1}, "no fp32 operands|takes no fp32"),
+        ((1, 1, 1), {"operand": "fp32", "terms": 1}, "does not take fp32 operands"),
         ((1, 1, 1), {"n_fused": 0}, "n_fused must be at least 1"),
         ((1, 1, 1), {"buffering": "none"}, "buffering is one of single, double, got 'none'"),
     ],

@@ -260,7 +260,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", "--top", "0"), "at least 1"),
         (("simulate", 16, -16, 16), "k must lie between 1 and"),
         (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes, limit 65536"),
-        (("simulate", "--block", "17,64,16"), "bm = 17 is no positive multiple of 16"),
+        (("simulate", "--block", "17,64,16"), "bm = 17 is not a positive multiple of 16"),
         (("simulate", "--operand", "fp32", "--terms", "1"), "does not take fp32 operands"),
         (("simulate", "--sweep", "cores"), "expected --sweep"),
         (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),

@@ -168,7 +168,7 @@ def test_the_command_for_two_engines(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--distribution", "normal", "--k", "-5"], "must not be negative"),
+        (["--distribution", "normal", "--k", "-5"], "must be at least 0"),
         (["--seed", "0"], "--seed goes with --distribution"),
         (["--element", "0", "0"], "--element goes with --files or --distribution"),
         (["--all", "--json"], "--all goes without --json"),
@@ -178,7 +178,7 @@ def test_the_command_for_two_engines(capsys, monkeypatch, tmp_path):
         (["ootomo", "--operands", "fp16"], "--operands goes without METHOD"),
         (["--engine", "a100", "h100", "--attribution-only"], "takes one engine"),
         (["--engine", "a100", "h100", "--operands", "fp8"], "engines that would do"),
-        (["--operands", "fp4"], "is not explained"),
+        (["--operands", "fp4"], "cannot be explained"),
         (["--engine", "a100", "h1"], "unknown architecture"),
     ],
 )
