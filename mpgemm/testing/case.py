@@ -36,8 +36,7 @@ TRIED = 64
 
 @dataclass(frozen=True)
 class KernelCase:
-    """`KernelCase` is one call of a kernel with its allowed results, for tolerances, assertions and diagnosis. Costly
-    properties are computed on first use.
+    """`KernelCase` is one call of a kernel with its allowed results; costly properties are computed on first use.
 
     Attributes
     ----------
@@ -105,8 +104,7 @@ class KernelCase:
         return ExactResult(self.a, self.b, self.c, shared=True)
 
     def _factors_of_exact_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the factors of blocks whose sums FP64 holds exactly, shapes (m, blocks) and (blocks, n); None where it does
-        not."""
+        """Return the factors of blocks whose sums FP64 holds exactly, (m, blocks) and (blocks, n); else None."""
         scaling, formats = self.scaling, self.engine.formats[:2]
         if scaling is None or scaling.applied != "block" or (scaling.whole_a, scaling.whole_b) != (1, 1):
             return None
@@ -189,8 +187,7 @@ class KernelCase:
 
     @property
     def bound(self) -> np.ndarray:
-        """Return the certified bound of |out - exact| for a kernel as :func:`gemm_tolerance` describes it, in float64
-        and the shape of the result; infinite where a sum or the rounding to the output's format may overflow."""
+        """Return the certified bound of |out - exact| (:func:`gemm_tolerance`); infinite where a sum may overflow."""
         return self._bounds[0]
 
     @property
@@ -205,8 +202,7 @@ class KernelCase:
 
     @cached_property
     def vacuity(self) -> Vacuity:
-        """The faults that the bound would let pass: zeros on all elements; lost products on the first rows and columns, before
-        an epilogue, as a share of all."""
+        """The faults that the bound would let pass: zeros everywhere; products lost in the first rows and columns."""
         values, bound = np.abs(self.result), self.finite_bound
         shown = (slice(TRIED), slice(TRIED))
         c = None if self.c is None else self.c[shown]
@@ -280,8 +276,7 @@ class KernelCase:
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
-        """Return the model's sums before an epilogue and the rounding to the output's format, c added before or behind;
-        float64.
+        """Return the model's sums in float64, with c, before an epilogue and the rounding to the output's format.
 
         Where the order is not known it is the unit's own over k, promoted at the largest interval. `more` is for
         :func:`tensorcore_models.engines.scaled.scaled_sums`.
@@ -297,8 +292,7 @@ class KernelCase:
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Apply the epilogue to the sums of some rows and of :meth:`sums_columns`, without rounding to the output's
-        format."""
+        """Apply the epilogue to the sums of some rows and of :meth:`sums_columns`; the output is not rounded."""
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
     def rounded(self, values: np.ndarray) -> np.ndarray:

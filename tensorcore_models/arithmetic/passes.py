@@ -46,7 +46,7 @@ class Pass:
 
     @property
     def arithmetic(self) -> Any:
-        """Return the package with the operations in which a family says its pass."""
+        """Return the package whose operations `pass_bits` uses."""
         return arithmetic
 
     @cached_property
@@ -71,12 +71,12 @@ class Pass:
 
     @property
     def draw(self) -> int:
-        """Draw for a stochastic rounding; in the first pass that of :func:`tensorcore_models.encode` for the element."""
+        """Return the draw of a stochastic rounding; in the first pass it is the draw of :func:`tensorcore_models.encode`."""
         key = self.spec.key
         return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)
 
     def inner(self, spec: Any, **changes: Any) -> Any:
-        """Give the code that another algorithm computes of this pass with some parameters changed."""
+        """Return the code that another algorithm computes from this pass, with the given parameters of the pass changed."""
         return spec.pass_bits(replace(self, spec=spec, **changes))
 
     def assume_part(self, numbers: Sequence[Number]) -> None:

@@ -41,7 +41,7 @@ class Roundings(NamedTuple):
 
 
 def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings:
-    """So many roundings to a number of fraction bits; a stochastic one errs by less than a unit, by nothing in the mean."""
+    """Return `count` roundings to some fraction bits; a stochastic one errs by less than a unit, by nothing in the mean."""
     if rounding == "sr":
         return Roundings(count, 2.0 ** (1 - fraction_bits), False)
     return Roundings(count, 2.0**-fraction_bits, rounding not in NEAREST)
@@ -92,7 +92,7 @@ class OperandFacts:
 
     @property
     def floor(self) -> int | None:
-        """The exponent up to which products can lift the alignment beyond their size."""
+        """Return the exponent up to which products can lift the alignment beyond their size."""
         lifted = [s + other for s, other in zip(self.small, self.largest[::-1], strict=True) if s is not None]
         return max(lifted, default=None)
 
@@ -166,12 +166,12 @@ def fma_error(unit: Any, rounding: str) -> StepError:
 
 
 def compounded(first: float, second: float) -> float:
-    """Return relative errors one after the other: (1 + x)(1 + y) - 1."""
+    """Return the relative error of several roundings in turn: (1 + x)(1 + y) - 1."""
     return first + second + first * second
 
 
 def alignment_floor(spec, unit: Any, lifted: int | None) -> int:
-    """E0: how high zeros and subnormals can lift the alignment exponent; `lifted`: those among the products."""
+    """Return E0, the exponent to which zeros and subnormals can lift the alignment; `lifted` are those among the products."""
     exponents = [fmt.emin for fmt in unit.formats[2:]]  # a subnormal c or intermediate result
     if spec.zero_c == "minus126":
         exponents.append(-126)

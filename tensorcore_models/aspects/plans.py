@@ -71,7 +71,7 @@ def _check_format(fmt: Format) -> None:
 def format_fields(
     fmt: Format, spec: SpecialRules, zero: str = "format_minimum", *, normalise=False, flush=KEEP
 ) -> dict:
-    """mpg_format of generic_number.h: how operands and addends are taken apart, zeros aligned by the edge rule `zero`."""
+    """Return the fields of mpg_format (generic_number.h): how numbers are taken apart, zeros by the edge rule `zero`."""
     _check_format(fmt)
     zero_align = {"minus126": -126, "format_minimum": fmt.emin, "skip": generic.ALIGN_NONE}[zero]
     same = ("exponent_bits", "fraction_bits", "padding_bits", "sign_bit", "emin", "bias")
@@ -87,7 +87,7 @@ def format_fields(
 
 
 def result_fields(fmt: Format) -> dict:
-    """mpg_result of generic_number.h: the format of results."""
+    """Return the fields of mpg_result (generic_number.h): the format of results."""
     require(fmt.signed and fmt.has_nan, f"result format {fmt.name} is unsigned or has no NaN")
     require(fmt.precision <= 62, f"result format {fmt.name} has {fmt.precision} significand bits")
     _check_format(fmt)
@@ -112,7 +112,7 @@ def rule_fields(
     flush=FLUSH_NONE,
     positive=False,
 ) -> dict:
-    """mpg_rule of generic_number.h: how sums are rounded into it, `kept` bits of the fraction."""
+    """Return the fields of mpg_rule (generic_number.h): how sums are rounded into it, `kept` bits of the fraction."""
     all_ones = fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
     ieee = fmt.specials == "ieee"
     return {

@@ -34,12 +34,12 @@ class Builder:
 
     @property
     def spec(self) -> Any:
-        """The row's accumulator."""
+        """Return the accumulator of the row."""
         return self.row.accumulator
 
     @property
     def fraction_bits(self) -> int:
-        """Fraction bits that the result has room for."""
+        """Return the number of fraction bits that the result has room for."""
         limit = getattr(self.spec, "output_fraction_bits", None)
         bits = get_float_format(self.row.d_format).fraction_bits
         return bits if limit is None else min(bits, limit)
@@ -88,7 +88,7 @@ class Builder:
 
     @property
     def product_span(self) -> int:
-        """Binades between the largest product that is a power of two and the smallest product."""
+        """Return the number of binades between the largest product that is a power of two and the smallest product."""
         a, b = self.row.formats[:2]
         top = a.emax + b.emax
         while not reaches(power(top), a, b):
@@ -111,7 +111,7 @@ def kept_bits(build: Builder, pair: tuple[int, ...], fraction_bits: int, tiny: i
 def alignment_rounding(
     build: Builder, pair: tuple[int, ...], rounding: str, fraction_bits: int, tiny: int | None
 ) -> None:
-    """P5: 1 - 1 + t q for fractions t of the quantum q."""
+    """Add P5: 1 - 1 + t q for fractions t of the quantum q."""
     q = power(-fraction_bits)
     for t in TAILS:
         products = {pair[0]: ONE, pair[1]: -ONE, **({} if tiny is None else {tiny: t * q})}
@@ -122,7 +122,7 @@ def alignment_rounding(
 
 
 def output_rounding(build: Builder, places: tuple[int, ...], rounding: str, *, use_c: bool = True) -> None:
-    """P8: 3 + (1 + t u) = 4 + t u; c carries 1 + t u where its format can, else a fourth product carries 1, and a fifth t u."""
+    """Add P8: 3 + (1 + t u) = 4 + t u; c carries 1 + t u where its format can, else a fourth product 1, and a fifth t u."""
     u = power(2 - build.fraction_bits)
     fits = build.row.formats[2].fraction_bits >= build.fraction_bits
     for t in TAILS:
@@ -149,7 +149,7 @@ def single_rounding(build: Builder, place: int, rounding: str) -> None:
 
 
 def terms_by_cancellation(build: Builder, terms: int, fraction_bits: int, partners: tuple[int, ...]) -> None:
-    """P3: X at 0, -X at j, y everywhere else; y survives in the steps after the one in which X and -X meet."""
+    """Add P3: X at 0, -X at j, y everywhere else; y survives in the steps after the one in which X and -X meet."""
     k = build.row.k
     gap = fraction_bits + k.bit_length() + 2
     for j in (p for p in partners if p < k):
@@ -162,7 +162,7 @@ def terms_by_cancellation(build: Builder, terms: int, fraction_bits: int, partne
 
 
 def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
-    """P11: two products of half a unit of c, one in each half of the step: their sum counts in one operation, not in two."""
+    """Add P11: two products of half a unit of c, one in each half of a step: their sum counts in one operation, not in two."""
     half = power(-build.fraction_bits - 1)
     up = 2 * half
     build.add(
@@ -175,7 +175,7 @@ def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
 
 
 def products_as_they_are(build: Builder, places: tuple[int, ...], fraction_bits: int, *, use_c: bool) -> None:
-    """P6: 1.5^2 - 1.5^2 + q keeps q, because 2.25 has exponent 0."""
+    """Add P6: 1.5^2 - 1.5^2 + q keeps q, because 2.25 has exponent 0."""
     q, square = power(-fraction_bits), (Fraction(3, 2), Fraction(3, 2))
     products: dict[int, Product] = {places[0]: square, places[1]: (-square[0], square[1])}
     if not use_c:

@@ -38,7 +38,7 @@ class Field:
 
     @property
     def name(self) -> str:
-        """For reports."""
+        """Return the name of the field for reports."""
         return " and ".join(self.paths)
 
     def get(self, spec: Any) -> tuple:

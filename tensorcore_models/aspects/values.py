@@ -19,7 +19,7 @@ ONE = Fraction(1)
 
 @cache
 def power(exponent: int) -> Fraction:
-    """2 to an integer power."""
+    """Return 2 to an integer power."""
     return Fraction(2) ** exponent
 
 

@@ -60,8 +60,7 @@ def _one_chain(k_order, promote_every, promote_rounding) -> bool:
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Return encodings of +0, read-only and without memory of their own: pages of zeros cost a small product a tenth of its
-    time."""
+    """Return encodings of +0, read-only and without memory of their own, which would cost a small product a tenth."""
     return np.ndarray(shape, dtype, buffer=_ONE_ZERO, strides=(0,) * len(shape))
 
 

@@ -30,11 +30,11 @@ class Words(Result):
 
     @property
     def equations(self) -> tuple[str, ...]:
-        """The formula's equations in LaTeX."""
+        """Return the formula's equations in LaTeX."""
         return tuple(filter(None, self.formula.split(r", \quad ")))
 
     def to_rows(self) -> list[dict]:
-        """Return one for each step, then the formula's equations."""
+        """Return a row for each step, then the formula's equations."""
         told = [{"kind": "step", "text": step} for step in self.steps]
         return [*told, *({"kind": "formula", "text": plain(line)} for line in self.equations)]
 

@@ -21,7 +21,7 @@ class DrawnBox(NamedTuple):
 
     @property
     def width(self) -> float:
-        """In pixels."""
+        """Return the width in pixels."""
         return max(HEIGHT, CHARACTER * len(self.label) + 8)
 
 

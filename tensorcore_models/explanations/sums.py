@@ -18,7 +18,7 @@ class SumBuilder:
         self.operations: list[Operation] = []
 
     def add(self, addends: Sequence[Position], label: str = "", note: str = "", *, exact: bool = False) -> Position:
-        """Return the position of a new operation; that of its addend where there is only one."""
+        """Add an operation and return its position; with one addend alone, return the addend's position."""
         from .tree import Operation
 
         if len(addends) == 1:
@@ -34,7 +34,7 @@ class SumBuilder:
         return level[0]
 
     def chain(self, first: Position, addends: Sequence[Position], note: str) -> Position:
-        """Return fused multiply-adds one after the other."""
+        """Add fused multiply-adds one after the other and return the position of the last."""
         for addend in addends:
             first = self.add([first, addend], "FMA", note)
         return first

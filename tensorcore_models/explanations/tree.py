@@ -38,7 +38,7 @@ class Operation(NamedTuple):
 
     @property
     def does(self) -> str:
-        """In a word; a plain sum is without words."""
+        """Return a word for what the operation does; a plain sum has none."""
         return self.label or ("exact" if self.kind == "exact" else "")
 
 
@@ -88,7 +88,7 @@ class Tree:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Return leaves below each operation."""
+        """Return the number of leaves below each operation."""
         return tuple(self._folded(sum, lambda leaf: 1))
 
     def _folded(self, combine: Callable, of_leaf: Callable) -> list:
@@ -169,7 +169,7 @@ class Tree:
     # -- showing -----------------------------------------------------------------------------------------------------------
     @property
     def depth(self) -> int:
-        """Return operations on the longest way from a leaf to the sum."""
+        """Return the number of operations on the longest way from a leaf to the sum."""
         depths = self._folded(lambda below: 1 + max(below), lambda leaf: 0)
         return depths[-1] if depths else 0
 
@@ -187,7 +187,7 @@ class Tree:
         return dict(self.names)
 
     def name(self, leaf: int) -> str:
-        """Of a leaf."""
+        """Return the name of a leaf."""
         return self._named.get(leaf, str(leaf))
 
     def _terms(self, operation: Operation) -> str:
@@ -198,7 +198,7 @@ class Tree:
         return " + ".join(results + _shortened(own) + _shortened(named))
 
     def outline(self) -> list[str]:
-        """Return a line for each operation: its addends, and in parentheses what it does; the middle of long orders left
+        """Return a line for each operation with its addends and what it does in parentheses; the middle of long orders is left
         out."""
         lines = [
             f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)

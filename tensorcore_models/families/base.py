@@ -238,7 +238,7 @@ class Accumulator:
         return dataclasses.replace(self, **rules)
 
     def check_formats(self, formats: Sequence[AnyFormat], block_size: int | None) -> None:
-        """Refuse operand formats that the algorithm does not take.
+        """Raise ValueError for operand formats that the algorithm cannot multiply.
 
         Parameters
         ----------
@@ -271,22 +271,22 @@ class Accumulator:
     # -- steps -----------------------------------------------------------------------------------------------------------
     @property
     def terms_per_step(self) -> int:
-        """Products that one pass of the algorithm takes; K is cut into chained passes of this length."""
+        """Return the number of products that one pass takes; k is cut into chained passes of this length."""
         return 1 if self.step_field is None else getattr(self, self.step_field)
 
     @property
     def groups_per_instruction(self) -> int:
-        """Passes after which a chain goes on as it began."""
+        """Return the number of passes after which a chain repeats what it does: 1 where all passes are alike."""
         return 1
 
     @property
     def inner(self) -> "Accumulator":
-        """Return the specification of the sum in which products are aligned: of a chain of sums that of one of them."""
+        """Return the specification of the sum in which products are aligned; for a chain of sums, of one of them."""
         return self
 
     @property
     def key(self) -> int | None:
-        """Return the key of stochastic roundings; None: the same inputs always give the same result."""
+        """Return the key of stochastic roundings; None for an algorithm whose results depend on its inputs alone."""
         return None
 
     # -- integers --------------------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class Accumulator:
 
     # -- words and tree --------------------------------------------------------------------------------------------------
     def words(self, d: str) -> Words:
-        """Return what is computed, for readers; `d` is the format of the result.
+        """Return the description of the arithmetic for readers; `d` is the format of the result.
 
         By default they are made from what `pass_bits` does; where that is not said by the functions of `p.arithmetic` alone,
         the class is named, and has neither sentences nor a formula.
@@ -324,7 +324,7 @@ class Accumulator:
         return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
 
     def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
-        """Return whether sums of powers of two show the order of additions (:func:`tensorcore_models.probing.summation_tree`).
+        """Return whether :func:`tensorcore_models.probing.summation_tree` can find the order of additions.
 
         `formats` are those of a, b, c and d. Not in sums of integers or of parts of products.
         """
@@ -369,7 +369,7 @@ class Accumulator:
         raise BeyondKernels(f"{type(self).__name__} has no lowering")
 
     def arrangement(self, length: int) -> Arrangement:
-        """Return how the kernel takes `length` products of one pass; by default one after the other."""
+        """Return the order in which the kernel takes `length` products of one pass; by default one after the other."""
         return Arrangement([list(range(length))], [])
 
     def operand_tables(self, formats: Sequence[Any]) -> "tuple[np.ndarray | None, np.ndarray | None]":
@@ -377,15 +377,14 @@ class Accumulator:
         return None, None
 
     def conversion(self, formats: Sequence[Any]) -> "Conversion | None":
-        """Return what the unit makes of its operands before it does what another accumulator does; by default it does not.
+        """Return the conversion of operands after which another accumulator does the rest; None (the default) for none.
 
         The kernels then convert the operands once, and run the other accumulator with its fast kernels.
         """
         return None
 
     def form(self) -> Form:
-        """Return the arithmetic as code outside knows it that is fast, or exact, for one arithmetic only; by default none of
-        them.
+        """Return the algorithm that fast kernels know for this specification; by default none.
 
         A family that computes what another one does for some of its values may give that one's form, and gets its fast kernels.
         """
@@ -393,7 +392,7 @@ class Accumulator:
 
     # -- bound -----------------------------------------------------------------------------------------------------------
     def step_error(self, unit: Any, facts: "OperandFacts | None") -> "StepError":
-        """Return error of one step: relative to the largest size of its sum, and absolute.
+        """Return a bound on the error of one step: a part relative to the largest size of its sum, and an absolute part.
 
         By default it is derived from what `pass_bits` does (:mod:`tensorcore_models.aspects.derived_errors`).
 
@@ -414,7 +413,7 @@ class Accumulator:
         return derived_errors.step_error(self, unit, facts)
 
     def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
-        """Return facts of exact group sums of any operands of a unit's formats; None for a unit without such groups."""
+        """Return bounds on exact group sums for all operands of the unit's formats; None for a unit without groups."""
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
@@ -423,14 +422,13 @@ class Accumulator:
         return None
 
     def unrounded(self) -> "Accumulator | None":
-        """Return the specification with the same alignment whose sums are not rounded after it; None without an alignment."""
+        """Return a copy whose aligned sums are not rounded at the end; None for an algorithm without an alignment."""
         return None
 
     # -- search ----------------------------------------------------------------------------------------------------------
     @classmethod
     def searches(cls) -> "tuple[Search, ...]":
-        """Return how identify looks for the family: fields with their values, and specifications to start from; by default
-        not."""
+        """Return the searches by which identify looks for the family (fields, values, where to start); by default none."""
         return ()
 
     def simplest(self) -> "Accumulator":
@@ -461,12 +459,12 @@ class Accumulator:
         return self.pass_bits(p)  # type: ignore[return-value]
 
     def parametric(self) -> "Any | None":
-        """Return the point of the parametric space (ParametricDotAdd) that computes the same; None where there is none."""
+        """Return the ParametricDotAdd that computes the same results; None where there is none."""
         return None
 
     # -- probe vectors ---------------------------------------------------------------------------------------------------
     def probe(self, build: "Builder") -> None:
-        """Add inputs whose results follow by hand from the specification and from no other one; by default none.
+        """Add probe vectors: inputs whose results, worked out by hand, tell this specification from others; by default none.
 
         Parameters
         ----------
@@ -475,7 +473,7 @@ class Accumulator:
 
     # -- symmetries ------------------------------------------------------------------------------------------------------
     def interchangeable(self, length: int) -> tuple[tuple[int, ...], ...]:
-        """Return sets of the `length` products of one pass within which any order gives the same bits; by default each alone.
+        """Return the sets of products of one pass whose members may change places; by default each product alone.
 
         Returns
         -------
@@ -485,7 +483,7 @@ class Accumulator:
         return tuple((place,) for place in range(length))
 
     def idle(self, formats: Sequence[Any]) -> bool:
-        """Return whether a pass over zeros leaves every result of another pass as it is; by default that is not known.
+        """Return whether a pass over zeros leaves every result of another pass unchanged; False where this is not known.
 
         Parameters
         ----------

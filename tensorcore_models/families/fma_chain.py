@@ -72,7 +72,7 @@ class SequentialFMA(Accumulator):
         return [k for pair in range(0, count, 2) for k in (pair + 1, pair) if k < count]
 
     def pass_bits(self, p):
-        """Return chain of fused multiply-adds in the output format (xie-mma-sim, SumAlgorithm 1)."""
+        """Return a chain of fused multiply-adds in the output format (xie-mma-sim, SumAlgorithm 1)."""
         z, (a_format, b_format, total_format, d_format), total = p.arithmetic, p.formats[:4], p.c
         flush = z.TINY if self.flush_outputs else z.KEEP
         for k in self._order(len(p.a)):
@@ -103,11 +103,11 @@ class SequentialFMA(Accumulator):
         )  # fmt: skip
 
     def shows_order(self, formats):
-        """Directed roundings lose places of the masks."""
+        """Return False for directed roundings, which lose places of the masks."""
         return self.rounding == "rne"
 
     def plan_fields(self, formats, scale, block_size):
-        """In doubles where products are exact there, else in integers or by their exact errors."""
+        """Return a plan in doubles where products are exact in them, else in integers or by exact errors of products."""
         a, b, c, d = formats
         plans.require_draws(self, d)
         flush = FLUSH_SIGNED if self.flush_inputs else KEEP
@@ -169,7 +169,7 @@ class SequentialFMA(Accumulator):
         )
 
     def probe(self, build):
-        """SFMA: one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
+        """Add vectors of SFMA, one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
         if self.key is not None:  # whose results follow from no hand's count
             return
         single_rounding(build, 0, self.rounding)

@@ -142,7 +142,7 @@ class GroupDotFusedSum(AlignedSum):
         return Form(SumAlgorithm.GROUP_SUM, self)
 
     def step_error(self, unit, facts):
-        """Return exact group sums, each cut at its scales' exponents; one rounding.
+        """Return the error of one step: exact group sums are cut at their scales' exponents and rounded once.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class GroupDotFusedSum(AlignedSum):
                     yield cls(group, terms)
 
     def probe(self, build):
-        """GDFS: groups of 16 are summed exactly, the group sums aligned with c at F = 35."""
+        """Add vectors of GDFS: groups of 16 are summed exactly, and the group sums are aligned with c at F = 35."""
         group, bits = self.group, self.fraction_bits
         kept_bits(build, (0, group), bits, None)
         alignment_rounding(build, (0, group), "rz", bits, None)

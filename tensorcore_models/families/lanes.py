@@ -180,11 +180,11 @@ class LanedFMA(Accumulator):
                 yield cls(1, terms, False, "two_lanes")
 
     def simplest(self):
-        """Return operands that pairs take for zeros need no flush of their own."""
+        """Return a copy without a flush of operands that pairs already take for zeros."""
         return dataclasses.replace(self, flush_inputs=False) if self.pairs != "none" else self
 
     def probe(self, build):
-        """AMX: two interleaved chains from zero, their sum, then c."""
+        """Add vectors of AMX: two interleaved chains from zero, their sum, then c."""
         single_rounding(build, 0, "rne")
         half = power(-build.fraction_bits - 1)
         build.add("half a unit twice in one lane meets before c", {0: half, 2: half}, ONE, ONE + 2 * half)

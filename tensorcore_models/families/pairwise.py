@@ -156,7 +156,7 @@ class GroupPairwiseSum(Accumulator):
         return (Search("pairwise sums of groups", fields, search.unscaled(starts), shape, rank=30),)
 
     def probe(self, build):
-        """GPS: FP32 products, binary tree over a group, group sums added to c one after the other."""
+        """Add vectors of GPS: FP32 products, a binary tree over each group, then group sums added to c one after the other."""
         single_rounding(build, 0, "rne")
         half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
         for distance in (1, group // 2, group - 1):

@@ -33,7 +33,7 @@ class PairRoundOddSum(Accumulator):
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):
-        """Return unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
+        """Return the unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
         a_format, b_format, c_format, d_format = p.formats
         flush = z.SUBNORMAL
         products = [
@@ -60,7 +60,7 @@ class PairRoundOddSum(Accumulator):
         )
 
     def shows_order(self, formats):
-        """Return sums show no order: the last bit keeps what rounding to odd loses."""
+        """Return False: the last bit keeps what rounding to odd loses, so sums do not show their order."""
         return False
 
     def plan_fields(self, formats, scale, block_size):
@@ -79,7 +79,7 @@ class PairRoundOddSum(Accumulator):
         return (Search("pairs rounded to odd", search.COMMON, search.unscaled(lambda i: [cls()]), rank=40),)
 
     def probe(self, build):
-        """BFMMLA: every operation rounds to odd; pairs first."""
+        """Add vectors of BFMMLA, in which every operation rounds to odd, pairs first."""
         single_rounding(build, 0, "ro")
         half = power(-build.fraction_bits - 1)
         build.add("half a unit twice in a pair meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)

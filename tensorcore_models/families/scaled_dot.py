@@ -79,7 +79,7 @@ class ScaledDotAdd(Accumulator):
         return z.select(overflow, (z.natural(code) & fmt.sign_bit) + fmt.max_bits, code, fmt.bits)
 
     def conversion(self, formats):
-        """No encoding changes: the exponents of a are read with the scale."""
+        """Return a conversion that changes no encoding and reads the exponents of a with the scale."""
         if self.saturate:
             return None
         return Conversion(self.exact, (self._scaled(formats[0]), *formats[1:]), lambda codes, side: codes)

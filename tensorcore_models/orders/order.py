@@ -160,7 +160,7 @@ def uncovered(order: Order, k: int) -> np.ndarray:
 
 
 def restart_length(parts: Sequence[Order], step: int) -> int | None:
-    """Return products in each part where all are chains of equally many whole k steps (the last may be shorter), else None."""
+    """Return the products of each part where all are chains of equally many k steps (the last may be shorter), else None."""
     lengths = []
     for index, part in enumerate(parts):
         if not isinstance(part, Chain) or not part.pieces or part.joined:
@@ -200,7 +200,7 @@ class OrderUnit:
 
 
 def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
-    """Return encodings of the sum, in the unit's result format; it must not be rounded to :data:`OUTPUT`
+    """Return the encodings of the sum in the unit's result format; it must not be rounded to :data:`OUTPUT`
     (:func:`with_output`)."""
     if isinstance(order, Chain):
         return unit.chain(order.pieces, order.joined) if order.pieces else unit.zeros()

@@ -13,7 +13,7 @@ class Summing(Protocol):
 
     @property
     def terms_per_step(self) -> int:
-        """Products of one step."""
+        """Return the number of products of one step."""
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
         """Add the operations of one step to a tree; the position of its sum, None where the order is not said."""

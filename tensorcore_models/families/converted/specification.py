@@ -150,7 +150,7 @@ class ConvertedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def pass_bits(self, p):
-        """Return the inner algorithm on converted operands."""
+        """Return the code that the inner algorithm computes from converted operands."""
         z, via = p.arithmetic, get_float_format(self.via_format)
         a, b = (
             [self._converted(z, self.operand_format(p.formats[side], side), code, via) for code in codes]
@@ -184,7 +184,7 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.add_step(ks, c, to)
 
     def shows_order(self, formats):
-        """Return a small operand may be converted to zero."""
+        """Return False where a small operand may be converted to zero."""
         return False
 
     def plan_fields(self, formats, scale, block_size):

@@ -43,7 +43,7 @@ class _Phases(Accumulator):
 
     @property
     def partial(self) -> bool:  # type: ignore[override]
-        """Without phase 0 the leading bits do not meet."""
+        """Return whether phase 0, which multiplies the leading bits, does not run."""
         return self.phases[0] > 0
 
     def _check(self):
@@ -85,7 +85,7 @@ class _Phases(Accumulator):
         return f"phase{'s' * (len(self.phases) > 1)} {', '.join(map(str, self.phases))}"
 
     def simplest(self):
-        """Return tiles matter only where phases take turns over them."""
+        """Return a copy without tiles unless several phases take turns over them."""
         return self if len(self.phases) > 1 or self.tile % STEP else type(self)(**vars(self) | {"tile": STEP})
 
     @classmethod
@@ -127,7 +127,7 @@ class FidelityPhases(_Phases):
     add_step, simplest = _Phases.add_step, _Phases.simplest
 
     def shows_order(self, formats):
-        """Not with fp16: without subnormal numbers it has too few exponents."""
+        """Return False for fp16, which has too few exponents without subnormal numbers."""
         return super().shows_order(formats) and formats[0].name != "fp16"
 
     def check_formats(self, formats, block_size):
@@ -140,7 +140,7 @@ class FidelityPhases(_Phases):
             )
 
     def pass_bits(self, p):
-        """Return each phase in turn over all products of the tile, 16 of them at a time."""
+        """Return the code after each phase has gone over all products of the tile, 16 at a time."""
         if len(self.phases) > 1:
             p.unencodable("solvers do not answer in time about phases that take turns")
         total = p.c
@@ -270,7 +270,7 @@ class FidelityPhases(_Phases):
         return (Search("fidelity phases", fields, unscaled(cls._starts), ("phases",), rank=95),)
 
     def probe(self, build):
-        """Return which parts are taken, how a group is aligned, and the erratum.
+        """Add vectors that show which parts are taken, how a group is aligned, and the erratum.
 
         A product of 1.0000001 and 1.00001 in binary has a part for every phase.
         """
@@ -380,7 +380,7 @@ class IntegerPhases(_Phases):
         return fields
 
     def step_error(self, unit, facts):
-        """Nothing is rounded; phases that do not run leave products out."""
+        """Return the error of one step: nothing is rounded, but phases that do not run leave products out."""
         whole = self.phases == (0, 1, 2, 3)
         text = "integer products and sums are exact (the bound is infinite if int32 overflows)"
         left = "" if whole else "; products of the parts that other phases take, up to all of a product, are left out"

@@ -6,7 +6,7 @@ from ...explanations.descriptions import ROUNDINGS, Words, floor_words, kept_bit
 
 
 def fused(spec: Any, d: str) -> Words:
-    """FusedDotAdd in words."""
+    """Describe FusedDotAdd in words."""
     floor, in_formula = floor_words(spec.exponent_floor)
     rounding = spec.output_rounding.upper()
     f = spec.fraction_bits
@@ -28,7 +28,7 @@ def fused(spec: Any, d: str) -> Words:
 
 
 def parametric(spec: Any, d: str) -> Words:
-    """ParametricDotAdd in words."""
+    """Describe ParametricDotAdd in words."""
     n, f, late, after = spec.terms, spec.fraction_bits, spec.c_position == "late", spec.c_position == "exact"
     together = {
         "global": "together",

@@ -18,7 +18,7 @@ from ...aspects.values import power
 
 
 def fused(spec: Any, build: Builder) -> None:
-    """FDA and chains of it."""
+    """Add vectors of FDA and of chains of FDAs."""
     bits = spec.fraction_bits
     kept_bits(build, (0, 1), bits, None)
     if build.product_span >= bits + 1:
@@ -37,7 +37,7 @@ def fused(spec: Any, build: Builder) -> None:
 
 
 def alignment_floor(build: Builder, floor: int, fraction_bits: int, rounding: str) -> None:
-    """Products below the floor with c = 0: one unit of 2^(floor - F) is kept and decides the result, halves of it are lost."""
+    """Add products below the floor with c = 0: one unit of 2^(floor - F) is kept and decides the result, halves are lost."""
     unit, last = power(floor - fraction_bits), power(build.row.formats[3].quantum_exponent)
     if rounding not in ("rz", "rne") or unit >= last / 2 or build.row.k < 3:
         return
@@ -50,7 +50,7 @@ def alignment_floor(build: Builder, floor: int, fraction_bits: int, rounding: st
 
 
 def exact(spec: Any, build: Builder) -> None:
-    """CDNA1: an exact sum of a few products and c, rounded once."""
+    """Add vectors of CDNA1: an exact sum of a few products and c, rounded once."""
     single_rounding(build, 0, spec.output_rounding)
     half, terms, k = power(-build.fraction_bits - 1), spec.terms, build.row.k
     tiny = half * half

@@ -35,7 +35,7 @@ class FusedSum(AlignedSum):
         return steps.step(self, p)
 
     def shows_order(self, formats):
-        """Return addends that are cut to odd leave their last bit."""
+        """Return False where addends are cut to odd, which leaves their last bit set."""
         return self.alignment_rounding != "ro"
 
     def plan_fields(self, formats, scale, block_size):
@@ -314,7 +314,7 @@ class ParametricDotAdd(FusedSum):
         return Form(SumAlgorithm.FUSED, FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
-        """Vectors of exact sums; those of FusedDotAdd where it is one; none where c is added to the sum."""
+        """Add vectors of exact sums, or those of FusedDotAdd where it is one; none where c is added to the rounded sum."""
         from . import probes
 
         algorithm, spec = self.form()

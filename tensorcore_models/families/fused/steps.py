@@ -61,7 +61,7 @@ def part_masks(precision: int, widths: tuple[int, ...]) -> list[int]:
 
 # -- sums ----------------------------------------------------------------------------------------------------------------
 def fused_sum(spec: Any, p: Any, products: Sequence[Any], c: Sequence[Any]) -> Any:
-    """Return unrounded sum of products and c by the alignment that `spec` names; None if nothing can take part."""
+    """Return the unrounded sum of products and c by the alignment that `spec` names; None if nothing can take part."""
     z = p.arithmetic
     start, leaves = z.taking_part(c), z.taking_part(products)
     if not start and not leaves:

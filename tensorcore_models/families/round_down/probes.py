@@ -18,7 +18,7 @@ from ...aspects.values import power
 
 
 def probe(spec: Any, build: Builder) -> None:
-    """FDRDA and GFDRDA of CDNA3 (xie-mma-sim, sections IV-F and IV-H)."""
+    """Add vectors of CDNA3's FDRDA and GFDRDA (xie-mma-sim, sections IV-F and IV-H)."""
     step = spec.parity_groups
     places = tuple(step * i for i in range(4))
     kept_bits(build, places[:2], spec.fraction_bits, places[2])
@@ -69,7 +69,7 @@ def sum_bits(build: Builder, places: tuple[int, ...], spec: Any) -> None:
 
 
 def c_rounding(build: Builder, pair: tuple[int, ...], spec: Any) -> None:
-    """1 - 1 + c with c a fraction of its quantum: rounded down, by GFDRDA to zero if it is too far below."""
+    """Add 1 - 1 + c, with c a fraction of its quantum: rounded down, by GFDRDA to zero if it is too far below."""
     q = power(-spec.c_fraction_bits)
     for t in (*QUARTERS, Fraction(1, 2), -Fraction(1, 2)):
         c = t * q

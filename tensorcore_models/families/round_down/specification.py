@@ -64,7 +64,7 @@ class FusedDotRoundDownAdd(AlignedSum):
 
     @property
     def parity_groups(self) -> int:
-        """Interleaved groups of products that are aligned and summed apart."""
+        """Return the interleaved groups of products that are aligned and summed separately."""
         return 1
 
     @property
@@ -130,7 +130,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return z.finish(total, exponent, fmt, self, self.output_rounding)
 
     def shows_order(self, formats):
-        """c, rounded down beside the dot product, looks fused with it."""
+        """Return False where c, rounded down like the dot product, would look as if it were fused with it."""
         return False
 
     def words(self, d):
