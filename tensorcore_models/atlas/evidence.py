@@ -55,7 +55,7 @@ _QUESTIONS = {
     "zero_operand": "Does a product of zero take part in the alignment?",
     "zero_c": "Does c = 0 take part in the alignment?",
     "subnormal_c": "Which exponent does a subnormal c have at the alignment?",
-    "negative_underflow": "What sign has a negative sum that rounds to zero?",
+    "negative_underflow": "Which sign does a zero have that a negative sum is rounded to?",
     "scaled_zero": "Does a zero below block scales take part in the alignment?",
     "c_inf_with_overflow": "What results if c is infinite and a finite product overflows to the other infinity?",
     "flush_input": "Which operands count as zero?",
@@ -92,7 +92,7 @@ def open_questions(row: Instruction) -> list[str]:
             chosen = getattr(row.accumulator, rule)
             others = ", ".join(f"`{value}`" for value in allowed if value != chosen)
             found.append(
-                f"{question} Published models differ. This row: `{rule}={chosen}`; the alternatives are {others} "
-                f'(`with_rules({rule}="...")` computes them).'
+                f"{question} Published models differ. This row has `{rule}={chosen}`; "
+                f'`with_rules({rule}="...")` computes the others: {others}.'
             )
     return found

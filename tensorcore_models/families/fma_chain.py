@@ -21,7 +21,7 @@ _FMA_PASS = 64
 
 @dataclass(frozen=True)
 class SequentialFMA(Accumulator):
-    """SFMA: a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
+    """SFMA is a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
 
     FP64 tensor cores, FP64 and FP32 matrix cores; with `flush_inputs`, `flush_outputs`, "odd_first" and the rule nan "x86"
     VDPBF16PS (Intel SDM; measured: :mod:`tensorcore_models.catalogue.other`).

@@ -20,7 +20,7 @@ from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_ran
 
 @dataclass(frozen=True)
 class GroupDotFusedSum(AlignedSum):
-    """GDFS: mxfp4 and nvfp4 on Blackwell (xie-mma-sim, section IV-E).
+    """GDFS adds mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
 
     Products are summed exactly in groups of `group`; each group sum is multiplied by its two block scales (significand by
     significand, exponents added); the scaled sums and c are aligned to the largest exponent, kept to `fraction_bits` bits

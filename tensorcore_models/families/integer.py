@@ -12,7 +12,7 @@ from .checks import check_range
 
 @dataclass(frozen=True)
 class IntegerDotAdd(Accumulator):
-    """Exact integer dot product into int32 (PTX ISA, mma.s32; AMD CDNA ISA, V_MFMA_I32; Ascend cube 16x32x16).
+    """`IntegerDotAdd` is the exact dot product into int32 (PTX ISA, mma.s32; AMD CDNA ISA, V_MFMA_I32; Ascend cube 16x32x16).
 
     Parameters
     ----------

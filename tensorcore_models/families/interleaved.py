@@ -26,7 +26,7 @@ from .fused.search import FIELDS as PARAMETRIC
 
 @dataclass(frozen=True)
 class InterleavedDotAdd(Accumulator):
-    """fp8 `mma.sync` of Hopper and Blackwell: fp8 to fp16 conversion, chained FDAs over interleaved k, c added last.
+    """`InterleavedDotAdd` is the fp8 `mma.sync` of Hopper and Blackwell: chained FDAs over interleaved k in fp16, c last.
 
     With groups G_j = {k : (k // run) mod groups = j} in the order given by `group_order`:
     ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``, every step rounded to the output format

@@ -19,7 +19,7 @@ from .ieee import X86_RULES, ieee_fields, require_lanes
 
 @dataclass(frozen=True)
 class LanedFMA(Accumulator):
-    """x86 AMX TDPBF16PS and TDPFP16PS: `lanes` interleaved FMA chains from zero, then their sum, then c (Intel SDM).
+    """`LanedFMA` is AMX's TDPBF16PS and TDPFP16PS: `lanes` interleaved FMA chains from zero, their sum, then c (Intel SDM).
 
     Lane l takes k = l, l + lanes, ...; the lanes are added in order, the total is added to c last; every step is an FP32
     operation rounded to nearest even, its result flushed as by SequentialFMA's `flush_outputs`; a subnormal c is zero.

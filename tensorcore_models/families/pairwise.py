@@ -22,7 +22,7 @@ FP32 = FORMATS["fp32"]
 
 @dataclass(frozen=True)
 class GroupPairwiseSum(Accumulator):
-    """GPS(G): fp16 and bf16 on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
+    """GPS(G) adds fp16 and bf16 products on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
 
     Products are rounded to FP32; every `group` of them is summed as a binary tree of FP32 additions; the group sums are added
     to c one after the other. All FP32 operations round to nearest even.

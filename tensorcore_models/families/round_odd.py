@@ -16,7 +16,7 @@ from .ieee import ieee_fields, require_lanes
 
 @dataclass(frozen=True)
 class PairRoundOddSum(Accumulator):
-    """Arm BFMMLA without the extended mode (Arm Architecture Reference Manual, BFMMLA).
+    """`PairRoundOddSum` is Arm's BFMMLA without the extended mode (Arm Architecture Reference Manual, BFMMLA).
 
     Each pair of products is summed unfused and added to the accumulator; products, pair sum and accumulation are FP32, rounded
     to odd, subnormal operands and results flushed to zero; overflow gives infinity.

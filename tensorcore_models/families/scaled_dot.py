@@ -17,7 +17,7 @@ MAX_SCALE = 127
 
 @dataclass(frozen=True)
 class ScaledDotAdd(Accumulator):
-    """Arm FP8: c + 2^-scale * (sum of products), exact and rounded once to nearest even (Arm ARM, FP8DotAddFP).
+    """`ScaledDotAdd` is Arm's FP8 sum: c + 2^-scale (sum of products), exact, rounded once to nearest even (Arm, FP8DotAddFP).
 
     Subnormal numbers are kept, NaN is the default one, a sum of zeros is -0 where c and all products are.
 

@@ -11,7 +11,7 @@ _NOTHING = "nobody has published what the unit computes"
 
 @dataclass(frozen=True)
 class Unpublished(Accumulator):
-    """The arithmetic of a unit that nobody has published: it can be listed, nothing can be computed with it."""
+    """`Unpublished` is the arithmetic of a unit that nobody has published: it is listed, and computes nothing."""
 
     takes_scales: ClassVar[bool] = True
     published: ClassVar[bool] = False

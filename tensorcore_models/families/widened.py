@@ -20,7 +20,7 @@ _NUMPY = {FORMATS[f"fp{8 * kind().itemsize}"]: kind for kind in (np.float16, np.
 
 @dataclass(frozen=True)
 class WidenedDotAdd(Accumulator):
-    """WMMA whose C and D differ in format: the FP32 instruction between two conversions.
+    """`WidenedDotAdd` is WMMA whose C and D differ in format: the FP32 instruction between two conversions.
 
     c is converted to `via_format`, exactly, so that its subnormal numbers are normal ones there; `dot` runs over the products
     of one instruction, in chained steps; a d of another format is their result, rounded to nearest, ties to even. A negative

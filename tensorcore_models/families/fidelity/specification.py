@@ -100,7 +100,7 @@ _SOME = Field(("phases",), lambda i, s: [tuple(p for p in range(4) if bits >> p 
 
 @dataclass(frozen=True)
 class FidelityPhases(_Phases):
-    """Fidelity phases of Tenstorrent's matrix unit (MVMUL of Wormhole and Blackhole; tenstorrent/ttsim, tensix.cpp).
+    """`FidelityPhases` are those of Tenstorrent's matrix unit (MVMUL of Wormhole and Blackhole; tenstorrent/ttsim, tensix.cpp).
 
     Significands have 11 bits. A multiplier takes the leading 7 of A and the leading 5 of B in phase 0, the 5 that follow of B
     in phase 1, the 4 that follow of A in phase 2, those that follow of both in phase 3. Two groups of 8 products are each
@@ -329,7 +329,7 @@ class IntegerPhases(_Phases):
     Parameters
     ----------
     phases, tile
-        As :class:`FidelityPhases`.
+        See :class:`FidelityPhases`.
     """
 
     takes_integers: ClassVar[bool] = True

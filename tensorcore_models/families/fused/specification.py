@@ -70,7 +70,7 @@ class FusedSum(AlignedSum):
 
 @dataclass(frozen=True)
 class FusedDotAdd(FusedSum):
-    """FDA(F, N): NVIDIA tensor cores (xie-mma-sim, section IV-C; khattak-mikaitis, section IV).
+    """FDA(F, N) is the sum of NVIDIA's tensor cores (xie-mma-sim, section IV-C; khattak-mikaitis, section IV).
 
     1. NaN if any operand is NaN, a product is 0 * inf, or infinities of both signs meet among products and c; else the
        infinity there is.

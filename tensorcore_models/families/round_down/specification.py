@@ -19,7 +19,7 @@ _NEVER_CUT = 127
 
 @dataclass(frozen=True)
 class FusedDotRoundDownAdd(AlignedSum):
-    """FDRDA(N): tf32, fp16 and bf16 on CDNA3 (xie-mma-sim, section IV-F).
+    """FDRDA(N) adds tf32, fp16 and bf16 products on CDNA3 (xie-mma-sim, section IV-F).
 
     1. Specials as in :class:`FusedDotAdd`, c included. 2. Products exact and not normalised; at or beyond
     ``2**product_overflow_exponent`` they become infinite, which is looked at again without c. 3. Products alone are aligned to
@@ -227,11 +227,11 @@ class FusedDotRoundDownAdd(AlignedSum):
 
 @dataclass(frozen=True)
 class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
-    """GFDRDA(N): fp8 on CDNA3 (xie-mma-sim, section IV-H).
+    """GFDRDA(N) adds fp8 products on CDNA3 (xie-mma-sim, section IV-H).
 
-    As :class:`FusedDotRoundDownAdd`, but products of even and of odd k are aligned (RZ) and summed apart; the two sums are
-    aligned with each other to `fraction_bits`, rounded *down*, before c joins; and c is rounded to zero instead of down when
-    its exponent is more than `c_zero_below` under the largest.
+    It differs from :class:`FusedDotRoundDownAdd` in two ways. Products of even and of odd k are aligned (RZ) and summed apart;
+    the two sums are then aligned with each other to `fraction_bits` and rounded *down* before c joins. c is rounded to zero
+    instead of down when its exponent is more than `c_zero_below` under the largest.
 
     Parameters
     ----------
