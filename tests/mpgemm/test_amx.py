@@ -36,7 +36,7 @@ def bits(x):
 SHAPES = ((1, 1, 1), (33, 70, 31), (32, 256, 32), (5, 300, 65), (40, 2 * 8 * RESTART + 77, 3), (300, 40, 290))
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize(("m", "k", "n"), SHAPES)
 def test_bits_are_those_of_the_model(method, m, k, n):

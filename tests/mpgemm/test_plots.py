@@ -146,7 +146,7 @@ def _grid(inputs=2):
     return plots.panel_grid([plots.Panel("t", lines, "x", "y")] * 5, 3)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("name", "grey"), [("one-column", True), ("two-column", False)])
 @pytest.mark.parametrize("make", [_method_errors, _histogram, _curves, _grid])
 def test_figures_for_papers(make, name, grey, tmp_path):

@@ -282,6 +282,7 @@ def test_operands_are_not_converted_to_a_format_without_a_sign():
         tcm.MatrixEngine(tcm.accumulators.InterleavedDotAdd(via_format="ufp16"), a_format="ufp16", b_format="fp16")
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("isa", tcm.available_isas())
 def test_sums_that_overflow_without_a_cut(isa, kernel):
     """One exact product in each step takes c beyond 2^128; the steps after it meet an infinite c."""

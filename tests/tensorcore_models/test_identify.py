@@ -208,6 +208,7 @@ def outside():
     return probing.identify(biased, **TWO, vectors=2000, effort="quick")
 
 
+@pytest.mark.full
 def test_a_box_outside_of_the_families_is_said_to_be_one(outside):
     assert outside.engine is None and "outside" in outside.verdict
     assert outside.nearest.specification.fraction_bits == 24 and outside.nearest.specification.terms == 2

@@ -31,6 +31,7 @@ def assert_all_isas(unit: Unit, *args) -> None:
 
 
 # -- every rounding of every alignment, at both widths -----------------------------------------------------------------------
+@pytest.mark.sweep(90)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("fraction_bits", [9, 25, 47, 80])
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def assert_slices_change_nothing(unit, rng, style, steps):
     assert np.array_equal(kernels.matrix_bits(unit, *args), reference.mma_bits(unit, *args)), (style, k, changed(unit))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("cls", FIELDS, ids=lambda cls: cls.__name__)
 def test_slices_of_k_change_no_bit(cls, short_slices):
     rng = np.random.default_rng(41)

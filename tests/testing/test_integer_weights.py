@@ -18,6 +18,7 @@ def operands(dtype, weights, group):
     return a, q, rng.uniform(0.5, 2, (K // group, N)).astype(np.float32) / 8
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize(("weights", "group"), [(ml_dtypes.int4, 64), (ml_dtypes.int4, 128), (np.int8, 128)])
 def test_scales_before_and_behind_the_product_are_right(dtype, weights, group):

@@ -40,6 +40,7 @@ def test_an_adversary_reaches_the_certified_lines(k):
     assert lost >= 0.9 * found.relative * size
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("kind", ["gaussian", "heavy", "activations", "positive"])
 @pytest.mark.parametrize("m", [1, 24])
 def test_a_dropped_block_of_a_long_product_fails_in_the_unit_with_sums_outside(kind, m):

@@ -34,6 +34,7 @@ def narrow_sums(a, b, dtype, step=16):
     return total
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("dtype", "name"), [(np.float16, "fp16"), (BF16, "bf16")])
 @pytest.mark.parametrize("kind", ["gaussian", "activations"])
 def test_narrow_sums_inside_of_the_bound_fail(dtype, name, kind):
