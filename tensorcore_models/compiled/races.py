@@ -215,13 +215,13 @@ class RaceChecks(Checks):
     def _conflict(
         self, earlier, clocks, rows, warps, agents, lanes, words: tuple[str, str, str], again: Callable | None = None
     ) -> None:
-        """KernelFault if an earlier access is one that the warps do not know of; `again` says which write what is there."""
+        """Raise KernelFault for an earlier access that the warps do not know of; `again` says which store what is there."""
         wrong = clocks > self.known[rows[:, None], warps[:, None], earlier]
         if not wrong.any():
             return
         wrong &= self._unordered(earlier, warps, agents)
         if again is not None and wrong.any():
-            wrong &= ~again()[:, None]
+            wrong &= ~(again()[:, None] & (earlier < self.warps))  # a copy may land after the store
         if wrong.any():
             index = int(wrong.any(1).argmax())
             agent = int(earlier[index][wrong[index].argmax()])

@@ -34,7 +34,7 @@ def test_rows_are_written_as_they_come(tmp_path):
             a, b, _ = operands(row)
             first = np.frombuffer(bytes.fromhex(row["first"]), a.dtype)
             assert np.allclose(first, (a @ b)[0], rtol=1e-4)
-    with pytest.raises(ValueError, match="is there already"):
+    with pytest.raises(ValueError, match="exists already"):
         record(rows, out, "cpu")
     with pytest.raises(libraries.Unknown, match="'cpu'"):
         libraries.from_profile(found[0])
