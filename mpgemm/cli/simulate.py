@@ -99,7 +99,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="compare predicted with measured times of each product and pipe; FILE is an op_summary, a "
+        help="compare predicted with measured times of each product and pipe; the profile is an op_summary, a "
         "kernel_details, or (with M K N) a PipeUtilization",
     )
     add(

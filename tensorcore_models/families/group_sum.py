@@ -166,7 +166,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, self.terms, texts)
 
     def group_facts_of_formats(self, unit):
-        """Return facts that hold for the groups of any operands of an engine's formats."""
+        """Return bounds on the groups that hold for all operands of the engine's formats."""
         a, b = (get_float_format(f) for f in unit.formats[:2])
         scales = errors.block_scales(unit)
         smallest = a.min_subnormal * b.min_subnormal

@@ -63,11 +63,11 @@ class GroupPairwiseSum(Accumulator):
 
     @property
     def groups_per_instruction(self) -> int:
-        """Groups between two flushes of c."""
+        """Return the number of groups between two flushes of c."""
         return 1 if self.terms is None else self.terms // self.group
 
     def interchangeable(self, length):
-        """Return the two of one addition."""
+        """Return the pairs of products that are added to each other."""
         return tuple(tuple(range(i, min(i + min(self.group, 2), length))) for i in range(0, length, min(self.group, 2)))
 
     def pass_bits(self, p):

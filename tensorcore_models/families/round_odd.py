@@ -29,7 +29,7 @@ class PairRoundOddSum(Accumulator):
         return 2
 
     def interchangeable(self, length):
-        """Two products are added to each other; a third would be added to their sum."""
+        """Return the first two products as one set: they are added to each other, a third one to their sum."""
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):

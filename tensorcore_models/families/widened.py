@@ -98,7 +98,7 @@ class WidenedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def interchangeable(self, length):
-        """Return products that one step of the sum takes may change places."""
+        """Return the sets of the sum, each within one of its steps."""
         step = self.dot.terms_per_step
         found: list[tuple[int, ...]] = []
         for start in range(0, length, step):

@@ -51,7 +51,7 @@ class FusedSum(AlignedSum):
         return self.pass_bits(p)
 
     def interchangeable(self, length):
-        """All, where one alignment holds them and they are summed exactly; those of even and of odd k where these are apart."""
+        """Return one set of all products where one exact sum has them; two sets where even and odd k are summed apart."""
         if self.normalise_each_add or self.alignment == "pairwise":
             return super().interchangeable(length)
         steps = 2 if self.alignment == "odd_even" else 1
