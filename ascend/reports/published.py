@@ -184,7 +184,10 @@ def _asc(
 _LAUNCH = "the call computes little, and the model leaves out the work besides multiplying"
 _PREFILL = "not explained; with 512 rows in place of 128 the same weights take longer than predicted"
 _EIGHT = "not explained; times for half and a quarter as many of the same tiles are predicted within 4 %"
-_WIDENED = "it is not known how the library cuts weights that vector units widen; the model charges pieces of rows only for their own bytes"
+_WIDENED = (
+    "it is not known how the library cuts weights that vector units widen; "
+    "the model charges pieces of rows only for their own bytes"
+)
 _TALL = "not explained; all other products with as many rows or fewer are predicted within 15 %"
 MEASUREMENTS = (
     _pto(1536, 0.0388, (0.545, 0.422, 0.722, 0.077), True),
