@@ -203,6 +203,10 @@ class RaceChecks(Checks):
             return np.full(len(warps), self.beside + (kind == "tma"))
         return warps + _BESIDE.get(kind, 0) * self.warps
 
+    def _in_turn(self, agents: np.ndarray) -> np.ndarray:
+        """Return which agents are warps, whose stores do not land later as those of copies beside them may."""
+        return agents < self.warps
+
     def _unordered(self, earlier: np.ndarray, warps: np.ndarray, agents: np.ndarray) -> np.ndarray:
         """Return which earlier accesses are ordered before a new one neither by the warp nor by tensor memory's instructions.
 
@@ -221,7 +225,7 @@ class RaceChecks(Checks):
             return
         wrong &= self._unordered(earlier, warps, agents)
         if again is not None and wrong.any():
-            wrong &= ~(again()[:, None] & (earlier < self.warps))  # a copy may land after the store
+            wrong &= ~(again()[:, None] & self._in_turn(earlier))
         if wrong.any():
             index = int(wrong.any(1).argmax())
             agent = int(earlier[index][wrong[index].argmax()])

@@ -16,6 +16,9 @@ class WaveRaces(RaceChecks):
     def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
         return warps + (2 if kind == "copy" else 1) * self.warps
 
+    def _in_turn(self, agents: np.ndarray) -> np.ndarray:
+        return agents < 2 * self.warps
+
     def _unordered(self, earlier: np.ndarray, warps: np.ndarray, agents: np.ndarray) -> np.ndarray:
         return earlier != warps[:, None] + self.warps  # a wave's own accesses are in order
 
