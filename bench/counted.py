@@ -14,8 +14,10 @@ from mpgemm.recovery.parts import LEAST_PRODUCTS, PART_UNIT, part_length, parts_
 from tensorcore_models.gpu.targets import get_target
 
 TARGET = "sm_90"
-#: Lanes of a multiprocessor of an H100 and cycles in a second, as :data:`mpgemm.kernels.configurations.BYTE` has them.
-LANES, CLOCK = 128, 1.755e9
+#: Lanes of a multiprocessor of an H100, as :data:`mpgemm.kernels.configurations.BYTE` has them.
+LANES = 128
+#: Cycles of an H100 in a second.
+CLOCK = 1.755e9
 
 # -- speeds ------------------------------------------------------------------------------------------------------------------
 METHODS = ("ootomo", "bf16x3", "bf16x6", "bf16x9", "tf32x3")

@@ -140,6 +140,13 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         metavar="M1,M2,...",
         help="plan products with these values of m and the given K and N (give the size without M)",
     )
+    _add_communication(choice)
+    add("--block", metavar="BM,BK,BN", help="plan this block only, and say whether it fits")
+
+
+def _add_communication(choice: argparse._ArgumentGroup) -> None:
+    """Add the options of a product whose parts hide communication."""
+    add = choice.add_argument
     add(
         "--overlap", metavar="ROWS",
         help="cut the product into parts, so that the communication of one overlaps the next; the file holds times "
@@ -157,7 +164,6 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         metavar="COUNT",
         help="with --collective all-gather: number of NPUs from which A is gathered",
     )
-    add("--block", metavar="BM,BK,BN", help="plan this block only, and say whether it fits")
 
 
 def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:

@@ -8,16 +8,21 @@ from mpgemm.recovery.method import RecoveryMethod
 
 #: Parts of k have multiples of so many products, whole tiles of every kernel.
 PART_UNIT = 256
-#: Columns of a tile of the kernels for few rows, and rows that such a product has at most.
-PART_COLUMNS, FEW_ROWS = 64, 64
+#: Columns of a tile of the kernels for few rows.
+PART_COLUMNS = 64
+#: Rows that a product of few rows has at most.
+FEW_ROWS = 64
 #: Blocks that keep a GPU busy: the largest power of two that an H100's 132 multiprocessors run side by side.
 PART_BLOCKS = 128
 #: Products of FP16 words that a part has in each element, at least: a part is written and read, 8 bytes that take 2.4 ps at
 #: 3.35 TB/s; at 255 10^12 products a second (a prototype's 170 TFLOP/s with three, measured) that is a tenth of 6090.
 LEAST_PRODUCTS = 6144
-#: Picoseconds that a tile of 64 x 64 takes for one product of each of its elements (16 times 128 lanes at 1.755 GHz), that
-#: 1000 bytes of memory take, and that one more launch takes (3 us are counted).
-UNIT_PS, KILOBYTE_PS, LAUNCH_PS = 1140, 299, 3_000_000
+#: Picoseconds of a tile of 64 x 64 for one product of each of its elements: 16 times 128 lanes in a cycle, at 1.755 GHz.
+UNIT_PS = 1140
+#: Picoseconds of 1000 bytes of memory, at 3.35 TB/s.
+KILOBYTE_PS = 299
+#: Picoseconds of one more launch: 3 us, as :data:`mpgemm.kernels.configurations.LAUNCH` counts it.
+LAUNCH_PS = 3_000_000
 
 
 def parts_of(n: int, k: int, row: RecoveryMethod) -> int:

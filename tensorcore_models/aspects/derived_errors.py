@@ -47,12 +47,12 @@ LARGEST = 1000
 
 
 class Underivable(ValueError):
-    """A pass of which no error is derived."""
+    """Underivable is raised for a pass of which no error is derived."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A power of two is at most ``own S_q + whole S + absolute``."""
+    """A Size bounds a power of two by ``own S_q + whole S + absolute``."""
 
     own: float
     whole: float
@@ -64,7 +64,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Lost:
-    """What a node has lost, of which addends (bit k: product k, the bit after the last one: c), and its exponent's size."""
+    """A Lost holds the errors of a node, its addends (bit k: product k, then c) and the size of its exponent."""
 
     addends: int
     top: Size
@@ -87,7 +87,7 @@ def _small(decoded: Node) -> int:
 
 
 class _Step:
-    """One pass over nodes: what each of them has lost, at most, for operands with known facts."""
+    """A _Step goes over the nodes of a pass and bounds the error of each, for operands with known facts."""
 
     def __init__(self, spec: Any, formats: Sequence[Any], terms: int, facts: OperandFacts, scaled: bool):
         self.spec, self.formats, self.terms, self.facts, self.scaled = spec, formats, terms, facts, scaled

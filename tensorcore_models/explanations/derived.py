@@ -21,7 +21,7 @@ AGREEING = 2
 
 @dataclass(frozen=True)
 class Addition:
-    """One operation of a pass.
+    """An Addition is one operation of a pass.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Addition:
 
 
 class PassSteps(NamedTuple):
-    """What a pass does: its operations, to what products are rounded before, and what becomes zero where it is subnormal."""
+    """PassSteps holds the operations of a pass, how products are rounded before, and which subnormal numbers become zero."""
 
     additions: tuple[Addition, ...]
     products: tuple[tuple[int, str, str], ...]
@@ -60,7 +60,7 @@ class PassSteps(NamedTuple):
 
 
 class _Reader:
-    """What a pass does, as its nodes say it."""
+    """A _Reader collects what the nodes of a pass say that it does."""
 
     def __init__(self, terms: int):
         self.terms = terms
@@ -243,11 +243,7 @@ def words(spec: Any, d: str) -> Words | None:
     kinds = {bits for addition in steps.additions for bits, _ in addition.cuts}
     title = f"Sum of {products} and c" + (", c last" if late else "")
     title += f", {kinds.pop()} fraction bits" if len(kinds) == 1 else ""
-    sentences = (
-        [f"Of {' and '.join(sorted(steps.flushed, reverse=True))}, what is too small becomes zero."]
-        if steps.flushed
-        else []
-    )
+    sentences = [f"Too small {' and '.join(sorted(steps.flushed, reverse=True))} become zero."] if steps.flushed else []
     sentences += [f"Each product is rounded {_rounded(x)}." for x in steps.products]
     told = [_sentence(addition, terms) for addition in steps.additions]
     for text in dict.fromkeys(told):

@@ -242,7 +242,7 @@ def pack_program(
     LINE: gl.constexpr, BITS: gl.constexpr, SCALE: gl.constexpr, PLACES: gl.constexpr, COUNTS: gl.constexpr,
     TILE: gl.constexpr, LANES: gl.constexpr, CLAMPS: gl.constexpr,
 ):  # fmt: skip
-    """What a Program takes of an operand, for one k of a tile of rows: [batch][tile][k][value][row].
+    """Store the values that a Program takes of an operand, for one k of a tile of rows: [batch][tile][k][value][row].
 
     LINE: From an encoding of BITS bits and its block scale to these values. SCALE: (products that share a scale, its bits).
     PLACES: Where values belong, in words (counted from 0) or in numbers of 64 bits (-1, -2 and so on); a value more than there

@@ -138,12 +138,10 @@ def test_half_of_the_smallest_fp64_number_is_not_taken_for_nothing():
 
 
 # -- by hand -------------------------------------------------------------------------------------------------------------
-CUT, ULP, SMALL, TINY = (
-    2.0**-12,
-    2.0**-10,
-    2.0**-14,
-    2.0**-24,
-)  # of 12 bits kept, and of fp16: normal and subnormal numbers
+CUT = 2.0**-12  # a unit where 12 bits are kept
+ULP = 2.0**-10  # of fp16, relative to a number
+SMALL = 2.0**-14  # the smallest normal number of fp16
+TINY = 2.0**-24  # the smallest subnormal number of fp16
 
 
 @pytest.mark.parametrize(
