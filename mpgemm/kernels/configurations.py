@@ -231,9 +231,10 @@ WORD_SHAPES = {
 }
 WORD_DEPTH = {"fp16": 64, "bf16": 64, "tf32": 32}
 WORD_STAGES = 4
-#: What one byte of memory and one more launch take, in operations of a lane of one multiprocessor: an H100 has 3.35 TB/s for
-#: 132 multiprocessors of 128 lanes at 1.755 GHz, and a launch of 3 us is counted.
-BYTE, LAUNCH = 128 * 132 * 1.755e9 / 3.35e12, 128 * 1.755e9 * 3e-6
+#: Operations of a lane in the time of one byte of memory: an H100's 132 multiprocessors of 128 lanes, 1.755 GHz, 3.35 TB/s.
+BYTE = 128 * 132 * 1.755e9 / 3.35e12
+#: Operations of a multiprocessor's 128 lanes in the time of one more launch, for which 3 us are counted.
+LAUNCH = 128 * 1.755e9 * 3e-6
 
 
 def word_configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:

@@ -309,8 +309,7 @@ class RecoveryMethod:
 
     @property
     def passes(self) -> int:
-        """Return the number of full-size engine products that one call runs; before a count is chosen, that of the
-        row as given."""
+        """Return the number of full-size engine products of one call; before a count is chosen, that of the row."""
         if self.modular:
             return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
         return len(self.products)

@@ -1,14 +1,12 @@
 """Matrix engines: anything with formats, a k step and `gemm`.
 
-An engine is an accumulator with operand formats (:mod:`.matrix_engine`), a catalogued instruction, which has a shape and a name
-besides (:mod:`.instruction`), or a user's callable (:mod:`.callable_engine`). Recovery methods, probes and experiments see only
-what :class:`Engine` defines. Sizes: a is (m, k), b is (k, n), c and d are (m, n).
+An engine is an accumulator with formats (:mod:`.matrix_engine`), an instruction of the catalogue (:mod:`.instruction`), or a user's
+callable (:mod:`.callable_engine`). Others use only what :class:`Engine` defines. Sizes: a is (m, k), b (k, n), c and d (m, n).
 
-How k is covered. K is padded with +0 up to a multiple of the engine's k step and chained in order: the result of one step is
-the c of the next. Under the default edge rules padding changes nothing, because zero products take no part in an alignment,
-whatever the block scales above them; but units whose results can be -0 (IEEE additions, AMD's sums) make +0 of it. Under
-other rules it can: ``zero_operand="format_minimum"`` or ``scaled_zero="keeps_scale"`` let padding lift an alignment. Block
-scales that are missing get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
+K is padded with +0 to a multiple of the engine's k step and chained in order: the result of one step is the c of the next. By the
+default edge rules padding changes nothing, as zero products take no part in an alignment; but units whose results can be -0
+(IEEE additions, AMD's sums) turn it into +0. With ``zero_operand="format_minimum"`` or ``scaled_zero="keeps_scale"`` padding can
+lift an alignment. Missing block scales get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
 """
 
 import abc
