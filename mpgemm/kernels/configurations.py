@@ -231,7 +231,7 @@ WORD_SHAPES = {
 }
 WORD_DEPTH = {"fp16": 64, "bf16": 64, "tf32": 32}
 WORD_STAGES = 4
-#: Operations of a lane in the time of one byte of memory: an H100's 132 multiprocessors of 128 lanes, 1.755 GHz, 3.35 TB/s.
+#: Operations of all lanes of an H100 (132 multiprocessors of 128, 1.755 GHz) in the time of one byte of memory, at 3.35 TB/s.
 BYTE = 128 * 132 * 1.755e9 / 3.35e12
 #: Operations of a multiprocessor's 128 lanes in the time of one more launch, for which 3 us are counted.
 LAUNCH = 128 * 1.755e9 * 3e-6

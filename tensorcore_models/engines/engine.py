@@ -1,12 +1,12 @@
 """Matrix engines: anything with formats, a k step and `gemm`.
 
-An engine is an accumulator with formats (:mod:`.matrix_engine`), an instruction of the catalogue (:mod:`.instruction`), or a user's
+An engine is an accumulator with formats (:mod:`.matrix_engine`), a catalogued instruction (:mod:`.instruction`), or a user's
 callable (:mod:`.callable_engine`). Others use only what :class:`Engine` defines. Sizes: a is (m, k), b (k, n), c and d (m, n).
 
-K is padded with +0 to a multiple of the engine's k step and chained in order: the result of one step is the c of the next. By the
+K is padded with +0 to a multiple of the engine's k step and chained in order: the result of one step is the c of the next. By
 default edge rules padding changes nothing, as zero products take no part in an alignment; but units whose results can be -0
-(IEEE additions, AMD's sums) turn it into +0. With ``zero_operand="format_minimum"`` or ``scaled_zero="keeps_scale"`` padding can
-lift an alignment. Missing block scales get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
+(IEEE additions, AMD's sums) turn it into +0. Padding can lift an alignment with ``zero_operand="format_minimum"`` or
+``scaled_zero="keeps_scale"``. Missing block scales get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
 """
 
 import abc
