@@ -6,7 +6,7 @@ callable (:mod:`.callable_engine`). Others use only what :class:`Engine` defines
 K is padded with +0 to a multiple of the engine's k step and chained in order: the result of one step is the c of the next. By
 default edge rules padding changes nothing, as zero products take no part in an alignment; but units whose results can be -0
 (IEEE additions, AMD's sums) turn it into +0. Padding can lift an alignment with ``zero_operand="format_minimum"`` or
-``scaled_zero="keeps_scale"``. Missing block scales get the encoding 0, which is what memory filled with zeros holds: the smallest scale.
+``scaled_zero="keeps_scale"``. Missing block scales get the encoding 0, the smallest scale, as memory filled with zeros has.
 """
 
 import abc
