@@ -154,7 +154,7 @@ def new_state(phase: FlatPhase, initial_flags: dict[str, int]) -> tuple[np.ndarr
         np.zeros(flags, np.int32),  # head
         flag_count.ravel(),
         np.full(flags, -1, np.int32),  # waiter
-        np.zeros(cores, np.int32),  # cores still to finish
+        np.zeros(cores, np.int32),  # pipes of each core that can still be run, as bits
         np.full(cores, -1, np.int32),  # reason for which the synchronisation waited
         np.zeros(cores),  # cycles that it waited after the cube was free
         np.zeros(LAYOUT["history"] * LAYOUT["state"]),
