@@ -47,7 +47,7 @@ def data_error(a: Any, b: Any) -> ErrorOf:
 
 
 def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarray]]) -> ErrorOf:
-    """Return a function for the error of the schedule, A, B and their product that `sample` gives, computed once per arithmetic."""
+    """Return a function for the error of the schedule, A, B and their product that `taken` gives, computed once per arithmetic."""
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule, **options: Any) -> float:
