@@ -94,7 +94,7 @@ def product_of(fields: Mapping[str, str], where: str) -> ProductLine | None:
     Raises
     ------
     ValueError
-        For a product that is not timed here, or a line that contradicts itself: which line, what it has and what was expected.
+        If the product is not timed here, or the line contradicts itself; the message gives the line, its content and the expectation.
     """
     kind = fields["OP Type"]
     read = next((how for name, how in READERS.items() if re.fullmatch(rf"{name}(V\d+)?", kind, re.IGNORECASE)), None)
@@ -133,9 +133,9 @@ def _shape(text: str, where: str) -> Shape:
     try:
         shape = tuple(int(size) for size in text.split(","))
     except ValueError:
-        raise ValueError(f"{where}: {text!r} is not a shape, expected sizes separated by commas") from None
+        raise ValueError(f"{where}: expected sizes separated by commas as a shape, got {text!r}") from None
     if min(shape) < 1:
-        raise ValueError(f"{where}: {text!r} has a size below 1: an empty product takes no time here")
+        raise ValueError(f"{where}: {text!r} has a size below 1: remove the line, an empty product takes no time")
     return shape
 
 
@@ -298,5 +298,5 @@ NOT_TIMED = {
     "AllReduce": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
     "AllGather": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
     "ReduceScatter": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
-    "Swiglu": ": vector work is fused to it",
+    "Swiglu": ": vector work is fused with it",
 }
