@@ -105,7 +105,7 @@ def _checked_buffers(s: Kernel) -> Kernel:
         if used > there:
             raise ValueError(
                 f"block {s.blocking} ({s.mode}, {s.buffering} buffers) overflows {buffer} of {s.placed_on.name}: "
-                f"{used} bytes, limit {there}"
+                f"{used} bytes needed, {there} available; take a smaller block"
             )
     return s
 
