@@ -106,7 +106,7 @@ def _output_with_factor(power: int, case: AttentionCase) -> np.ndarray:
 
 
 def explain_weight(share: float, error: float, cases: Sequence[AttentionCase]) -> tuple[str, ...]:
-    """Return an explanation of the share of the exact results that the results of some queries hold, or None."""
+    """Return the faults that explain the share of the exact results that the results of some queries hold, in words."""
 
     def predicted(make: Callable[[AttentionCase], np.ndarray]) -> float:
         pairs = [(make(case), case.exact) for case in cases]
