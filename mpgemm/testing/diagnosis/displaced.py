@@ -159,13 +159,13 @@ def _line_maps(at: np.ndarray, size: int) -> Iterator[tuple[str, np.ndarray]]:
     for tile in (t for t in TILES if t < size):
         yield f"the {{}} at the same place of the first {tile}", at % tile
         yield f"the {{}} {tile} before", np.where(at >= tile, at - tile, at)
-        yield f"the {{}} {tile} behind", np.where(at + tile < size, at + tile, at)
+        yield f"the {{}} {tile} after it", np.where(at + tile < size, at + tile, at)
     rows, columns = LAYOUT
     whole = size // (rows * columns) * (rows * columns)
     start, inside = at // (rows * columns) * (rows * columns), at % (rows * columns)
     for text, moved in (
         (f"the {{}} in the units' layout of {rows} x {columns}", inside % columns * rows + inside // columns),
-        (f"the {{}} back from the units' layout of {rows} x {columns}", inside % rows * columns + inside // rows),
+        (f"the {{}} converted back from the units' layout of {rows} x {columns}", inside % rows * columns + inside // rows),
     ):
         yield text, np.where(at < whole, start + moved, at)
 

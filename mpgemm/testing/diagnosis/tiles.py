@@ -101,10 +101,10 @@ def _tile_rule(moved: list[tuple[int, int, int, int]]) -> str:
         step = moved[0][2] - moved[0][0], moved[0][3] - moved[0][1]
         return f"the tile {step} tiles (down, across) away"
     if all((k, x) == (j, i) for i, j, k, x in moved):
-        return "the tile with rows and columns of tiles exchanged"
+        return "the tile with the indices (down, across) exchanged"
     flips = {(k ^ i, x ^ j) for i, j, k, x in moved}
     if len(flips) == 1 and len(moved) > 2:
-        return f"the tile whose numbers (down, across) are the exclusive or with {flips.pop()}"
+        return f"the tile whose indices (down, across) are their own exclusive or {flips.pop()}"
     return ""
 
 
