@@ -221,7 +221,8 @@ def cube_hgemm(
     schedule = checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
     if schedule.sums.lanes or schedule.operand not in SPLIT_OPERANDS:
         raise ValueError(
-            f"the schedule multiplies {schedule.operand} ({schedule.kernel} kernel), but cube_hgemm multiplies FP16 on the cube: use cube_gemm"
+            f"the schedule multiplies {schedule.operand} ({schedule.kernel} kernel), but cube_hgemm multiplies FP16 on the "
+            "cube: use cube_gemm"
         )
     return words_product(schedule.sums, a, b, c, arithmetic.on(schedule.chip))
 
@@ -299,10 +300,14 @@ def checked_schedule(
         raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
     if (schedule.m, schedule.k, schedule.n) != (m, k, n):
         raise ValueError(
-            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices have {(m, k, n)}: build it for them"
+            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices have {(m, k, n)}: build "
+            "it for them"
         )
     if schedule.terms != terms:
         raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}: change one of them")
     if terms > 1 and schedule.order != order:
-        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}: leave out order, or build the schedule for it")
+        raise ValueError(
+            f"the schedule's mode {schedule.mode!r} does not give order {order!r}: leave out order, or build the schedule "
+            "for it"
+        )
     return schedule

@@ -19,7 +19,7 @@ class Dialect(NamedTuple):
     title: str
     has: Callable[[Chip], bool]  #: whether a chip has it
     chips: str  #: the chips that have it, in words
-    directions: tuple[int, ...] = (0, 1)  #: directions of swizzles that deal tiles one by one; (): it does not deal them so
+    directions: tuple[int, ...] = (0, 1)  #: directions of swizzles that deal tiles one by one; () if none does
     turns: bool = True  #: whether every second band of a swizzle is walked back
     rectangles: bool = True  #: whether a core may own a rectangle of tiles
     slices: bool = True  #: whether k may be split among cores
@@ -70,8 +70,12 @@ def said_modes(name: str, terms: int, modes: Sequence[Mode], split: int | None) 
     if terms == 1 and not row.one_term:
         raise ValueError(f"{row.title} recovers FP32 from words of fp16: got one term, plan with --terms 3 (terms=3)")
     if (split or 1) > 1 and not row.slices:
-        raise ValueError(f"{row.title} walks all of k in one program, got {split} slices of k: plan with --split 1 (split=1)")
+        raise ValueError(
+            f"{row.title} walks all of k in one program, got {split} slices of k: plan with --split 1 (split=1)"
+        )
     said = [mode for mode in modes if terms == 1 or mode in row.modes]
     if not said:
-        raise ValueError(f"{row.title} combines terms by mode {', '.join(row.modes)}, got {', '.join(modes)}: take --mode {row.modes[0]}")
+        raise ValueError(
+            f"{row.title} combines terms by mode {', '.join(row.modes)}, got {', '.join(modes)}: take --mode {row.modes[0]}"
+        )
     return said

@@ -140,7 +140,10 @@ def balanced_ranges(length: int, most: int, unit: int) -> tuple[Range, ...]:
 
 
 def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
-    """Return at most `parts` ranges of nearly equal whole units that cover [0, length), longer ones first: core 0 has the most work."""
+    """Return at most `parts` ranges of nearly equal whole units that cover [0, length).
+
+    Longer ranges come first, so that core 0 has the most work.
+    """
     units = -(-length // unit)
     parts = min(parts, units)
     if not parts:

@@ -69,7 +69,8 @@ def l2_misses(walk: Walk, panels: bool, distinct: float, l2_bytes: int) -> Misse
     kept, written = together * at_m * a_block, together * columns * at_m * c_tile
     b_share = _again(1 / rows, 1 / at_m, together * columns * b_block, kept, written, l2_bytes, turns)
     lost = 0.0
-    if not turns:  # random replacement also evicts some of the kept operand for the bytes that come from memory in one step
+    if not turns:
+        # Random replacement also evicts some of the kept operand for the bytes that come from memory in one step.
         brought = together * (at_m * at_n * b_share * b_block + at_m * at_n * c_tile)
         lost = -np.expm1(-brought / max(l2_bytes, 1))
     a_share = np.where((step <= l2_bytes) & (not panels), 1 / columns + lost * (1 / at_n - 1 / columns), 1 / at_n)
@@ -147,7 +148,10 @@ def slices_at_once(tiles: Any, slices: Any, cores: int) -> Any:
 
 
 def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction: int) -> tuple[Any, Any]:
-    """Return the tile rows and tile columns that `cores` consecutive tiles of a swizzled order cover; `direction` 0 is bands of rows."""
+    """Return the tile rows and tile columns that `cores` consecutive tiles of a swizzled order cover.
+
+    With `direction` 0 the order has bands of rows.
+    """
     across, along = (rows, columns) if direction == 0 else (columns, rows)
     width = np.minimum(np.minimum(offset, across), np.maximum(cores, 1))
     length = np.minimum(np.maximum(cores / width, 1), along)
@@ -157,7 +161,7 @@ def concurrent_tiles(rows: Any, columns: Any, cores: Any, offset: Any, direction
 
 
 def passes_bytes(s: WithOptions, slices: Any) -> Any:
-    """Return the bytes of the passes over whole matrices: splitting, conversion of ND rows, clearing C, adding terms and slices."""
+    """Return the bytes of the passes that split, convert ND rows, clear C, and add terms and slices."""
     c_all, elements = ACCUMULATOR_BYTES * float(s.m) * s.n, s.m * s.k + s.k * s.n
     copies = s.copies_behind_fixpipe * (slices if s.merge == "reduce" else 1)
     added = (copies > 1) * (copies + 1) * c_all + (s.merge == "atomic") * (slices > 1) * c_all
@@ -202,12 +206,12 @@ def c_bytes(s: TileSchedule) -> float:
 
 
 def cube_memory_bytes(s: TileSchedule) -> float:
-    """Return the bytes that a cube kernel moves from and to memory: operands that miss L2, C, the passes over whole matrices."""
+    """Return the bytes that a cube kernel moves from and to memory: operands that miss L2, C, and the passes."""
     return sum(operand_bytes_from_memory(s)) + c_bytes(s) + passes_bytes(s, len(s.k_slices))
 
 
 class RowCosts(NamedTuple):
-    """`RowCosts` holds the bytes charged for each byte of A and of B, from L2, and from memory, where pieces of rows cost more."""
+    """`RowCosts` holds the bytes charged for each byte of A and of B, from L2 and from memory."""
 
     a: Any
     b: Any

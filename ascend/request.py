@@ -17,8 +17,8 @@ class Request(WithOptions):
     n: int
     chip: Chip
     target: str = option(
-        "", "dialect of :mod:`ascend.dialects` that must be able to express the schedule: rectangles of tiles for each core (AscendC's "
-        "TCubeTiling, pto-isa), or tiles dealt one by one in a swizzled order (CATLASS); \"\": any"
+        "", "dialect of :mod:`ascend.dialects` that must be able to express the schedule: rectangles of tiles for each core "
+        "(AscendC's TCubeTiling, pto-isa), or tiles dealt one by one in a swizzled order (CATLASS); \"\": any"
     )  # fmt: skip
 
     def __post_init__(self):
@@ -36,5 +36,8 @@ class Request(WithOptions):
 
     @property
     def balanced(self) -> bool | None:
-        """Return whether tiles are nearly equal; False with a target, whose tiles are whole blocks; None if the kernel chooses."""
+        """Return whether tiles are nearly equal.
+
+        It is False with a target, whose tiles are whole blocks, and None if the kernel chooses.
+        """
         return False if self.target else None

@@ -107,7 +107,9 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
     check_sizes(m, k, n)
     f = b.fusion_efficiency(chip)
     if f <= 0:
-        raise ValueError(f"block {b} overflows L1 of {chip.name} (N_fused is {b.n_fused(chip)}, expected at least 1): take a smaller block")
+        raise ValueError(
+            f"block {b} overflows L1 of {chip.name} (N_fused is {b.n_fused(chip)}, expected at least 1): take a smaller block"
+        )
     return Traffic(
         a_read=m * k,
         b_read=m * k * n / (chip.cores * b.bm),

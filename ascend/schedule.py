@@ -61,7 +61,8 @@ def build_schedule(
     Raises
     ------
     ValueError
-        If a size is not positive, an option is impossible, or a buffer would overflow; the message gives the buffer, its bytes and its limit.
+        If a size is not positive, an option is impossible, or a buffer would overflow; the message gives the buffer, its
+        bytes and its limit.
     TypeError
         If `blocking` is not a Blocking, `chip` not a chip, or an option unknown.
     """

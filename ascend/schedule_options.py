@@ -94,12 +94,14 @@ class SharedOptions:
     """`SharedOptions` lists the options that a schedule, a request to the planner and a command share."""
 
     terms: int = option(
-        3, "products of words for each FP32 product: 1 multiplies the operands as they are, 4 includes the low-low term", (1, 3, 4),
+        3, "products of words for each FP32 product: 1 multiplies the operands as they are, 4 includes low-low", (1, 3, 4),
         help="number of cube products for each FP32 product (simulate: default 3; plan: all are compared, unless "
         "--terms or --operand is given)",
     )  # fmt: skip
     buffering: Buffering = option(
-        "double", "double: a block is loaded while another is multiplied; single: loading and multiplying alternate", BUFFERINGS
+        "double",
+        "double: a block is loaded while another is multiplied; single: loading and multiplying alternate",
+        BUFFERINGS,
     )
     mode: Mode = option(
         "termwise", "how the terms are combined and kept", MODES,
@@ -107,12 +109,15 @@ class SharedOptions:
     )  # fmt: skip
     operand: str = option(
         "fp16", "format of A and B on the cube; formats other than fp16 have one term", tuple(FORMATS),
-        help="format of A and B on the cube (default fp16); if given, the product has one term, unless fp16 is combined with --terms or --mode",
+        help="format of A and B on the cube (default fp16); if given, the product has one term, unless fp16 is combined "
+             "with --terms or --mode",
     )  # fmt: skip
-    merge: Merge = option("reduce", "how slices of k are merged: reduce adds them in order, atomic in memory in any order", MERGES)
+    merge: Merge = option(
+        "reduce", "how slices of k are merged: reduce adds them in order, atomic in memory in any order", MERGES
+    )
     layout: Layout = option(
-        "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), or nt (ND with B as N x K rows); the split pass of "
-        "several terms writes NZ words", LAYOUTS,
+        "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), nt (ND with B as N x K rows); the split pass "
+        "of several terms writes NZ words", LAYOUTS,
     )  # fmt: skip
     presplit: str = option(
         "", "operands that were split into words earlier, such as weights; this changes times, not bits", PRESPLITS
@@ -123,7 +128,7 @@ class SharedOptions:
         "paper's kernel",
     )
     dequantize: Dequantize = option(
-        "", "unit that scales int8 sums: fixpipe (or True) scales each column, 16 bits wide; vector scales each row and column, "
+        "", "unit that scales int8 sums: fixpipe (or True) scales each column, 16 bits wide; vector scales rows and columns, "
         "tile by tile; the product stays int32", DEQUANTIZES, nargs="?", const="fixpipe",
     )  # fmt: skip
     unit_flag: bool = option(
@@ -132,8 +137,8 @@ class SharedOptions:
         "behind it",
     )
     template: Template = option(
-        "", "template of AscendC's Matmul, with its scalar work: norm keeps one block of A and B in L1 and streams both in a grid "
-        "kernel, mdl keeps several blocks; templates change times, not bits", TEMPLATES,
+        "", "template of AscendC's Matmul with its scalar work: norm keeps one block of A and B in L1 and streams both in a "
+        "grid kernel, mdl keeps several blocks; templates change times, not bits", TEMPLATES,
     )  # fmt: skip
     reseed_l0c: bool = option(False, "in each k group after the first, start L0C from C in place of 0")
 
@@ -168,7 +173,9 @@ class SharedOptions:
     def check_chip(self, chip: Chip) -> None:
         """Raise ValueError for options that a chip does not support."""
         if self.reseed_l0c and chip.fixpipe:
-            raise ValueError(f"reseed_l0c: {chip.name} has no path from UB into L0C (it writes L0C through FIXPIPE): leave it out")
+            raise ValueError(
+                f"reseed_l0c: {chip.name} has no path from UB into L0C (it writes L0C through FIXPIPE): leave it out"
+            )
         if self.unit_flag and not chip.fixpipe:
             raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE: leave it out")
         if self.dequantize == "fixpipe" and not chip.fixpipe:
@@ -284,7 +291,7 @@ class WithOptions(SharedOptions):
 
     @property
     def adds_slices_in_memory(self) -> bool:
-        """Return whether slices of k can be merged atomically; they cannot if FIXPIPE writes terms that a later pass combines."""
+        """Return whether slices of k can be merged atomically, without a later pass that combines terms."""
         return not (self.placed_on.fixpipe and len(self.passes) * self.accumulators > 1)
 
     def check_merge(self, slices: int) -> None:
@@ -338,7 +345,10 @@ class WithOptions(SharedOptions):
 
     @cached_property
     def fixpipe_row_extra(self) -> float:
-        """Return the extra cycles of FIXPIPE for a row of C, on average; rows that do not start on multiples of 32 bytes cost more."""
+        """Return the extra cycles of FIXPIPE for a row of C, on average.
+
+        Rows that do not start on multiples of 32 bytes cost more.
+        """
         unaligned = 1 - math.gcd(ROW_ALIGNMENT, ACCUMULATOR_BYTES * self.n) / ROW_ALIGNMENT
         return unaligned * self.placed_on.fixpipe_unaligned_cycles
 

@@ -112,7 +112,7 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def k_slices(self) -> tuple[Range, ...]:
-        """Return the half-open ranges of k that different cores sum, in whole k blocks but for the last; one without split-k."""
+        """Return the half-open ranges of k that different cores sum, in whole k blocks; one without split-k."""
         if self.grid.k == 1:
             return ((0, self.k),) if self.k else ()
         return balanced_parts(self.k, self.grid.k, self.blocking.bk)
@@ -214,13 +214,13 @@ class TileSchedule(WithOptions):
 
     @property
     def chain(self) -> int:
-        """Return the number of products that a sum in L0C adds before it is written back: bk * N_fused, at most a slice of k."""
+        """Return the number of products that a sum in L0C adds before it is written back: bk * N_fused, at most a slice."""
         longest = self.k_slices[0][1] - self.k_slices[0][0] if self.k_slices else 0
         return min(longest, self.blocking.bk * self.n_fused)
 
     @cached_property
     def sums(self) -> Sums:
-        """Return the sums, which determine the bits of the product for given data: schedules with equal sums give equal bits."""
+        """Return the sums, which determine the bits of the product for given data."""
         return Sums(
             tuple(self.groups_of(k_slice) for k_slice in self.k_slices) or ((),), self.order, self.terms, self.operand,
             self.reseed_l0c, self.cube_step[1],
@@ -239,13 +239,16 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def l0c_slots(self) -> int:
-        """Return the number of C blocks in L0C at a time: 2 if they fit, with either buffering (the paper's concerns L1 and L0)."""
+        """Return the number of C blocks in L0C: 2 if they fit, also with single buffers, which concern L1 and L0."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
         return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
 
     @property
     def l0c_turns(self) -> int:
-        """Return the number of C blocks that cube and FIXPIPE work on at a time; the unit flag lets the next block share a place."""
+        """Return the number of C blocks that cube and FIXPIPE work on at a time.
+
+        The unit flag lets the next block share a place.
+        """
         return 2 if self.unit_flag else self.l0c_slots
 
     @cached_property

@@ -135,7 +135,9 @@ PARAMETERS: dict[str, Parameter] = {
         "us", "extra time of a kernel that starts vector cores beside the cubes and waits for them", False, 0, 5,
         "CATLASS (0dfcf9df), 102_dynamic_optimized_matmul: 1 to 5 us; 5 fits its 128 x 1024 x 256 in INT8 (18.64 us)",
     ),
-    "l2_write_rate": Parameter("B/cycle", "rate of one core's writes to L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"),
+    "l2_write_rate": Parameter(
+        "B/cycle", "rate of one core's writes to L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate",
+    ),
     "l1_to_l0a_rate": Parameter("B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"),
     "l1_to_l0b_rate": Parameter("B/cycle", "L1 to L0B", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_b_rate"),
     "l1_to_l0_scale_rate": Parameter(
@@ -197,7 +199,7 @@ PARAMETERS: dict[str, Parameter] = {
     "l1_to_l0b_latency": Parameter("cycles", "head of an L1 to L0B move", False, 0, 2, MEASURED_910B),
     "mmad_head": Parameter("cycles", "head of one matrix multiply instruction", False, 0, 23, MEASURED_910B),
     "norm_mmad_head": Parameter(
-        "cycles", "head of one matrix multiply instruction in template Norm, where each instruction finds an idle cube", False, 0, 63,
+        "cycles", "head of one matrix multiply instruction in template Norm, where each one finds an idle cube", False, 0, 63,
         "derived from asc-devkit on 910B1: aic_mac_time of 8192^3, case 1",
     ),
     "norm_scalar_cycles": Parameter(
@@ -334,7 +336,8 @@ class Chip:
     def __post_init__(self):
         for name, parameter in PARAMETERS.items():
             value = getattr(self, name)
-            if isinstance(value, np.integer | np.floating):  # products of such numbers wrap, and JSON has no such numbers
+            # Products of NumPy's numbers wrap, and JSON has no such numbers.
+            if isinstance(value, np.integer | np.floating):
                 value = value.item()
                 object.__setattr__(self, name, value)
             check_value(name, parameter, value, f"chip {self.name}")
@@ -346,7 +349,9 @@ class Chip:
                     f"chip {self.name}: {name} must be one of {', '.join(x for x in known if x)}, got {getattr(self, name)!r}"
                 )
         if self.non_overlapped_fraction > 1:
-            raise ValueError(f"chip {self.name}: non_overlapped_fraction must be at most 1, got {self.non_overlapped_fraction}")
+            raise ValueError(
+                f"chip {self.name}: non_overlapped_fraction must be at most 1, got {self.non_overlapped_fraction}"
+            )
 
     @property
     def cycles_per_second(self) -> float:

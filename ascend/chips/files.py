@@ -90,7 +90,9 @@ def load_chip(path: str | Path) -> Chip:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}): convert the file to UTF-8") from None
+        raise ValueError(
+            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}): convert the file to UTF-8"
+        ) from None
     return (parse_toml if path.suffix.lower() == ".toml" else parse_ini)(text, path.name)
 
 
@@ -274,7 +276,9 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
         if not equals or not key.strip():
             raise ValueError(f"{file_name}, line {number}: expected key=value, got {line}")
         if section is None:
-            raise ValueError(f"{file_name}, line {number}: key {key.strip()} comes before any [section]: move it below one")
+            raise ValueError(
+                f"{file_name}, line {number}: key {key.strip()} comes before any [section]: move it below one"
+            )
         name = f"{section}.{key.strip()}"
         if name in entries:
             raise ValueError(

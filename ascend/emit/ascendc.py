@@ -37,7 +37,9 @@ def check_ascendc(s: Kernel) -> None:
             f"--for ascendc"
         )
     if len(s.k_slices) > 1 and s.merge != "atomic":
-        raise ValueError("AscendC's Matmul adds slices of k in memory, got merge 'reduce': use --merge atomic or --split 1")
+        raise ValueError(
+            "AscendC's Matmul adds slices of k in memory, got merge 'reduce': use --merge atomic or --split 1"
+        )
     if s.dequantize == "fixpipe":
         raise ValueError(
             "the emitted kernel scales rows and columns on vector cores: use --dequantize vector, or leave it out"

@@ -128,5 +128,7 @@ def _count_faults(tiling: str, record: dict, used: int, mode: str, each: int) ->
         found.append(f"SetDim({dim[1] if dim else ''}) and usedCoreNum = {used} differ: they must be equal")
     most = record["cubes"] * each
     if not (each - 1) * record["cubes"] < used <= most:
-        found.append(f"usedCoreNum = {used}, but {record['cubes']} cubes in mode {mode} have at most {most} cores to count")
+        found.append(
+            f"usedCoreNum = {used}, but {record['cubes']} cubes in mode {mode} have at most {most} cores to count"
+        )
     return found

@@ -204,7 +204,9 @@ def check_emitted(
     folder = Path(folder)
     found = record_of(folder)
     if found.get("dialect") != "pto":
-        raise ValueError(f"{folder / 'record.json'}: only PTO kernels can run here (emit with --emit pto), got {found.get('dialect')!r}")
+        raise ValueError(
+            f"{folder / 'record.json'}: only PTO kernels can run here (emit with --emit pto), got {found.get('dialect')!r}"
+        )
     s = schedule_of(found)
     if a is None or b is None:
         a, b = sample(s, seed)
@@ -265,9 +267,7 @@ def compared(
             PtoFault("bits", None, f"{different} of {expected.size} elements differ, by at most {largest:.3g}"),
         ]
     if allowed is not None and (wrong := int(np.count_nonzero(gap > allowed))):
-        text = (
-            f"{wrong} of {expected.size} elements differ by more than any order of the sums can, by at most {largest:.3g}"
-        )
+        text = f"{wrong} of {expected.size} elements differ by more than any order of the sums can, by at most {largest:.3g}"
         faults = [*faults, PtoFault("numbers", None, text)]
     return PtoCheck(name, tuple(faults), what, expected.size, different, largest)
 

@@ -26,7 +26,10 @@ VECTOR_CORES, CHUNK = 2, 4096
 
 
 def check_pto(s: Kernel) -> None:
-    """Raise ValueError if the emitted PTO kernel cannot express the schedule; the message names the option and an alternative."""
+    """Raise ValueError if the emitted PTO kernel cannot express the schedule.
+
+    The message names the option and an alternative.
+    """
     check_dialect("pto", s.placed_on)
     if not isinstance(s, GridKernel) or s.resident != "none":
         kind = s.placement() if s.on_cube else "the vector units"
@@ -140,7 +143,7 @@ def _plan_text(s: GridKernel, scale_exponent: int) -> str:
 
 
 def _block_text(s: Kernel) -> str:
-    """Return the products of one k block: each word is moved to L0 before its first use, and its place is freed after its last."""
+    """Return the products of one k block, with each word's move to L0 before its first and its release after its last use."""
     fused = s.words > 1
     terms, lines = s.passes[0], []
     for number, term in enumerate(terms):
@@ -176,7 +179,7 @@ def needs_vector_passes(s: Kernel) -> bool:
 
 
 def record(s: GridKernel, scale_exponent: int = 12) -> dict[str, Any]:
-    """Return the facts that a caller of the kernel needs: sizes, workspace, places in L1 and L0, flags, launches, predicted time.
+    """Return what a caller of the kernel needs: sizes, workspace, places in L1 and L0, flags, launches, predicted time.
 
     Sizes are bytes, times microseconds. The predicted time is the plan's; words in ND rows and the launches of the
     vector kernels add to it.

@@ -70,7 +70,8 @@ class OwnKernel:
             raise ValueError(f"cores, M, K and N must be at least 1, got {self.cores}, {self.m}, {self.k}, {self.n}")
         if self.m * self.k * self.n > MOST_PRODUCTS:
             raise ValueError(
-                f"{self.m} x {self.k} x {self.n} is too large to run here (at most {MOST_PRODUCTS:.0e} products): take smaller sizes"
+                f"{self.m} x {self.k} x {self.n} is too large to run here (at most {MOST_PRODUCTS:.0e} products): take "
+                "smaller sizes"
             )
         if not re.fullmatch(r"[A-Za-z_][\w:<>, ]*", self.entry):
             raise ValueError(f"--entry must be the name of a function, got {self.entry!r}")

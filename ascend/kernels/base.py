@@ -1,4 +1,4 @@
-"""This module defines the base class of all kernels on a chip, which planner, simulator and reports use, and of cube kernels."""
+"""This module defines the base class of all kernels on a chip, and of cube kernels."""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal, Self
@@ -34,7 +34,10 @@ class Kernel(TileSchedule):
     @classmethod
     @abstractmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Return the schedule of the options: the kernel fills in those that are None and raises ValueError for impossible ones."""
+        """Return the schedule of the options, with the kernel's choice for each None.
+
+        Raises ValueError for impossible options.
+        """
 
     @property
     def launch_seconds(self) -> float:

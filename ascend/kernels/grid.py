@@ -27,7 +27,10 @@ class GridKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Return a schedule for the options. Raises ValueError for an impossible grid or merge, or a panel that overflows L1."""
+        """Return a schedule for the options.
+
+        Raises ValueError for an impossible grid or merge, or a panel that overflows L1.
+        """
         grid, resident = _grid(place, options)
         bare = cls(
             **place.of_schedule(), **options.shared_options(), n_fused=1, grid=grid, resident=resident,
@@ -134,7 +137,7 @@ class GridKernel(CubeKernel):
 
     @cached_property
     def _last_round(self) -> tuple[tuple[Range, Range], ...]:
-        """Return the parts into which an adaptive order cuts the tiles of a last round, one for each core; () if none is cut."""
+        """Return the parts into which an adaptive order cuts the last round's tiles, one for each core; () for none."""
         rest = self.tiles % self.cores
         if not (self.deals_one_by_one and self.swizzle.adaptive) or not 0 < rest <= self.cores // 2:
             return ()
@@ -222,7 +225,9 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Reside
     place.check_slices(slices)
     if resident == "none" and (grid is None or grid.m * grid.n == 1):
         if slices > chip.cores:
-            raise ValueError(f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}: take fewer slices")
+            raise ValueError(
+                f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}: take fewer slices"
+            )
         return Grid(k=slices), resident
     if grid is None:
         sizes = ((place.m, place.blocking.bm), (place.n, place.blocking.bn))
@@ -231,5 +236,7 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Reside
         across = max(min(chip.cores // (slices * along), streamed), 1)
         grid = Grid(along, slices, across) if resident == "a" else Grid(across, slices, along)
     if grid.cores > chip.cores:
-        raise ValueError(f"a grid of {grid} has {grid.cores} cores, but {chip.name} has {chip.cores}: take a smaller grid")
+        raise ValueError(
+            f"a grid of {grid} has {grid.cores} cores, but {chip.name} has {chip.cores}: take a smaller grid"
+        )
     return grid, resident

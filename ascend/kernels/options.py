@@ -31,19 +31,22 @@ class BlockedProduct:
         blocks = -(-self.k // self.blocking.bk)
         if slices > blocks:
             raise ValueError(
-                f"{slices} slices of k = {self.k} are more than its {blocks} blocks of {self.blocking.bk}: take fewer slices or a smaller bk"
+                f"{slices} slices of k = {self.k} are more than its {blocks} blocks of {self.blocking.bk}: take fewer "
+                "slices or a smaller bk"
             )
 
 
 def blocks_in_group(s: TileSchedule, wanted: int | None, choose: Callable[[int, int], int]) -> int:
-    """Return N_fused for a resident panel: the requested number, or `choose` of the number of k blocks and of those that fit."""
+    """Return N_fused for a resident panel: the requested number, or `choose` of the k blocks and of those that fit."""
     b, chip = s.blocking, s.placed_on
     panel, streamed = (b.bm, b.bn) if s.resident == "a" else (b.bn, b.bm)
     each = s.words * s.format.stored(b.bk)
     most = panel_capacity(chip.l1_bytes, each, panel, s.stream_slots * streamed)
     if most < 1:
         needed = each * (panel + s.stream_slots * streamed)
-        raise ValueError(f"block {b} overflows L1 of {chip.name}: {needed} bytes needed, {chip.l1_bytes} available; take a smaller block")
+        raise ValueError(
+            f"block {b} overflows L1 of {chip.name}: {needed} bytes needed, {chip.l1_bytes} available; take a smaller block"
+        )
     start, stop = s.k_slices[0]
     return choose(fractals(stop - start, b.bk), most) if wanted is None else int(wanted)
 

@@ -24,7 +24,10 @@ from ascend.schedule_options import ScheduleOptions
 
 
 class PaperKernel(CubeKernel):
-    """`PaperKernel` deals row blocks to the cores, keeps A resident and reads B from L2; the paper's numbers are this kernel's."""
+    """`PaperKernel` deals row blocks to the cores, keeps A resident and reads B from L2.
+
+    The paper's numbers are this kernel's.
+    """
 
     kernel: ClassVar[str] = "paper"
     l2_model: ClassVar[Literal["reuse", "shared_b"]] = "shared_b"

@@ -53,7 +53,9 @@ def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a has {a.shape[1]} columns, but b has {b.shape[0]} rows (shapes {a.shape} and {b.shape}): they must be equal")
+        raise ValueError(
+            f"a has {a.shape[1]} columns, but b has {b.shape[0]} rows (shapes {a.shape} and {b.shape}): they must be equal"
+        )
     if c is not None:
         c = fp32_array(c, "c")
         if c.shape != (a.shape[0], b.shape[1]):
@@ -70,7 +72,10 @@ def checked_group(group: int, step: int) -> int:
 
 
 def scale_pair(scale: Any) -> tuple[int, int]:
-    """Return (s_a, s_b) of eq. 7 from one integer or two. Raises ValueError if a power of two made of them is no float32 number."""
+    """Return (s_a, s_b) of eq. 7 from one integer or two.
+
+    Raises ValueError if a power of two made of them is no float32 number.
+    """
     pair = scale if isinstance(scale, tuple | list) else (scale, scale)
     if len(pair) != 2 or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in pair):
         raise TypeError(f"a scale exponent must be an integer or a pair (s_a, s_b) of integers, got {scale!r}")

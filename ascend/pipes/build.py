@@ -61,7 +61,7 @@ class Tiles(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """`Stay` holds the sizes of a core's stay: width of its panel (0 without one), tiles, slice of k, number of cores at work."""
+    """`Stay` holds the sizes of a core's stay: panel width (0 without a panel), tiles, slice of k, cores at work."""
 
     panel: int
     tiles: tuple[Tiles, ...]
@@ -363,7 +363,10 @@ class _Builder(Phases):
             yield from self._product(terms, number, block, takes)
 
     def _product(self, terms: tuple[str, ...], number: int, block: _Block, takes: list[str]) -> Iterator[PipeOperation]:
-        """Yield the cube steps of one term of a block, which wait for `takes` of L0; the first term waits for synchronisation, too."""
+        """Yield the cube steps of one term of a block, which wait for `takes` of L0.
+
+        The first term waits for synchronisation, too.
+        """
         s, chip = self.schedule, self.chip
         step_m, step_k, step_n = s.cube_step
         steps = fractals(block.rows, step_m) * fractals(block.depth, step_k) * fractals(block.columns, step_n)
@@ -413,7 +416,8 @@ class _Builder(Phases):
         }[name]  # fmt: skip
         waits: tuple[str, ...]
         frees: tuple[str, ...]
-        if s.template == "norm":  # A is moved when B has arrived, too, and the buffers are free when both have been moved
+        if s.template == "norm":
+            # A is moved when B has arrived, too, and the buffers are free when both have been moved.
             waits, frees = (FULL_IN_L1, ()) if name == "A" else ((), FREE_IN_L1)
         else:
             resident = s.resident == name.lower()

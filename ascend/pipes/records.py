@@ -71,7 +71,8 @@ class Run:
 
     schedule: Kernel
     program: Program = field(repr=False)
-    phases: tuple[PhaseResult, ...]  #: Phases in order: split (with more than one term), multiply, combine (with FIXPIPE).
+    #: Phases in order: split (with more than one term), multiply, combine (with FIXPIPE).
+    phases: tuple[PhaseResult, ...]
 
     @property
     def chip(self) -> Chip:

@@ -220,8 +220,7 @@ def simulate(
     """
     if not isinstance(schedule, TileSchedule):
         raise TypeError(
-            f"simulate needs a TileSchedule from build_schedule(m, k, n, chip, blocking), got "
-            f"{type(schedule).__name__}"
+            f"simulate needs a TileSchedule from build_schedule(m, k, n, chip, blocking), got {type(schedule).__name__}"
         )
     return run_program(
         build_program(cast(Kernel, schedule), include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,

@@ -168,7 +168,10 @@ def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, 
 
 
 def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> None:
-    """Write the trace of a recorded run as JSON, completely or not at all. Raises FileNotFoundError if the folder does not exist."""
+    """Write the trace of a recorded run as JSON, completely or not at all.
+
+    Raises FileNotFoundError if the folder does not exist.
+    """
     path, s = Path(path), run.schedule
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: No such file or directory: make the folder {path.parent} first")

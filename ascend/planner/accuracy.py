@@ -41,13 +41,19 @@ class ErrorOf(Protocol):
 
 
 def data_error(a: Any, b: Any) -> ErrorOf:
-    """Return a function for the error (eq. 13) of a schedule's product of `a` and `b` against FP64, computed once per arithmetic."""
+    """Return a function for the error (eq. 13) of a schedule's product of `a` and `b` against FP64.
+
+    The error is computed once for each arithmetic.
+    """
     exact = np.asarray(a, float) @ np.asarray(b, float)
     return _once(lambda schedule: (schedule, a, b, exact))
 
 
 def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarray]]) -> ErrorOf:
-    """Return a function for the error of the schedule, A, B and their product that `taken` gives, computed once per arithmetic."""
+    """Return a function for the error of the (schedule, A, B, exact product) that `taken` gives.
+
+    The error is computed once for each arithmetic.
+    """
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule, **options: Any) -> float:

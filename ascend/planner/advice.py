@@ -61,7 +61,8 @@ class Advice(Result):
     Attributes
     ----------
     plans : tuple of (PlannedWay, Plan)
-        Plan of each way that the chip has, fastest first; if a way's fastest plan lacks the bits, also one with shorter chains of k.
+        Plan of each way that the chip has, fastest first. If a way's fastest plan lacks the bits, a plan with shorter chains
+        of k may follow.
     wanted : float
         Wanted accuracy in bits.
     asked : bool
@@ -117,7 +118,9 @@ class Advice(Result):
         for way, found in self.plans:
             if found is chosen or not self.reaches(found):
                 continue
-            lines.append(f"{way} also reaches these bits, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times as long)")
+            lines.append(
+                f"{way} also reaches these bits, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times as long)"
+            )
         faster = [(way, found) for way, found in self.plans if found.seconds < chosen.seconds]
         if faster:
             way, found = max(faster, key=lambda pair: (round(pair[1].bits or 0.0, 1), -pair[1].seconds))

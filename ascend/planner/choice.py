@@ -29,8 +29,8 @@ class Choice:
     """`Choice` lists the options of :func:`ascend.plan` that choose among plans."""
 
     rank: Rank = option(
-        "time", "rank by simulated time (of the analytically best `simulated`), by the traffic (eq. 9 for the paper's kernel, bytes "
-        "from and to memory for grids), or by the closed forms alone", RANKS,
+        "time", "rank by simulated time (of the analytically best `simulated`), by traffic (eq. 9 for the paper's kernel, "
+        "bytes from and to memory for grids), or by the closed forms alone", RANKS,
     )  # fmt: skip
     max_error: float | None = option(None, "leave out schedules whose relative error (eq. 13) is larger")
     data: tuple | None = option(
@@ -39,14 +39,19 @@ class Choice:
     )  # fmt: skip
     top: int = option(10, "number of plans that are returned")
     kernel: PlanKernel = option(
-        "grid", "grid: grids of cores, and the vector units for few rows or columns; paper: the paper's kernel", PLAN_KERNELS
+        "grid",
+        "grid: grids of cores, and the vector units for few rows or columns; paper: the paper's kernel",
+        PLAN_KERNELS,
     )
     split: int | None = option(None, "number of slices of k; the planner searches it if None")
     simulated: int | None = option(None, 'number of schedules that are simulated in each mode for rank "time"')
-    distribution: Distribution = option("normal", "distribution of the elements in the sampled error", tuple(DISTRIBUTIONS))
+    distribution: Distribution = option(
+        "normal", "distribution of the elements in the sampled error", tuple(DISTRIBUTIONS)
+    )
     error_of: Callable[[Kernel], float] | None = option(
         None,
-        "function that gives the error of a schedule, in place of `data` or a sample; it must depend on bk, n_fused and slices of k only",
+        "function that gives the error of a schedule, in place of `data` or a sample; it must depend on bk, n_fused and "
+        "slices of k only",
     )
     progress: Callable[[int, int], None] | None = option(None, "function that is called with (done, total) simulations")
 

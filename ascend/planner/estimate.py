@@ -45,7 +45,7 @@ class Candidates:
     at_n: np.ndarray
     whole: np.ndarray  #: Whether all tiles but the last ones have bn columns; otherwise they are nearly equal.
     resident: Resident  #: {"a", "b", "none"}: the operand whose panel stays in L1.
-    direction: int | None = None  #: {0, 1} if nothing is resident: direction of the swizzle, or of the walk in a rectangle.
+    direction: int | None = None  #: {0, 1} if nothing is resident: of the swizzle, or of the walk in a rectangle
     rectangles: bool = False  #: Whether each core owns a rectangle of tiles.
 
     @classmethod
@@ -173,7 +173,7 @@ class _Forms(BlockForms):
         )  # fmt: skip
 
     def memory_cycles(self, rate: float) -> np.ndarray:
-        """Return the cycles that memory takes for a byte of one core over a path of rate `rate`, averaged over the core's stays."""
+        """Return the cycles of memory for a byte of one core over a path of rate `rate`, averaged over its stays."""
         bandwidth = self.chip.hbm_bytes_per_cycle
         all_at_work, last = (np.maximum(active / bandwidth, 1 / rate) for active in (self.active, self.last_active))
         return all_at_work + self.last_share * (last - all_at_work)
@@ -240,7 +240,8 @@ class _Forms(BlockForms):
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the FP32 copies of C that are read and written over all passes and k groups."""
         r, accumulators = self.r, self.r.accumulators
-        added = (r.merge == "atomic") * (self.c.slices > 1) * (self.walks if r.combination.in_place else 1)  # copies added in memory
+        # copies added in memory
+        added = (r.merge == "atomic") * (self.c.slices > 1) * (self.walks if r.combination.in_place else 1)
         if self.chip.fixpipe:
             return np.zeros_like(self.groups), self.walks * self.groups * accumulators + added
         reads, writes = self.vector_copies
@@ -283,7 +284,8 @@ class _Forms(BlockForms):
             )
             both = missed + shared
             loads = loads + shared * ((1 - 1 / tiles) * missed / loads if self.count == 2 else 1)
-        # With one place in L0C the stream continues for its depth while the cube waits; the cube catches up if loads are slower.
+        # With one place in L0C the stream continues for its depth while the cube waits,
+        # and the cube catches up if loads are slower.
         slack = in_group * (self.block - np.maximum(self.cube, self.moves))
         waits = np.maximum(held - np.minimum(slack, self.depth * self.loads), 0)
         tile = np.maximum(np.where(self.two_tiles, multiplied, multiplied + waits), loads)

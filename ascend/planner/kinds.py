@@ -96,7 +96,8 @@ class OfThePaper:
                 return
             try:
                 schedule = build_schedule(r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), **r.shared_options())
-            except ValueError:  # eq. 12 admits the block, but the accumulators of a fused kernel do not fit: see rejections()
+            except ValueError:
+                # eq. 12 admits the block, but the accumulators of a fused kernel do not fit: see rejections()
                 continue
             if accepts is None or accepts(schedule):
                 count -= 1

@@ -47,7 +47,8 @@ class Point(Result):
     on_front : bool
         Whether no other point is faster and at least as accurate.
     seconds_per_bit : float or None
-        Time of each additional bit, compared with the next faster point of the front; None for the fastest point and off the front.
+        Time of each additional bit, compared with the next faster point of the front; None for the fastest point and off the
+        front.
     """
 
     plan: Plan

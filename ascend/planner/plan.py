@@ -141,8 +141,8 @@ def _candidates(requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
     if not plans:
         r = next(iter(requests.values()))
         raise ValueError(
-            f"no block keeps the error below {limit:g}, the best reaches {min(refused):.3g}: allow a larger error or take more terms" if refused
-            else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}: change one of them"
+            f"no block keeps the error below {limit:g}, the best reaches {min(refused):.3g}: take more terms" if refused
+            else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}: change one"
         )  # fmt: skip
     return plans
 

@@ -199,4 +199,7 @@ def _warnings(p: Plan) -> Iterator[str]:
         last = s.active_cores(s.waves - 1)
         lost = (s.cores - last) / (s.cores * s.waves)
         if lost > IDLE_SHARE:
-            yield f"the last of {s.waves} waves has work for {last} of {s.cores} cores, so {lost:.0%} of the cores' time is lost"
+            yield (
+                f"the last of {s.waves} waves has work for {last} of {s.cores} cores, so {lost:.0%} of the cores' time is "
+                "lost"
+            )

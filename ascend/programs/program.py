@@ -87,7 +87,7 @@ class Loop(NamedTuple):
 def shared_programs(
     parts: Iterable[Hashable], loops: Callable[[Any], Iterable[Loop]]
 ) -> tuple[tuple[tuple[Loop, ...], ...], tuple[int, ...]]:
-    """Return the programs of the different parts, and for each core the number of its program; equal parts share one program."""
+    """Return the programs of the different parts, and the number of each core's program."""
     of_core = list(parts)
     numbers = {part: number for number, part in enumerate(dict.fromkeys(of_core))}
     return tuple(tuple(loops(part)) for part in numbers), tuple(numbers[part] for part in of_core)
@@ -95,7 +95,7 @@ def shared_programs(
 
 @dataclass(frozen=True)
 class Phase:
-    """`Phase` is the part of a program between two barriers of all cores; it holds each core's loops, which equal cores share."""
+    """`Phase` is the part of a program between two barriers of all cores; equal cores share their loops."""
 
     name: str
     programs: tuple[tuple[Loop, ...], ...]

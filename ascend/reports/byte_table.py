@@ -23,7 +23,7 @@ class Factor(NamedTuple):
 
 @members_in_default_fp_state
 class ByteRow(NamedTuple):
-    """`ByteRow` holds one operand's bytes by eq. 9, the bytes that the schedule moves over all cores, and the factors between them."""
+    """`ByteRow` holds one operand's bytes by eq. 9, the schedule's bytes over all cores, and the factors between them."""
 
     operand: str
     eq9_bytes: float
@@ -51,9 +51,7 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
         If the schedule is not for the paper's kernel.
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError(
-            "eq. 9 counts the bytes of the paper's kernel only: build the schedule with kernel='paper'"
-        )
+        raise ValueError("eq. 9 counts the bytes of the paper's kernel only: build the schedule with kernel='paper'")
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
     eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)

@@ -94,7 +94,9 @@ def _split(s: Kernel) -> bool:
 
 _SHUFFLED = "the predicted time leaves out ENABLE_SHUFFLE_K, by which each core begins at another place of k"
 _OWN_DEAL = "it deals the tiles in its own order; the predicted time is that of the plan's order"
-_OWN_SLICES = "it chooses the number of slices itself (GetSplitkFactor); the predicted time is that of the plan's number"
+_OWN_SLICES = (
+    "it chooses the number of slices itself (GetSplitkFactor); the predicted time is that of the plan's number"
+)
 _IDENTITY, _SPLIT_K = "GemmIdentityBlockSwizzle", "SplitkGemmIdentityBlockSwizzle"
 
 #: Instantiations by generation; the first one that fits a plan is written to files.
@@ -140,7 +142,7 @@ def arch_of(s: Kernel) -> str:
 
 
 def assemblies_of(s: Kernel, products: str = "one") -> list[Assembly]:
-    """Return the kernels of CATLASS that fit a plan, for one product or several; none if CATLASS does not multiply its operands."""
+    """Return the kernels of CATLASS that fit a plan, for one product or several."""
     if not s.on_cube or s.terms > 1 or s.operand not in ELEMENTS or s.dequantize:
         return []
     rows = MX if s.format.scale_block else ASSEMBLIES[arch_of(s)]

@@ -65,7 +65,7 @@ STARTS = (0.0, -0.7, 0.7)
 
 
 class Residual(NamedTuple):
-    """`Residual` holds the measured time, the times predicted before and after the fit, and by a fit to the other rows, in s."""
+    """`Residual` holds the measured time and the predictions before, after and without the row in the fit, in seconds."""
 
     row: ProfileRow
     nominal: float
@@ -182,7 +182,10 @@ class _Rows:
         return np.stack(columns, axis=1)
 
     def effect(self, free: Free) -> float:
-        """Return how far a start to either side moves a residual; a rate that limits nothing now may do so once it is slower."""
+        """Return how far a start to either side moves a residual.
+
+        A rate that limits nothing now may do so once it is slower.
+        """
         now, (low, high) = self.residuals([], []), self.bounds(free)
         return max(
             float(np.abs(self.residuals([free], [float(np.clip(x, low, high))]) - now).max()) for x in STARTS[1:]
@@ -191,7 +194,7 @@ class _Rows:
     def fitted(
         self, free: Sequence[Free], starts: Sequence[Sequence[float]], enough: float = GOOD_ENOUGH / 4
     ) -> tuple[float, np.ndarray]:
-        """Return (root mean square, parameters) of the best fit from several starts, or of the first one that is good `enough`."""
+        """Return (root mean square, parameters) of the best fit from several starts, or the first good `enough`."""
         from scipy.optimize import least_squares
 
         bounds = np.array([self.bounds(each) for each in free]).T

@@ -90,7 +90,9 @@ def encode_key(parts: tuple[KeyPart, ...], chosen: Mapping[str, str]) -> int:
     Raises ValueError for an unknown parameter or value.
     """
     if unknown := sorted(set(chosen) - {part.name for part in parts}):
-        raise ValueError(f"unknown parameter {', '.join(unknown)}: the key has {', '.join(part.name for part in parts)}")
+        raise ValueError(
+            f"unknown parameter {', '.join(unknown)}: the key has {', '.join(part.name for part in parts)}"
+        )
     key = shift = 0
     for name, bits, values in parts:
         value = chosen.get(name, values[0])
@@ -149,7 +151,9 @@ def check_matmul_v3(s: Kernel) -> None:
             if not s.on_cube
             else f"{s.terms} term(s) of {s.operand}" + " and scales" * bool(s.dequantize)
         )
-        raise ValueError(f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}: plan with --terms 1 and one of them")
+        raise ValueError(
+            f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}: plan with --terms 1 and one of them"
+        )
     if len(s.k_slices) > 1 or s.groups > 1:
         raise ValueError(
             "MatMulV3's templates cut k by rules that this package does not model: plan with --for catlass --split 1"

@@ -123,7 +123,9 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
         if not (0 < size < math.inf and 0 < microseconds < math.inf):
             raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {given}")
         if "failed" in (word.lower() for word in words[2:]):
-            raise ValueError(f"{path}, line {number}: the collective's check failed: {given}; measure again or remove the line")
+            raise ValueError(
+                f"{path}, line {number}: the collective's check failed: {given}; measure again or remove the line"
+            )
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
         raise ValueError(f"{path} has no line of bytes and microseconds: expected {EXPECTED}")
@@ -214,7 +216,8 @@ class OverlapPlan(Result):
         part = self.size / best.parts
         if not self.link.sizes[0] <= part <= self.link.sizes[1]:
             found.append(
-                f"a part's {part:.4g} bytes lie outside the rows' range of {self.link.sizes[0]:.4g} to {self.link.sizes[1]:.4g} bytes"
+                f"a part's {part:.4g} bytes lie outside the rows' range of {self.link.sizes[0]:.4g} to "
+                f"{self.link.sizes[1]:.4g} bytes"
             )
         if best.parts == 1:
             return [*found, f"no cut is faster than one part: {1e6 * one.seconds:.4g} us"]
@@ -255,14 +258,17 @@ def plan_overlap(
     Raises
     ------
     ValueError
-        If the collective is unknown, `ranks` is missing for an all-gather, the rows have one size, or as for :func:`ascend.plan`.
+        If the collective is unknown, `ranks` is missing for an all-gather, the rows have one size, or as for
+        :func:`ascend.plan`.
     """
     if collective not in COLLECTIVES:
         raise ValueError(f"collective must be one of {', '.join(COLLECTIVES)}, got {collective!r}")
     gathers = collective == "all-gather"
     if gathers != (ranks is not None):
         raise ValueError(
-            "an all-gather needs ranks of at least 2, got none" if gathers else "ranks are for an all-gather only: leave them out"
+            "an all-gather needs ranks of at least 2, got none"
+            if gathers
+            else "ranks are for an all-gather only: leave them out"
         )
     if ranks is not None and ranks < 2:
         raise ValueError(f"ranks must be at least 2, got {ranks}")

@@ -123,7 +123,8 @@ def whole(found: Sequence[Overlay]) -> list[str]:
     if abs(more[most]) > SMALL * measured:
         how = "longer" if more[most] > 0 else "less long"
         sentences.append(
-            f"over all products {most} differs most: busy {1e6 * abs(more[most]):.5g} us {how} than predicted ({POINTS_TO[most]})"
+            f"over all products {most} differs most: busy {1e6 * abs(more[most]):.5g} us {how} than predicted "
+            f"({POINTS_TO[most]})"
         )
     return sentences
 

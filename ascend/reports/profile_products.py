@@ -94,7 +94,8 @@ def product_of(fields: Mapping[str, str], where: str) -> ProductLine | None:
     Raises
     ------
     ValueError
-        If the product is not timed here, or the line contradicts itself; the message gives the line, its content and the expectation.
+        If the product is not timed here, or the line contradicts itself; the message gives the line, its content and the
+        expectation.
     """
     kind = fields["OP Type"]
     read = next((how for name, how in READERS.items() if re.fullmatch(rf"{name}(V\d+)?", kind, re.IGNORECASE)), None)

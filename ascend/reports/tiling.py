@@ -58,13 +58,13 @@ def notes(schedule: Kernel) -> list[str]:
         )
     if s.scale_bytes:
         found.append(
-            f"{s.operand}: use MxMatmul, with a scale of one byte for {s.format.scale_block} products of a row of A or column of "
-            "B; L1 holds the scales beside their blocks, and the buffers below include them"
+            f"{s.operand}: use MxMatmul, with a scale of one byte for {s.format.scale_block} products of a row of A or "
+            "column of B; L1 holds the scales beside their blocks, and the buffers below include them"
         )
     if s.operand == "hf32":
         found.append(
-            "HF32: take float operands and call SetHF32(true) on the Matmul object; SetHF32TransMode chooses the rounding, call it after "
-            "SetHF32Mode (AscendC API reference, 07_0259)"
+            "HF32: take float operands and call SetHF32(true) on the Matmul object; SetHF32TransMode chooses the rounding, "
+            "call it after SetHF32Mode (AscendC API reference, 07_0259)"
         )
     return found
 
@@ -81,7 +81,8 @@ def _mode_note(s: Kernel) -> str:
         through = "L1" if s.placed_on.widened_to_l1 else "memory"
         return (
             f"the fields count cubes and describe their product: {s.operand} weights have {s.format.weight_bits} bits in "
-            f"memory, and vector units widen them to {s.format.bits} bits and pass them through {through}, which no plain Matmul does"
+            f"memory, and vector units widen them to {s.format.bits} bits and pass them through {through}, which no plain "
+            "Matmul does"
         )
     if mode.name == "coupled":
         return f"the fields count cores, which have a cube and a vector unit each: {cubes} blocks are launched"

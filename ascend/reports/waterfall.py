@@ -17,7 +17,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 class Cause(NamedTuple):
-    """`Cause` is one reason for lost time: kinds of operations that are free, or chip parameters that are 0, before it comes in."""
+    """`Cause` is a reason for lost time: operations that are free, or chip parameters that are 0, before it comes in."""
 
     name: str
     kinds: tuple[str, ...] = ()

@@ -70,7 +70,8 @@ def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options
     Raises
     ------
     ValueError
-        If a size is 0, there are more rectangles than cores, fields contradict each other, or as for :func:`ascend.build_schedule`.
+        If a size is 0, there are more rectangles than cores, fields contradict each other, or as for
+        :func:`ascend.build_schedule`.
     """
     f = DEFAULTS | dict(fields)
     if zero := [name for name in NEEDED if f[name] < 1]:

@@ -152,7 +152,7 @@ def _in_l1(s: Kernel, blocks: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _dividing(panel: int, stream: int, blocks: int) -> Iterator[tuple[int, int]]:
-    """Yield steps of a panel and of a stream, the largest first, such that the loads of one are a multiple of those of the other."""
+    """Yield steps of a panel and of a stream, largest first, with loads of one a multiple of those of the other."""
     for p in range(panel, 0, -1):
         for q in range(stream, 0, -1):
             more, fewer = sorted((fractals(blocks, p), fractals(blocks, q)), reverse=True)

@@ -202,6 +202,8 @@ RULES: tuple[Rule, ...] = (
 def broken(tiling: Tiling) -> list[str]:
     """Return the messages of the rules in :data:`RULES` that a tiling breaks; if a field is not above 0, only this is named."""
     found = [
-        f"{name} must be above 0, got {value}" for name, value in tiling.fields.items() if value < (name != "iterateOrder")
+        f"{name} must be above 0, got {value}"
+        for name, value in tiling.fields.items()
+        if value < (name != "iterateOrder")
     ]
     return found or [rule.broken(tiling) for rule in RULES if not rule.kept(tiling)]

@@ -1,4 +1,4 @@
-"""This module tests attention kernels, softmax(scale Q K^T) V over any order of tiles, against certified and statistical bounds.
+"""This module tests attention kernels, softmax(scale Q K^T) V, against certified and statistical bounds.
 
 :mod:`mpgemm.testing.attention_case` derives the bounds, :mod:`mpgemm.testing.attention_layouts` reads layouts, and
 :mod:`mpgemm.testing.attention_faults` explains wrong results.
@@ -61,7 +61,8 @@ def assert_attention_close(out, q, k, v, *, engine: Engine | str, **options: Unp
     engine : Engine or str
         Modelled unit: a device ("h100": its unit for the operands' type), "arch:name" or an engine.
     causal : bool
-        Whether the mask is causal: the last query sees all keys, each earlier query one key fewer (FlashAttention 2.1 and newer).
+        Whether the mask is causal: the last query sees all keys, each earlier query one key fewer (FlashAttention 2.1 and
+        newer).
     window : (left, right), optional
         Numbers of keys before and after its own position that a query sees; -1 for all.
     scale : float, optional
@@ -136,7 +137,9 @@ def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[Att
 def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:
     """Return the call that a test describes. Raises ValueError or TypeError if it does not fit."""
     if unknown := sorted(options.keys() - AttentionOptions.__annotations__.keys()):
-        raise TypeError(f"unknown option {', '.join(unknown)}: use one of {', '.join(AttentionOptions.__annotations__)}")
+        raise TypeError(
+            f"unknown option {', '.join(unknown)}: use one of {', '.join(AttentionOptions.__annotations__)}"
+        )
     arrays = [tcm.as_array(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v"))]
     packed = {name: options.get(name) for name in ("cu_seqlens_q", "cu_seqlens_k", "block_table", "cache_seqlens")}
     heads = heads_of(out, *arrays, **packed)
@@ -171,7 +174,9 @@ def _sinks_of(given: Any, heads: int) -> np.ndarray | None:
         return None
     sinks = tcm.as_array(given, "sinks").astype(np.float64)
     if sinks.shape != (heads,) or not np.isfinite(sinks).all():
-        raise ValueError(f"sinks must have the shape ({heads},), one finite score for each query head, got {sinks.shape}")
+        raise ValueError(
+            f"sinks must have the shape ({heads},), one finite score for each query head, got {sinks.shape}"
+        )
     return sinks
 
 
@@ -189,7 +194,8 @@ def _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit: Engine) -> None:
     a, b, c, d = unit.formats
     if a != b or c != d or d.name != "fp32" or unit.scale_format is not None or not isinstance(a, Format):
         raise ValueError(
-            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}; attention needs a unit with FP32 sums and without block scales"
+            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}; attention needs a unit with FP32 sums and without "
+            "block scales"
         )
 
 
@@ -220,7 +226,9 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
     if not any(x.any() for x in wrong):
         held = held_weight(got, cases, drawn)
         if held is not None and not held.right:
-            text = f"each of the elements{seen} is within the tolerance of {call.what}, but taken together they are {held}"
+            text = (
+                f"each of the elements{seen} is within the tolerance of {call.what}, but taken together they are {held}"
+            )
             said = explain_weight(held.share, held.error, cases) or ("weights whose sum differs from the row sum",)
             return KernelCheck(False, text, 0, size, suspects=said)
         largest = max(float(x.max()) for x in allowed)

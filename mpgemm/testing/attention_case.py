@@ -163,7 +163,7 @@ class AttentionCase:
         return error + out.unit_roundoff * (np.abs(self.exact) + error) + out.min_subnormal / 2
 
     def kept_without_factor(self) -> float:
-        """Return the worst row's result for V = 1 if P is cast to the format without a factor; 1 for formats of more than 8 bits."""
+        """Return the worst row's result for V = 1 if P is cast without a factor; 1 for formats of more than 8 bits."""
         if self.format.bits > 8:
             return 1.0
         w = self.weights[0]

@@ -53,7 +53,10 @@ def _cast_to_8_bits(case: AttentionCase) -> Iterator[Prediction]:
     The running maximum may be stale.
     """
     fmt = case.format
-    kind = f"P in {fmt.name} times 1 to 2^{P_FACTORS[-1]}, clipped, with the row's maximum or a maximum that is stale by 2^4 or more"
+    kind = (
+        f"P in {fmt.name} times 1 to 2^{P_FACTORS[-1]}, clipped, with the row's maximum or a maximum that is stale by "
+        "2^4 or more"
+    )
     w, _ = case.weights
     for power in P_FACTORS:
         if 2.0**power != case.program.p_scale:
@@ -93,7 +96,9 @@ def _with_factor(case: AttentionCase, power: int) -> tuple[str, np.ndarray]:
     """Return (description, output) of a head whose P is cast to the operands' format times 2^power."""
     fmt, (w, total) = case.format, case.weights
     p = np.asarray(tcm.round_to(w * 2.0**power, fmt, saturate=True)).astype(np.float64) / 2.0**power
-    lost = f"P is cast to {fmt.name} without a factor: weights below {fmt.min_subnormal / 2:g} times the largest are lost"
+    lost = (
+        f"P is cast to {fmt.name} without a factor: weights below {fmt.min_subnormal / 2:g} times the largest are lost"
+    )
     clipped = f"P times 2^{power} is clipped at {fmt.max_finite:g}, but its row sum is not"
     little = f"P is cast to {fmt.name} times 2^{power}, not 2^{math.log2(case.program.p_scale):g}"
     text = lost if power == 0 else clipped if 2.0**power > fmt.max_finite else little

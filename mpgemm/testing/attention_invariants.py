@@ -30,7 +30,8 @@ def assert_attention_invariants(
     Parameters
     ----------
     attention : callable
-        Function of (q, k, v) that returns the kernel's result; it is called with arrays of the types and shapes of `q`, `k`, `v`.
+        Function of (q, k, v) that returns the kernel's result; it is called with arrays of the types and shapes of `q`, `k`,
+        `v`.
     q, k, v, engine, **options
         See :func:`assert_attention_close`.
 
@@ -143,6 +144,4 @@ def _later_keys(attention: Callable[[Any, Any, Any], Any], q: np.ndarray, k: np.
         return KernelCheck(True, text, 0, size)
     row = int(np.flatnonzero(wrong.reshape(-1, *wrong.shape[-2:]).any((0, 2)))[0])
     text = f"keys from {first} on, which none of the first {half} queries sees, change {count} of {size} elements of their rows"
-    return KernelCheck(
-        False, text, count, size, suspects=(f"the mask lets queries see later keys, from row {row} on",)
-    )
+    return KernelCheck(False, text, count, size, suspects=(f"the mask lets queries see later keys, from row {row} on",))

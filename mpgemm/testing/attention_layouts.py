@@ -71,7 +71,9 @@ def heads_of(
     for name, x in (("q", "q"), ("k", "k"), ("v", "v")):
         for head in heads:
             if not np.isfinite(getattr(head, x)).all():
-                raise ValueError(f"{name} holds values that are not finite, for which no error bound exists: give finite values")
+                raise ValueError(
+                    f"{name} holds values that are not finite, for which no error bound exists: give finite values"
+                )
     return heads
 
 

@@ -69,7 +69,8 @@ class AttentionTolerance(Result):
         ]
         if self.p_scale != 1:
             lines.append(
-                f"P is assumed to be cast times {self.p_scale:g}; without the factor V = 1 would give {self.kept:.3g} in the worst row"
+                f"P is assumed to be cast times {self.p_scale:g}; without the factor V = 1 would give {self.kept:.3g} in "
+                "the worst row"
             )
         return lines
 

@@ -21,7 +21,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds.sizes import multiply
 from mpgemm.testing.attention_case import UNIT, AttentionCase, DrawnResults
 
-#: Least number of queries for a verdict: with 16 a standard error is known within 18 % (1 / sqrt(2 (n - 1))), with fewer less well.
+#: Least number of queries for a verdict: with n queries a standard error is known within 1 / sqrt(2 (n - 1)), 18 % for 16.
 TOGETHER = 16
 #: Standard errors by which the share may differ from right kernels': by chance one test in 5e8 does (normal, both sides).
 SURE = 6.0
@@ -51,7 +51,7 @@ class HeldWeight(NamedTuple):
 def held_weight(
     out: Sequence[np.ndarray], cases: Sequence[AttentionCase], drawn: Sequence[DrawnResults]
 ) -> HeldWeight | None:
-    """Return the share of weights that some queries of several heads hold; None for too few queries or results that are not finite.
+    """Return the share of weights that some queries of several heads hold; None for too few or not finite results.
 
     `drawn` holds right results.
     """

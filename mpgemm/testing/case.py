@@ -202,7 +202,7 @@ class KernelCase:
 
     @cached_property
     def vacuity(self) -> Vacuity:
-        """Return the faults that the bound would let pass: zeros everywhere, and products lost in the first rows and columns."""
+        """Return the faults that the bound lets pass: zeros everywhere, products lost in the first rows and columns."""
         values, bound = np.abs(self.result), self.finite_bound
         shown = (slice(TRIED), slice(TRIED))
         c = None if self.c is None else self.c[shown]
@@ -250,7 +250,10 @@ class KernelCase:
 
     @cached_property
     def bound_of_every_order(self) -> np.ndarray:
-        """Return the certified bound of the sums for every order of the chains' steps; infinite if the exact sum is not finite."""
+        """Return the certified bound of the sums for every order of the chains' steps.
+
+        It is infinite if the exact sum is not finite.
+        """
         every = replace(self._bound_of(self._sums_format), exact=None, running=False)
         return np.where(np.isfinite(self.values), every.bound(False), np.inf)
 
@@ -312,7 +315,8 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
     formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
     if None in formats:
         raise TypeError(
-            f"a is {a.dtype} and b is {b.dtype}, expected formats of a matrix unit: convert them, or name an instruction 'arch:name'"
+            f"a is {a.dtype} and b is {b.dtype}, expected formats of a matrix unit: convert them, or name an instruction "
+            "'arch:name'"
         )
     names = [fmt.name for fmt in formats if fmt is not None]
     if scaling is not None and scaling.applied == "product":
@@ -446,7 +450,8 @@ def kernel_case(
             raise ValueError(
                 "C holds values that FP32 cannot represent, but beta C is formed in FP32: round them first"
             )
-        added = ends.beta * added if ends.beta else None  # exact in 48 bits; with beta = 0 C is not read, even if it is NaN
+        # The product is exact in 48 bits; with beta = 0 C is not read, even if it is NaN.
+        added = ends.beta * added if ends.beta else None
     done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)
     if done is not None:
         done.columns(n)

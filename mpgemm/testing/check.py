@@ -112,7 +112,9 @@ def looked_at(elements: int, of: int) -> str:
 
 def right_elements_in_words(elements: int, of: int) -> str:
     """Return the first words on a result that passes: every element is right, or the checked ones are."""
-    return "every element is right" if elements == of else f"{elements} of {of} elements were checked, and all are right"
+    return (
+        "every element is right" if elements == of else f"{elements} of {of} elements were checked, and all are right"
+    )
 
 
 def check_gemm(
@@ -266,7 +268,8 @@ def check_case(
         text = right_elements_in_words(out.size, of or out.size)
         return KernelCheck(True, f"{text} for {case.engine.label}", 0, out.size, case=case)
     summary = (
-        f"each of the elements{seen} is within the tolerance of {case.engine.label}, but taken together they are not: {spread}"
+        f"each of the elements{seen} is within the tolerance of {case.engine.label}, but taken together they are not: "
+        f"{spread}"
     )
     return _explained(
         summary, [], failure_of(out, case, np.isfinite(case.bound) & np.isfinite(out)), None, diagnose_errors
@@ -280,9 +283,7 @@ def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int, se
     summary = f"{count} of {wrong.size} elements{seen} exceed the {kind} tolerance of {case.engine.label}"
     details = [] if line is None else [f"{line}; {needed(case)}"]
     if case.lines is not None:
-        details.append(
-            f"{case.lines.size} rows were checked, evenly spread, from {case.lines[0]} to {case.lines[-1]}"
-        )
+        details.append(f"{case.lines.size} rows were checked, evenly spread, from {case.lines[0]} to {case.lines[-1]}")
     if case.scaling is not None:
         details.append(f"scales: {case.scaling.in_words()}")
     if case.epilogue is not None:

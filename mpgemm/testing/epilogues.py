@@ -75,7 +75,9 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelEpilogue:
-    """`KernelEpilogue` holds functions that are applied to the sums in order, perhaps with a residual; see :func:`epilogue_of`."""
+    """`KernelEpilogue` holds functions that are applied to the sums in order, perhaps with a residual; see
+    :func:`epilogue_of`.
+    """
 
     name: str
     steps: tuple[_Step, ...] = ()
@@ -104,7 +106,9 @@ class KernelEpilogue:
     def columns(self, n: int) -> int:
         """Return the number of result columns for sums with n columns. Raises ValueError if pairs are needed and n is odd."""
         if self.pairs and n % 2:
-            raise ValueError(f"epilogue {self.name} takes pairs of columns, but the product has {n} columns: make n even")
+            raise ValueError(
+                f"epilogue {self.name} takes pairs of columns, but the product has {n} columns: make n even"
+            )
         return n // 2 if self.pairs else n
 
     def part(self, rows: np.ndarray, columns: np.ndarray) -> "KernelEpilogue":
@@ -193,7 +197,8 @@ def _through(step: _Step, x: np.ndarray, error: np.ndarray) -> tuple[np.ndarray,
     grown = steepest * error
     of_result, of_argument = shape.own
     own = of_result * (np.abs(value) + grown)
-    # rounding the exponential's argument gives an error that grows with it; 1 + tanh has the same absolute error where it is small
+    # rounding the exponential's argument gives an error that grows with it; 1 + tanh has the same absolute error where it is
+    # small
     own = own + of_argument * (np.abs(x) + error) * (np.abs(value) + grown if step.name == "silu" else 1.0)
     return value, grown + own * UNIT + (2.0**-149 if any(shape.own) else 0.0)
 
@@ -214,9 +219,7 @@ def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | N
     adds = last == "residual"
     words = words if adds else [*words, last]
     if adds != (residual is not None):
-        raise ValueError(
-            f"epilogue is {given!r}: its last word 'residual' needs residual=, the matrix that is added"
-        )
+        raise ValueError(f"epilogue is {given!r}: its last word 'residual' needs residual=, the matrix that is added")
     if words == ["swiglu"] and not adds:
         return KernelEpilogue(given, pairs=True)
     added = None if residual is None else broadcast(residual, m, n, "residual")

@@ -192,7 +192,9 @@ def check_grouped(
             taken = call.rows(expert)
             case = call.case(taken, expert)
             if computed.shape[1] != case.result.shape[1]:
-                raise ValueError(f"out must have {case.result.shape[1]} columns as b has, got the shape {computed.shape}")
+                raise ValueError(
+                    f"out must have {case.result.shape[1]} columns as b has, got the shape {computed.shape}"
+                )
             found = check_case(computed[taken], case, int(taken[0]), call.lines is None or expert in together)
             exact[taken] = case.result
             checks[expert] = replace(found, case=None)
@@ -307,9 +309,7 @@ def _findings(f: Failure, call: GroupedCall, expert: int) -> Iterator[Finding]:
         text += _boundary(f, call, expert, other)
         yield finding(text, other)
         if call.scales_differ:
-            yield finding(
-                f"{where} {have} the scales of expert {other} in place of those of {expert}", scales_of=other
-            )
+            yield finding(f"{where} {have} the scales of expert {other} in place of those of {expert}", scales_of=other)
             yield finding(f"{where} {have} B of expert {other} with the scales of {expert}", other, scales_of=expert)
         if call.biases_differ:
             yield finding(f"{where} {have} the bias of expert {other} in place of that of {expert}", bias_of=other)

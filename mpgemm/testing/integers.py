@@ -78,7 +78,8 @@ def check_integers(
     if out.dtype == np.int32:
         if scaled or zero_out is not None:
             raise ValueError(
-                "scales and zero_out are for requantised 8-bit outputs, but out is int32 and holds the sums themselves: leave them out"
+                "scales and zero_out are for requantised 8-bit outputs, but out is int32 and holds the sums themselves: "
+                "leave them out"
             )
         wrong, expected, how = out != sums, sums, "exact sums"
     else:
@@ -135,12 +136,15 @@ def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
 def _requantised(out: np.ndarray, scale_a: Any, scale_b: Any, scale_out: Any, zero_out: Any, sizes) -> Requantised:
     if scale_out is None:
         raise ValueError(
-            f"out is {out.dtype}, a requantised output: give scale_out (and scale_a, scale_b, and zero_out if it has a zero point)"
+            f"out is {out.dtype}, a requantised output: give scale_out (and scale_a, scale_b, and zero_out if it has a zero "
+            "point)"
         )
     m, k, n = sizes
     scaling = read_scales(1.0 if scale_a is None else scale_a, 1.0 if scale_b is None else scale_b, m, k, n)
     if scaling is None or scaling.applied != "end":
-        raise ValueError("scales of requantised outputs must be one factor for each matrix, or one for each row and column")
+        raise ValueError(
+            "scales of requantised outputs must be one factor for each matrix, or one for each row and column"
+        )
     step, point = np.asarray(scale_out, np.float64), np.asarray(0 if zero_out is None else zero_out)
     if step.size != 1 or not np.isfinite(step).all() or not (step > 0).all():
         raise ValueError(f"scale_out must be one positive number, got {scale_out!r}")

@@ -194,7 +194,7 @@ class KernelSpread:
 
 
 def spread_of(out: np.ndarray, allowed: KernelCase) -> KernelSpread | None:
-    """Return a comparison of a result's errors with right kernels', on some rows and columns; None without anything to compare."""
+    """Return a comparison of a result's errors with right kernels' on some rows and columns, or None."""
     if not isinstance(get_format(allowed.out_format), Format) or out.size == 0:
         return None
     m, n = out.shape
@@ -270,7 +270,7 @@ def _in_order(allowed: KernelCase) -> bool:
 
 
 def _beside(allowed: KernelCase) -> list[Engine]:
-    """Return related units for a kernel of the device: its shortest instruction (most roundings), and FP32 fused multiply-adds."""
+    """Return the units beside the kernel's: the shortest instruction (most roundings), FP32 fused multiply-adds."""
     own = allowed.engine
     if own.scale_format is not None or own.formats[3].name != "fp32" or not isinstance(own, Instruction):
         return []

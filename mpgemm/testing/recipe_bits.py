@@ -67,7 +67,9 @@ def assert_bits(
     if plain:
         expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
     elif case is None or scale != 1:
-        raise ValueError("scale_a, scale_b and epilogue need an engine as the recipe and no scale: leave them or scale out")
+        raise ValueError(
+            "scale_a, scale_b and epilogue need an engine as the recipe and no scale: leave them or scale out"
+        )
     else:
         expected = _chain_of(case)
     wrong, text = _different(computed, expected, fmt, recipe.name)

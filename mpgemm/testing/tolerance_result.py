@@ -365,7 +365,10 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
 
 
 def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray, allowed: np.ndarray) -> Vacuity:
-    """Return the faults on the whole product from those on some rows and columns; lost largest products are a share of the part."""
+    """Return the faults on the whole product from those on some rows and columns.
+
+    Lost largest products are a share of the part.
+    """
     zeros = int(np.count_nonzero(exact <= allowed))
     lost = round(part.lost_product_passes / max(1, part.elements) * exact.size)
     found = replace(part, elements=exact.size, zero_passes=zeros, lost_product_passes=lost)

@@ -41,7 +41,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Draws:
-    """`Draws` describes random operands (distribution, sizes, seed, parameters) for a tolerance on any data of that distribution."""
+    """`Draws` describes random operands for a tolerance: distribution, sizes, seed, parameters."""
 
     distribution: str  #: name in :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`
     shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for
@@ -229,7 +229,9 @@ def _given(data, scale_a, scale_b, engine: Engine) -> Data:
     check_shapes(a, b)
     for x, name in zip(arrays, "abc", strict=False):
         if not np.isfinite(x.astype(np.float64)).all():
-            raise ValueError(f"{name} holds values that are not finite, for which no error bound exists: give finite values")
+            raise ValueError(
+                f"{name} holds values that are not finite, for which no error bound exists: give finite values"
+            )
     scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], engine)
     return Data(a, b, arrays[2] if len(arrays) > 2 else None, scaling)
 
@@ -282,7 +284,8 @@ def _in_all(step, steps: int, relative: float, compounded: bool) -> str:
         return f"(1 + alpha)^{steps}{products} - 1 = {relative:.6g}"
     products, sums = steps * step.alignment.products, steps * (step.alignment.sums + step.alignment.rounding)
     return (
-        f"every step truncates toward zero, so that errors do not compound: p = {products:.4g} of products, q = {sums:.4g} of sums, "
+        f"every step truncates toward zero, so that errors do not compound: p = {products:.4g} of products, q = {sums:.4g} "
+        "of sums, "
         f"(p + q) / (1 + p) = {relative:.6g}"
     )
 
@@ -307,9 +310,7 @@ def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
     k = _length(k)
     relative, absolute, lines, published = _a_priori(product, k, None)
     if product.engine.scale_format is not None:
-        lines.append(
-            "without data beta assumes zeros below the largest scales; give data for the beta of your scales"
-        )
+        lines.append("without data beta assumes zeros below the largest scales; give data for the beta of your scales")
     relative, absolute = _rounded_output(relative, absolute, product.out_format, lines)
     return Tolerance(
         relative, absolute, None, "\n".join(lines), published, None, label=product.label, k=k,
@@ -329,7 +330,8 @@ def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float,
         largest.append(float(np.max(np.abs(x), initial=0.0)))
     both = u[0] + u[1] + u[0] * u[1]
     lines.append(
-        f"operands are rounded to {engine.formats[0].name}: (1 + u)^2 - 1 = {both:.4g} of |A||B| in addition, and the part below the format's range"
+        f"operands are rounded to {engine.formats[0].name}: (1 + u)^2 - 1 = {both:.4g} of |A||B| in addition, and the part "
+        "below the format's range"
     )
     k = a.shape[1]
     absolute += k * (1 + relative) * (tiny[0] * largest[1] + tiny[1] * largest[0] + tiny[0] * tiny[1])
@@ -337,7 +339,7 @@ def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float,
 
 
 def _size_form(product: BoundedProduct, data: Data, found: Bounded):
-    """Return the parts of relative S + absolute: (relative, absolute, derivation, published, and the first two before an output's rounding)."""
+    """Return (relative, absolute, derivation, published, the first two before an output's rounding)."""
     if not isinstance(product, EngineProduct):
         relative = largest_ratio(found.bound, found.sizes)
         lines = [f"{product.label}: largest bound over |A||B| + |C| on the data"]
@@ -474,7 +476,9 @@ def _notes(product, population: Population, shown: Data, complete: bool, line) -
         notes.append("nothing is certified, because an operand or a sum may overflow")
     if not complete:
         rows, columns = shown.a.shape[0], shown.b.shape[1]
-        notes.append(f"the certified tolerance covers {rows} x {columns} elements, evenly spread; the one by size covers all")
+        notes.append(
+            f"the certified tolerance covers {rows} x {columns} elements, evenly spread; the one by size covers all"
+        )
     if isinstance(population, Drawn):
         notes.append(
             f"the certified tolerance covers the pair of seed {population.seed}; the one by size covers all operands whose "

@@ -28,8 +28,8 @@ from tensorcore_models.formats.rounding import round_to
 #: squares over errors, -2 log likelihood. By chance a number reduces the score by 1 on average, and by 10 once in 640 (chi
 #: squared); 4 is a ratio of likelihoods of 7.
 PRICE, TOLD_APART = 10.0, 4.0
-#: Share of a right kernel's errors, about 2^-24 |A||B|, below which the rest counts as 0: a fault's own FP32 factors are rounded
-#: by 2^-24 of the result, which is 1/sqrt(k) of |A||B| on data of both signs, 0.1 at k = 100.
+#: Share of a right kernel's errors, about 2^-24 |A||B|, below which the rest counts as 0: a fault's own FP32 factors are
+#: rounded by 2^-24 of the result, which is 1/sqrt(k) of |A||B| on data of both signs, 0.1 at k = 100.
 EXACT = 0.1
 #: Largest ratio of wrong to all elements, as 1 in so many, at which wrong ones are explained alone. Chosen: races are far below
 #: (1 % in tests/testing/test_judged_conclusions.py); with more wrong elements the right ones have to be explained, too.
@@ -49,7 +49,9 @@ def _addend(f: Failure) -> Iterator[Finding]:
             f.true + (parts - 1) * f.added, f"the addend: C is added {parts} times, by each part of k", 2.0, 1.0
         )
     if (ends := f.case.ends) is not None and ends.beta not in (0, 1):
-        yield f.finding(f.true + (1 / ends.beta - 1) * f.added, "the addend: beta is left out, so C is added whole", 2.0)
+        yield f.finding(
+            f.true + (1 / ends.beta - 1) * f.added, "the addend: beta is left out, so C is added whole", 2.0
+        )
     for name in NARROW:
         narrow = round_to(f.added, get_float_format(name), saturate=True)
         yield f.finding(f.true - f.added + narrow, f"the addend: C is rounded to {name} first", 1.0, math.log(4))
@@ -157,7 +159,9 @@ OF_SCATTERED = tuple(
 
 
 def _epilogue(f: Failure) -> Iterator[Finding]:
-    """Yield results with the epilogue left out, applied twice, at the wrong place, or replaced; `f` is the failure of the results."""
+    """Yield results with the epilogue left out, applied twice, at the wrong place, or replaced; `f` is the failure of the
+    results.
+    """
     case, done = f.case, f.case.epilogue
     if done is None:
         return

@@ -226,7 +226,9 @@ def scope(f: Failure) -> str:
 
 
 def given_scales(f: Failure) -> Iterator[Finding]:
-    """Yield results with a scale applied twice, left out, inverted, taken from elsewhere, or rounded, without fitted numbers."""
+    """Yield results with a scale applied twice, left out, inverted, taken from elsewhere, or rounded, without fitted
+    numbers.
+    """
     scaling = f.case.scaling
     if scaling is None:
         return

@@ -1,4 +1,6 @@
-"""This module predicts displaced elements: rows, columns and tiles of the result, values of k, places in memory of an operand."""
+"""This module predicts displaced elements: rows, columns and tiles of the result, values of k, places in memory of an
+operand.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -165,7 +167,10 @@ def _line_maps(at: np.ndarray, size: int) -> Iterator[tuple[str, np.ndarray]]:
     start, inside = at // (rows * columns) * (rows * columns), at % (rows * columns)
     for text, moved in (
         (f"the {{}} in the units' layout of {rows} x {columns}", inside % columns * rows + inside // columns),
-        (f"the {{}} converted back from the units' layout of {rows} x {columns}", inside % rows * columns + inside // rows),
+        (
+            f"the {{}} converted back from the units' layout of {rows} x {columns}",
+            inside % rows * columns + inside // rows,
+        ),
     ):
         yield text, np.where(at < whole, start + moved, at)
 
@@ -292,7 +297,9 @@ def _permutations(k: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield a permutation that reads zeros after the end of k, and one that leaves the last values, which fill no 128, in place."""
+    """Yield a permutation that reads zeros after the end of k, and one that leaves the last values, which fill no 128, in
+    place.
+    """
     yield text, source
     if k % GROUPS[-1] and k > GROUPS[-1]:
         at = np.arange(k)

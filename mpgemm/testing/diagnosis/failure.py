@@ -50,7 +50,9 @@ class Finding(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Return whether the statement explains the wrong elements, the right ones beside them, and the size of the differences."""
+        """Return whether the statement explains the wrong elements, the right ones beside them, and the size of the
+        differences.
+        """
         return self.fit <= GOOD and self.units <= 1 and self.explained >= EXPLAINED
 
     @property
@@ -61,7 +63,9 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Failure:
-    """`Failure` is a wrong result with the data to explain it: sums before an epilogue, as far as the result determines them."""
+    """`Failure` is a wrong result with the data to explain it: sums before an epilogue, as far as the result determines
+    them.
+    """
 
     case: KernelCase
     #: out, exact, bound: float64, shape (m, n); out is NaN if the epilogue hides the sum.

@@ -78,7 +78,9 @@ def _alpha_and_beta(f: Failure) -> Iterator[Finding]:
 
 
 def lines(f: Failure) -> Iterator[Finding]:
-    """Yield the finding that every row, or every column, has its own factor or offset: scales or a bias unknown to the check."""
+    """Yield the finding that every row, or every column, has its own factor or offset: scales or a bias unknown to the
+    check.
+    """
     for axis, name in ((0, "row"), (1, "column")):
         part = _some_lines(f, axis)
         if part is None:
@@ -107,7 +109,9 @@ def lines(f: Failure) -> Iterator[Finding]:
 
 
 def _some_lines(f: Failure, axis: int) -> Failure | None:
-    """Return the failure for some elements of a few rows (columns), or None if most of the result is right, or lines are short."""
+    """Return the failure for some elements of a few rows (columns), or None if most of the result is right, or lines are
+    short.
+    """
     wrong = f.wrong if axis == 0 else f.wrong.T
     finite = np.isfinite(f.out) & np.isfinite(f.exact) & (f.typical > 0)
     finite = finite if axis == 0 else finite.T

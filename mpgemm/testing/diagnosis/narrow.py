@@ -49,7 +49,9 @@ def _wider(f: Failure, name: str) -> bool:
 
 
 def narrow_findings(f: Failure) -> list[Finding]:
-    """Return certain findings: the result went through a narrow format, or sums in it, in order of k, give exactly this result."""
+    """Return certain findings: the result went through a narrow format, or sums in it, in order of k, give exactly this
+    result.
+    """
     found: list[Finding] = []
     every = f.anywhere()
     if not every.rows.size:
@@ -226,7 +228,9 @@ def narrow_errors(f: Failure) -> str | None:
     alike = [text.partition(":")[0] for text in apart if text != best]
     told = f.case.scaling is None and any(_wider(f, name) and on_grid(f.got, name) for name in NARROW)
     if told:
-        return f"{' or '.join([*alike, best])} (everywhere, errors have the size that this format makes on these operands)"
+        return (
+            f"{' or '.join([*alike, best])} (everywhere, errors have the size that this format makes on these operands)"
+        )
     names = " or ".join([*alike, best.partition(":")[0]])
     return f"no known fault, but errors everywhere have the size of those of {names}"
 

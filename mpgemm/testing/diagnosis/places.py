@@ -60,9 +60,9 @@ def place_of(
 ) -> Place:
     """Return the place of the wrong elements, of which there must be one.
 
-    `wrong` is a mask, bool, shape (m, n). `values` are the exact results, for places that depend on size or sign. `lines` are the
-    numbers of the rows if only some are checked; periods of rows are then not tried. `silent` marks right elements that would be
-    right with a fault, too, as those of a row of zeros.
+    `wrong` is a mask, bool, shape (m, n). `values` are the exact results, for places that depend on size or sign. `lines` are
+    the numbers of the rows if only some are checked; periods of rows are then not tried. `silent` marks right elements that
+    would be right with a fault, too, as those of a row of zeros.
     """
     m, n = wrong.shape
     hits = int(wrong.sum())
