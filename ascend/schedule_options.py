@@ -116,8 +116,8 @@ class SharedOptions:
         "reduce", "how slices of k are merged: reduce adds them in order, atomic in memory in any order", MERGES
     )
     layout: Layout = option(
-        "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), nt (ND with B as N x K rows); the split pass "
-        "of several terms writes NZ words", LAYOUTS,
+        "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), nt (ND with B as N x K rows); the split "
+        "pass of several terms writes NZ words", LAYOUTS,
     )  # fmt: skip
     presplit: str = option(
         "", "operands that were split into words earlier, such as weights; this changes times, not bits", PRESPLITS

@@ -89,7 +89,8 @@ def cpu_seconds(words: tuple[str, ...], folder: Path) -> float:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(Path(__file__).parents[1])))}
     done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in (0, 1) or "Traceback" in done.stderr:  # status 1 is a valid answer: identify found nothing
+    # Status 1 is a valid answer: identify found nothing.
+    if done.returncode not in (0, 1) or "Traceback" in done.stderr:
         raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}: {done.stderr[-500:]}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

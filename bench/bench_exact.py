@@ -10,7 +10,7 @@ from harness import interleaved, prepared, report, rows
 
 
 def matrices(rng, size: int, cancelling: bool):
-    """Return normal float32 matrices; if cancelling, the second half of k repeats the first with small changes and opposite sign."""
+    """Return normal float32 matrices; if cancelling, the second half of k nearly repeats the first with opposite sign."""
     import numpy as np
 
     a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))

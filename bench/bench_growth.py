@@ -254,7 +254,7 @@ def added_memory(name: str, size: int) -> int:
 
     engine = units()[name][0]
     call = product(engine, operands(engine, size, np.random.default_rng(0)))
-    Path("/proc/self/clear_refs").write_text("5")  # the largest size starts a new process
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM, the largest resident size
     before = resident("VmRSS")
     call()
     return resident("VmHWM") - before

@@ -1,8 +1,8 @@
 """This script makes tables of counted costs without a GPU: ``python bench/counted.py speeds`` and ``... parts``.
 
-speeds: products from words in memory on an H100, predicted from the SASS of their loops and one recorded time of a
-prototype. parts: ratio of the time with the chosen number of parts of k to that with the best number, for products with
-few rows.
+- speeds: products from words in memory on an H100, predicted from the SASS of their loops and one recorded time of a
+  prototype.
+- parts: ratio of the time with the chosen number of parts of k to that with the best number, for products with few rows.
 """
 
 import argparse

@@ -70,7 +70,9 @@ def reference(name: str) -> str:
 
 
 def products(device: CampaignDevice, sides, methods) -> list[dict]:
-    """Return square products compared with torch's: TFLOP/s are 2 m n k over a call's time, errors those of the largest element."""
+    """Return square products compared with torch's: TFLOP/s are 2 m n k over a call's time, errors those of the largest
+    element.
+    """
     rows: list[dict] = []
     for side in sides:
         a, b = times.operands(device.tensors, (side,) * 3, torch.float64)
@@ -116,9 +118,14 @@ def measured(device: CampaignDevice, sides, methods) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--host", action="store_true", help="measure the host's time with a driver that launches nothing")
     parser.add_argument(
-        "--sides", type=int, nargs="+", help="sides of the products (default: 1024 4096 8192 on a GPU, 1024 4096 for the host)"
+        "--host", action="store_true", help="measure the host's time with a driver that launches nothing"
+    )
+    parser.add_argument(
+        "--sides",
+        type=int,
+        nargs="+",
+        help="sides of the products (default: 1024 4096 8192 on a GPU, 1024 4096 for the host)",
     )
     parser.add_argument("--methods", nargs="+", help="methods (default: the usual six, and on a GPU FP64 from int8)")
     parser.add_argument("--out", type=Path, help="JSON file for the measurements")

@@ -39,7 +39,9 @@ def table(host: dict, command: str, records: list[dict], calls: list[dict]) -> s
 
 
 def _cells(r: dict | None) -> str:
-    """Return speed, ratio, share of the path's limit and SGEMM's share of its own; for methods, the ratio to one FDA product."""
+    """Return speed, ratio, share of the path's limit and SGEMM's share of its own; for methods, the ratio to one FDA
+    product.
+    """
     if r is None:
         return "| |"
     share = f"{r['fda_gemms']:.2f} FDA GEMMs" if "fda_gemms" in r else "not counted"

@@ -152,7 +152,9 @@ def drawn(row: tcm.Instruction, kind: str, tiles: int) -> Iterator[tuple]:
 
 
 def units(quick: bool) -> Iterator[Row]:
-    """Yield the comparison of mmasim's rows on drawn operands of all kinds, and on recordings of GPUs, an architecture a line."""
+    """Yield the comparison of mmasim's rows on drawn operands of all kinds, and on recordings of GPUs, an architecture a
+    line.
+    """
     made, tiles = mmasim_operations(), 1 if quick else 4
     for arch in ARCHITECTURES:
         names = [name for name in made if name.startswith(f"{arch}:")]

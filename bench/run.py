@@ -129,7 +129,9 @@ def operands(engine, size: int, rng):
 
 
 def gemm_rows(args, isas, rng) -> list[dict]:
-    """Return one record for each path and instruction set, with SGEMM and, turn by turn, the core's rate, because its clock varies."""
+    """Return one record for each path and instruction set, with SGEMM and, turn by turn, the core's rate, because its
+    clock varies.
+    """
     import numpy as np
 
     import tensorcore_models as tcm
@@ -255,7 +257,9 @@ def method_rows(args, isas, rng) -> list[dict]:
 
 
 def methods_of(args, isa: str, rng) -> list[dict]:
-    """Return whole algorithms beside SGEMM: SGEMM-cube, exact products, and Markidis and Ootomo in FDA products of that size."""
+    """Return whole algorithms beside SGEMM: SGEMM-cube, exact products, and Markidis and Ootomo in FDA products of that
+    size.
+    """
 
     import ascend
     import mpgemm

@@ -81,7 +81,9 @@ class StubDriver(NoDevice):
         kept: dict[int, dict] = {}
 
         def rooms(plan, device):
-            """Return memory as quickly as torch's caching allocator, because large tensors of the CPU are mapped anew each time."""
+            """Return memory as quickly as torch's caching allocator, because large tensors of the CPU are mapped anew each
+            time.
+            """
             found = kept.setdefault(id(plan), {})
             for name in plan.workspace.keys() - found.keys():
                 shape, kind = plan.workspace[name]

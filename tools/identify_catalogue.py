@@ -145,11 +145,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--vectors", type=int, default=100_000, help="number of random vectors of each identification")
-    parser.add_argument("--check", type=int, default=100_000, help="number of fresh vectors on which the result is compared")
+    parser.add_argument(
+        "--check", type=int, default=100_000, help="number of fresh vectors on which the result is compared"
+    )
     parser.add_argument(
         "--random", type=int, default=0, metavar="N", help="take the first N random units instead of the catalogue"
     )
-    parser.add_argument("--arch", nargs="+", metavar="ARCH", help="only boxes whose first instruction is of these architectures")
+    parser.add_argument(
+        "--arch", nargs="+", metavar="ARCH", help="only boxes whose first instruction is of these architectures"
+    )
     parser.add_argument("--part", default="0/1", help="I/N takes every Nth box from the Ith")
     parser.add_argument("--most", type=int, metavar="N", help="stop after N boxes")
     parser.add_argument("--compare", type=int, metavar="N", help="compare the found specifications on N fresh vectors")

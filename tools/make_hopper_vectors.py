@@ -74,7 +74,9 @@ def nan_of(recorded_rows) -> str:
 
 
 def table(folder: Path) -> None:
-    """Write the table: edge rules of the experiments, NaN of FP64 by the recorded results, and the compared results of each row."""
+    """Write the table: edge rules of the experiments, NaN of FP64 by the recorded results, and the compared results of
+    each row.
+    """
     from tensorcore_models.files import write_text
     from tensorcore_models.hardware.campaign.recording import recorded
 

@@ -147,10 +147,10 @@ def _inputs(f: ModuleDifference) -> str:
 def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, explain: bool = True) -> TraceComparison:
     """Compare two runs of a model.
 
-    `logits` is the module whose outputs are logits; by default the last one whose name ends in lm_head or logits. With `explain`
-    the arithmetic of the first module's output is searched for in each run (seconds to a minute). Modules whose outputs have
-    different shapes, as if routing flips, are named and not compared. Projections that one run has fused are joined in the
-    other (:mod:`mpgemm.traces.fused`).
+    `logits` is the module whose outputs are logits; by default the last one whose name ends in lm_head or logits. With
+    `explain` the arithmetic of the first module's output is searched for in each run (seconds to a minute). Modules whose
+    outputs have different shapes, as if routing flips, are named and not compared. Projections that one run has fused are
+    joined in the other (:mod:`mpgemm.traces.fused`).
 
     Raises ValueError if no module is in both runs, or there is no such module of logits.
     """

@@ -138,7 +138,9 @@ def powers_are_in_float32(fmt: Format, masked: bool = True) -> Lemma:
 
 
 def powers_are_in_the_lanes(fraction_bits: int) -> Lemma:
-    """Return lemma 10 on the arguments of `scale_of`, `factor_of` and `unit_of`: any c, no products, padded rows, unused lanes."""
+    """Return lemma 10 on the arguments of `scale_of`, `factor_of` and `unit_of`: any c, no products, padded rows, unused
+    lanes.
+    """
 
     def check() -> bool:
         tops = np.arange(LOWEST + 127, 255)
