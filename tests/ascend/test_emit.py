@@ -250,7 +250,7 @@ def test_faults_of_a_kernel_of_ones_own(tmp_path, old, new, kind):
 
 @pytest.mark.parametrize(
     ("changes", "why"),
-    [({"entry": "a; b"}, "--entry is the name of a function"), ({"arguments": ("a", "b")}, "c among them")],
+    [({"entry": "a; b"}, "--entry must be the name of a function"), ({"arguments": ("a", "b")}, "among them c")],
 )  # fmt: skip
 def test_what_cannot_be_called_is_refused(tmp_path, changes, why):
     with pytest.raises(ValueError, match=why):
@@ -274,7 +274,7 @@ def test_commands(tmp_path, capsys):
         (["check-kernel", str(tmp_path)], "holds no record.json"),
         (["check-kernel", str(folder), "1", "2", "3"], "leave out the size"),
         (["check-kernel", str(folder / "gemm_cube.cpp")], "needs M K N, --entry NAME and --cores COUNT"),
-        ([*plan, "--emit", "cuda", str(folder)], "target is one of ascendc, catlass, pto"),
+        ([*plan, "--emit", "cuda", str(folder)], "target must be one of ascendc, catlass, pto"),
         (
             [x.replace("nt", "nd") for x in plan] + ["--operand", "int8", "--emit", "pto", str(folder)],
             "transposes 16-bit elements only",

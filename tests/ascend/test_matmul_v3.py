@@ -62,7 +62,7 @@ def test_numbers_that_are_no_keys_are_refused():
             decode_key(A2_KEY, key)
     for chosen, message in (
         ({"LOAD": "x"}, "LOAD: the key has LOADMODE"),
-        ({"LOADMODE": "x"}, "LOADMODE is one of BASE"),
+        ({"LOADMODE": "x"}, "LOADMODE must be one of BASE"),
     ):
         with pytest.raises(ValueError, match=message):
             encode_key(A2_KEY, chosen)
@@ -150,9 +150,9 @@ REFUSED = (
     ({}, {"tilingEnable": 2}, "SINGLE_CORE_SPLIT_K .* is not modelled here"),
     ({}, {"tilingEnable": 10}, "AL1_FULLLOAD"),
     ({}, {"tilingEnable": 9}, "no template has SPLITCOREMODE 9"),
-    ({}, {"singleCoreM": 512}, "is its block, got 512 x 128 and baseM x baseN = 256 x 128"),
+    ({}, {"singleCoreM": 512}, "must be baseM x baseN, got 512 x 128 and baseM x baseN = 256 x 128"),
     ({}, {"baseM": "256"}, "baseM must be whole numbers"),
-    ({"a_dtype": 9}, {}, r"a_dtype is one of 0 \(fp32\)"),
+    ({"a_dtype": 9}, {}, r"a_dtype must be one of 0 \(fp32\)"),
 )
 
 

@@ -141,7 +141,7 @@ def test_the_command(tmp_path, capsys):
     ):  # fmt: skip
         assert main([*asked, *words]) == 2
         assert message in capsys.readouterr().err
-    with pytest.raises(ValueError, match="collective is one of"):
+    with pytest.raises(ValueError, match="collective must be one of"):
         plan_overlap(64, 64, 64, "910B2", made(), "broadcast")
     with pytest.raises(ValueError, match="ranks must be at least 2"):
         plan_overlap(64, 64, 64, ascend.get_chip("910B2"), made(), "all-gather", 1)
