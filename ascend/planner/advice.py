@@ -119,7 +119,7 @@ class Advice(Result):
             if found is chosen or not self.reaches(found):
                 continue
             lines.append(
-                f"{way} also reaches these bits, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times as long)"
+                f"these bits are also reached by {way}, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times as long)"
             )
         faster = [(way, found) for way, found in self.plans if found.seconds < chosen.seconds]
         if faster:

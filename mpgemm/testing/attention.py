@@ -237,7 +237,7 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
     outside = any((~(x <= case.bound)).any() for x, case in zip(error, cases, strict=True))
     kind = "certified" if outside else f"statistical ({QUANTILE:.2%} of right results pass, measured on the model)"
     count = int(sum(np.count_nonzero(x) for x in wrong))
-    summary = f"{count} of {size} elements{seen} exceed the {kind} tolerance of {call.what}"
+    summary = f"{count} of {size} elements{seen} are outside of the {kind} tolerance of {call.what}"
     return _explained(out, call, cases, wrong, summary, _worst(call, cases, got, error, allowed, lines))
 
 

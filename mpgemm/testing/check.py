@@ -197,7 +197,7 @@ def with_narrower_operands(
             passes = again(*narrow).passes
         except ValueError:  # the device has no unit for this format
             continue
-        how = "with it out passes" if passes else "but with it out fails, too"
+        how = "and in this format out passes" if passes else "but in this format out fails, too"
         text = (
             f"a and b are {given[0].dtype}, but every element is a number of {name}, {how}: say --operands {name}, in Python "
             f"a.astype('{dtype.name}')"
@@ -231,7 +231,7 @@ def with_narrower_format(
     )
     if name is None:
         return found
-    passes = "with it the result passes" if again(narrow[name]).passes else "but with it the result fails, too"
+    passes = "and in this format the result passes" if again(narrow[name]).passes else "but in this format the result fails, too"
     text = (
         f"out is {out.dtype}, but every element is a number of {name}, {passes}: say --out-format {name}, in Python "
         f"out.astype('{narrow[name].dtype.name}')"
@@ -280,7 +280,7 @@ def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int, se
     line = case.statistics
     kind = "certified" if line is None else "statistical"
     count = np.count_nonzero(wrong)
-    summary = f"{count} of {wrong.size} elements{seen} exceed the {kind} tolerance of {case.engine.label}"
+    summary = f"{count} of {wrong.size} elements{seen} are outside of the {kind} tolerance of {case.engine.label}"
     details = [] if line is None else [f"{line}; {needed(case)}"]
     if case.lines is not None:
         details.append(f"{case.lines.size} rows were checked, evenly spread, from {case.lines[0]} to {case.lines[-1]}")

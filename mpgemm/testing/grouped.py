@@ -240,7 +240,7 @@ def _together(out: np.ndarray, exact: np.ndarray, call: GroupedCall, checks, fai
     seen = looked_at(size, out[: call.ends[-1]].size)
     worst = sorted(failing, key=lambda expert: -checks[expert].wrong)
     first, taken = checks[worst[0]], call.rows(worst[0])
-    summary = f"{outside.sum()} of {size} elements{seen} exceed the tolerance of grouped products, in {words}"
+    summary = f"{outside.sum()} of {size} elements{seen} are outside of the tolerance of grouped products, in {words}"
     details = (f"expert {worst[0]}, rows {taken[0]} to {taken[-1]}: {first.summary}",)
     details += first.details
     if not outside.any():  # errors taken together, or a vacuous tolerance

@@ -224,7 +224,7 @@ def test_replace_marks_what_changed():
         chip.replace(bandwidth=1)
     with pytest.raises(ValueError, match="above 0"):
         chip.replace(l2_read_rate=0)
-    with pytest.raises(ValueError, match="above 1"):
+    with pytest.raises(ValueError, match="must be at most 1"):
         chip.replace(non_overlapped_fraction=1.5)
 
 

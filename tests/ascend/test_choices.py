@@ -320,10 +320,10 @@ def test_fields_of_every_plan_keep_the_published_rules(shape, kernel, chip):
     ("changes", "rule"),
     [
         ({"usedCoreNum": 33}, "at most the 32 cores"), ({"usedCoreNum": 8}, "usedCoreNum = 8 must be ceil"),
-        ({"singleCoreK": 64}, "K is not split"), ({"singleCoreM": 9999}, "singleCoreM = 544 must be at most M"),
+        ({"singleCoreK": 64}, "K is not split"), ({"singleCoreM": 9999}, "singleCoreM = 9999 must be at most M"),
         ({"baseM": 24}, "baseM = 24 must be a multiple of 16"), ({"baseN": 9984}, "baseN = 9984 must be at most singleCoreN"),
         ({"depthA1": 3}, "depthA1 = 3 must be"), ({"baseK": 0}, "baseK must be above 0, got 0"),
-        ({"dbL0A": 3}, "dbL0A must be 1 or 2"), ({"depthB1": 64}, "L1: "), ({"Kb": 5}, "differ"), ({"iterateOrder": 2}, "0 or 1"),
+        ({"dbL0A": 3}, "dbL0A must be 1 or 2"), ({"depthB1": 64}, "L1: "), ({"Kb": 5}, "must be equal"), ({"iterateOrder": 2}, "0 or 1"),
     ],
 )  # fmt: skip
 def test_the_validator_names_the_broken_rule(changes, rule):

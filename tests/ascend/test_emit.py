@@ -337,7 +337,7 @@ def test_other_dialects(dialect, texts):
         EMITTERS[dialect](
             build_schedule(200, 128, 300, B3, ascend.Blocking(64, 32, 48), kernel="grid", resident="none")
         )
-    with pytest.raises(ValueError, match="--tiling prints its blocks"):
+    with pytest.raises(ValueError, match="use --tiling, which prints its blocks"):
         EMITTERS[dialect](
             build_schedule(200, 128, 320, B3, ascend.Blocking(64, 64, 64), terms=1, kernel="grid", operand="w8a16")
         )

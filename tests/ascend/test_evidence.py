@@ -202,7 +202,7 @@ def test_what_rows_do_not_tell_stays_and_is_named():
     assert len({"l1_to_l0a_rate", "launch_us", "l2_read_rate", "sync_cycles_per_block"} & set(fit.parameters)) <= 1
     assert len(fit.residuals) == 1 and fit.residuals[0].row.lines == 4  # left out, none is predicted by its twins
     (taken,) = fit.parameters
-    assert set(fit.untold.values()) <= {"no row depends on it", f"the rows do not tell it from {taken}"}
+    assert set(fit.untold.values()) <= {"no row depends on it", f"the rows do not distinguish it from {taken}"}
     assert {"l2_read_rate", "launch_us"} <= {taken, *fit.alike[taken]} and len(fit.untold) >= 6
     for name in fit.untold:
         if name in ascend.Chip.__dataclass_fields__:

@@ -59,7 +59,7 @@ def test_plans_for_triton_are_said(chip, size):
         (["--mode", "termwise"], "combines terms by mode fused, got termwise"),
         (["--mode", "termwise", "--block", "64,32,64"], "combines terms by mode fused, got termwise"),
         (["--split", "2", "--block", "64,32,64"], "walks all of k in one program"),
-        (["--split", "2"], "walks all of k in one program: --split 1 (split=1), got 2"),
+        (["--split", "2"], "walks all of k in one program, got 2 slices of k"),
         (["--block", "96,32,48"], "next to 96: 64 or 128 and 48: 32 or 64"),
         (["--chip", "910A"], "one --chip at a time"),
     ],

@@ -108,8 +108,8 @@ def test_plan_one_block(capsys):
     status, _, err = run(capsys, "plan", "--kernel", "paper", "--block", "208,64,208")
     assert status == 2
     assert err == (
-        "mpgemm plan: block (208, 64, 208) does not fit 910A: UB capacity (6 bytes for each element of C): "
-        "259584 bytes needed, 253952 there\n"
+        "mpgemm plan: block (208, 64, 208) does not fit 910A, take a smaller one: UB capacity (6 bytes for each element of C): "
+        "259584 bytes needed, 253952 available\n"
     )
 
 

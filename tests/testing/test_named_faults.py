@@ -57,7 +57,7 @@ def test_a_chain_that_is_not_cleared(scaled):
     parts = (product(A8[:, :stop], B8[:stop], FP8) for stop in (128, 256))
     total = sum(part * scales[:, i : i + 1] for i, part in enumerate(parts))
     assert said(total, A8, B8, engine=FP8, **options) == (
-        "lost terms: the chain is not cleared every 128 values of k, so that what it holds is added again"
+        "lost terms: the chain is not cleared every 128 values of k, so that its sums are added again"
     )
 
 
