@@ -38,7 +38,7 @@ def test_half_of_a_matrix_that_is_taken_for_a_symmetric_one_is_named():
     x = a.astype(np.float64)
     mirrored = np.tril(x) + np.tril(x, -1).T
     assert named((mirrored @ Y[:80]).astype(np.float32), a, B[:80]) == (
-        "the lower triangle of A is read as that of a symmetric one",
+        "the lower triangle of A is read as that of a symmetric matrix",
     )
 
 
@@ -81,7 +81,7 @@ def test_one_offset_of_an_operand_is_found():
     [
         (np.s_[17], "all of row 17 is NaN, and nothing else: a NaN in this row of A, or in a scale of it, causes it"),
         (np.s_[:, 5:7], "all of columns 5, 6 is NaN, and nothing else: a NaN in these columns of B, or in a scale of them, "
-         "makes it"),
+         "causes it"),
         (np.s_[5, 7], "every wrong result is NaN, which says nothing about the cause"),
         (np.s_[:], "every wrong result is NaN, which says nothing about the cause"),
     ],

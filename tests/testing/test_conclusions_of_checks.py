@@ -68,13 +68,13 @@ def test_a_free_number_is_fitted_and_the_cause_named(name):
 def test_alpha_and_beta_are_fitted():
     found = found_of(np.float32(1.2) * RIGHT + np.float32(0.7) * C, C)
     assert found.suspects == (
-        "wrong factors of product and C: 1.2 times the right product, 0.7 times what is to be added",
+        "wrong factors of product and C: 1.2 times the right product, 0.7 times the right addend",
     )
 
 
 @pytest.mark.parametrize(
     ("rounding", "text"),
-    [("rna", "with ties away from zero"), ("rz", "cut to tf32"), ("ru", "rounded up to tf32")],
+    [("rna", "with ties away from zero"), ("rz", "truncated to tf32"), ("ru", "rounded up to tf32")],
 )
 def test_another_rounding_of_the_operands_is_named(rounding, text):
     x = (rng.integers(-(2**12), 2**12, (64, 64)) + 0.5).astype(np.float32)  # every second of them is a tie

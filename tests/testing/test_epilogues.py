@@ -162,7 +162,7 @@ def test_bad_input():
     d = H100.gemm(a, b)
     for options, text in (
         ({"c": np.zeros(48)}, r"c has shape \(48,\), expected \(48, 40\), \(40,\)"),
-        ({"epilogue": "mish"}, "known are relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
+        ({"epilogue": "mish"}, "must be one of relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
         ({"epilogue": "relu:2"}, "expected relu"), ({"epilogue": "residual"}, "needs residual="),
         ({"residual": d}, "needs an epilogue"), ({"epilogue": (np.sin, -1)}, "Lipschitz"),
         ({"epilogue": "relu+residual", "residual": d[:3]}, "residual has shape"), ({"rows": 0}, "at least 1"),
@@ -182,7 +182,7 @@ def test_a_few_rows():
     d = H100.gemm(a, b)
     assert check_gemm(d, a, b, engine="h100", rows=16).case.result.shape == (16, 40)
     d[299, 7] += 1
-    with pytest.raises(AssertionError, match=r"(?s)16 rows were looked at.*out\[299, 7\]") as caught:
+    with pytest.raises(AssertionError, match=r"(?s)16 rows were checked.*out\[299, 7\]") as caught:
         assert_gemm_close(d, a, b, engine="h100", rows=16)
     assert "where: row 299, column 7" in str(caught.value)
 

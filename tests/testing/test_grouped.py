@@ -124,14 +124,14 @@ def test_rows_behind_the_last_group_are_not_looked_at():
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"ends": [24, 51, 96]}, ValueError, "expected 4 ascending numbers"),
+        ({"ends": [24, 51, 96]}, ValueError, "must be 4 ascending numbers"),
         ({"ends": [24, 20, 51, 96]}, ValueError, "4 ascending numbers"),
         ({"ends": [24, 51, 51, 200]}, ValueError, "at most 101"),
-        ({"ends": [24.0, 51, 51, 96]}, TypeError, "expected integers"),
+        ({"ends": [24.0, 51, 51, 96]}, TypeError, "must be integers"),
         ({"b": np.ones((K, N), E4M3)}, ValueError, r"\(experts, k, n\)"),
         ({"out": np.ones((50, N), BF16)}, ValueError, "101 rows"),
         ({"out": np.ones((M, N - 1), BF16)}, ValueError, "48 columns"),
-        ({"scale_a": np.ones((M, 2)), "scale_b": np.ones((3, 2, 1))}, ValueError, "3 entries for 4 experts"),
+        ({"scale_a": np.ones((M, 2)), "scale_b": np.ones((3, 2, 1))}, ValueError, "one entry for each of 4 experts, or be one number, got 3"),
         ({"rows": 0}, ValueError, "at least 1"),
     ],
 )
