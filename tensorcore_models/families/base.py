@@ -462,7 +462,7 @@ class Accumulator:
 
         reason = self.left_out.get("terms") or why_unrecorded(p)
         if reason:
-            raise Unencodable(f"{type(self).__name__} has no encoding as terms, because {reason}: override pass_term")
+            raise Unencodable(f"{type(self).__name__} has no encoding as terms ({reason}): override pass_term")
         return self.pass_bits(p)  # type: ignore[return-value]
 
     def parametric(self) -> "Any | None":

@@ -52,7 +52,8 @@ class PairRoundOddSum(Accumulator):
         return Words(
             "The unit adds pairs of products to c and rounds every operation to odd",
             (
-                f"Each product is rounded to {d}, then the sum of each pair of products, then the sum of c and the pair, all to odd.",
+                f"Three kinds of results are rounded to {d} (to odd): each product, the sum of each pair of products, and the sum of c "
+                "and a pair.",
                 "Subnormal operands and results become zero; overflow gives infinity.",
             ),
             r"d = \mathrm{RO}\left(c + \mathrm{RO}(\mathrm{RO}(a_1 b_1) + \mathrm{RO}(a_2 b_2))\right)",

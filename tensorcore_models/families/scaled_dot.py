@@ -99,7 +99,9 @@ class ScaledDotAdd(Accumulator):
     def words(self, d):
         n, s = self.terms, self.scale
         steps = (
-            f"{n} products are added exactly{f', their sum is multiplied by 2^-{s},' if s else ''} and c is added exactly.",
+            f"{n} products are added exactly, their sum is multiplied by 2^-{s}, and c is added exactly."
+            if s
+            else f"{n} products and c are added exactly.",
             f"The total is {rounded('rne', d)} once. Subnormal numbers are kept.",
             *(("Overflow gives the largest finite number.",) if self.saturate else ()),
         )

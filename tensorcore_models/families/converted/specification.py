@@ -174,12 +174,12 @@ class ConvertedDotAdd(Accumulator):
         if self.flush:
             first.append(f"Operands that are subnormal in {self.via_format} become zero and keep their sign.")
         elif verb.startswith("converted"):
-            first.append("A subnormal operand then has the exponent of its leading bit.")
+            first.append(f"A subnormal operand that is a normal number in {self.via_format} then has the exponent of its leading bit.")
         given = [f"{name} = {getattr(self, name)}" for name in OWN_RULES if getattr(self, name) not in (None, "own")]
         if given:
             first.append(f"Operands are read with {', '.join(given)}.")
         brief = f"converts its operands to {self.via_format}, then {words.brief}"
-        title = words.title.replace("The unit ", f"The unit converts its operands to {self.via_format} and ", 1)
+        title = words.title.replace("The unit ", f"The unit converts its operands to {self.via_format}, then ", 1)
         return Words(title, (*first, *words.steps), words.formula, brief, words.window)
 
     def add_step(self, ks, c, to):

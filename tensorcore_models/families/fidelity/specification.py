@@ -162,11 +162,12 @@ class FidelityPhases(_Phases):
 
     # -- words ----------------------------------------------------------------------------------------------------------
     def words(self, d):
-        parts = "; ".join(
-            f"in phase {phase} {' and '.join(self._bits(phase, side) for side in (0, 1))}" for phase in self.phases
+        parts = " ".join(
+            f"In phase {phase} the multiplier takes {' and '.join(self._bits(phase, side) for side in (0, 1))}."
+            for phase in self.phases
         )
         steps = (
-            f"Significands have {DIGITS} bits, of which bit 1 is the leading one. The multiplier takes {parts}.",
+            f"Significands have {DIGITS} bits, of which bit 1 is the leading one. {parts}",
             "Subnormal operands are zeros.",
             self._turns,
             f"Each of two groups of {GROUP} products is aligned to its largest exponent, rounded half away from zero to the last "
@@ -380,12 +381,13 @@ class IntegerPhases(_Phases):
         return -part if x < 0 else part
 
     def words(self, d):
-        parts = "; ".join(
-            f"in phase {phase} bits {'0 to 3' if phase & 2 else '4 to 9'} of a and {'0 to 4' if phase & 1 else '5 to 7'} of b"
+        parts = " ".join(
+            f"In phase {phase} the multiplier takes bits {'0 to 3' if phase & 2 else '4 to 9'} of the magnitude of a and bits "
+            f"{'0 to 4' if phase & 1 else '5 to 7'} of the magnitude of b."
             for phase in self.phases
         )
         steps = (
-            f"The multiplier takes part of the magnitudes: {parts}.",
+            parts,
             self._turns,
             f"{STEP} products are added exactly to the sum, which saturates at 2^31 - 1 and -(2^31 - 1).",
         )

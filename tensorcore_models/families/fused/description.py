@@ -37,8 +37,8 @@ def parametric(spec: Any, d: str) -> Words:
     )
     steps = (
         (bool(spec.significand_parts), pieces),
-        (True, _aligned(spec)),
         (spec.normalised_products, "Products are normalised before they are aligned."),
+        (True, _aligned(spec)),
         (spec.integer_bits is not None, f"The sum wraps around beyond {spec.integer_bits} integer bits."),
         (after, "c is added to the sum exactly."),
         (True, f"The sum is {rounded(spec.output_rounding, kept_bits(spec, d))}."),
@@ -59,26 +59,30 @@ def parametric(spec: Any, d: str) -> Words:
         f"The unit {_title(spec)}",
         tuple(text for on, text in steps if on),
         formula,
-        f"adds {n} products and the running sum and rounds {'twice' if late else 'once'}",
+        f"adds {_count(spec)} and the running sum and rounds {'twice' if late else 'once'}",
     )
+
+
+def _count(spec: Any) -> str:
+    return f"{spec.terms} product{'s' * (spec.terms > 1)}"
 
 
 def _title(spec: Any) -> str:
     """Return a verb phrase that names the addends, the fraction bits, and when c is added."""
-    n, f = spec.terms, spec.fraction_bits
+    n, f = _count(spec), spec.fraction_bits
     late, after = spec.c_position == "late", spec.c_position == "exact"
     if f is None:
-        return f"adds {n} products " + ("exactly, rounds the sum, and adds c last" if late else "and c exactly and rounds once")
+        return f"adds {n} " + ("exactly, rounds the sum, and adds c last" if late else "and c exactly and rounds once")
     if late or after:
         c = "rounds the sum, and adds c last" if late else "adds them and c exactly, and rounds once"
-        return f"aligns {n} products, keeps {f} fraction bits of each, {c}"
-    return f"aligns {n} products and c, keeps {f} fraction bits of each, and rounds their sum once"
+        return f"aligns {n}, keeps {f} fraction bits of each, {c}"
+    return f"aligns {n} and c, keeps {f} fraction bits of each, and rounds their sum once"
 
 
 def _aligned(spec: Any) -> str:
     """Return the sentences about the alignment and the sum of the aligned addends."""
     f, floor, early = spec.fraction_bits, floor_words(spec.exponent_floor)[0], spec.c_position == "early"
-    products = f"{spec.terms} products"
+    products = _count(spec)
     addends = f"{products} and c" if early else products
     if f is None:
         return f"{addends} are added exactly, without any truncation.{floor}"

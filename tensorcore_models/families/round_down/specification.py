@@ -157,7 +157,7 @@ class FusedDotRoundDownAdd(AlignedSum):
             steps.append(
                 f"If the exponent of c is more than {self.c_cutoff} below the largest, c is rounded toward zero, not down."
             )
-        added = f"the even and the odd ones of {self.terms} products separately" if grouped else f"{self.terms} products"
+        groups = " in two groups, even and odd k" if grouped else ""
         dot = (
             r"s_{\mathrm{even}} + s_{\mathrm{odd}}" if grouped else rf"\sum_{{i=1}}^{{{self.terms}}} T_{{{f}}}(a_i b_i)"
         )
@@ -165,7 +165,8 @@ class FusedDotRoundDownAdd(AlignedSum):
             f"The unit adds {self.terms} products, then aligns their sum with c and rounds both down",
             tuple(steps),
             rf"s = {dot}, \quad d = \mathrm{{RNE}}\left(\mathrm{{RD}}_{{{f_dot}}}(s) + \mathrm{{RD}}_{{{f_c}}}(c)\right)",
-            f"adds {added}, truncated to {f} fraction bits, and aligns their sum with the running sum, both rounded down",
+            f"truncates {self.terms} products to {f} fraction bits, adds them{groups}, aligns their sum with the running sum, and "
+            "rounds both down",
         )
 
     def plan_fields(self, formats, scale, block_size):
