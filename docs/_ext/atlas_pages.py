@@ -179,12 +179,12 @@ def _comparison(row: Instruction, other: Instruction, found: PairWitness) -> lis
 
 def _evidence(row: Instruction) -> list[str]:
     lines = ["", "## Evidence", "", f"The evidence of this row is **{row.evidence}**: {MEANING[level_of(row)]}.", ""]
-    lines += ["The row names these sources:", "", *(f"- {text}" for text in remarks(row.source)), ""]
+    lines += [f"The row rests on these sources: {row.source}. They are found here:", ""]
+    lines += [*(f"- [{name}]({address})" for name, address in links_of(row)), ""]
     if row.note:
-        lines += ["Notes on the row:", "", *(f"- {text}" for text in remarks(row.note)), ""]
-    lines += ["The sources are found here:", "", *(f"- [{name}]({address})" for name, address in links_of(row))]
+        lines += ["These remarks apply to the row:", "", *(f"- {text}" for text in remarks(row.note)), ""]
     questions = open_questions(row)
-    lines += ["", "## Open questions", ""]
+    lines += ["## Open questions", ""]
     return lines + ([f"- {text}" for text in questions] if questions else ["No open question about this row is known."])
 
 

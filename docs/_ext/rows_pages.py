@@ -15,15 +15,20 @@ def methods_page() -> str:
     ]
     for row in ROWS.values():
         facts = {
+            "in short": row.title,
             "source": f"{row.source} ({row.certainty})",
             "words": f"{row.words} of {' or '.join(row.formats)}, {len(row.products)} products",
             "range": row.range_limits,
             "engine by default": row.default_engine,
         }
-        options = [f"- `{name}`: {text}" for name, text in row.options.items()]
-        lines += [f"## {row.name}", "", f"{row.title}.", "", f"`{row.formula}`", "", "| | |", "|---|---|"]
+        options = [f"| `{name}` | {_cell(text)} |" for name, text in row.options.items()]
+        lines += [f"## {row.name}", "", f"`{row.formula}`", "", "| | |", "|---|---|"]
         lines += [f"| {name} | {_cell(text)} |" for name, text in facts.items() if text]
-        lines += ["", "The method has these options:", "", *options, ""] if options else [""]
+        lines += (
+            ["", "The method has these options:", "", "| option | meaning |", "|---|---|", *options, ""]
+            if options
+            else [""]
+        )
     return "\n".join(lines)
 
 

@@ -73,9 +73,9 @@ def links_of(row: Instruction) -> list[tuple[str, str]]:
     return list(dict.fromkeys(link for word, link in LINKS.items() if word in text))
 
 
-def remarks(*texts: str) -> list[str]:
-    """Return each remark of sources or notes, which semicolons and full stops separate, as a sentence."""
-    parts = (part.strip(" .") for text in texts for part in re.split(r"; |\. ", text))
+def remarks(note: str) -> list[str]:
+    """Return each remark of a note, in which semicolons and full stops separate them, as a sentence."""
+    parts = (part.strip(" .") for part in re.split(r"; |\. ", note))
     return [f"{part[0].upper()}{part[1:]}." for part in parts if part]
 
 
@@ -83,9 +83,9 @@ def open_questions(row: Instruction) -> list[str]:
     """List the open questions about a row: weak evidence, facts that are not settled, and rules on which models disagree."""
     found = []
     level = level_of(row)
-    if level in ("published model", "inferred", "reconstruction", "arithmetic not public"):
-        found.append(f"The evidence of this row is *{level}*: {MEANING[level]}.")
-    for remark in remarks(row.source, row.note):
+    if level in ("published model", "inferred", "reconstruction"):
+        found.append(f"The evidence of this row is only *{level}*, so a chip may return other results than the model.")
+    for remark in remarks(row.note):
         if any(word in remark for word in _OPEN):
             found.append(remark)
     settled = settled_rules(row.arch) if level == "hardware: own run" else frozenset()

@@ -122,9 +122,13 @@ def witness(row: Instruction, other: Instruction) -> PairWitness | None:
     and NaN. Raises ValueError if the instructions have different formats or the arithmetic of one is not public.
     """
     if row.formats != other.formats or (row.scale_format, row.block_size) != (other.scale_format, other.block_size):
-        raise ValueError(f"{row} and {other} have different formats, so they have no common input: name two with the same formats")
+        raise ValueError(
+            f"{row} and {other} have different formats, so they have no common input: name two with the same formats"
+        )
     if not (row.published and other.published):
-        raise ValueError(f"{row} and {other} cannot be compared, because the arithmetic of one is not public: name another one")
+        raise ValueError(
+            f"{row} and {other} cannot be compared, because the arithmetic of one is not public: name another one"
+        )
     k = max(row.k, other.k)
     for dots in _tried(row, other, k):
         here, there = _results(row, dots), _results(other, dots)

@@ -26,7 +26,9 @@ def words_of_engine(engine: MatrixEngine) -> Words:
     elif words.formula:
         steps.append("In a longer sum the result of an instruction is the c of the next instruction.")
     if engine.largest_input_scale:
-        steps.append(f"An instruction can multiply c by 2^-s first, for s up to {engine.largest_input_scale}; this lowers its exponent by s.")
+        steps.append(
+            f"An instruction can multiply c by 2^-s first, for s up to {engine.largest_input_scale}; this lowers its exponent by s."
+        )
     return replace(words, steps=tuple(steps), window=tuple(_window(spec.inner)))
 
 

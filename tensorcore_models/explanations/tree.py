@@ -163,7 +163,9 @@ class Tree:
             )
         if self.same(other):
             return None
-        for i, j in chain(self._telling_pairs(), other._telling_pairs()):  # one of the two trees has a pair that shows the difference
+        for i, j in chain(
+            self._telling_pairs(), other._telling_pairs()
+        ):  # one of the two trees has a pair that shows the difference
             one, two = self.survivors(i, j), other.survivors(i, j)
             if one != two:
                 return Difference(i, j, (one, two))

@@ -97,11 +97,19 @@ def check_keyed(spec: Any, name: str) -> None:
     """Raise ValueError unless a field is a rounding, and `seed` is a key that is nonzero only for stochastic rounding."""
     require(0 <= spec.seed < 1 << 64, spec, f"seed {spec.seed} must lie in [0, 2**64)")
     stochastic = check_rounding(getattr(spec, name)) == "sr"
-    require(stochastic or not spec.seed, spec, f"seed {spec.seed} is a key of stochastic rounding: choose {name} 'sr' or seed 0")
+    require(
+        stochastic or not spec.seed,
+        spec,
+        f"seed {spec.seed} is a key of stochastic rounding: choose {name} 'sr' or seed 0",
+    )
 
 
 def check_deterministic(spec: object, name: str) -> None:
-    require(check_rounding(getattr(spec, name)) != "sr", spec, f"{name} cannot be stochastic: choose another rounding than 'sr'")
+    require(
+        check_rounding(getattr(spec, name)) != "sr",
+        spec,
+        f"{name} cannot be stochastic: choose another rounding than 'sr'",
+    )
 
 
 def holds(wide: Format, narrow: Format) -> bool:

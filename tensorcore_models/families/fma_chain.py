@@ -91,8 +91,8 @@ class SequentialFMA(Accumulator):
 
     def words(self, d):
         steps = [
-            "Products are added one after the other by fused multiply-adds: a product is not rounded before it is added, and the "
-            f"sum is {rounded(self.rounding, d)}.",
+            "Products are added one after the other by fused multiply-adds, which do not round a product before it is added. "
+            f"Every sum is {rounded(self.rounding, d)}.",
         ]
         if self.pair_order == "odd_first":
             steps.append("In each pair of products, the product with odd k is added first.")
@@ -133,7 +133,9 @@ class SequentialFMA(Accumulator):
         known = self.key is None and (not is_fp64 or self.rounding in ("rne", "rna", "rz", "ru", "rd", "ro"))
         if plans.HAS_WIDE and doubles and one_flush and known and (is_fp64 or (d.precision <= 50 and double_holds(d))):
             return fields | {"family": plans.FMA_EXACT}
-        plans.require(not fields["late"]["nan_operand"], "the payload of a NaN operand in a format that double does not hold")
+        plans.require(
+            not fields["late"]["nan_operand"], "the payload of a NaN operand in a format that double does not hold"
+        )
         signed = (a.precision + 1, b.precision + 1)  # packed with their sign
         fields.pop("c_flush", None), fields.pop("chained_flush", None)
         fields.update(

@@ -56,7 +56,8 @@ class IntegerDotAdd(Accumulator):
         formula = r"c + \sum_i a_i b_i"
         clamped = rf"\min\left(2^{{31}}-1,\; \max\left(-2^{{31}},\; {formula}\right)\right)"
         return Words(
-            "The unit adds integer products and c exactly and " + ("clamps the sum" if self.saturate else "wraps the sum around"),
+            "The unit adds integer products and c exactly and "
+            + ("clamps the sum" if self.saturate else "wraps the sum around"),
             (f"Products and c are added exactly, and the sum is {end}.",),
             f"d = {clamped}" if self.saturate else rf"d \equiv {formula} \pmod{{2^{{32}}}}",
             "adds integers exactly and " + ("clamps the sum" if self.saturate else "wraps the sum around"),

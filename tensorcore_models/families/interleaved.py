@@ -65,7 +65,11 @@ class InterleavedDotAdd(Accumulator):
             f"group_order {self.group_order} must order the groups 0 to {self.groups - 1}",
         )
         check_deterministic(self, "final_rounding")
-        require(self.dot.key is None, self, "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of dot")
+        require(
+            self.dot.key is None,
+            self,
+            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of dot",
+        )
 
     @property
     def terms_per_step(self) -> int:

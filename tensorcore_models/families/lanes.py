@@ -49,7 +49,7 @@ class LanedFMA(Accumulator):
     step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**X86_RULES, "pairs": ("none", "two_lanes")}
     left_out: ClassVar = {
-        "symmetries": "x86 returns the payload of the first NaN, so the order of the products matters",
+        "symmetries": "a NaN result has the payload of the first NaN, so the order of the products matters",
     }
 
     def _check(self):

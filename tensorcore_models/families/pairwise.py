@@ -116,7 +116,11 @@ class GroupPairwiseSum(Accumulator):
             flush,
             "Products and sums below 2^-126 become zero and keep their sign." if self.flush_results else "",
         )
-        few = {1: "p_1", 2: r"\mathrm{RNE}(p_1 + p_2)", 4: r"\mathrm{RNE}(\mathrm{RNE}(p_1 + p_2) + \mathrm{RNE}(p_3 + p_4))"}
+        few = {
+            1: "p_1",
+            2: r"\mathrm{RNE}(p_1 + p_2)",
+            4: r"\mathrm{RNE}(\mathrm{RNE}(p_1 + p_2) + \mathrm{RNE}(p_3 + p_4))",
+        }
         pairs = few.get(self.group, r"\mathrm{RNE}(\mathrm{tree}(p))")
         group, alone = f"groups of {self.group} products as a tree", self.group == 1
         return Words(

@@ -39,7 +39,7 @@ class ScaledDotAdd(Accumulator):
     step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "scale": None, "saturate": None}
     left_out: ClassVar = {
-        "search": "without a scale the algorithm is an exact ParametricDotAdd, which identify finds",
+        "search": "without a scale the algorithm is an exact ParametricDotAdd, which `identify` finds",
         "probe vectors": "the vectors of exact sums have fixed numbers, which LSCALE scales",
     }
 

@@ -18,7 +18,9 @@ class Unpublished(Accumulator):
     left_out: ClassVar = {a.title: _NOTHING for a in ASPECTS if a.title not in ("integers", "words")}
 
     def pass_bits(self, p):
-        raise ValueError("the arithmetic of this unit is not public, so nothing can be computed with it: choose another unit")
+        raise ValueError(
+            "the arithmetic of this unit is not public, so nothing can be computed with it: choose another unit"
+        )
 
     def words(self, d):
         steps = ("Nobody has published what this unit computes, so there is no model of it.",)

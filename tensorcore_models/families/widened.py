@@ -45,7 +45,7 @@ class WidenedDotAdd(Accumulator):
 
     step_field: ClassVar = "terms"
     left_out: ClassVar = {
-        "search": "identify finds the algorithm of `dot`, on the instruction whose C and D have the format of the sum",
+        "search": "`identify` finds the algorithm of `dot`, on the instruction whose C and D have the format of the sum",
         "probe vectors": "the vectors of `dot` show its last rounding, which the rounding to d hides",
     }
 
@@ -53,9 +53,15 @@ class WidenedDotAdd(Accumulator):
         check_range(self, "terms", 1, MAX_TERMS)
         step = self.dot.terms_per_step
         require(
-            self.terms % step == 0, self, f"terms {self.terms} must be a multiple of {step}, the products of a step of dot"
+            self.terms % step == 0,
+            self,
+            f"terms {self.terms} must be a multiple of {step}, the products of a step of dot",
         )
-        require(self.dot.key is None, self, "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of dot")
+        require(
+            self.dot.key is None,
+            self,
+            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of dot",
+        )
         for rule in Accumulator.edge_rules:
             mine, theirs = getattr(self, rule), getattr(self.dot, rule)
             require(mine == theirs, self, f"{rule} is {mine!r} and that of dot is {theirs!r}: give both the same value")

@@ -63,14 +63,20 @@ class ConvertedDotAdd(Accumulator):
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
     converts: ClassVar = True
-    left_out: ClassVar = {
-        "probe vectors": "the vectors of `dot` are not made for converted subnormal operands"
-    }
+    left_out: ClassVar = {"probe vectors": "the vectors of `dot` are not made for converted subnormal operands"}
 
     def _check(self):
         via = get_float_format(self.via_format)
-        require(via.specials == "ieee" and via.signed, self, f"via_format {via.name} lacks a sign, infinities or NaN: choose a format such as fp32")
-        require(not isinstance(self.dot, ConvertedDotAdd), self, "dot is a ConvertedDotAdd, too: give the accumulator that runs after both conversions")
+        require(
+            via.specials == "ieee" and via.signed,
+            self,
+            f"via_format {via.name} lacks a sign, infinities or NaN: choose a format such as fp32",
+        )
+        require(
+            not isinstance(self.dot, ConvertedDotAdd),
+            self,
+            "dot is a ConvertedDotAdd, too: give the accumulator that runs after both conversions",
+        )
         given = self.bias_range
         require(len(given) in (0, 3), self, f"bias_range is {given}, expected (lowest, highest, step) or ()")
         biases = range(given[0], given[1] + 1, given[2]) if given else range(0)
@@ -174,7 +180,9 @@ class ConvertedDotAdd(Accumulator):
         if self.flush:
             first.append(f"Operands that are subnormal in {self.via_format} become zero and keep their sign.")
         elif verb.startswith("converted"):
-            first.append(f"A subnormal operand that is a normal number in {self.via_format} then has the exponent of its leading bit.")
+            first.append(
+                f"A subnormal operand that is a normal number in {self.via_format} then has the exponent of its leading bit."
+            )
         given = [f"{name} = {getattr(self, name)}" for name in OWN_RULES if getattr(self, name) not in (None, "own")]
         if given:
             first.append(f"Operands are read with {', '.join(given)}.")

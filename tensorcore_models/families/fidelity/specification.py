@@ -81,7 +81,9 @@ class _Phases(Accumulator):
         if len(self.phases) == 1:
             return f"Only phase {self.phases[0]} runs, over {STEP} products at a time."
         named = ", ".join(map(str, self.phases))
-        return f"Phases {named} run one after the other over each tile of {self.tile} products, {STEP} products at a time."
+        return (
+            f"Phases {named} run one after the other over each tile of {self.tile} products, {STEP} products at a time."
+        )
 
     @property
     def _title(self) -> str:
@@ -177,9 +179,7 @@ class FidelityPhases(_Phases):
             f"They are added, and the result is rounded to {d}, ties away from zero. A result below the normal numbers is +0.",
         )
         if self.erratum == "minus_one" and d == "fp32":
-            wrong = (
-                f"A sum of exactly -1 unit of the last place is returned as 2^{ERRATUM} times its value (Wormhole's erratum)."
-            )
+            wrong = f"A sum of exactly -1 unit of the last place is returned as 2^{ERRATUM} times its value (Wormhole's erratum)."
             steps = (*steps, wrong)
         name = NAMES.get(self.phases, "")
         formula = (
@@ -364,7 +364,9 @@ class IntegerPhases(_Phases):
         super().check_formats(formats, block_size)
         if [fmt.name for fmt in formats] != ["s8", "s8", "s32", "s32"]:
             got = ", ".join(fmt.name for fmt in formats)
-            raise ValueError(f"IntegerPhases multiplies s8 by s8 into s32 (s8, s8, s32, s32), got {got}: choose these formats")
+            raise ValueError(
+                f"IntegerPhases multiplies s8 by s8 into s32 (s8, s8, s32, s32), got {got}: choose these formats"
+            )
 
     def pass_bits(self, p):
         """Return exact sums of 16 products of parts, each added to the sum with saturation."""

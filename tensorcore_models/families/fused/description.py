@@ -47,7 +47,10 @@ def parametric(spec: Any, d: str) -> Words:
         (spec.zero_sign == "ieee", "A sum of zeros is -0 if all addends are -0."),
         (spec.zero_sign == "majority", "If all products are zero, the zero sum has the sign of most of them."),
         (spec.flush_inputs, "Subnormal operands become zero and keep their sign."),
-        (spec.flush_inputs and spec.flushed == "as_zero", "A flushed operand takes part in the alignment like an operand that was zero before."),
+        (
+            spec.flush_inputs and spec.flushed == "as_zero",
+            "A flushed operand takes part in the alignment like an operand that was zero before.",
+        ),
         (spec.flush_outputs, "Subnormal results become zero and keep their sign."),
     )
     cut = "" if f is None else f"T_{{{f}}}"

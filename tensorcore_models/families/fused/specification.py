@@ -115,7 +115,9 @@ class FusedDotAdd(FusedSum):
     seed: int = 0
 
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
-    left_out: ClassVar = {"search": "identify finds it as a ParametricDotAdd, which `simplest` turns into a FusedDotAdd"}
+    left_out: ClassVar = {
+        "search": "`identify` finds the unit as a ParametricDotAdd, which `simplest` turns into a FusedDotAdd"
+    }
 
     # These fields of ParametricDotAdd are fixed here.
     sticky: ClassVar = False
@@ -261,7 +263,11 @@ class ParametricDotAdd(FusedSum):
         for name in ("alignment_rounding", "late_rounding"):
             check_deterministic(self, name)
         check_keyed(self, "output_rounding")
-        require(not self.sticky or self.alignment_rounding == "rz", self, f"sticky needs alignment_rounding 'rz', got {self.alignment_rounding!r}")
+        require(
+            not self.sticky or self.alignment_rounding == "rz",
+            self,
+            f"sticky needs alignment_rounding 'rz', got {self.alignment_rounding!r}",
+        )
         if self.fraction_bits is None:
             require(
                 not self.sticky
@@ -273,7 +279,11 @@ class ParametricDotAdd(FusedSum):
                 "c_position 'early' or 'late'",
             )
         sequential = not self.normalise_each_add or self.alignment == "global"
-        require(sequential, self, f"normalise_each_add adds one after the other, so it needs alignment 'global', got {self.alignment!r}")
+        require(
+            sequential,
+            self,
+            f"normalise_each_add adds one after the other, so it needs alignment 'global', got {self.alignment!r}",
+        )
         self._check_parts()
         shows = not self.padding or self.zero_sign != "positive"
         require(shows, self, "padding changes signs of zeros only, so it needs zero_sign 'ieee' or 'majority'")

@@ -146,7 +146,11 @@ class FusedDotRoundDownAdd(AlignedSum):
             f"{names.ROUNDINGS[self.add_rounding]} to {f_dot} fraction bits, and c is rounded "
             f"{names.ROUNDINGS[self.add_rounding]} to {f_c}.",
             "Their sum is "
-            + (f"first rounded down to {self.sum_fraction_bits} fraction bits and then " if self.sum_fraction_bits else "")
+            + (
+                f"first rounded down to {self.sum_fraction_bits} fraction bits and then "
+                if self.sum_fraction_bits
+                else ""
+            )
             + f"{names.rounded(self.output_rounding, d)}.",
         ]
         if grouped:
