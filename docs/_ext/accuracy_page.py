@@ -17,9 +17,9 @@ All numbers of this page were measured here on the models by `python tools/measu
 ## Products
 
 Each cell has the *largest / mean* error of the {results} results of one product, in bits. The bits of a result are -log2 of its
-error divided by |A||B|, the sum of the magnitudes of its products. FP32's unit roundoff is 24 bits. The operands are FP32, {shape},
-drawn with seed 0, so the numbers are samples. The last column states the evidence for the unit's arithmetic; *hardware* means that
-the tests replay recorded outputs of a chip.
+error divided by |A||B|, the sum of the magnitudes of its products. FP32's unit roundoff is 24 bits. The operands are FP32,
+{shape}, drawn with seed 0, so the numbers are samples. The last column states the evidence for the unit's arithmetic;
+*hardware* means that the tests replay recorded outputs of a chip.
 
 """
 
@@ -31,8 +31,8 @@ for `sin`, `cos`, `lg2`, `__logf`, SiLU and GELU, whose errors are absolute. The
 
 - *all*: all operands between 2^-30 and the largest one that has a normal result, or the binades that repeat
   ([the domains](special_functions.md#errors-over-all-operands)); for 16-bit forms all operands that have a normal result.
-- *sampled*: 2^24 operands of that domain. For divisions the samples are pairs with all fractions and signs and exponents from -62 to
-  62, drawn with seed 60.
+- *sampled*: 2^24 operands of that domain. For divisions the samples are pairs with all fractions and signs and exponents from
+  -62 to 62, drawn with seed 60.
 
 The last column states the evidence for the bits of the results.
 """

@@ -19,8 +19,8 @@ HEADER = """# The five papers, item by item
 <!-- Generated from docs/audit.toml by `python docs/_ext/audit_page.py > docs/audit.md`; do not edit. -->
 
 This page lists every table, figure, algorithm and quantitative claim of the five papers that this package implements, with the
-command or the test that covers it. Numbers were measured here by the command of the row unless the row says predicted. The standing
-of an item is one of these:
+command or the test that covers it. Numbers were measured here by the command of the row unless the row says predicted. The
+standing of an item is one of these:
 
 - *agrees*: the computation here has the same outcome.
 - *partly*: a part of the item was computed, or the numbers agree within a spread that the row names.

@@ -9,8 +9,8 @@ HEADER = """# Matrix units and the evidence for their rows
 <!-- Generated from the catalogue by `python docs/_ext/units_page.py > docs/units.md`; do not edit. -->
 
 Each line is an architecture whose name `mpgemm models ARCH` takes. The last column counts its rows by their evidence.
-[Instructions](instructions.md) lists every row with its source. [Hardware](hardware.md) describes the runs on hardware and the units
-without rows.
+[Instructions](instructions.md) lists every row with its source. [Hardware](hardware.md) describes the runs on hardware and the
+units without rows.
 
 | vendor | unit | architecture | since | operands | rows | evidence of the rows |
 |---|---|---|---|---|---|---|

@@ -54,7 +54,7 @@ _OPEN = ("models only", "no data", "unknown", "assumed", "not published", "not r
 _QUESTIONS = {
     "zero_operand": "Which exponent does a zero operand have in the alignment: none, -126, or the smallest of its format?",
     "zero_c": "Which exponent does c = 0 have in the alignment: none, -126, or the smallest of its format?",
-    "subnormal_c": "Which exponent does a subnormal c have in the alignment: the smallest of its format, or that of its leading bit?",
+    "subnormal_c": "Which exponent does a subnormal c have in the alignment: the smallest of its format or its leading bit's?",
     "negative_underflow": "Is the result +0 or -0 if a negative sum is rounded to zero?",
     "scaled_zero": "Does a zero product keep the exponents of its block scales in the alignment?",
     "c_inf_with_overflow": "Is the result c or NaN if c is infinite and a finite product overflows to the other infinity?",
@@ -98,6 +98,6 @@ def open_questions(row: Instruction) -> list[str]:
             others = ", ".join(f"`{value}`" for value in allowed if value != chosen)
             found.append(
                 f"{question} Published models give different answers. This row assumes `{rule}={chosen}`. "
-                f'`with_rules({rule}="...")` computes {"the other answer" if len(allowed) == 2 else "the other answers"}: {others}.'
+                f'`with_rules({rule}="...")` computes the other answer{"s" * (len(allowed) > 2)}: {others}.'
             )
     return found

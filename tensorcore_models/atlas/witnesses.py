@@ -118,8 +118,8 @@ def _results(row: Instruction, dots: Dots) -> np.ndarray:
 def witness(row: Instruction, other: Instruction) -> PairWitness | None:
     """Return a dot product on which two instructions differ, with as few nonzero products as found; None if none was found.
 
-    The probe vectors of both instructions are tried first, then random numbers of each of the :data:`MAGNITUDES`, then infinities
-    and NaN. Raises ValueError if the instructions have different formats or the arithmetic of one is not public.
+    The probe vectors of both instructions are tried first, then random numbers of each of the :data:`MAGNITUDES`, then
+    infinities and NaN. Raises ValueError if the instructions have different formats or the arithmetic of one is not public.
     """
     if row.formats != other.formats or (row.scale_format, row.block_size) != (other.scale_format, other.block_size):
         raise ValueError(

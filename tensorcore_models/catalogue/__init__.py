@@ -129,7 +129,8 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
         raise ValueError(_not_found(arch, resolved, name))
     if row.a_format in lacking:
         raise ValueError(
-            f"{arch} has no {row.a_format} matrix unit, although other {resolved} devices have {name}: name another device or format"
+            f"{arch} has no {row.a_format} matrix unit, although other {resolved} devices have {name}: name another device or "
+            "format"
         )
     return row
 

@@ -1,7 +1,7 @@
 """Lists AMD's matrix-core instructions (MFMA) from CDNA1 to CDNA3.
 
-The arithmetic is that of xie-mma-sim, table IV and section IV; only MMA-Sim's code has CDNA1. The shapes are those of AMD's CDNA
-ISA documents.
+The arithmetic is that of xie-mma-sim, table IV and section IV; only MMA-Sim's code has CDNA1. The shapes are those of AMD's
+CDNA ISA documents.
 """
 
 from collections.abc import Iterator

@@ -12,7 +12,7 @@ def _row(bits: int, side: int) -> Instruction:
     return Instruction(
         SequentialFMA(), arch="apple_amx", name=f"fma{bits}.m{side}n{side}k1.f{bits}.f{bits}.f{bits}.f{bits}", m=side, n=side,
         k=1, a_format=fmt, b_format=fmt, c_format=fmt, d_format=fmt, path="amx", source="corsix/amx (MIT), fma.md and tests",
-        evidence="inferred", note="the emulation of the source returns the bits of its authors' machines; the row was not run here",
+        evidence="inferred", note="the source's emulation returns the bits of its authors' machines; the row was not run here",
     )  # fmt: skip
 
 

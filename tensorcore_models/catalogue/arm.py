@@ -1,9 +1,9 @@
 """Lists Arm's BFMMLA, BFDOT and BFMOPA with and without the extended behaviour (EBF16), FP8 products, and SME's outer products.
 
-The arithmetic is that of the Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode (BFDotAdd,
-FPDot, FPDotAdd_ZA, FP8DotAddFP, FP8MatMulAddFP). FPCR has its value after reset: results are rounded to nearest, subnormal numbers
-are kept, and the widening forms return the default NaN. SME's shapes are those of the smallest vectors (128 bits); longer vectors
-have the same arithmetic.
+The arithmetic is that of the Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode
+(BFDotAdd, FPDot, FPDotAdd_ZA, FP8DotAddFP, FP8MatMulAddFP). FPCR has its value after reset: results are rounded to nearest,
+subnormal numbers are kept, and the widening forms return the default NaN. SME's shapes are those of the smallest vectors (128
+bits); longer vectors have the same arithmetic.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,8 @@ FUSED_PAIR = ParametricDotAdd(
     2, None, c_position="late", output_rounding="rne", late_rounding="rne", zero_sign="ieee", negative_underflow="negative",
     nan="quiet",
 )  # fmt: skip
-#: Notes on comparisons with QEMU's user-mode emulator, an independent implementation (cpu_units.qemu; tests/cross/compare_arm.py).
+#: Notes on comparisons with QEMU's user-mode emulator, an independent implementation (cpu_units.qemu;
+#: tests/cross/compare_arm.py).
 CHECKED = "the command `make cross` gets the same bits from QEMU 7.2 (qemu-aarch64 -cpu max, no hardware), also for NaN"
 UNCHECKED = "no independent implementation has checked this row"
 EXTENDED = (
@@ -73,7 +74,8 @@ def _sme() -> list[Instruction]:
 
 
 def _fp8() -> Iterator[Instruction]:
-    note = f"the call with_rules(scale=...) sets LSCALE, and with_rules(saturate=True) sets OSM; {UNCHECKED}; no known QEMU has FP8"
+    rules = "the call with_rules(scale=...) sets LSCALE, and with_rules(saturate=True) sets OSM"
+    note = f"{rules}; {UNCHECKED}; no known QEMU has FP8"
     kinds = (
         ("fdot", 1, 1, 2, "fp16", "FDOT (2-way), FEAT_FP8DOT2", ()),
         ("fdot", 1, 1, 4, "fp32", "FDOT (4-way), FEAT_FP8DOT4", ()),

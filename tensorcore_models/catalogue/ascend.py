@@ -7,16 +7,17 @@ These facts are published:
 - BF16, FP32 and HF32 operands on Atlas A2, and FP32 fractals of 16 x 8: Huawei's documentation of AscendC's Mmad
 - HF32 has FP32's exponent and 11 fraction bits; by default it is on for convolutions and off for matrix products: the CANN
   documentation of --allow_hf32, and torch_npu.npu.matmul.allow_hf32 in Huawei's PyTorch 6.0 to 7.2 API reference
-- on the 950 HF32 has 10 fraction bits (asc-devkit, HF32.md), and the cube takes HiFloat8 (arXiv 2409.16626), 32 operands in a step
-  as for other operands of 8 bits (asc-devkit, TCubeTiling.md: C0)
+- on the 950 HF32 has 10 fraction bits (asc-devkit, HF32.md), and the cube takes HiFloat8 (arXiv 2409.16626), 32 operands in a
+  step as for other operands of 8 bits (asc-devkit, TCubeTiling.md: C0)
 
 These facts are not measured but assumed here:
 
-- The products of a step are added in ascending k, and the sum is rounded to nearest even after every product. FP16, BF16 and HF32
-  products are exact in FP32; an FP32 product is fused with its addition. PTO-ISA/pto-spec e599a3d3 states both (ADR-0047, accepted
-  2026-08-01), but its draft ADR-0094 accepts no rule of matrix numerics, and pto-isa calls TMATMUL implementation-defined.
-- FP32 is rounded to HF32 to nearest even. A mode of the core (SetHF32TransMode in the AscendC API reference, 07_0259) has another
-  value, "towards zero", and pto-isa sets its bit for ties away from zero.
+- The products of a step are added in ascending k, and the sum is rounded to nearest even after every product. FP16, BF16 and
+  HF32 products are exact in FP32; an FP32 product is fused with its addition. PTO-ISA/pto-spec e599a3d3 states both (ADR-0047,
+  accepted 2026-08-01), but its draft ADR-0094 accepts no rule of matrix numerics, and pto-isa calls TMATMUL
+  implementation-defined.
+- FP32 is rounded to HF32 to nearest even. A mode of the core (SetHF32TransMode in the AscendC API reference, 07_0259) has
+  another value, "towards zero", and pto-isa sets its bit for ties away from zero.
 - An HF32 step has 8 products, between FP16's 16 and FP32's 4.
 
 Every HiFloat8 number, also a subnormal one, is a number of fp16, so a HiFloat8 product is exact in FP32 in every multiplier.
@@ -56,7 +57,7 @@ def rows() -> list[Instruction]:
             for fmt, short, k, note in (
                 ("fp16", "f16", 16, "overflow gives infinity, the 910B's default; products are exact"),
                 ("bf16", "bf16", 16, "products are exact, so words of bf16x3 and bf16x6 are multiplied without error"),
-                (hf32, "hf32", 8, f"FP32 operands are rounded to {digits} fraction bits; the number of products in a step is assumed"),
+                (hf32, "hf32", 8, f"FP32 operands are rounded to {digits} fraction bits; a step is assumed to have 8 products"),
                 ("fp32", "f32", 4, "the number of products in a step follows from the A2's published FP32 peak"),
             )
         ),

@@ -1,8 +1,9 @@
 """Lists the products of the matrix engines (MME) of Gaudi, Gaudi 2 and Gaudi 3.
 
-The arithmetic is that of the vendor's functional model, HabanaAI/Intel_Gaudi3_Software, commit e6cef1c (MIT), mme/mme_reference and
-coral-sim. No device was measured. The model has a fast path, which it runs by default, and a path that it shares with the simulator
-of the circuit (`no_opt`). The rows model the fast path; `with_rules(normalised_products=False, zero_sign="ieee")` gives the other.
+The arithmetic is that of the vendor's functional model, HabanaAI/Intel_Gaudi3_Software, commit e6cef1c (MIT), mme/mme_reference
+and coral-sim. No device was measured. The model has a fast path, which it runs by default, and a path that it shares with the
+simulator of the circuit (`no_opt`). The rows model the fast path; `with_rules(normalised_products=False, zero_sign="ieee")`
+gives the other.
 """
 
 import dataclasses
@@ -14,8 +15,8 @@ from ..engines.rollup import Rollup
 SOURCE = "HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference"
 UNCERTAIN = "no device was measured; how a device splits a long k is not published, and the model has one chain"
 FAST_PATH = (
-    "the row is the fast path of the vendor's model; the call with_rules(normalised_products=False, zero_sign='ieee') gives the "
-    "path of the circuit (no_opt)"
+    "the row is the fast path of the vendor's model; the call with_rules(normalised_products=False, zero_sign='ieee') gives "
+    "the path of the circuit (no_opt)"
 )
 
 #: Exponent biases that a Gaudi 3 operand may have (lowest, highest, step), and meanings of its all-ones exponent.
@@ -58,8 +59,8 @@ def _spelled(fmt: str) -> str:
 def _gaudi() -> list[Instruction]:
     rollup = Rollup(4)
     order = (
-        "a GEMM adds products to four accumulators in turn over k and joins these in pairs; the call with_rules(flush_adds=True) flushes "
-        "the joined sums"
+        "a GEMM adds products to four accumulators in turn over k and joins these in pairs; the call "
+        "with_rules(flush_adds=True) flushes the joined sums"
     )
     return [
         _row("gaudi", MULTIPLY_ADD, "bf16", note=order, rollup=rollup),
@@ -87,8 +88,8 @@ def _gaudi3() -> list[Instruction]:
     fp16 = ConvertedDotAdd(GAUDI3_PARTS, "tf32", bias_range=ANY_BIAS, codes=FP16_CODES)
     tf32 = dataclasses.replace(fp16, bias_range=(), codes=())
     note = (
-        "the call with_rules(bias_a=..., bias_b=...) sets biases from 0 to 62; the call with_rules(specials_a=..., specials_b=...) "
-        "sets the meaning of the largest exponent"
+        "the call with_rules(bias_a=..., bias_b=...) sets biases from 0 to 62; the call with_rules(specials_a=..., "
+        "specials_b=...) sets the meaning of the largest exponent"
     )
     return [
         _row("gaudi3", GAUDI3, "bf16"),

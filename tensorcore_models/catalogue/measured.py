@@ -3,8 +3,8 @@
 The campaign (:mod:`tensorcore_models.hardware.campaign`) writes ``edge_rules.json``. In the folder
 ``tensorcore_models/catalogue/measured/``, under any name ending in .json, this table changes the defaults of its architecture's
 rows, and the instructions that were run get its evidence. Without tables the rows stay as published. A table may list in
-`compared` the instructions whose results were compared with their rows, with the number of results, none of which differs. These
-rows get its evidence, too.
+`compared` the instructions whose results were compared with their rows, with the number of results, none of which differs.
+These rows get its evidence, too.
 
 ``hopper.json`` is the table of an H100; ``tools/make_hopper_vectors.py`` makes it from the recordings of the run.
 """
@@ -31,8 +31,8 @@ def load_tables(folder: Path = FOLDER) -> list[dict[str, Any]]:
         missing = {"arch", "evidence", "rules", "instructions"} - set(table)
         if missing:
             raise ValueError(
-                f"{path.name} is not a table of edge rules, because it lacks {', '.join(sorted(missing))}: use edge_rules.json of a "
-                "campaign, or remove the file"
+                f"{path.name} is not a table of edge rules, because it lacks {', '.join(sorted(missing))}: use edge_rules.json "
+                "of a campaign, or remove the file"
             )
         tables.append(table)
     return tables

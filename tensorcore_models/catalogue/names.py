@@ -1,7 +1,7 @@
-"""Parses other spellings of devices and instructions: PTX, SASS, compiler built-ins, marketing and framework names, in any case.
+"""Parses other spellings of devices and instructions: PTX, SASS, built-ins, marketing and framework names, in any case.
 
-PTX spellings follow the PTX ISA (mma, wmma, wgmma and tcgen05.mma), and SASS spellings the output of cuobjdump (HMMA.16816.F32 is
-16 x 8 x 16). AMD's spellings follow the CDNA ISA documents and clang's built-ins, x86's and Arm's the vendors' intrinsics. A
+PTX spellings follow the PTX ISA (mma, wmma, wgmma and tcgen05.mma), and SASS spellings the output of cuobjdump (HMMA.16816.F32
+is 16 x 8 x 16). AMD's spellings follow the CDNA ISA documents and clang's built-ins, x86's and Arm's the vendors' intrinsics. A
 spelling is parsed to a :class:`Spelling` without the rows; the lookups of the catalogue compare it with them.
 """
 

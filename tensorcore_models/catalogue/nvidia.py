@@ -124,8 +124,8 @@ ARCHITECTURES = {
             ),
         ),
         group=_WGMMA,
-        double_nan="a NaN result is the first NaN of b, the sum and a, made quiet, as are all 813 recorded NaN results, 7 of them "
-        "with two NaN operands",
+        double_nan="a NaN result is the first NaN of b, the sum and a, made quiet, as are all 813 recorded NaN results, 7 of "
+        "them with two NaN operands",
         widens=True, capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
         measured_floors={"fp32": "an H100 (Hawkeye)", "fp16": "an H100 (own run)"},
         vectors="H100 and H200", pinned=("fp16", "bf16"),

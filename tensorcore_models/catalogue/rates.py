@@ -1,12 +1,12 @@
 """Lists the dense peak rates of devices by operand format, from the vendors' data sheets.
 
 A rate counts multiplications and additions in TFLOP/s (TOP/s for integers) without sparsity. Sums are in FP32, those of FP64
-operands in FP64, those of integers in int32. If a data sheet prints a rate with sparsity, half of it is listed; if it prints the
-rate of a board with several GPUs, the share of one GPU. A rate that a data sheet does not state is not listed, and then no cost is
-claimed. Editions of a document differ (FP64 of the B200: 40 in 2024, 37 later), and the later edition is used.
+operands in FP64, those of integers in int32. If a data sheet prints a rate with sparsity, half of it is listed; if it prints
+the rate of a board with several GPUs, the share of one GPU. A rate that a data sheet does not state is not listed, and then no
+cost is claimed. Editions of a document differ (FP64 of the B200: 40 in 2024, 37 later), and the later edition is used.
 
-The rates of A2, A40, A100, L40S, T4, RTX 4090, RTX PRO 6000, H100, H200, B200, B300, GB300, MI210, MI250 and MI250X were compared
-with published pages that quote these documents. The rates of the other devices were entered without such a comparison.
+The rates of A2, A40, A100, L40S, T4, RTX 4090, RTX PRO 6000, H100, H200, B200, B300, GB300, MI210, MI250 and MI250X were
+compared with published pages that quote these documents. The rates of the other devices were entered without such a comparison.
 """
 
 from dataclasses import dataclass, field

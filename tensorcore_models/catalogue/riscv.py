@@ -1,9 +1,9 @@
 """Lists the dot products of RISC-V vectors.
 
 They are Zvfwdota16bf, Zvfwbdota16bf, Zvfqwdota8f, Zvfqwbdota8f, Zvfbdota32f, Zvqwbdota8i and 16i. The arithmetic is that of
-riscv-isa-sim 55b4658d (BSD-3), riscv/bulknormdot.h and riscv/zvbdot.h. The specification is frozen, not ratified. A row is one dot
-product; the batched forms compute eight with one of the vectors. Its k is VLMAX, the number of elements, at VLEN 128, 256 and 512.
-The integrated matrix extension has no row, because it leaves the order of its sums to the implementation.
+riscv-isa-sim 55b4658d (BSD-3), riscv/bulknormdot.h and riscv/zvbdot.h. The specification is frozen, not ratified. A row is one
+dot product; the batched forms compute eight with one of the vectors. Its k is VLMAX, the number of elements, at VLEN 128, 256
+and 512. The integrated matrix extension has no row, because it leaves the order of its sums to the implementation.
 """
 
 from ..accumulators import GroupPairwiseSum, IntegerDotAdd, ParametricDotAdd
@@ -67,8 +67,8 @@ def rows() -> list[Instruction]:
     fp32 = Instruction(
         products, arch="riscv", name="vfbdot.k1.f32.f32.f32.f32", m=1, n=1, k=1, a_format="fp32", b_format="fp32",
         path="vfbdot", source=SOURCE, evidence="published model",
-        note=f"Zvfbdota32f rounds products and then adds them; the row adds the products in sequence, one of the orders that the "
-        f"specification allows; {NOTE}",
+        note=f"Zvfbdota32f rounds products and then adds them; the row adds the products in sequence, one of the orders that "
+        f"the specification allows; {NOTE}",
     )  # fmt: skip
     pairs = [(a, b) for a in FP8 for b in FP8]
     return [

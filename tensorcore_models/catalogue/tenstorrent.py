@@ -1,8 +1,9 @@
 """Lists products of Tenstorrent's Wormhole and Blackhole: one fidelity phase of MVMUL, and tiles of the vendor's library.
 
-The arithmetic is that of the vendor's functional model, tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which the vendor
-calls its golden reference. No device was measured. For a tile of 32 x 32 x 32 the library runs the phases one after the other, each
-over k = 0 to 15 and then 16 to 31 (tenstorrent/tt-llk 36b092e, llk_lib/llk_math_matmul.h). A is the operand in SrcB, B that in SrcA.
+The arithmetic is that of the vendor's functional model, tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which the
+vendor calls its golden reference. No device was measured. For a tile of 32 x 32 x 32 the library runs the phases one after the
+other, each over k = 0 to 15 and then 16 to 31 (tenstorrent/tt-llk 36b092e, llk_lib/llk_math_matmul.h). A is the operand in
+SrcB, B that in SrcA.
 """
 
 from typing import Literal

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Unit:
     """`Unit` describes the matrix unit of an architecture.
 
-    `since` is the year of the first product, or the state of an announcement or specification. `name` is the vendor's name of the
-    unit.
+    `since` is the year of the first product, or the state of an announcement or specification. `name` is the vendor's name of
+    the unit.
     """
 
     vendor: str

@@ -20,14 +20,15 @@ def words_of_engine(engine: MatrixEngine) -> Words:
         )
     if words.formula and engine.k > length > 1:
         steps.append(
-            f"The {engine.k} products of one instruction are a chain of {-(-engine.k // length)} such steps. The result of a step "
-            "is the c of the next step, and the result of an instruction is the c of the next instruction."
+            f"The {engine.k} products of one instruction are a chain of {-(-engine.k // length)} such steps. The result of a "
+            "step is the c of the next step, and the result of an instruction is the c of the next instruction."
         )
     elif words.formula:
         steps.append("In a longer sum the result of an instruction is the c of the next instruction.")
     if engine.largest_input_scale:
         steps.append(
-            f"An instruction can multiply c by 2^-s first, for s up to {engine.largest_input_scale}; this lowers its exponent by s."
+            f"An instruction can multiply c by 2^-s first, for s up to {engine.largest_input_scale}; this lowers its exponent "
+            "by s."
         )
     return replace(words, steps=tuple(steps), window=tuple(_window(spec.inner)))
 

@@ -1,9 +1,9 @@
 """Defines the order of a sum as a tree: which addends meet in one operation, and which operation takes whose result.
 
-A tree is a flat list, because a chain of thousands of additions is thousands of levels deep. Leaves are numbered 0 to n - 1; in a
-dot product leaf k is product k, and the last leaf may be c. Operations follow the leaves, and each comes after the operations whose
-results it takes. An operation with two addends is an addition. An operation with more addends is fused, or exact if no small addend
-is lost when large addends cancel.
+A tree is a flat list, because a chain of thousands of additions is thousands of levels deep. Leaves are numbered 0 to n - 1; in
+a dot product leaf k is product k, and the last leaf may be c. Operations follow the leaves, and each comes after the operations
+whose results it takes. An operation with two addends is an addition. An operation with more addends is fused, or exact if no
+small addend is lost when large addends cancel.
 """
 
 import json
@@ -28,9 +28,9 @@ SHOWN = 4
 class Operation(NamedTuple):
     """`Operation` is one operation of a sum.
 
-    `addends` are leaves, and operations as their number plus the number of leaves, in the order of their first leaf. `kind` says
-    whether small addends are lost when large addends cancel ("aligned") or not ("exact"). `label` and `note` describe the operation
-    in a word and in a sentence; comparisons of orders ignore them.
+    `addends` are leaves, and operations as their number plus the number of leaves, in the order of their first leaf. `kind`
+    says whether small addends are lost when large addends cancel ("aligned") or not ("exact"). `label` and `note` describe the
+    operation in a word and in a sentence; comparisons of orders ignore them.
     """
 
     addends: tuple[int, ...]
@@ -93,8 +93,8 @@ class Tree:
                 used.add(addend)
         if len(used) != self.leaves + len(self.operations) - 1:
             raise ValueError(
-                f"{self.leaves} leaves and {len(self.operations)} operations do not form one sum: every leaf and every result but "
-                "the last must be an addend"
+                f"{self.leaves} leaves and {len(self.operations)} operations do not form one sum: every leaf and every result "
+                "but the last must be an addend"
             )
 
     @cached_property
@@ -159,7 +159,8 @@ class Tree:
         """
         if self.leaves != other.leaves:
             raise ValueError(
-                f"one tree has {self.leaves} leaves, the other {other.leaves}, so no input fits both: compare sums of one length"
+                f"one tree has {self.leaves} leaves, the other {other.leaves}, so no input fits both: compare sums of one "
+                "length"
             )
         if self.same(other):
             return None

@@ -1,8 +1,8 @@
 """Holds the families of accumulator algorithms: each is a class with all aspects of its arithmetic, in a folder or file here.
 
-`base` has the base class of all families, with the fallback of each aspect. `aligned` and `ieee` have code that several families
-share, and `checks` checks fields. The package finds the public classes of every file and folder here, so that no list of families
-has to be kept. docs/families.md shows which family has which aspect.
+`base` has the base class of all families, with the fallback of each aspect. `aligned` and `ieee` have code that several
+families share, and `checks` checks fields. The package finds the public classes of every file and folder here, so that no list
+of families has to be kept. docs/families.md shows which family has which aspect.
 """
 
 from importlib import import_module

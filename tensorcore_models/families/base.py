@@ -32,8 +32,8 @@ AnyFormat = Format | IntegerFormat
 class Aspect(NamedTuple):
     """`Aspect` is one thing that a family states about its arithmetic.
 
-    `method` states it, together with `others`. `fallback` describes what happens if a family lacks the method, and `derived` says
-    whether the fallback is made from `pass_bits`.
+    `method` states it, together with `others`. `fallback` describes what happens if a family lacks the method, and `derived`
+    says whether the fallback is made from `pass_bits`.
     """
 
     title: str
@@ -140,10 +140,10 @@ class Arrangement(NamedTuple):
 class Accumulator:
     """`Accumulator` is an algorithm by which a matrix unit adds the products of one output element.
 
-    A family is a frozen subclass whose fields specify the algorithm. It states aspects of its arithmetic by overriding methods. Each
-    method has a fallback, so a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms are derived from
-    the operations of :mod:`tensorcore_models.arithmetic` that `pass_bits` calls; a pass that also does other things to its
-    numbers has none of them:
+    A family is a frozen subclass whose fields specify the algorithm. It states aspects of its arithmetic by overriding methods.
+    Each method has a fallback, so a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms are
+    derived from the operations of :mod:`tensorcore_models.arithmetic` that `pass_bits` calls; a pass that also does other
+    things to its numbers has none of them:
 
     =============  =================================  =====================================================================
     aspect         method                             fallback
@@ -164,8 +164,8 @@ class Accumulator:
     symmetries     `interchangeable`, `idle`          comparisons of kernels let no product change its place
     =============  =================================  =====================================================================
 
-    A subclass that overrides `pass_bits` has another algorithm than its base class, so it may not use a kernel, bound or sentence
-    of the base class. Defining a class that inherits one raises TypeError.
+    A subclass that overrides `pass_bits` has another algorithm than its base class, so it may not use a kernel, bound or
+    sentence of the base class. Defining a class that inherits one raises TypeError.
 
     Parameters
     ----------
@@ -262,10 +262,8 @@ class Accumulator:
         """
         for name, fmt in zip("abcd", formats, strict=True):
             if isinstance(fmt, IntegerFormat) != self.takes_integers:
-                raise ValueError(
-                    f"{name}_format is {fmt.name}, but {type(self).__name__} takes "
-                    f"{'integers: choose an integer format' if self.takes_integers else 'floating-point numbers: choose another format'}"
-                )
+                kind = "an integer" if self.takes_integers else "a floating-point"
+                raise ValueError(f"{type(self).__name__} got {name}_format {fmt.name}, expected {kind} format")
             if isinstance(fmt, Format) and not (fmt.has_fields or (self.converts and name in "ab")):
                 raise ValueError(
                     f"{name}_format {fmt.name} has no exponent and fraction fields, which {type(self).__name__} needs: let "

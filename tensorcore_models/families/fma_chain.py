@@ -31,9 +31,9 @@ class SequentialFMA(Accumulator):
     rounding : str
         Rounding of each FMA; "sr" needs ascending order and has the key `seed` as in :class:`FusedDotAdd`.
     flush_inputs, flush_outputs : bool
-        Whether subnormal operands (a, b and c) are taken as zeros of the same sign, and whether results become zeros of the same
-        sign if they are below the smallest normal number when they are rounded with an unbounded exponent (as on x86, which
-        detects tininess after rounding).
+        Whether subnormal operands (a, b and c) are taken as zeros of the same sign, and whether results become zeros of the
+        same sign if they are below the smallest normal number when they are rounded with an unbounded exponent (as on x86,
+        which detects tininess after rounding).
     pair_order : {"ascending", "odd_first"}
         Order of the products; with "odd_first" the product with odd k is the first of each pair (VDPBF16PS).
     saturate : bool

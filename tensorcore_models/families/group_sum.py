@@ -23,8 +23,8 @@ class GroupDotFusedSum(AlignedSum):
     """GDFS adds mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
 
     Products are summed exactly in groups of `group`. Each group sum is multiplied by its two block scales: significands are
-    multiplied, exponents are added. The scaled sums and c are aligned to the largest exponent, truncated to `fraction_bits` bits,
-    summed and rounded. The alignment exponent of a group is the sum of its scales' exponents only.
+    multiplied, exponents are added. The scaled sums and c are aligned to the largest exponent, truncated to `fraction_bits`
+    bits, summed and rounded. The alignment exponent of a group is the sum of its scales' exponents only.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class GroupDotFusedSum(AlignedSum):
         Fraction bits and rounding as in :class:`FusedDotAdd`; 35 and rz on Blackwell.
     scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
         Edge rule: groups that take no part in the alignment although their scales have exponents. "skip_zero_products": groups
-        whose products are all zero, but not a group that cancels (mmasim 2.1.1). "skip": groups whose sum is zero. "keeps_scale":
-        no group.
+        whose products are all zero, but not a group that cancels (mmasim 2.1.1). "skip": groups whose sum is zero.
+        "keeps_scale": no group.
     """
 
     group: int = 16
@@ -106,9 +106,10 @@ class GroupDotFusedSum(AlignedSum):
             f"The unit adds groups of {self.group} products exactly, scales the sums, and adds them with {f} fraction bits",
             (
                 f"Products are added exactly in groups of {self.group}.",
-                "The sum of each group is multiplied by its two block scales: significands are multiplied, exponents are added.",
-                f"The scaled sums and c are shifted to the largest exponent; the exponent of a group is that of its scales.{floor} "
-                f"Each shifted number is truncated to {f} fraction bits.",
+                "The sum of each group is multiplied by its two block scales: significands are multiplied, exponents are "
+                "added.",
+                "The scaled sums and c are shifted to the largest exponent; the exponent of a group is that of its "
+                f"scales.{floor} Each shifted number is truncated to {f} fraction bits.",
                 f"The truncated numbers are added exactly, and the sum is {names.rounded(self.output_rounding, d)}.",
             ),
             rf"g_j = \alpha_j \beta_j \sum_{{i \in G_j}} a_i b_i, \quad e = \max({in_formula}e_c,\; e_{{\alpha_j}} "
@@ -153,8 +154,8 @@ class GroupDotFusedSum(AlignedSum):
         scales = errors.block_scales(unit)
         if scales is not None and scales.size % self.group:
             raise ValueError(
-                f"{unit.label}: a scale for {scales.size} products cuts through groups of {self.group}: choose a block size that is "
-                "a multiple of the group"
+                f"{unit.label}: a scale for {scales.size} products cuts through groups of {self.group}: choose a block size "
+                "that is a multiple of the group"
             )
         groups = facts.groups or self.group_facts_of_formats(unit)
         count = self.terms // self.group
@@ -162,8 +163,8 @@ class GroupDotFusedSum(AlignedSum):
         floor = errors.alignment_floor(self, unit, groups.floor)
         relative, absolute, rounding_text = errors.output_error(self, unit.formats[3])
         text = (
-            f"{count} exact group sums + 1 addend are truncated at F = {self.fraction_bits} below the exponents of their scales, at "
-            f"most {groups.lift:.3g} times a group's |A||B|: {cut * groups.lift:.3g} of the largest; {rounding_text}"
+            f"{count} exact group sums + 1 addend are truncated at F = {self.fraction_bits} below the exponents of their "
+            f"scales, at most {groups.lift:.3g} times a group's |A||B|: {cut * groups.lift:.3g} of the largest; {rounding_text}"
         )
         total = errors.compounded(cut * groups.lift, relative)
         texts = (text, *errors.scales_text(unit))

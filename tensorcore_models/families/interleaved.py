@@ -68,7 +68,8 @@ class InterleavedDotAdd(Accumulator):
         require(
             self.dot.key is None,
             self,
-            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of dot",
+            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of "
+            "dot",
         )
 
     @property
@@ -123,7 +124,8 @@ class InterleavedDotAdd(Accumulator):
             ),
             rf"s_1 = \mathrm{{FDA}}_{{{f}}}(0, G_1), \quad s_2 = \mathrm{{FDA}}_{{{f}}}(s_1, G_2), \quad d = "
             rf"\mathrm{{{self.final_rounding.upper()}}}(s_2 + c)",
-            f"adds {self.groups} groups of interleaved products one after the other, starting from zero, and the running sum last",
+            f"adds {self.groups} groups of interleaved products one after the other, starting from zero, and the running sum "
+            "last",
         )
 
     def plan_fields(self, formats, scale, block_size):

@@ -21,9 +21,9 @@ from .ieee import X86_RULES, ieee_fields, require_lanes
 class LanedFMA(Accumulator):
     """`LanedFMA` is the sum of AMX's TDPBF16PS and TDPFP16PS, interleaved chains of FMAs (Intel SDM).
 
-    Lane l starts from zero and takes k = l, l + lanes, ... The lanes are added in order, and their total is added to c last. Every
-    step is an FP32 operation that rounds to nearest even and flushes its result as SequentialFMA's `flush_outputs` does. A
-    subnormal c is zero.
+    Lane l starts from zero and takes k = l, l + lanes, ... The lanes are added in order, and their total is added to c last.
+    Every step is an FP32 operation that rounds to nearest even and flushes its result as SequentialFMA's `flush_outputs` does.
+    A subnormal c is zero.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ class LanedFMA(Accumulator):
     flush_inputs : bool
         Whether subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
     pairs : {"none", "two_lanes"}
-        Edge rule of AMX-FP8, whose operation adds the four products of a dword in one expression. With "none" there is one chain
-        in their order. With "two_lanes" products 0 and 1 of each dword are added to each other and then to one lane, products 2
-        and 3 to another lane; every operation is rounded, and operands below 2^-14, the subnormal numbers of fp16, are zeros
-        (Bochs 783b58fd6, amx.cc).
+        Edge rule of AMX-FP8, whose operation adds the four products of a dword in one expression. With "none" there is one
+        chain in their order. With "two_lanes" products 0 and 1 of each dword are added to each other and then to one lane,
+        products 2 and 3 to another lane; every operation is rounded, and operands below 2^-14, the subnormal numbers of fp16,
+        are zeros (Bochs 783b58fd6, amx.cc).
     """
 
     lanes: int = 2
@@ -116,7 +116,8 @@ class LanedFMA(Accumulator):
             f"The unit adds {self.lanes} interleaved chains of fused multiply-adds, and then c",
             steps,
             rf"{lanes}, \quad d = \mathrm{{RNE}}(c + \mathrm{{RNE}}({total}))",
-            f"adds {self.lanes} interleaved chains that start from zero, rounds after every product, and adds the running sum last",
+            f"adds {self.lanes} interleaved chains that start from zero, rounds after every product, and adds the running sum "
+            "last",
         )
 
     @property
@@ -139,8 +140,8 @@ class LanedFMA(Accumulator):
 
     def _words_of_pairs(self, d: str) -> Words:
         steps = (
-            "Each dword has four products. The sum of the first two is added to one lane, the sum of the last two to another lane. "
-            f"The lanes start from zero. Products and sums are {rounded('rne', d)}.",
+            "Each dword has four products. The sum of the first two is added to one lane, the sum of the last two to another "
+            f"lane. The lanes start from zero. Products and sums are {rounded('rne', d)}.",
             "The lanes are added, and their total is added to c last.",
             "Subnormal results, operands below 2^-14, and a subnormal c become zero.",
         )

@@ -24,8 +24,8 @@ FP32 = FORMATS["fp32"]
 class GroupPairwiseSum(Accumulator):
     """GPS(G) adds fp16 and bf16 products on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
 
-    Products are rounded to FP32. Each group of `group` products is summed as a binary tree of FP32 additions, and the group sums
-    are added to c one after the other. All FP32 operations round to nearest even.
+    Products are rounded to FP32. Each group of `group` products is summed as a binary tree of FP32 additions, and the group
+    sums are added to c one after the other. All FP32 operations round to nearest even.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class GroupPairwiseSum(Accumulator):
         return (Search("pairwise sums of groups", fields, search.unscaled(starts), shape, rank=30),)
 
     def probe(self, build):
-        """Add vectors that show FP32 products, the binary tree over each group, and group sums added to c one after the other."""
+        """Add vectors that show FP32 products, the binary tree over a group, and group sums that are added to c in turn."""
         single_rounding(build, 0, "rne")
         half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
         for distance in (1, group // 2, group - 1):

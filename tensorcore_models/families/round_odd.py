@@ -18,8 +18,8 @@ from .ieee import ieee_fields, require_lanes
 class PairRoundOddSum(Accumulator):
     """`PairRoundOddSum` is Arm's BFMMLA without the extended mode (Arm Architecture Reference Manual, BFMMLA).
 
-    The products of each pair are rounded, added, and their sum is added to the accumulator. Every operation is in FP32 and rounds
-    to odd. Subnormal operands and results are flushed to zero; overflow gives infinity.
+    The products of each pair are rounded, added, and their sum is added to the accumulator. Every operation is in FP32 and
+    rounds to odd. Subnormal operands and results are flushed to zero; overflow gives infinity.
     """
 
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
@@ -52,8 +52,8 @@ class PairRoundOddSum(Accumulator):
         return Words(
             "The unit adds pairs of products to c and rounds every operation to odd",
             (
-                f"Three kinds of results are rounded to {d} (to odd): each product, the sum of each pair of products, and the sum of c "
-                "and a pair.",
+                f"Three kinds of results are rounded to {d} (to odd): each product, the sum of each pair of products, and the "
+                "sum of c and a pair.",
                 "Subnormal operands and results become zero; overflow gives infinity.",
             ),
             r"d = \mathrm{RO}\left(c + \mathrm{RO}(\mathrm{RO}(a_1 b_1) + \mathrm{RO}(a_2 b_2))\right)",

@@ -23,11 +23,11 @@ class WidenedDotAdd(Accumulator):
     """`WidenedDotAdd` is WMMA whose C and D have different formats: the FP32 instruction between two conversions.
 
     c is converted exactly to `via_format`, in which its subnormal numbers are normal. `dot` runs over the products of one
-    instruction in chained steps. If d has another format, the result of the steps is rounded to it (to nearest, ties to even); a
-    negative result that rounds to zero is -0.
+    instruction in chained steps. If d has another format, the result of the steps is rounded to it (to nearest, ties to even);
+    a negative result that rounds to zero is -0.
 
-    Sources: the SASS that nvcc 13.0 makes for sm_75 to sm_120 (HADD2.F32, HMMA.F32, F2FP.F16.F32 or F2F), and outputs of an H100
-    (docs/hardware.md).
+    Sources: the SASS that nvcc 13.0 makes for sm_75 to sm_120 (HADD2.F32, HMMA.F32, F2FP.F16.F32 or F2F), and outputs of an
+    H100 (docs/hardware.md).
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ class WidenedDotAdd(Accumulator):
         require(
             self.dot.key is None,
             self,
-            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of dot",
+            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of "
+            "dot",
         )
         for rule in Accumulator.edge_rules:
             mine, theirs = getattr(self, rule), getattr(self.dot, rule)

@@ -29,8 +29,8 @@ class ConvertedDotAdd(Accumulator):
     """`ConvertedDotAdd` converts operands to `via_format`, to nearest even if that is narrower, and runs `dot` on them.
 
     The matrix engines of Gaudi do this (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference). Their fp8 and fp16 operands become
-    FP32 numbers, so that subnormal numbers have the exponent of their leading bit. A tf32 operand is an FP32 number that the unit
-    rounds.
+    FP32 numbers, so that subnormal numbers have the exponent of their leading bit. A tf32 operand is an FP32 number that the
+    unit rounds.
 
     Parameters
     ----------

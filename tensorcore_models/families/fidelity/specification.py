@@ -1,8 +1,8 @@
 """Defines FidelityPhases and IntegerPhases, whose multipliers take part of each operand in each phase (Tenstorrent).
 
 The arithmetic is that of tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which its vendor calls the golden reference of
-Wormhole and Blackhole. The order of phases and tiles is that of tenstorrent/tt-llk 36b092e, llk_math_matmul.h. The unit computes
-D = SrcB SrcA + D, so A is SrcB here and B is SrcA.
+Wormhole and Blackhole. The order of phases and tiles is that of tenstorrent/tt-llk 36b092e, llk_math_matmul.h. The unit
+computes D = SrcB SrcA + D, so A is SrcB here and B is SrcA.
 """
 
 import math
@@ -105,7 +105,7 @@ _SOME = Field(("phases",), lambda i, s: [tuple(p for p in range(4) if bits >> p 
 
 @dataclass(frozen=True)
 class FidelityPhases(_Phases):
-    """`FidelityPhases` is the sum of Tenstorrent's matrix unit (MVMUL of Wormhole and Blackhole; tenstorrent/ttsim, tensix.cpp).
+    """`FidelityPhases` is the sum of Tenstorrent's MVMUL on Wormhole and Blackhole (tenstorrent/ttsim, tensix.cpp).
 
     Significands have 11 bits. A multiplier takes part of them in each phase:
 
@@ -146,8 +146,8 @@ class FidelityPhases(_Phases):
         a, b, c, d = (fmt.name for fmt in formats)
         if a != b or a not in RESULTS or c != d or d not in RESULTS[a]:
             raise ValueError(
-                f"FidelityPhases multiplies bf16 or tf32 into fp32 or bf16, and fp16 into fp32 or fp16; A and B have one format, and "
-                f"C and D have one; got {a} x {b} + {c} to {d}"
+                "FidelityPhases multiplies bf16 or tf32 into fp32 or bf16, and fp16 into fp32 or fp16; A and B have one "
+                f"format, and C and D have one; got {a} x {b} + {c} to {d}"
             )
 
     def pass_bits(self, p):
@@ -172,14 +172,17 @@ class FidelityPhases(_Phases):
             f"Significands have {DIGITS} bits, of which bit 1 is the leading one. {parts}",
             "Subnormal operands are zeros.",
             self._turns,
-            f"Each of two groups of {GROUP} products is aligned to its largest exponent, rounded half away from zero to the last "
-            "place of the product with that exponent, and summed.",
+            f"Each of two groups of {GROUP} products is aligned to its largest exponent, rounded half away from zero to the "
+            "last place of the product with that exponent, and summed.",
             f"Both sums and the accumulator are aligned to the largest of their exponents and rounded to 23 fraction bits"
-            f"{', then to 10' if d != 'fp32' else ''}. Ties of the sums are rounded up, ties of the accumulator away from zero.",
+            f"{', then to 10' if d != 'fp32' else ''}. Ties of the sums are rounded up, ties of the accumulator away from "
+            "zero.",
             f"They are added, and the result is rounded to {d}, ties away from zero. A result below the normal numbers is +0.",
         )
         if self.erratum == "minus_one" and d == "fp32":
-            wrong = f"A sum of exactly -1 unit of the last place is returned as 2^{ERRATUM} times its value (Wormhole's erratum)."
+            wrong = (
+                f"A sum of exactly -1 unit of the last place is returned as 2^{ERRATUM} times it (Wormhole's erratum)."
+            )
             steps = (*steps, wrong)
         name = NAMES.get(self.phases, "")
         formula = (
@@ -334,7 +337,7 @@ def _apart(after: int, before: int, added: Fraction, fmt: Format) -> float:
 
 @dataclass(frozen=True)
 class IntegerPhases(_Phases):
-    """`IntegerPhases` multiplies parts of 8-bit magnitudes and adds them exactly, with saturation (tenstorrent/ttsim, tensix.cpp).
+    """`IntegerPhases` multiplies parts of 8-bit integers and adds them exactly, saturating (tenstorrent/ttsim, tensix.cpp).
 
     A multiplier takes these bits of the magnitudes in each phase:
 

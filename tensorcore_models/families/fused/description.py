@@ -13,8 +13,8 @@ def fused(spec: Any, d: str) -> Words:
     return Words(
         f"The unit adds {spec.terms} products and c in one fused dot product with {f} fraction bits",
         (
-            f"{spec.terms} products are formed exactly. They are not normalised, so the exponent of a product is the sum of the "
-            "exponents of its two operands.",
+            f"{spec.terms} products are formed exactly. They are not normalised, so the exponent of a product is the sum of "
+            "the exponents of its two operands.",
             f"The products and c are shifted to the largest exponent among them.{floor} Each shifted number is "
             f"{rounded(spec.alignment_rounding, f'{f} fraction bits')}.",
             "The shifted numbers are added exactly.",

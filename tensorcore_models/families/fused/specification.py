@@ -75,10 +75,11 @@ class FusedDotAdd(FusedSum):
     1. The result is NaN if an operand is NaN, a product is 0 * inf, or products and c contain infinities of both signs. If they
        contain infinities of one sign, the result is that infinity.
     2. Products are exact and not normalised: significands are multiplied, and exponents (with those of block scales) are added.
-    3. All products and c are shifted to the largest exponent and rounded by `alignment_rounding` to `fraction_bits` fraction bits.
+    3. All products and c are shifted to the largest exponent and rounded by `alignment_rounding` to `fraction_bits` fraction
+       bits.
     4. The shifted numbers are summed exactly.
-    5. The sum is normalised and rounded by `output_rounding` to the output format, or to `output_fraction_bits` fraction bits if
-       these are fewer. Beyond the largest finite number the result is infinity in every rounding mode.
+    5. The sum is normalised and rounded by `output_rounding` to the output format, or to `output_fraction_bits` fraction bits
+       if these are fewer. Beyond the largest finite number the result is infinity in every rounding mode.
 
     Xie et al. call chains of this operation CoFDA.
 
@@ -100,9 +101,9 @@ class FusedDotAdd(FusedSum):
         Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales in the alignment, if
         `zero_operand` gives zeros an exponent.
     seed : int
-        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The draw of pass p of element
-        e is the draw of :func:`tensorcore_models.encode` with this seed for element p 2^32 + e. All products of a batch have the
-        same key.
+        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The draw of pass p of
+        element e is the draw of :func:`tensorcore_models.encode` with this seed for element p 2^32 + e. All products of a batch
+        have the same key.
     """
 
     terms: int = 16
@@ -198,7 +199,8 @@ class ParametricDotAdd(FusedSum):
         "odd_even": even k and odd k separately, then both sums with each other. c joins the last step.
     integer_bits : int or None
         Width of the sum's integer part in two's complement, without the sign; 2 bits hold an unnormalised product. A larger sum
-        wraps around. None means wide enough for every sum. Carry bits (fasi, section 3.1.4) are the integer bits after the first.
+        wraps around. None means wide enough for every sum. Carry bits (fasi, section 3.1.4) are the integer bits after the
+        first.
     normalise_each_add : bool
         Whether addends are added one by one (an early c first) and each intermediate sum is normalised to `fraction_bits` bits.
     output_rounding, output_fraction_bits
@@ -215,9 +217,9 @@ class ParametricDotAdd(FusedSum):
         Exponent of flushed numbers in the alignment. "aligned": the smallest normal exponent. "as_zero": that of a zero, as
         `zero_operand` and `zero_c` say.
     zero_sign : {"positive", "ieee", "majority"}
-        Edge rule: sign of a fused sum that is exactly zero. "positive": always +0. "ieee": -0 if all products, and c if it takes
-        part, are -0, and if addends cancel and the rounding is down. "majority": the sign of most products if all addends are
-        zero.
+        Edge rule: sign of a fused sum that is exactly zero. "positive": always +0. "ieee": -0 if all products, and c if it
+        takes part, are -0, and if addends cancel and the rounding is down. "majority": the sign of most products if all addends
+        are zero.
     padding : int
         Number of +0 products that every operation adds to its own products; they change only signs of zeros.
     """
@@ -275,8 +277,8 @@ class ParametricDotAdd(FusedSum):
                 and not self.normalise_each_add
                 and self.c_position != "exact",
                 self,
-                "fraction_bits None (exact accumulation) goes with sticky False, integer_bits None, normalise_each_add False, and "
-                "c_position 'early' or 'late'",
+                "fraction_bits None (exact accumulation) goes with sticky False, integer_bits None, normalise_each_add False, "
+                "and c_position 'early' or 'late'",
             )
         sequential = not self.normalise_each_add or self.alignment == "global"
         require(

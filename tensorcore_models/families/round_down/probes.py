@@ -58,7 +58,7 @@ def probe(spec: Any, build: Builder) -> None:
 
 
 def sum_bits(build: Builder, places: tuple[int, ...], spec: Any) -> None:
-    """Add sums just above the tie beyond 2, which show that bits below `sum_fraction_bits` are lost before the last rounding."""
+    """Add sums just above the tie beyond 2, which show that bits below `sum_fraction_bits` are lost before it is rounded."""
     kept, last = spec.sum_fraction_bits, power(-build.fraction_bits)
     for distance in (spec.dot_fraction_bits, spec.dot_fraction_bits - 1):
         above = kept is None or distance <= kept - 1

@@ -141,7 +141,8 @@ class FusedDotRoundDownAdd(AlignedSum):
         steps = [
             f"{self.terms} products are formed exactly and not normalised. A product of "
             f"2^{self.product_overflow_exponent} or more is infinite.",
-            f"The products, without c, are shifted to their largest exponent, truncated to {f} fraction bits, and added exactly.",
+            f"The products, without c, are shifted to their largest exponent, truncated to {f} fraction bits, and added "
+            "exactly.",
             f"This dot product and c are shifted to the larger of their exponents. The dot product is rounded "
             f"{names.ROUNDINGS[self.add_rounding]} to {f_dot} fraction bits, and c is rounded "
             f"{names.ROUNDINGS[self.add_rounding]} to {f_c}.",
@@ -155,8 +156,9 @@ class FusedDotRoundDownAdd(AlignedSum):
         ]
         if grouped:
             steps[1] = (
-                f"The products are added in two groups, even k and odd k. In each group they are shifted to the largest exponent, "
-                f"truncated to {f} fraction bits, and added exactly. The two sums are aligned, rounded down, and added."
+                "The products are added in two groups, even k and odd k. In each group they are shifted to the largest "
+                f"exponent, truncated to {f} fraction bits, and added exactly. The two sums are aligned, rounded down, and "
+                "added."
             )
             steps.append(
                 f"If the exponent of c is more than {self.c_cutoff} below the largest, c is rounded toward zero, not down."
@@ -169,8 +171,8 @@ class FusedDotRoundDownAdd(AlignedSum):
             f"The unit adds {self.terms} products, then aligns their sum with c and rounds both down",
             tuple(steps),
             rf"s = {dot}, \quad d = \mathrm{{RNE}}\left(\mathrm{{RD}}_{{{f_dot}}}(s) + \mathrm{{RD}}_{{{f_c}}}(c)\right)",
-            f"truncates {self.terms} products to {f} fraction bits, adds them{groups}, aligns their sum with the running sum, and "
-            "rounds both down",
+            f"truncates {self.terms} products to {f} fraction bits, adds them{groups}, aligns their sum with the running sum, "
+            "and rounds both down",
         )
 
     def plan_fields(self, formats, scale, block_size):
