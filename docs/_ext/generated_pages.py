@@ -20,7 +20,7 @@ PUBLIC = {
     "tensorcore_models.accumulators": "It has the specifications of how matrix units add the products of a result.",
     "tensorcore_models.catalogue": "It looks up instructions, which are rows of data.",
     "tensorcore_models.reference": "It runs the algorithms in exact integers, slowly; all other code is tested against it.",
-    "tensorcore_models.libraries": "It computes the results of GPU libraries by recipes of cuBLASLt, CUTLASS and `torch._scaled_mm`.",
+    "tensorcore_models.libraries": "It computes the results of cuBLASLt, CUTLASS and `torch._scaled_mm` by recipes.",
     "tensorcore_models.compiled": "It runs compiled kernels (PTX and AMDGCN) bit for bit.",
     "tensorcore_models.probing": "It identifies the arithmetic of a black box that multiplies matrices.",
     "tensorcore_models.hardware": "It makes engines of the GPUs and CPUs of this machine.",

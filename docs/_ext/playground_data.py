@@ -130,7 +130,7 @@ def _whole_steps(row: Instruction, low: Lowered) -> tuple[generic.Plan, tuple[li
 
 
 def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | None:
-    """Return the format to which an operand is converted, and whether subnormal numbers are flushed; None without conversion."""
+    """Return the format to which an operand is converted, and whether the conversion flushes; None without conversion."""
     if low.converted is not None:
         target = (low.converted.a_format, low.converted.b_format)[side]
         flush = getattr(row.accumulator, "flush", False)

@@ -327,9 +327,7 @@ class Accumulator:
         if found is not None:
             return found
         name = type(self).__name__
-        return Words(
-            f"The unit computes by the class {name}, whose arithmetic is not described", (), "", f"computes by {name}"
-        )
+        return Words(f"No words are derived for the algorithm of the class {name}", (), "", f"computes by {name}")
 
     def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
         """Return whether :func:`tensorcore_models.probing.summation_tree` can find the order of additions.

@@ -99,7 +99,7 @@ def test_a_class_with_other_integers_inherits_no_claim():
 
 def test_a_class_of_integers_alone_runs():
     spec = Nothing(4)
-    assert spec.words("fp32").title == "The unit computes by the class Nothing, whose arithmetic is not described"
+    assert spec.words("fp32").title == "No words are derived for the algorithm of the class Nothing"
     assert (
         tree_of(spec, 4) is None
         and spec.form().algorithm is None

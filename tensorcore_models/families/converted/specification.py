@@ -152,8 +152,8 @@ class ConvertedDotAdd(Accumulator):
         for side, fmt in enumerate(formats[:2]):
             if not integers.converts(self.operand_format(fmt, side), via):
                 raise ValueError(
-                    f"ConvertedDotAdd converts its operands to {via.name} first, which lacks numbers of {'ab'[side]}_format "
-                    f"{fmt.name}: choose a narrower operand format or another via_format"
+                    f"ConvertedDotAdd converts its operands to {via.name} first, which cannot take all numbers of "
+                    f"{'ab'[side]}_format {fmt.name}: choose a narrower operand format or another via_format"
                 )
         self.dot.check_formats(self._formats(formats), block_size)
 

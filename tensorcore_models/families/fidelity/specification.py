@@ -208,7 +208,7 @@ class FidelityPhases(_Phases):
             if any(sums) or after != total:
                 plain = FidelityPhases(self.phases, self.tile)._added(groups, total, fmt)
                 text = f"phase {phase}: {_shown(total, fmt)} + {float(sums[0])!r} + {float(sums[1])!r} = {_shown(after, fmt)}"
-                wrong = f"; without Wormhole's erratum, which changes a sum of -1 unit of the last place, {_shown(plain, fmt)}"
+                wrong = f"; without Wormhole's erratum about a sum of -1 unit it would be {_shown(plain, fmt)}"
                 found.append((text + wrong * (plain != after), _apart(after, total, sum(sums), fmt)))
             total = after
         return found
