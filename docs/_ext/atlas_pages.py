@@ -149,14 +149,21 @@ def _told_apart(row: Instruction) -> list[str]:
     if twins:
         listed = ", ".join(_link(other, row.arch) for other in twins[:12])
         more = f", and {len(twins) - 12} more" if len(twins) > 12 else ""
-        lines += [f"These instructions return the same bits when they are chained over the same k: {listed}{more}.", ""]
+        lines += [
+            f"These instructions return the same bits as this one when they are chained over the same k: "
+            f"{listed}{more}.",
+            "",
+        ]
     others = neighbours(row)
     if not others and not twins:
         lines.append("The catalogue has no other instruction with these formats.")
     searched = [(other, _witness(_representative(row), _representative(other))) for other in others]
     alike = [_link(other, row.arch) for other, found in searched if found is None]
     if alike:
-        lines += [f"On all inputs that were tried, these instructions return the same bits: {', '.join(alike)}.", ""]
+        lines += [
+            f"On all inputs that were tried, these instructions return the same bits as this one: {', '.join(alike)}.",
+            "",
+        ]
     for other, found in searched:
         lines += _comparison(row, other, found) if found else []
     return lines

@@ -33,9 +33,9 @@ def _fp8_tile(name: str, a: str, b: str) -> Instruction:
         LanedFMA(lanes=1, terms=64, flush_inputs=False),
         arch="x86", name=f"{name}.m16n16k64.f32.{'.'.join(spelled)}.f32", m=16, n=16, k=64, a_format=a, b_format=b, path="amx",
         source=f"{EXTENSIONS}, {name.upper()}; the operation in clang 23's amxfp8intrin.h", evidence="reconstruction",
-        note="Intel's text adds the four products of a dword to a total that starts from zero, and adds c last; it does not "
-        "state the order and the roundings of the four; the row assumes one chain in the order of k; the call "
-        "with_rules(pairs='two_lanes') gives the order of Bochs (783b58fd6, amx.cc); the row was not run",
+        note="Intel's text adds the four products of a dword to a total that starts from zero, and adds c last; the text "
+        "does not state the order and the roundings of the four products; the row assumes one chain in the order of k; the "
+        "call with_rules(pairs='two_lanes') gives the order of Bochs (783b58fd6, amx.cc); the row was not run",
     )  # fmt: skip
 
 

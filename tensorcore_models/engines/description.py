@@ -15,8 +15,8 @@ def words_of_engine(engine: MatrixEngine) -> Words:
     steps = list(words.steps)
     if engine.scale_format is not None and spec.scales_products:
         steps.append(
-            f"Each product is multiplied exactly by its two block scales ({engine.scale_format}, one for {engine.block_size} "
-            "products)."
+            f"Before the alignment each product is multiplied exactly by its two block scales ({engine.scale_format}, one for "
+            f"{engine.block_size} products)."
         )
     if words.formula and engine.k > length > 1:
         steps.append(

@@ -181,7 +181,7 @@ class FidelityPhases(_Phases):
         )
         if self.erratum == "minus_one" and d == "fp32":
             wrong = (
-                f"A sum of exactly -1 unit of the last place is returned as 2^{ERRATUM} times it (Wormhole's erratum)."
+                f"A sum of -1 unit of the last place is returned as 2^{ERRATUM} times its value (Wormhole's erratum)."
             )
             steps = (*steps, wrong)
         name = NAMES.get(self.phases, "")
