@@ -149,11 +149,8 @@ def _told_apart(row: Instruction) -> list[str]:
     if twins:
         listed = ", ".join(_link(other, row.arch) for other in twins[:12])
         more = f", and {len(twins) - 12} more" if len(twins) > 12 else ""
-        lines += [
-            f"These instructions return the same bits as this one when they are chained over the same k: "
-            f"{listed}{more}.",
-            "",
-        ]
+        same = "These instructions return the same bits as this one when they are chained over the same k:"
+        lines += [f"{same} {listed}{more}.", ""]
     others = neighbours(row)
     if not others and not twins:
         lines.append("The catalogue has no other instruction with these formats.")

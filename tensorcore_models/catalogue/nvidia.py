@@ -280,8 +280,7 @@ def _narrow(arch: str, kind: Narrow, k: int, a: str, b: str, d: str) -> tuple[Ac
     if kind.fraction_bits is not None:
         note = floor_note(unit.floors[d])
     if kind.interleaved:  # no note on the floor, which never truncates products that are multiples of 2^-32
-        note = "operands are converted from fp8 to fp16, two fp16 operations over interleaved k are chained, and c is added "
-               "last"
+        note = "operands are converted from fp8 to fp16, two operations over interleaved k are chained, and c is added last"
         note += "" if any(k in o.ks for o in kind.outputs) else f"; there is no data about groups of {k // 2}"
     facts = {
         "source": "; ".join([kind.source, *outputs]), "evidence": VECTORS if outputs else evidence, "note": note
