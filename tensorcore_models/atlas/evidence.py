@@ -1,4 +1,4 @@
-"""States the evidence of each row of the catalogue, with links, and its open questions."""
+"""Lists the evidence of each row of the catalogue with links, and its open questions."""
 
 import re
 

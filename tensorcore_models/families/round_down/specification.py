@@ -19,7 +19,7 @@ _NEVER_CUT = 127
 
 @dataclass(frozen=True)
 class FusedDotRoundDownAdd(AlignedSum):
-    """FDRDA(N) adds tf32, fp16 and bf16 products on CDNA3 (xie-mma-sim, section IV-F).
+    """`FusedDotRoundDownAdd` is FDRDA(N), the sum of CDNA3's tf32, fp16 and bf16 (xie-mma-sim, section IV-F).
 
     1. Infinities and NaN of products and c are treated as in :class:`FusedDotAdd`.
     2. Products are exact and not normalised. A product of ``2**product_overflow_exponent`` or more is infinite;
@@ -233,7 +233,7 @@ class FusedDotRoundDownAdd(AlignedSum):
 
 @dataclass(frozen=True)
 class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
-    """GFDRDA(N) adds fp8 products on CDNA3 (xie-mma-sim, section IV-H).
+    """`GroupFusedDotRoundDownAdd` is GFDRDA(N), the sum of CDNA3's fp8 (xie-mma-sim, section IV-H).
 
     It differs from :class:`FusedDotRoundDownAdd` in two ways. Products of even k and of odd k are aligned, truncated and summed
     separately, and the two sums are aligned with each other, rounded *down* to `fraction_bits` and added before c joins. And c
