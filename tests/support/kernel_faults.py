@@ -60,7 +60,8 @@ KERNEL_FAULTS = (
         r"scale_a( of .*)? was applied twice",
     ),
     KernelFault(
-        "scale of one row applied twice", "the factor of one row is squared", "the exact sum with a squared factor in the row's elements",
+        "scale of one row applied twice", "the factor of one row is squared",
+        "the exact sum with a squared factor in the row's elements",
         r"scale_a of row \d+ was applied twice",
     ),
     KernelFault(
