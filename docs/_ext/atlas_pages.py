@@ -149,7 +149,7 @@ def _told_apart(row: Instruction) -> list[str]:
     if twins:
         listed = ", ".join(_link(other, row.arch) for other in twins[:12])
         more = f", and {len(twins) - 12} more" if len(twins) > 12 else ""
-        same = "These instructions return the same bits as this one when they are chained over the same k:"
+        same = "These instructions return the same bits as this instruction when they are chained over the same k:"
         lines += [f"{same} {listed}{more}.", ""]
     others = neighbours(row)
     if not others and not twins:
@@ -158,7 +158,7 @@ def _told_apart(row: Instruction) -> list[str]:
     alike = [_link(other, row.arch) for other, found in searched if found is None]
     if alike:
         lines += [
-            f"On all inputs that were tried, these instructions return the same bits as this one: {', '.join(alike)}.",
+            f"On all inputs that were tried, these instructions return the same bits as this instruction: {', '.join(alike)}.",
             "",
         ]
     for other, found in searched:

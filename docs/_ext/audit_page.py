@@ -44,7 +44,7 @@ def page() -> str:
     """Return the whole page as Markdown."""
     papers = rows()
     counts = Counter(row[2] for paper in papers.values() for row in paper.values())
-    total = ", ".join(f"{counts[name]} {name}" for name in STANDINGS if counts[name])
+    total = ", ".join(f"{counts[name]} with *{name}*" for name in STANDINGS if counts[name])
     lines = [HEADER + f"The page has {sum(counts.values())} items: {total}."]
     for paper, items in papers.items():
         lines += ["", f"## {PAPERS[paper]}", "", "| | place | statement | standing | command or test | numbers |"]

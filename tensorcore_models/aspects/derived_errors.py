@@ -210,7 +210,7 @@ class _Step:
         self.flushed |= below is not None
         return Lost(1 << self.terms, Size(1.0, 0.0, _power(floor)), absolute=lost)
 
-    # -- what is made of them --------------------------------------------------------------------------------------------
+    # -- numbers made of addends --------------------------------------------------------------------------------------------
     def _zero(self, node: Node) -> Lost:
         return Lost(0, Size(0.0, 0.0, 0.0))
 

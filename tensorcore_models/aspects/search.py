@@ -52,18 +52,30 @@ class Field:
 
 @dataclass(frozen=True)
 class Search:
-    """`Search` is one way to search a family: its starts and the fields that change."""
+    """`Search` is one way to search a family.
+
+    Parameters
+    ----------
+    name : str
+        Name of the search.
+    fields : tuple of Field
+        Fields that the search changes.
+    starts : callable
+        Function that returns the specifications from which the search starts, for an interface.
+    shape : tuple of str
+        Fields of the sum's structure. Among starts that agree in these fields, only the nearest is followed.
+    rank : int
+        Place in the order of searches. If two searches find the same specification, that with the lower rank is named.
+    holds : callable
+        Function that returns whether a specification belongs to this search.
+    """
 
     name: str
     fields: tuple[Field, ...]
-    starts: Callable[[Interface], Iterable[Any]]  # specifications to start from, for an interface
-    shape: tuple[
-        str, ...
-    ] = ()  # fields of the sum's structure: of starts that agree in them, only the nearest is followed
-    rank: int = (
-        100  # place in the order of searches; of two searches that find the same, the one with the lower rank is named
-    )
-    holds: Callable[[Any], bool] = lambda spec: True  # whether a specification belongs to this search
+    starts: Callable[[Interface], Iterable[Any]]
+    shape: tuple[str, ...] = ()
+    rank: int = 100
+    holds: Callable[[Any], bool] = lambda spec: True
 
 
 def one_of(*values: Any) -> Values:

@@ -267,7 +267,7 @@ def default_instruction(
     """Return the instruction that a GEMM of these formats uses on an architecture or device.
 
     For each path (mma, wgmma, tcgen05, mfma, ...) the instruction with the largest k is considered, plain
-    instructions before block-scaled ones; WMMA only if it is named.
+    instructions before block-scaled instructions. WMMA is considered only if `path` names it.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Operation(NamedTuple):
 
     @property
     def does(self) -> str:
-        """Return a word for what the operation does; a plain sum has none."""
+        """Return a word for the operation; empty for a plain sum."""
         return self.label or ("exact" if self.kind == "exact" else "")
 
 
@@ -73,7 +73,7 @@ class Tree:
     Raises
     ------
     ValueError
-        If an addend is used twice or never, or an operation takes a later one's result.
+        If an addend is used twice or never, or an operation takes the result of a later operation.
     """
 
     leaves: int

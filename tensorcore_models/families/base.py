@@ -165,7 +165,7 @@ class Accumulator:
     =============  =================================  =====================================================================
 
     A subclass that overrides `pass_bits` has another algorithm than its base class, so it may not use a kernel, bound or
-    sentence of the base class. Defining a class that inherits one raises TypeError.
+    sentence of the base class. A class that inherits such a method raises TypeError when it is defined.
 
     Parameters
     ----------

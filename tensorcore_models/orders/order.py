@@ -149,7 +149,7 @@ def leaves(order: Order) -> Iterator[Chain]:
 
 
 def with_output(order: Order, fmt: str) -> Order:
-    """Return the order with `fmt` where it says :data:`OUTPUT`."""
+    """Return the order with the format `fmt` in place of :data:`OUTPUT`."""
     if isinstance(order, Chain):
         return order
     named = {f: fmt if getattr(order, f) == OUTPUT else getattr(order, f) for f in ("partials", "carry")}

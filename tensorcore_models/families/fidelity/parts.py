@@ -1,4 +1,4 @@
-"""Says which bits of which operand a fidelity phase multiplies, for plain integers and for terms."""
+"""Defines the bits of each operand that a fidelity phase multiplies, for plain integers and for terms."""
 
 #: Number of bits of a significand, and of the leading bits that a multiplier takes of an operand of A and of B.
 DIGITS, TAKEN = 11, (7, 5)
@@ -11,7 +11,7 @@ ERRATUM = 27
 
 
 def follows(phase: int, side: int) -> bool:
-    """Return whether a phase takes the bits of A (side 0) or B that follow the leading ones."""
+    """Return whether a phase takes the bits of A (side 0) or B below the leading bits."""
     return bool(phase >> (1 - side) & 1)
 
 

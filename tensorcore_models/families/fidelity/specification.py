@@ -351,7 +351,7 @@ class IntegerPhases(_Phases):
     Parameters
     ----------
     phases, tile
-        See :class:`FidelityPhases`.
+        Phases and products of a tile, as in :class:`FidelityPhases`.
     """
 
     takes_integers: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Defines FusedDotAdd and ParametricDotAdd, the parameter space of which FusedDotAdd is one point."""
+"""Defines FusedDotAdd, and ParametricDotAdd, which has FusedDotAdd as a special case."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -356,7 +356,7 @@ BEYOND = {field.name: field.default for field in dataclasses.fields(ParametricDo
 
 
 def as_parametric(spec: Accumulator) -> ParametricDotAdd:
-    """Return the point of the parametric space that computes what `spec` does.
+    """Return the ParametricDotAdd that computes the same results as `spec`.
 
     Raises
     ------
