@@ -30,7 +30,7 @@ def fused(spec: Any, d: str) -> Words:
 def parametric(spec: Any, d: str) -> Words:
     """Describe ParametricDotAdd in words."""
     n, f, late, after = spec.terms, spec.fraction_bits, spec.c_position == "late", spec.c_position == "exact"
-    widths = ", ".join(map(str, spec.significand_parts))
+    widths = " and ".join(map(str, spec.significand_parts))
     pieces = (
         f"Significands are split into parts of {widths} bits, from the leading bit down. Each product of two parts is an "
         "addend with the exponent of the whole product."
@@ -54,8 +54,9 @@ def parametric(spec: Any, d: str) -> Words:
         (spec.flush_outputs, "Subnormal results become zero and keep their sign."),
     )
     cut = "" if f is None else f"T_{{{f}}}"
-    dot, rounding = rf"\sum_{{i=1}}^{{{n}}} {cut}(a_i b_i)", rf"\mathrm{{{spec.output_rounding.upper()}}}"
-    formula = rf"d = {rounding}\left({'c' if after else cut + '(c)'} + {dot}\right)"
+    dot = rf"\sum_{{i=1}}^{{{n}}} " + (f"{cut}(a_i b_i)" if cut else "a_i b_i")
+    rounding = rf"\mathrm{{{spec.output_rounding.upper()}}}"
+    formula = rf"d = {rounding}\left({f'{cut}(c)' if cut and not after else 'c'} + {dot}\right)"
     if late:
         formula = rf"d = \mathrm{{{spec.late_rounding.upper()}}}\left(c + {rounding}\left({dot}\right)\right)"
     return Words(
