@@ -43,50 +43,50 @@ class Picture:
 PICTURES = (
     Picture(
         "errors", "Errors of each method on one input",
-        "The errors of SGEMM-cube, native FP16 and FP32 on a generated input, measured by this build against the exact product.",
+        "SGEMM-cube beside native FP16 and FP32 on a matrix of the package, measured by this build against the exact product.",
         "mpgemm evaluate --distribution uniform_symmetric --shape 64 256 64 --repeats 2 --out out", "out/errors.png",
     ),
     Picture(
         "exponents", "Exponents of an input",
-        "The histogram shows the exponents of the elements, and which of them FP16 can represent.",
+        "Where the elements' exponents lie, and what FP16 can hold of them.",
         "mpgemm evaluate --distribution log_uniform --param low=-20 high=5 --shape 64 256 64 --methods fp32 "
         "sgemm_cube --out out",
         "out/exponents.png",
     ),
     Picture(
         "figure_8a", "Error against the size of the entries",
-        "This is figure 8a of the SGEMM-cube paper, measured by this build on smaller matrices than the paper's.",
+        "Figure 8a of the SGEMM-cube paper, measured by this build on smaller matrices than the paper's.",
         "mpgemm reproduce xue8a --shape 64 64 64 --repeats 1 --out out", "out/xue8a.png",
     ),
     Picture(
         "comparison", "Markidis, Ootomo and SGEMM-cube on tensor cores",
-        "Errors on three generations of simulated tensor cores, measured by this build.",
+        "Errors on two generations of simulated tensor cores, measured by this build.",
         "mpgemm compare --methods fp16 markidis ootomo sgemm_cube --engines v100 a100 h100 --shape 64 256 64 --out out",
         "out/comparison.png",
     ),
     Picture(
         "khattak7", "Multi-word products on V100, A100, H100 and B200",
-        "This is figure 7 of Khattak and Mikaitis, measured by this build at fewer points.",
+        "Figure 7 of Khattak and Mikaitis, measured by this build at fewer points.",
         "mpgemm reproduce khattak7 --quick --out out", "out/khattak7.png",
     ),
     Picture(
         "order", "Order of a sum",
-        "One element of an AMX instruction's result is the sum of two interleaved chains, added to c.",
+        "How one element of an AMX instruction's result is added up: two interleaved chains, then c.",
         "mpgemm models x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32 --picture order.svg", "order.svg",
     ),
     Picture(
         "gantt", "Pipes of an Ascend core",
-        "Bars show when each pipe of a 910A core works while a block of C is computed (predicted by simulating the schedule).",
+        "When each pipe of a 910A core works while a block of C is computed: predicted by simulating the schedule.",
         "mpgemm simulate --block 176,64,176 --gantt gantt.png", "gantt.png",
     ),
     Picture(
         "waterfall", "From the peak to the predicted speed",
-        "The waterfall shows how much of the 910A's peak each cause costs (predicted).",
+        "What each cause costs of the 910A's peak: predicted.",
         "mpgemm simulate --block 176,64,176 --waterfall-plot waterfall.png", "waterfall.png",
     ),
     Picture(
         "pareto", "Time against bits",
-        "The curve shows the time that each further correct bit costs on a 910B3 (predicted times; bits of a sample).",
+        "What one more correct bit costs in time on a 910B3: predicted times, bits of a sample.",
         "mpgemm plan 128 7168 2048 --chip 910B3 --pareto --out out", "out/pareto_910B3_128x7168x2048.png",
     ),
 )  # fmt: skip

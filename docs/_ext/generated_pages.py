@@ -14,17 +14,17 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 
-#: The public modules and their content.
+#: Public modules, and what they are for.
 PUBLIC = {
     "tensorcore_models": "Formats, rounding, accumulators, engines and the catalogue of instructions.",
-    "tensorcore_models.accumulators": "Specifications of how a matrix unit adds the products of one result.",
-    "tensorcore_models.catalogue": "The rows of instructions, and functions that find them.",
-    "tensorcore_models.reference": "The algorithms in exact integers, slow, with which every test compares.",
-    "tensorcore_models.libraries": "Recipes of cuBLASLt, CUTLASS and `torch._scaled_mm`, which give the bits that these libraries return.",
-    "tensorcore_models.compiled": "A reader that runs compiled kernels (PTX) bit for bit.",
-    "tensorcore_models.probing": "Probes that find the arithmetic of a black box.",
+    "tensorcore_models.accumulators": "Specifications of what a matrix unit does with the products of one result.",
+    "tensorcore_models.catalogue": "Rows of instructions, and looking them up.",
+    "tensorcore_models.reference": "The algorithms in exact integers: slow, and the truth of every test.",
+    "tensorcore_models.libraries": "What GPU libraries return: recipes of cuBLASLt, CUTLASS and `torch._scaled_mm`.",
+    "tensorcore_models.compiled": "Compiled kernels (PTX), run bit for bit.",
+    "tensorcore_models.probing": "What does a black box compute?",
     "tensorcore_models.hardware": "Real GPUs and CPUs as engines.",
-    "tensorcore_models.atlas": "Inputs on which instructions differ, and the addresses of their pages.",
+    "tensorcore_models.atlas": "Distinguishing inputs of instructions, and where their pages are.",
     "ascend": "Chips, block planning, the tile schedule with its two interpreters, SGEMM-cube.",
     "mpgemm": "Recovery methods, exact references, errors and bounds.",
     "mpgemm.inputs": "Matrices that are generated, shipped, or read from files.",
@@ -69,9 +69,9 @@ def _api_pages() -> Iterator[tuple[str, str]]:
     lines = [
         "# API reference",
         "",
-        "This page lists the public modules. Objects of other modules may be moved without notice.",
+        "Public modules; what is in other modules may move.",
         "",
-        "| module | content |",
+        "| module | what it has |",
         "|---|---|",
     ]
     lines += [f"| [{module}]({module}.md) | {purpose} |" for module, purpose in PUBLIC.items()]
