@@ -38,6 +38,8 @@ from .errors import (
     Roundings,
     StepError,
     compounded,
+    cuts_text,
+    rounding_text,
     roundings_to,
     scales_text,
     tiny_error,
@@ -435,10 +437,10 @@ def _error_of(step: _Step, node: Node, unit: Any) -> StepError:
     for (bits, rounding), count in step.cuts.items():
         size = count.total() * unit_of(rounding, 0.5, 1.0) * 2.0**-bits
         number = " + ".join(str(count[x]) for x in (True, False) if count[x])
-        texts.append(f"{number} addends cut at F = {bits}: {size:.3g} of the largest")
+        texts.append(cuts_text(number, bits, size))
     for (bits, rounding), times in step.rounded.items():
         lose = times * unit_of(rounding, 0.5, 1.0) * 2.0**-bits
-        texts.append(f"{times} rounding(s) {rounding} to {bits} fraction bits: {lose:.3g} of the sum")
+        texts.append(rounding_text(times, rounding, bits, lose))
     text = "; ".join([*texts, *(["small numbers are flushed"] if step.flushed else [])])
     relative = lost.own + lost.whole
     roundings = () if lost.whole else lost.roundings

@@ -134,12 +134,23 @@ def tiny_error(fmt: Format, fraction_bits: int, rounding: str) -> float:
     return max(unit_of(rounding, 0.5, 1.0) * math.ldexp(1.0, fmt.emin - fraction_bits), math.ulp(0.0))
 
 
+def cuts_text(number: str, fraction_bits: int, lost: float) -> str:
+    """Return the sentence of a derivation about addends that are cut at one alignment."""
+    return f"the alignment of {number} addends at F = {fraction_bits} loses at most {lost:.3g} of the largest"
+
+
+def rounding_text(times: int, rounding: str, fraction_bits: int, lost: float) -> str:
+    """Return the sentence of a derivation about roundings to a number of fraction bits."""
+    roundings = "1 rounding loses" if times == 1 else f"{times} roundings lose"
+    return f"{roundings} at most {lost:.3g} of the sum ({rounding} to {fraction_bits} fraction bits)"
+
+
 def output_error(spec: Any, fmt: Format) -> tuple[float, float, str]:
     """Return the relative error, the absolute error and the text of the rounding to the result format."""
     rounding, fraction = spec.output_rounding, fmt.fraction_bits
     relative = unit_of(rounding, 0.5, 1.0) * 2.0**-fraction
     absolute = math.ldexp(1.0, fmt.emin - fraction)
-    return relative, absolute, f"1 rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum"
+    return relative, absolute, rounding_text(1, rounding, fraction, relative)
 
 
 def aligned_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
@@ -155,10 +166,8 @@ def aligned_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     cut = (spec.terms + 1) * lost
     floor = alignment_floor(spec, unit, facts.floor)
     absolute = cut * 2.0 ** min(floor, 1000) * (1 + last) + tiny_error(d, fraction, spec.output_rounding)
-    text = (
-        f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest; "
-        f"1 rounding(s) {spec.output_rounding} to {fraction} fraction bits: {last:.3g} of the sum"
-    )
+    cuts = cuts_text(f"{spec.terms} + 1", spec.fraction_bits, cut)
+    text = f"{cuts}; {rounding_text(1, spec.output_rounding, fraction, last)}"
     zero = (spec.alignment_rounding, spec.output_rounding) == ("rz", "rz")
     roundings = (
         roundings_to(spec.fraction_bits, spec.alignment_rounding, spec.terms + 1),
@@ -172,7 +181,7 @@ def fma_error(unit: Any, rounding: str) -> StepError:
     """Return the error of a fused multiply-add without flushing in closed form, which is one rounding."""
     d = unit.formats[3]
     last = unit_of(rounding, 0.5, 1.0) * 2.0**-d.fraction_bits
-    text = f"1 rounding(s) {rounding} to {d.fraction_bits} fraction bits: {last:.3g} of the sum"
+    text = rounding_text(1, rounding, d.fraction_bits, last)
     return StepError(
         last, tiny_error(d, d.fraction_bits, rounding), 1, (text,), None, (roundings_to(d.fraction_bits, rounding),)
     )
