@@ -231,7 +231,11 @@ def with_narrower_format(
     )
     if name is None:
         return found
-    passes = "and in this format the result passes" if again(narrow[name]).passes else "but in this format the result fails, too"
+    passes = (
+        "and in this format the result passes"
+        if again(narrow[name]).passes
+        else "but in this format the result fails, too"
+    )
     text = (
         f"out is {out.dtype}, but every element is a number of {name}, {passes}: say --out-format {name}, in Python "
         f"out.astype('{narrow[name].dtype.name}')"

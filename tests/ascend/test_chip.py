@@ -179,7 +179,11 @@ def toml_of_910a() -> str:
         ),
         (r"(^cores = .*)value = 32", r'\1value = "x"', r"line \d+: cores must be a number"),
         (r'(^cores = .*)unit = "cores"', r'\1unit = "B"', r"line \d+: cores must have the unit 'cores', got 'B'"),
-        (r'(^cores = .*)kind = "nominal"', r'\1kind = "guess"', r"line \d+: cores: kind must be one of nominal, measured"),
+        (
+            r'(^cores = .*)kind = "nominal"',
+            r'\1kind = "guess"',
+            r"line \d+: cores: kind must be one of nominal, measured",
+        ),
         (r"^cores = ", "kores = ", r"line \d+: unknown parameter kores"),
         (r"^cores = ", "cores == ", r"c\.toml: .*line \d+"),
         (r"^name = .*\n", "", r"c\.toml: key name is missing"),

@@ -230,7 +230,9 @@ def test_the_plan_advises_what_is_fastest():
     assert not found.reaches(by_name["hf32"]) and found.reaches(by_name["3 terms of fp16"])
     fastest = next(p for way, p in found.plans if str(way) == "fp32")
     assert not found.reaches(fastest) and fastest.schedule.chain == 2048 and best.schedule.chain <= 512
-    assert "fastest plan that reaches the 21.7 bits of FP32 in chains of 256 (within 0.75): fp32" in found.sentences()[0]
+    assert (
+        "fastest plan that reaches the 21.7 bits of FP32 in chains of 256 (within 0.75): fp32" in found.sentences()[0]
+    )
     assert "2." in found.sentences()[1]
     assert not any("inplace" in name for name in by_name)  # FIXPIPE does not scale
     few = ascend.advise(32, 4096, 11008, B3, bits=12, simulated=2, best_only=True)
@@ -324,7 +326,8 @@ def test_fields_of_every_plan_keep_the_published_rules(shape, kernel, chip):
         ({"singleCoreK": 64}, "K is not split"), ({"singleCoreM": 9999}, "singleCoreM = 9999 must be at most M"),
         ({"baseM": 24}, "baseM = 24 must be a multiple of 16"), ({"baseN": 9984}, "baseN = 9984 must be at most singleCoreN"),
         ({"depthA1": 3}, "depthA1 = 3 must be"), ({"baseK": 0}, "baseK must be above 0, got 0"),
-        ({"dbL0A": 3}, "dbL0A must be 1 or 2"), ({"depthB1": 64}, "L1: "), ({"Kb": 5}, "must be equal"), ({"iterateOrder": 2}, "0 or 1"),
+        ({"dbL0A": 3}, "dbL0A must be 1 or 2"), ({"depthB1": 64}, "L1: "), ({"Kb": 5}, "must be equal"),
+        ({"iterateOrder": 2}, "0 or 1"),
     ],
 )  # fmt: skip
 def test_the_validator_names_the_broken_rule(changes, rule):

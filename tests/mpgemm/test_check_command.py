@@ -98,7 +98,9 @@ def test_grouped(files, capsys):
     status, found = checked(capsys, "grouped.npy", *words)
     assert status == 0 and found["allowed"] == ["passes: every element is right in 2 groups"]
     status, found = checked(capsys, "grouped.npy", *words, "--rows", "3")
-    assert status == 0 and found["allowed"] == ["passes: 72 of 1152 elements were checked, and all are right in 2 groups"]
+    assert status == 0 and found["allowed"] == [
+        "passes: 72 of 1152 elements were checked, and all are right in 2 groups"
+    ]
     status, found = checked(capsys, "late.npy", *words)
     assert status == 1 and found["place"] == "rows 20 to 23, all columns"
     assert "the kernel takes the boundary to be at row 24" in found["suspects"][0]

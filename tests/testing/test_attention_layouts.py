@@ -108,7 +108,9 @@ def test_some_rows_are_looked_at():
     q, k, v = drawn(2, 96, 32), drawn(2, 128, 32), drawn(2, 128, 32)
     out = np.stack([attend(*x) for x in zip(q, k, v, strict=True)]).astype(BF16)
     found = check_attention(out, q, k, v, engine="h100", rows=8)
-    assert found.passes and found.summary.startswith("512 of 6144 elements were checked, and all are right for attention")
+    assert found.passes and found.summary.startswith(
+        "512 of 6144 elements were checked, and all are right for attention"
+    )
     out[1, 48:] = 0
     found = check_attention(out, q, k, v, engine="h100", rows=8)
     assert (
@@ -136,7 +138,9 @@ def test_invariants():
     k[0, 0] = E4M3(13)
     options = {"engine": "h100", "causal": True}
     assert_attention_invariants(kernel(256.0), q, k, v, **options)
-    with pytest.raises(AssertionError, match=r"(?s)with V = 1, for which the result must be 1.*P is cast to e4m3fn without a factor"):
+    with pytest.raises(
+        AssertionError, match=r"(?s)with V = 1, for which the result must be 1.*P is cast to e4m3fn without a factor"
+    ):
         assert_attention_invariants(kernel(1.0), q, k, v, **options)
     found = check_attention_invariants(kernel(256.0, leak=40), q, k, v, engine="h100", causal=True)
     assert not found.passes and found.suspects == ("the mask lets queries see later keys, from row 0 on",)

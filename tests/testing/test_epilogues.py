@@ -213,7 +213,9 @@ def test_nvfp4_with_factors_of_the_whole():
     d = unit.gemm(x.elements, y.elements, **scales)
     assert_gemm_close(d, x.elements, y.elements, engine="b200", **scales)
     lost = unit.gemm(x.elements, y.elements, scale_a=x.scales, scale_b=(y.scales, 1.9))
-    with pytest.raises(AssertionError, match="factor of the whole A beside its block scales was left out|every result is"):
+    with pytest.raises(
+        AssertionError, match="factor of the whole A beside its block scales was left out|every result is"
+    ):
         assert_gemm_close(lost, x.elements, y.elements, engine="b200", **scales)
     assert gemm_tolerance("b200", x.elements, y.elements, **scales).scaling.whole_b == np.float32(1.9)
     assert_bits(d, x.elements, y.elements, recipe=unit, **scales)

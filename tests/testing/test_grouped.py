@@ -131,7 +131,11 @@ def test_rows_behind_the_last_group_are_not_looked_at():
         ({"b": np.ones((K, N), E4M3)}, ValueError, r"\(experts, k, n\)"),
         ({"out": np.ones((50, N), BF16)}, ValueError, "101 rows"),
         ({"out": np.ones((M, N - 1), BF16)}, ValueError, "48 columns"),
-        ({"scale_a": np.ones((M, 2)), "scale_b": np.ones((3, 2, 1))}, ValueError, "one entry for each of 4 experts, or be one number, got 3"),
+        (
+            {"scale_a": np.ones((M, 2)), "scale_b": np.ones((3, 2, 1))},
+            ValueError,
+            "one entry for each of 4 experts, or be one number, got 3",
+        ),
         ({"rows": 0}, ValueError, "at least 1"),
     ],
 )

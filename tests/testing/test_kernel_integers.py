@@ -83,7 +83,10 @@ def test_requantised_outputs():
     for fault, said in (
         (requantised(a, b, 0.01, scale_b, 40.0, 0), "zero_out is left out"),
         (requantised(a, b, 0.01, scale_b, 40.0, 6), "zero_out is added twice"),
-        (np.clip(np.trunc(product(a, b) * 0.01 * scale_b / 40 + 3), -128, 127).astype(np.int8), "truncated, not rounded"),
+        (
+            np.clip(np.trunc(product(a, b) * 0.01 * scale_b / 40 + 3), -128, 127).astype(np.int8),
+            "truncated, not rounded",
+        ),
     ):
         with pytest.raises(AssertionError, match=said):
             assert_gemm_close(fault, a, b, engine="h100", **end)

@@ -35,7 +35,8 @@ def test_additions_of_a_bias_and_a_residual():
     assert said(product() + BIAS.astype(BF16).astype(np.float32), c=BIAS) == "the addend: C is rounded to bf16 first"
     moved = product() + np.roll(RESIDUAL, -1, 0)
     assert (
-        said(moved, epilogue="residual", residual=RESIDUAL) == "the residual is taken from the row behind, around the end"
+        said(moved, epilogue="residual", residual=RESIDUAL)
+        == "the residual is taken from the row behind, around the end"
     )
 
 
