@@ -113,7 +113,9 @@ class SharedOptions:
              "with --terms or --mode",
     )  # fmt: skip
     merge: Merge = option(
-        "reduce", "how slices of k are merged: reduce adds them in order, atomic in memory in any order", MERGES
+        "reduce",
+        "how slices of k are merged: reduce adds them in order, atomic adds them in memory in any order",
+        MERGES,
     )
     layout: Layout = option(
         "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), nt (ND with B as N x K rows); the split "
