@@ -115,7 +115,7 @@ def test_bad_input():
         (lambda: assert_gemm_close(d.astype(np.int8), a, b, engine="h100"), "give scale_out"),
         (lambda: assert_gemm_close(d, a, b, engine="h100", zero_a=[1, 2]), "one number or"),
         (lambda: assert_gemm_close(d.astype(np.float32), a, b, engine="h100", zero_a=1), "need an output of int32"),
-        (lambda: assert_gemm_close(d[1:], a, b, engine="h100"), "expected .40, 24."),
+        (lambda: assert_gemm_close(d[1:], a, b, engine="h100"), r"must have the shape \(40, 24\)"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
