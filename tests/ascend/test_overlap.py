@@ -65,7 +65,7 @@ def test_the_fit_is_the_least_squares_of_relative_errors():
     falling = fit_link([MeasuredCollective(1e3, 2e-5), MeasuredCollective(1e6, 1e-5)])
     assert math.isinf(falling.rate) and "do not determine the rate" in " ".join(falling.sentences())
     steep = fit_link([MeasuredCollective(1e3, 1e-9), MeasuredCollective(1e6, 1e-5)])
-    assert steep.latency == 0.0 and "do not tell the latency" in " ".join(steep.sentences())
+    assert steep.latency == 0.0 and "do not determine the latency" in " ".join(steep.sentences())
     with pytest.raises(ValueError, match="at least two sizes, got 1"):
         fit_link([MeasuredCollective(8.0, 1.0), MeasuredCollective(8.0, 2.0)])
 

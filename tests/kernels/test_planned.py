@@ -53,7 +53,7 @@ def test_plans_for_triton_are_said(chip, size):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--terms", "1"], "recovers FP32 from words of fp16: plan with --terms 3"),
+        (["--terms", "1"], "recovers FP32 from words of fp16: got one term, plan with --terms 3"),
         (["--operand", "int8"], "recovers FP32 from words of fp16"),
         (["--mode", "elementwise"], "combines terms by mode fused, got elementwise"),
         (["--mode", "termwise"], "combines terms by mode fused, got termwise"),
