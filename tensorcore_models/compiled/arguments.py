@@ -1,4 +1,4 @@
-"""A kernel's arguments: arrays that are global memory, numbers, and tensor maps that host code would encode.
+"""Defines a kernel's arguments: arrays that are global memory, numbers, and tensor maps that host code would encode.
 
 The 128 bytes of a tensor map are opaque in PTX; here they hold, little-endian from byte 0: the address (8 bytes), dimensions
 (1), bytes of an element (1), swizzle (1), fill (1), box extents (five times 2), sizes (five times 8), strides in bytes of
@@ -25,13 +25,13 @@ class TensorMap:
     Parameters
     ----------
     array : ndarray
-        The tensor in global memory, contiguous, of one to five dimensions; strides but the last are multiples of 16 bytes.
+        Contiguous tensor in global memory, of one to five dimensions; all strides but the last are multiples of 16 bytes.
     box : sequence of int
         Extents of the box that one copy takes, in the array's order of dimensions, each at most 256.
     swizzle : {"none", "32B", "64B", "128B"}
-        How 16-byte units are exchanged in shared memory.
+        Pattern by which 16-byte units are exchanged in shared memory.
     element_strides : sequence of int, optional
-        Steps between elements taken, in the array's order; 1 by default.
+        Steps between copied elements, in the array's order of dimensions; 1 by default.
 
     Raises
     ------
@@ -79,15 +79,15 @@ class TensorMap:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """`Structure` is a parameter that is a structure with addresses in it, as in CUTLASS, which passes all of a
-    kernel's arguments in one.
+    """`Structure` is a parameter that is a structure with addresses in it; CUTLASS passes all of a kernel's arguments in one
+    structure.
 
     Parameters
     ----------
     data : bytes
         The structure's bytes, of the parameter's size.
     arrays : mapping of int to ndarray
-        Offset in bytes -> the array whose address stands there.
+        Offset in bytes -> array whose address stands at that offset.
 
     Raises
     ------
@@ -104,7 +104,7 @@ class Structure:
                 raise ValueError(f"an address at byte {offset} lies outside of a structure of {len(self.data)} bytes")
 
     def encoded(self, address_of: Callable[[np.ndarray], int]) -> bytes:
-        """Return the bytes with the arrays' addresses."""
+        """Return the bytes with the addresses of the arrays."""
         found = bytearray(self.data)
         for offset, array in self.arrays.items():
             found[offset : offset + 8] = address_of(array).to_bytes(8, "little")
@@ -113,7 +113,7 @@ class Structure:
 
 @dataclass(frozen=True, eq=False)
 class PointerTable:
-    """`PointerTable` is an argument that is the address of a table of addresses, as kernels of groups of matrices take.
+    """`PointerTable` is the address of a table of addresses, an argument of kernels that multiply groups of matrices.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class PointerTable:
     Raises
     ------
     ValueError, TypeError
-        If there are no arrays, or something else is among them.
+        If there are no arrays, or an entry is no array.
     """
 
     arrays: Sequence[np.ndarray]
@@ -153,7 +153,7 @@ def write_tables(arguments: Sequence, memory) -> None:
 
 
 def encode_map(address, rank, size, swizzle, box, sizes, strides, steps, fill: int = 0) -> bytes:
-    """Return the 128 bytes of a tensor map from its fields, dimension 0 first, five (strides: four) of each."""
+    """Return the 128 bytes of a tensor map from its fields; each field has five entries (strides: four), dimension 0 first."""
     code = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
     return _LAYOUT.pack(address, rank, size, code, fill, *box, *sizes, *strides, *steps).ljust(TENSOR_MAP_BYTES, b"\0")
 
@@ -170,7 +170,7 @@ def decode_map(data: bytes) -> dict:
 def argument_arrays(
     arguments: Sequence, names: Sequence[str]
 ) -> tuple[list[np.ndarray], list[str], list[tuple[int, ...]]]:
-    """Return (the different arrays, what errors call them, for each argument the numbers of its arrays).
+    """Return the distinct arrays, their names for messages, and for each argument the numbers of its arrays.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def argument_arrays(
 
 
 def _arrays_of(argument) -> list[tuple[str, np.ndarray]]:
-    """Return (where in the argument, array) of each array whose address an argument holds."""
+    """Return the place in the argument, and the array, of each array whose address an argument holds."""
     if isinstance(argument, Structure):
         return [(f" at byte {offset}", array) for offset, array in argument.arrays.items()]
     if isinstance(argument, TensorMap):
@@ -253,7 +253,7 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
 
 
 def copied_argument(argument, copies: dict[int, np.ndarray]):
-    """Return the argument with a copy in place of its array; `copies` has those made so far, so that one array stays one."""
+    """Return the argument with a copy of its array; `copies` holds the copies made so far, so that an array is copied once."""
     if isinstance(argument, TensorMap):
         return replace(argument, array=copied_argument(argument.array, copies))
     if isinstance(argument, Structure):

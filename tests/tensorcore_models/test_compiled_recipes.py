@@ -196,13 +196,13 @@ def test_a_recipe_takes_c_scales_and_a_bias():
         ValueError, match="takes param_2, param_3, param_4, param_5 in addition to A and B, got param_2"
     ):
         library.gemm_bits(*operands, arrays={"param_2": arrays["param_2"]})
-    with pytest.raises(libraries.Unknown, match="output format fp32 is not known; known: fp16"):
+    with pytest.raises(libraries.Unknown, match="output format fp32 is not the kernel.s; known: fp16"):
         library.gemm_bits(*operands, arrays=arrays, out_format="fp32")
     with pytest.raises(libraries.Unknown, match="its own factors"):
         library.gemm_bits(*operands, arrays=arrays, scale=2.0)
     with pytest.raises(libraries.Unknown, match="starts its sum from param_2"):
         library.sum_bits(*operands)
-    with pytest.raises(libraries.Unknown, match="others are not known"):
+    with pytest.raises(libraries.Unknown, match="no other scales"):
         library.scaled_bits(*operands, None)
     with pytest.raises(ValueError, match=r"expected \(m, 64\) and \(64, n\)"):
         library.gemm_bits(operands[1], operands[0], arrays=arrays)

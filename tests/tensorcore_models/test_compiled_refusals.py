@@ -68,23 +68,23 @@ LOAD = "ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, 
 
 
 @pytest.mark.parametrize(("body", "match"), [
-    ("frobnicate.b32 %r1, %r2;", "line 7: frobnicate.b32 is not known here"),
+    ("frobnicate.b32 %r1, %r2;", "line 7: frobnicate.b32 is not modelled"),
     ("mov.b32 %r1, 0; mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1,%r1,%r1,%r1}, {%r1,%r1}, {%r1,%r1},"
      "{%r1,%r1,%r1,%r1};",
      "has [4, 2, 2, 4] registers, expected [4, 4, 2, 4]"),
     ("mov.b32 %r1, 0; mov.b64 %rd1, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-     " [%r1], [%rd1], 16, [%r1], 1;", "multicast::cluster is not known here"),
-    ("tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd1, %r1, %p1;", "tcgen05.mma.cta_group::2.kind::f16 is not known here"),
+     " [%r1], [%rd1], 16, [%r1], 1;", "multicast::cluster is not modelled"),
+    ("tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd1, %r1, %p1;", "tcgen05.mma.cta_group::2.kind::f16 is not modelled"),
     ("mov.u64 %rd1, %clock64;", "%clock64 depends on the hardware"),
     ("mov.b32 %r1, 0; cos.approx.f32 %r1, %r1;", "is not published"),
-    ("mov.u32 name, 1;", "writes to something that is no register"),
-    ("mov.b32 %r1, 1; add.u32 r2, %r1, 1;", "writes to something that is no register"),
-    ("mov.b32 %r1, 1; setp.lt.u32 7, %r1, 2;", "writes to something that is no register"),
-    ("mov.b64 %rd1, 1; mov.b64 {%r1, 7}, %rd1;", "writes to something that is no register"),
+    ("mov.u32 name, 1;", "writes to an operand that is no register"),
+    ("mov.b32 %r1, 1; add.u32 r2, %r1, 1;", "writes to an operand that is no register"),
+    ("mov.b32 %r1, 1; setp.lt.u32 7, %r1, 2;", "writes to an operand that is no register"),
+    ("mov.b64 %rd1, 1; mov.b64 {%r1, 7}, %rd1;", "writes to an operand that is no register"),
     ("setp.lt.u32 %p1;", "compares 0 operands, expected 2"),
-    ("cp.async.wait_group 999999999999999999999;", "waits for a number of groups that is not known here"),
-    ("vprintf %r1;", "vprintf is not known here"),
-    ("mov.b32 %r1, 0; tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r1, %p1;", "is not known here"),
+    ("cp.async.wait_group 999999999999999999999;", "waits for a number of groups that is no constant"),
+    ("vprintf %r1;", "vprintf is not modelled"),
+    ("mov.b32 %r1, 0; tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r1, %p1;", "is not modelled"),
 ])  # fmt: skip
 def test_what_is_not_known_is_refused_by_name(body, match):
     with pytest.raises(compiled.Refused) as error:
@@ -108,9 +108,10 @@ def test_an_unknown_instruction_that_is_not_reached_refuses_nothing():
     ("mov.b64 %rd1, 64; ld.u32 %r2, [%rd1];", "which is in no memory"),
     ("mov.u32 %r1, %tid.x; mov.b32 %r2, 300000; st.shared.u32 [%r2], %r1;", "of shared memory, which has"),
     (LOAD + "st.global.u32 [%rd2], %r2;", "reads register %r2 before it is written"),
-    (LOAD + "add.s32 %r3, %r2, 1; st.global.u32 [%rd2], %r3;", "uses register %r3, which rests on one that was never written"),
-    ("setp.eq.s32 %p1, %r2, 1; @%p1 ret;", "uses register %p1, which rests on one that was never written"),
-    ("shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; st.shared.u32 [%r2], %r2;", "uses register %r2, which rests on one"),
+    (LOAD + "add.s32 %r3, %r2, 1; st.global.u32 [%rd2], %r3;",
+     "uses register %r3, whose value depends on an unwritten register"),
+    ("setp.eq.s32 %p1, %r2, 1; @%p1 ret;", "uses register %p1, whose value depends on an unwritten register"),
+    ("shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; st.shared.u32 [%r2], %r2;", "register %r2, whose value depends on an unwritten"),
     ("T: .branchtargets one, two; mov.u32 %r1, 2; brx.idx %r1, T; one: ret; two: ret;", "the kernel traps"),
     ("mov.b32 %r1, 0; div.s32 %r2, %r1, %r1;", "divides an integer by zero"),
     ("trap;", "the kernel traps"),
@@ -247,7 +248,7 @@ def test_what_nobody_needs_may_be_unwritten():
     )
     runs(body, [x])
     assert x[0] == 1 + 2
-    with pytest.raises(compiled.KernelFault, match=r"thread \(2, 0, 0\) .* rests on one that was never written"):
+    with pytest.raises(compiled.KernelFault, match=r"thread \(2, 0, 0\) .* depends on an unwritten register"):
         runs(body.replace("eq.u32 %p2, %r1, 0", "ne.u32 %p2, %r1, 7"), [x])
 
 

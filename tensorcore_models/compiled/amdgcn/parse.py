@@ -1,4 +1,4 @@
-"""AMDGCN assembly text: kernels with their descriptors, metadata and code."""
+"""Parses AMDGCN assembly text: kernels with their descriptors, metadata and code."""
 
 import re
 
@@ -11,14 +11,14 @@ _HSA = re.compile(r"\.amdhsa_(\w+)\s+(.*)")
 
 
 class _Code:
-    """The instructions of a text's code, its labels, and branches that name them."""
+    """`_Code` holds the instructions of a text, its labels, and the branches that name them."""
 
     def __init__(self) -> None:
         self.code: list[AMDInstruction] = []
         self.labels: dict[str, int] = {}
 
     def add(self, text: str, line: int) -> None:
-        """One instruction."""
+        """Add one instruction."""
         name, encoding, operands, modifiers = instruction_parts(text, line)
         self.code.append(AMDInstruction(name, encoding, operands, modifiers, line))
 
@@ -45,7 +45,7 @@ class _Code:
 
 
 def is_branch(name: str) -> bool:
-    """Return whether an instruction goes to the label that it names."""
+    """Return whether an instruction branches to a label in its operand."""
     return name == "s_branch" or name.startswith("s_cbranch_") and name not in ("s_cbranch_g_fork", "s_cbranch_join")
 
 
@@ -55,7 +55,7 @@ def parse(text: str) -> CodeObject:
     Raises
     ------
     ValueError
-        Malformed text, in one line with its line number.
+        If the text is malformed; the message has the line.
     """
     found, code, in_code = CodeObject(), _Code(), True
     described: AMDKernel | None = None
@@ -106,7 +106,7 @@ def parse(text: str) -> CodeObject:
 
 
 def _describe(kernel: AMDKernel, field: str, text: str) -> None:
-    """Return a field of the kernel descriptor; one that is an expression of symbols is left out: none of these is read here."""
+    """Store a field of the kernel descriptor; skip fields given as symbol expressions, because no such field is read here."""
     value = text.strip()
     if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)", value):
         kernel.facts[field] = int(value, 0)
@@ -117,7 +117,7 @@ _ITEM = re.compile(r"(\s*)(- )?\s*(\.[\w.]+|amdhsa\.\w+):\s*(.*)")
 
 
 def _read_metadata(lines: list[str], found: CodeObject) -> None:
-    """Arguments and sizes of each kernel."""
+    """Return the arguments and sizes of each kernel."""
     kernels: list[dict] = []
     for line in lines:
         match = _ITEM.match(line)
@@ -148,12 +148,12 @@ def _read_metadata(lines: list[str], found: CodeObject) -> None:
 
 
 def add_metadata(kernel: AMDKernel, fields: dict, arguments: list[dict]) -> None:
-    """Add the facts that metadata give of a kernel.
+    """Add the metadata's facts to a kernel.
 
     Raises
     ------
     ValueError
-        If an argument has no place.
+        If an argument has no offset.
     """
     kernel.metadata = fields
     for number, row in enumerate(arguments):

@@ -1,4 +1,4 @@
-"""An AMDGCN kernel that can be run: its operations, arguments, launches."""
+"""Defines an AMDGCN kernel that can be run: its operations, arguments, launches."""
 
 from functools import cached_property
 
@@ -43,9 +43,9 @@ class AMDProgram(KernelProgram):
     Attributes
     ----------
     name, target : str
-        The kernel's name and its processor.
+        Name of the kernel, and its processor.
     text : str
-        The text.
+        Assembly text (of a code object, its disassembly).
     """
 
     trace = AMDTrace
@@ -115,7 +115,7 @@ class AMDProgram(KernelProgram):
         )  # fmt: skip
 
     def _block(self, block, assumptions: dict[str, None]) -> tuple[int, int, int]:
-        """Return the threads of a block: as given, or as the metadata say."""
+        """Return the threads of a block, from the caller or from the metadata."""
         metadata = self.kernel.metadata
         required = metadata.get("reqd_workgroup_size")
         if isinstance(required, list) and required:
@@ -132,7 +132,7 @@ class AMDProgram(KernelProgram):
         return extents([int(str(largest))], "max_flat_workgroup_size")
 
     def _lay_out(self, segment, arguments, memory: GlobalMemory, grid, block) -> None:
-        """Write the arguments, given and hidden, into the kernel's argument segment."""
+        """Write the arguments, explicit and hidden, into the kernel's argument segment."""
         given = self.parameters
         if len(arguments) > len(given):
             raise ValueError(f"{self.name} has {len(given)} parameters, got {len(arguments)} arguments")
@@ -163,9 +163,10 @@ class AMDProgram(KernelProgram):
 
 
 def hidden_argument(kind: str, grid, block) -> int | None:
-    """Return the value that a launch fills in for a hidden argument (LLVM, AMDGPU backend, code objects); None: nothing.
+    """Return the value that a launch fills in for a hidden argument (LLVM, AMDGPU backend, code objects); None if it fills in
+    none.
 
-    Grids are whole blocks here, so that none remains; pointers to what the runtime keeps are 0.
+    Grids consist of whole blocks here, so that the remainders are 0; pointers to data of the runtime are 0.
     """
     name, _, axis = kind.rpartition("_")
     table = {"hidden_block_count": grid, "hidden_group_size": block, "hidden_remainder": (0, 0, 0),
@@ -183,11 +184,12 @@ def _build(ins: AMDInstruction) -> Operation:
     except (IndexError, KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, Refused):
             raise
-        raise unknown(ins, "has operands or modifiers that are not known here") from None
+        raise unknown(ins, "has operands or modifiers that are not modelled") from None
 
 
 def _operation(ins: AMDInstruction) -> Operation:
-    """Return the operation, which refuses when it is reached if the instruction is not known."""
+    """Return the operation of an instruction; if the instruction is unknown, the operation raises Refused when it is
+    reached."""
     try:
         return _build(ins)
     except Refused as refused:

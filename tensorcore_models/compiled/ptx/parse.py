@@ -1,7 +1,7 @@
-"""PTX text to data (:mod:`.syntax`). Malformed text ends in one line with its line number.
+"""Parses PTX text to data (:mod:`.syntax`); an error in the text gives one line with its line number.
 
-A statement ends with a semicolon; braces at the start of a statement open and close scopes of registers and labels, braces
-inside of one are vectors. Functions other than entries, debug sections and line information are passed over.
+A statement ends with a semicolon. Braces at the start of a statement open and close scopes of registers and labels; braces
+inside a statement are vectors. Functions other than entries, debug sections and line information are skipped.
 """
 
 import re
@@ -36,7 +36,7 @@ _TOKEN = re.compile(
     rf"\s*(?:(?P<float>0[fF][0-9a-fA-F]{{8}}|0[dD][0-9a-fA-F]{{16}})|(?P<decimal>\d+\.\d*(?:[eE][-+]?\d+)?)"
     rf"|(?P<integer>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)|(?P<name>{_NAME}(?:\.\w+(?:::\w+)*)*)|(?P<mark>[-+!|,\[\]{{}}()<>=@]))"
 )
-#: Registers that the machine has, behind the percent sign.
+#: Special registers that the machine has, without the percent sign.
 SPECIAL = re.compile(
     r"%(?:n?tid|n?ctaid|cluster_n?ctaid|n?clusterid)(?:\.[xyz])?$|%(?:laneid|n?warpid|n?smid|gridid|clock\w*|globaltimer\w*|"
     r"lanemask_\w+|cluster_n?ctarank|dynamic_smem_size|total_smem_size|aggr_smem_size|is_explicit_cluster|envreg\d+|pm\d+\w*)$"
@@ -45,11 +45,11 @@ _LONGEST_VECTOR = 1 << 20
 
 
 class MalformedPTX(ValueError):
-    """Text that is not PTX, with its line."""
+    """`MalformedPTX` is the error for text that is not PTX; the message has the line."""
 
 
 class _Text:
-    """The text without comments, and a cursor."""
+    """`_Text` is the text without comments, with a cursor."""
 
     def __init__(self, text: str):
         def blank(match):
@@ -72,7 +72,7 @@ class _Text:
         return self.text[self.at : self.at + 1]
 
     def until(self, marks: str) -> str:
-        """Return the text up to the first of the marks, which is passed."""
+        """Return the text up to the first of the marks, and move the cursor past the mark."""
         found = re.compile(f"[{re.escape(marks)}]").search(self.text, self.at)
         if found is None:
             start = self.text[self.at : self.at + 30].strip().split("\n")[0]
@@ -81,7 +81,7 @@ class _Text:
         return taken
 
     def block(self) -> None:
-        """Pass a balanced block in braces, whose opening one has been passed."""
+        """Skip a balanced block in braces, whose opening brace has been read."""
         depth = 1
         for match in re.compile("[{}]").finditer(self.text, self.at):
             depth += 1 if match.group() == "{" else -1
@@ -97,7 +97,7 @@ def parse(text: str) -> Module:
     Raises
     ------
     ValueError
-        Malformed text, in one line with its line number.
+        If the text is malformed; the message has the line.
     """
     source, module = _Text(text), Module()
     while mark := source.skip():
@@ -130,7 +130,7 @@ def parse(text: str) -> Module:
 
 
 def _module_statement(source: _Text, module: Module) -> None:
-    """Return an entry, a function or a variable."""
+    """Read an entry, a function or a variable."""
     start = source.at
     end = re.compile(r"[;{(=]|$").search(source.text, start)
     head = source.text[start : end.start()] if end else ""
@@ -210,7 +210,7 @@ def _initial(text: str, size: int, total: int, source: _Text) -> bytes:
 
 
 class _Body:
-    """The statements of one entry: scopes of registers and labels, instructions in order."""
+    """`_Body` reads the statements of one entry: scopes of registers and labels, instructions in order."""
 
     def __init__(self, source: _Text, entry: Entry):
         self.source, self.entry = source, entry
@@ -280,7 +280,7 @@ class _Body:
                 self.source.fail(f"{name.strip()!r} is not a register's name")
             if counted[2] is None:
                 self.scopes[-1][counted[1]] = self._new(counted[1], bits)
-            else:  # registers of a range are made when they are used
+            else:  # the registers of a range are made when they are first used
                 self.ranges[-1].append((counted[1], int(counted[2]), bits))
 
     def _new(self, name: str, bits: int) -> Register:
@@ -289,7 +289,7 @@ class _Body:
         return register
 
     def _register(self, name: str) -> Register | None:
-        """Return the register of a name, the innermost scope first; None if there is none."""
+        """Return the register of a name, from the innermost scope that has it; None if no scope has it."""
         for scope, ranges in zip(reversed(self.scopes), reversed(self.ranges), strict=True):
             if name in scope:
                 return scope[name]
@@ -324,7 +324,7 @@ class _Body:
             self.branches.append((len(self.entry.code) - 1, operands[0].name, list(self.labels)))
 
     def _indexed_branch(self, operands: tuple, guard, start: int) -> None:
-        """brx.idx: a branch to each label of the table where the index is its place, and a trap behind them."""
+        """Read brx.idx: one branch for each label of the table, taken if the index is its place, and a trap after them."""
         source, code = self.source, self.entry.code
         table = self.tables.get(getattr(operands[-1], "name", "")) if len(operands) == 2 else None
         if table is None or guard is not None or not isinstance(operands[0], Register):
@@ -341,7 +341,7 @@ class _Body:
 
 
 class _Operands:
-    """The operands of one instruction."""
+    """`_Operands` reads the operands of one instruction."""
 
     def __init__(self, text: str, body: _Body, start: int):
         self.body, self.start, self.tokens, at = body, start, [], 0
@@ -407,7 +407,7 @@ class _Operands:
             self.at += 1
             return Pair(value, self._operand())
         offset, moved = 0, False
-        while self._peek() in ("+", "-"):  # base + offset of an address; an offset may be signed again
+        while self._peek() in ("+", "-"):  # base + offset of an address; an offset may have a second sign
             sign = -1 if self._peek() == "-" else 1
             self.at += 1
             number = self._atom()
