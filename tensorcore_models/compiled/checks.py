@@ -7,8 +7,10 @@ class NoChecks:
     """`NoChecks` defines the events that checks watch, and ignores them."""
 
     def watch_read(self, memory, places, size: int, lanes, kind: str) -> None:
-        """Note that each of `lanes` reads `size` bytes at its flat place; `kind` is generic, async, atomic, wgmma, tcgen05,
-        tma, ..."""
+        """Note that each of `lanes` reads `size` bytes at its flat place.
+
+        `kind` is generic, async, atomic, wgmma, tcgen05, tma, ...
+        """
 
     def watch_write(self, memory, places, size: int, lanes, kind: str, words=None) -> None:
         """Note that each of `lanes` writes `size` bytes at its flat place; with `words`, writes of the same value do not

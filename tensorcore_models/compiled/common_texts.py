@@ -83,8 +83,10 @@ class _Unified:
         return self.parts.setdefault(key, made), values.pop() if values else ()
 
     def _masked(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
-        """Unify choices with the same bound, or a bound that follows the index; an output without a mask counts as bounded
-        below all."""
+        """Unify choices with the same bound, or a bound that follows the index.
+
+        An output without a mask counts as bounded below all.
+        """
         masks = [node for node in nodes if isinstance(node, Masked)]
         if len({(mask.axis, mask.low) for mask in masks}) > 1:
             return None
@@ -178,8 +180,10 @@ def nibble_of(node: Node) -> tuple[Node, str] | None:
 
 
 class Texts:
-    """`Texts` writes the expressions of one output; `named` holds the expressions that got a name and are still to be written
-    out."""
+    """`Texts` writes the expressions of one output.
+
+    `named` holds the expressions that got a name and are still to be written out.
+    """
 
     def __init__(self):
         self.names: dict[int, str] = {}
@@ -230,8 +234,10 @@ class Texts:
         return f"{row}({signs[0]}{self.of(left)} * {signs[1]}{self.of(right)}{over}{begin})"
 
     def size(self, node: Node) -> int:
-        """Return the number of nodes of an expression when spelled out, a chain as one; a number above the limit if it is
-        larger."""
+        """Return the number of nodes of an expression when spelled out, where a chain is one node.
+
+        If the number is above the limit, the result is some number above the limit.
+        """
         if id(node) not in self._sizes:
             self._kept.append(node)
             if isinstance(node, Step):

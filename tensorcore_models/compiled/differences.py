@@ -12,8 +12,10 @@ _WIDEST = 150
 
 
 def difference(first: tuple[CommonForm, ...], second: tuple[CommonForm, ...]) -> str:
-    """Return the sentence that says what each kernel has where their expressions first differ; their normal forms must be
-    different."""
+    """Return the sentence that says what each kernel has where their expressions first differ.
+
+    Their normal forms must be different.
+    """
     forms = Forms()
     roots = _first_apart(first, second, forms)
     if roots is None:

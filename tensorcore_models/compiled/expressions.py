@@ -242,8 +242,9 @@ class ExpressionTrace:
         return bytes_of(np.where((operands != 0).any(1), result, 0), size)
 
     def values_of(self, owners: np.ndarray, line: int = 0, values: np.ndarray | None = None) -> np.ndarray:
-        """Return the numbers of the expressions that consist of these bytes; a mixture of bytes of several is an expression of
-        its own.
+        """Return the numbers of the expressions that consist of these bytes.
+
+        A mixture of bytes of several is an expression of its own.
 
         `values` are the values themselves, from which a mixture takes the bytes that depend on no input (zeros if not given).
         """
@@ -268,16 +269,20 @@ class ExpressionTrace:
         return numbers[places.reshape(-1)]
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
-        """Return the expression of a value that consists of bytes of several expressions, or of moved bytes; its name says
-        which bytes."""
+        """Return the expression of a value that consists of bytes of several expressions, or of moved bytes.
+
+        Its name says which bytes.
+        """
         places = "".join(str(n % PLACES) if n else "_" for n in row)
         return self.single(
             f"bytes.{places}", line, row, held, Meaning("bytes", f"b{8 * len(row)}", (), options=(places,))
         )
 
     def single(self, name: str, line: int, row: list[int], held: list[int], meaning: Meaning | None = None) -> int:
-        """Return one expression of an operation on the expressions of `row`'s bytes; `held` are the values of bytes without
-        expression."""
+        """Return one expression of an operation on the expressions of `row`'s bytes.
+
+        `held` are the values of bytes without expression.
+        """
         key = (name, *row, *held)
         if key not in self._known:
             operands = np.array([row], np.int64) // PLACES
@@ -285,8 +290,10 @@ class ExpressionTrace:
         return self._known[key]
 
     def product(self, row, owners: list, values: list, line: int, signs: tuple[int, int] = (1, 1)) -> np.ndarray:
-        """Return the byte numbers of the elements of D; `owners` and `values` are those of A, B, C, shapes (tiles, rows, cols[,
-        bytes])."""
+        """Return the byte numbers of the elements of D.
+
+        `owners` and `values` are those of A, B, C, shapes (tiles, rows, cols[, bytes]).
+        """
         numbers = [
             np.zeros(v.shape, np.int64) if o is None else self.values_of(o, line, v)
             for o, v in zip(owners, values, strict=True)

@@ -29,8 +29,10 @@ class GlobalWrites:
         self.exchanges, self.exchanged = 0, np.full(blocks, -1)
 
     def units(self, places: np.ndarray, size: int) -> np.ndarray:
-        """Return the units that accesses touch, shape (accesses, units); units shrink until each access consists of whole
-        ones."""
+        """Return the units that accesses touch, shape (accesses, units).
+
+        Units shrink until each access consists of whole ones.
+        """
         odd = int(np.bitwise_or.reduce(places, initial=size)) | self.unit
         step = odd & -odd
         if step < self.unit:

@@ -120,8 +120,10 @@ def _named(lines: list[str]) -> list[str]:
 
 
 class _Outline:
-    """`_Outline` writes an expression as an indented tree; large parts that are used more than once are written once, by
-    name."""
+    """`_Outline` writes an expression as an indented tree.
+
+    Large parts that are used more than once are written once, by name.
+    """
 
     def __init__(self, root: Node):
         self.root, self.texts = root, Texts()

@@ -220,8 +220,10 @@ class RaceChecks(Checks):
     def _conflict(
         self, earlier, clocks, rows, warps, agents, lanes, words: tuple[str, str, str], again: Callable | None = None
     ) -> None:
-        """Raise KernelFault for an earlier access that the warps do not know of; `again` masks stores of values already
-        there."""
+        """Raise KernelFault for an earlier access that the warps do not know of.
+
+        `again` masks stores of values already there.
+        """
         wrong = clocks > self.known[rows[:, None], warps[:, None], earlier]
         if not wrong.any():
             return

@@ -52,8 +52,10 @@ class Registers:
         self._forgotten: set[int] = set()
 
     def read(self, number: int, lanes: np.ndarray | None, used: int = -1) -> np.ndarray:
-        """Return the bits of a register in some lanes, None for all lanes; the bits of the mask `used` must have been
-        written."""
+        """Return the bits of a register in some lanes, None for all lanes.
+
+        The bits of the mask `used` must have been written.
+        """
         bits = self.bits[number]
         if bits is None or self.holes[number] is not None:
             bits = self._partly_written(number, lanes, used)

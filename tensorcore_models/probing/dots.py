@@ -30,8 +30,7 @@ def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | 
 
 def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Return encodings of d (batch) of dot products a, b (batch, length) plus c (batch), with unit block scales if the engine
-    has
-    any.
+    has any.
     """
     count, length = a.shape
     scales = unit_scales(engine, length)

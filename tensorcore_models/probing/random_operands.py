@@ -85,9 +85,9 @@ def _zeros(fmt, shape, rng):
 
 
 def _subnormals(fmt, shape, rng):
-    """Return subnormal numbers for half of the elements; the others have any exponent in half of the matrices, small ones in
-    the
-    rest.
+    """Return subnormal numbers for half of the elements.
+
+    The others have any exponent in half of the matrices, small ones in the rest.
     """
     any_exponent = rng.integers(0, 1 << fmt.exponent_bits, shape)
     small = rng.integers(0, 4, shape)

@@ -97,8 +97,7 @@ def recipe_counts(recipe: Recipe, x: Any, y: Any) -> Counts:
 
 def function_spans(dtype: np.dtype) -> Iterator[tuple[float, float]]:
     """Return pairs X and y to try with a function: those of its addends' type, then those of fp16, to which it may round or
-    split
-    them.
+    split them.
     """
     for info in dict.fromkeys(map(np.finfo, (dtype, np.dtype(np.float16)))):
         y = 1.0 if info.maxexp > 64 else float(info.smallest_subnormal)

@@ -27,8 +27,9 @@ class Inconsistent(ValueError):
 
 
 class TreeSearch:
-    """`TreeSearch` searches one tree over `leaves`, with at most `chunk` y in one mask; `progress` gets the leaves placed, and
-    all.
+    """`TreeSearch` searches one tree over `leaves`, with at most `chunk` y in one mask.
+
+    `progress` gets the leaves placed, and all.
     """
 
     def __init__(self, counts: Counts, leaves: int, progress: Callable[[int, int], None], chunk: int):

@@ -23,9 +23,9 @@ class ProbeSet(NamedTuple):
 
 @cache
 def probe_set(row: Instruction) -> ProbeSet:
-    """Return the probe vectors of an instruction, and the names of probes that its formats cannot express; some families have
-    no
-    probes.
+    """Return the probe vectors of an instruction, and the names of probes that its formats cannot express.
+
+    Some families have no probes.
 
     Raises
     ------

@@ -78,8 +78,10 @@ def _of_lanes(machine, lanes, chosen: np.ndarray) -> np.ndarray:
 
 
 def _parts(inside: np.ndarray, form: Access) -> list[tuple[int, np.ndarray]]:
-    """Return the lanes grouped by the number of words in range, as (number of words, lanes); lanes with no word are left
-    out."""
+    """Return the lanes grouped by the number of words in range, as (number of words, lanes).
+
+    Lanes with no word are left out.
+    """
     words = inside // form.width
     return [(int(n), np.flatnonzero(words == n)) for n in np.unique(words) if n]
 

@@ -230,8 +230,10 @@ def _instructions(text: str) -> list[_Placed]:
 
 
 def _aimed(code: list[_Placed], places: dict[int, int]) -> list[AMDInstruction]:
-    """Return a kernel's instructions with the targets of its branches; the low 16 bits count words from the next
-    instruction."""
+    """Return a kernel's instructions with the targets of its branches.
+
+    The low 16 bits count words from the next instruction.
+    """
     found = []
     for ins, address, word in code:
         if ins.name == "s_getpc_b64":

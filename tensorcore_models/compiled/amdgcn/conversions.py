@@ -153,8 +153,10 @@ def _value(bits, fmt: str, mode) -> np.ndarray:
 
 
 def build_mixed(ins: AMDInstruction) -> Operation:
-    """Return the operation of v_fma_mix_f32, mixlo or mixhi; op_sel_hi and op_sel select f32, or a half register in f16, for
-    each operand."""
+    """Return the operation of v_fma_mix_f32, mixlo or mixhi.
+
+    op_sel_hi and op_sel select f32, or a half register in f16, for each operand.
+    """
     high, which = (ins.modifiers.get(name, [0, 0, 0]) for name in ("op_sel_hi", "op_sel"))
     if len(ins.operands) != 4 or ins.modifiers.keys() - {"op_sel", "op_sel_hi", "neg_lo", "neg_hi"}:
         raise unknown(ins, "has operands or modifiers that are not modelled")

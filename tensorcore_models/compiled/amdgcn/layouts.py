@@ -21,8 +21,10 @@ class MatrixLayout(NamedTuple):
 
 
 def _operand(size: int, k: int, blocks: int, bits: int, *, rows: bool) -> Fragment:
-    """Return the layout of A (rows) or B: lanes along m (n), then along blocks and k; a lane holds the remaining values of
-    k."""
+    """Return the layout of A (rows) or B: lanes along m (n), then along blocks and k.
+
+    A lane holds the remaining values of k.
+    """
     along: Axis = "row" if rows else "col"
     inner: Axis = "col" if rows else "row"
     groups = WAVE // size // blocks

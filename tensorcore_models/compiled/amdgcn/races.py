@@ -11,8 +11,10 @@ from ..races import RaceChecks
 
 
 class WaveRaces(RaceChecks):
-    """`WaveRaces` finds reads of unwritten bytes and races between waves in local memory; its agents are a wave, its queue, its
-    copies."""
+    """`WaveRaces` finds reads of unwritten bytes and races between waves in local memory.
+
+    Its agents are a wave, its queue, its copies.
+    """
 
     def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
         return warps + (2 if kind == "copy" else 1) * self.warps

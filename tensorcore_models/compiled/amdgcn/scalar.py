@@ -83,8 +83,10 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 def _cleared(ins: AMDInstruction, m: Meaning, compute: Operation) -> Operation:
-    """Return an "and" that allows an unwritten operand where the other operand's bits are 0; compilers merge lane masks this
-    way."""
+    """Return an "and" that allows an unwritten operand where the other operand's bits are 0.
+
+    Compilers merge lane masks this way.
+    """
     target = ScalarTarget(ins.operands[0], m.result, ins)
     sources = [ScalarSource(x, kind, ins) for x, kind in zip(ins.operands[1:], m.sources, strict=True)]
     inverted = m.operation == "andn"

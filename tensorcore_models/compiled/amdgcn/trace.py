@@ -14,8 +14,10 @@ class AMDTrace(ExpressionTrace):
     """`AMDTrace` holds the expressions of an AMDGCN run."""
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
-        """Return the expression of moved bytes; the upper half of a number rounded by integer instructions becomes its bf16
-        rounding."""
+        """Return the expression of moved bytes.
+
+        The upper half of a number rounded by integer instructions becomes its bf16 rounding.
+        """
         places = [n for n in row if n]
         name = _ROUNDED.get((len(row), next(i for i, n in enumerate(row) if n)))
         if (

@@ -158,8 +158,9 @@ def spread_owners(machine, owners: np.ndarray, waves, lanes) -> np.ndarray:
 
 
 class VectorTarget:
-    """`VectorTarget` holds the registers of a vector result; narrow results are extended with zeros unless `keeps` says
-    otherwise.
+    """`VectorTarget` holds the registers of a vector result.
+
+    Narrow results are extended with zeros unless `keeps` says otherwise.
 
     Parameters
     ----------

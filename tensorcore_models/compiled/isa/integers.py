@@ -178,8 +178,10 @@ def _truth_table(m: Meaning) -> Callable:
 
 
 def _funnel(m: Meaning) -> Callable:
-    """Return 32 bits of {y, x} ("high_first": {x, y}) shifted by bits or "bytes"; the distance is taken modulo, or clamped
-    ("clamp")."""
+    """Return 32 bits of {y, x} ("high_first": {x, y}) shifted by bits or "bytes".
+
+    The distance is taken modulo, or clamped ("clamp").
+    """
     unit = np.uint32(8 if "bytes" in m.options else 1)
     clamp, left, high_first = (word in m.options for word in ("clamp", "left", "high_first"))
 

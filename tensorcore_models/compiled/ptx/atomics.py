@@ -23,8 +23,10 @@ _ORDER = "atomic operations on one address run in the order of blocks and thread
 
 
 def _meaning(name: str, kind: str, flush: bool = False) -> Meaning | None:
-    """Return the meaning of the new value, from old value and operands; `flush`: f32 additions in global memory flush (PTX
-    ISA)."""
+    """Return the meaning of the new value, from old value and operands.
+
+    `flush`: f32 additions in global memory flush (PTX ISA).
+    """
     if one(kind) in COMPUTED and name not in ("add", "min", "max"):
         return None
     flush = flush and name == "add" and kind == "f32"

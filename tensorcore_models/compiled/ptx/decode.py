@@ -123,8 +123,10 @@ def build_elementwise(ins: PTXInstruction) -> Operation:
 
 
 def pure_operation(ins: PTXInstruction, m: Meaning, function: Callable | None = None) -> Operation:
-    """Return the operation of an elementwise instruction whose first operand is the result; `function` replaces the meaning's
-    function."""
+    """Return the operation of an elementwise instruction whose first operand is the result.
+
+    `function` replaces the meaning's function.
+    """
     if len(ins.operands) != 1 + len(m.sources):
         raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(m.sources)}")
     target, result = ins.operands[0], array_type(m.result)
@@ -158,8 +160,10 @@ def unwritten_from(
     targets: Sequence[int],
     compute: Operation,
 ) -> Operation:
-    """Return `compute` with results that count as unwritten where operands are; compilers compute in all lanes what a few lanes
-    need."""
+    """Return `compute` with results that count as unwritten where operands are.
+
+    Compilers compute in all lanes what a few lanes need.
+    """
     sources = [register_of(operand) for operand in operands]
     registers = [number for number in sources if number is not None]
     kinds = [array_type(kind if kind == "pred" else f"b{bits_of(kind)}") for kind in m.sources]

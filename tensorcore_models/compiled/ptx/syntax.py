@@ -17,8 +17,10 @@ class Register:
 
 @dataclass(frozen=True)
 class Immediate:
-    """`Immediate` is a constant, as a non-negative 64-bit integer; `float_bits` is the width of a spelled floating-point
-    number."""
+    """`Immediate` is a constant, as a non-negative 64-bit integer.
+
+    `float_bits` is the width of a spelled floating-point number.
+    """
 
     value: int
     float_bits: int = 0

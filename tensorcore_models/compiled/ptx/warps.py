@@ -76,8 +76,10 @@ def _shuffle_source(mode: str, step: np.ndarray, packed: np.ndarray) -> tuple[np
 
 
 def build_shuffle(ins: PTXInstruction) -> Operation:
-    """Return shfl.sync, which reads values of other lanes of the warp; reading an unwritten value makes the result
-    unwritten."""
+    """Return shfl.sync, which reads values of other lanes of the warp.
+
+    Reading an unwritten value makes the result unwritten.
+    """
     mode = next((w for w in ins.modifiers if w in ("up", "down", "bfly", "idx")), None)
     if mode is None or "sync" not in ins.modifiers or ins.modifiers[-1] != "b32":
         raise unknown(ins)
@@ -181,8 +183,10 @@ _INFINITY, _SIGN = np.uint32(0x7F800000), np.uint32(0x80000000)
 
 
 def _reduced_numbers(name: str, words: tuple[str, ...]) -> Callable:
-    """Return the largest or smallest of the members' f32 encodings; -0 is below +0, a NaN counts only with .NaN or if all are
-    NaN."""
+    """Return the largest or smallest of the members' f32 encodings.
+
+    -0 is below +0, a NaN counts only with .NaN or if all are NaN.
+    """
     nan_wins = "NaN" in words
     chosen = arithmetic(Meaning(name, "f32", ("f32", "f32"), options=("NaN",) if nan_wins else ()))
     least = _INFINITY if name == "min" else _INFINITY | _SIGN

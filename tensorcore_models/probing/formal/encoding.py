@@ -46,8 +46,7 @@ class Inputs:
 
 def formats_of(engine: Modelled) -> Formats:
     """Return the formats of an engine's operands; raise Unencodable for integers, and for formats whose results have no
-    infinity
-    or NaN.
+    infinity or NaN.
     """
     if not isinstance(getattr(engine, "accumulator", None), Accumulator):
         raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")

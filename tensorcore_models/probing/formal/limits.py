@@ -10,8 +10,9 @@ from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
 
 
 class LimitOptions(TypedDict, total=False):
-    """`LimitOptions` are keyword arguments of every question; a limit that is reached is an answer, which the verdict's status
-    names.
+    """`LimitOptions` are keyword arguments of every question.
+
+    A limit that is reached is an answer, which the verdict's status names.
     """
 
     timeout: float  # seconds of wall time of the whole call, including the building of terms; 60 by default

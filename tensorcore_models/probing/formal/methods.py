@@ -1,6 +1,5 @@
 """Finds inputs on which one way to compute d = c + a b is nearer to the exact sum than another (valpey-smt-formalization,
-section
-6).
+section 6).
 
 A :class:`Way` is a term to ask about and a function to run. For operands that FP16 holds, the two methods of that section
 differ only in where c is added (:func:`inside`, :func:`outside`). Ways for FP32 operands, which a recovery method splits into
@@ -92,8 +91,9 @@ def outside(engine: Modelled) -> Way:
 def rounded_words(
     x: Number, fmt: Format, count: int, scale: int, rounding: str, engine: Modelled, conditions: list[Term]
 ) -> list[Term]:
-    """Return encodings of a number's words, each the remainder times 2^(j scale), rounded; `conditions` receives "no word
-    overflows".
+    """Return encodings of a number's words, each the remainder times 2^(j scale), rounded.
+
+    `conditions` receives "no word overflows".
     """
     words = []
     rest = x
@@ -228,8 +228,10 @@ def given_operands(
 
 
 def _within(number: Number, exponents: tuple[int, int], conditions: list[Term]) -> Number:
-    """Return a number whose exponent is asked to lie in a range, unless the number is zero; `align` is then known to lie in
-    it."""
+    """Return a number whose exponent is asked to lie in a range, unless the number is zero.
+
+    `align` is then known to lie in it.
+    """
     low, high = max(exponents[0], low_of(number.align)), min(exponents[1], high_of(number.align))
     if low > high:  # no exponent is allowed, so the number is zero, whose exponent is arbitrary
         conditions.append(z.is_zero(number.significand))

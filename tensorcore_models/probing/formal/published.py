@@ -38,8 +38,10 @@ def unit(name: str, output: str = "fp32", **changes: Any) -> MatrixEngine:
 
 @dataclass(frozen=True)
 class Query:
-    """`Query` is a row of Table 4 under the paper's name, if it has one; ``ask(name of a unit, **limits)`` gives the
-    verdict."""
+    """`Query` is a row of Table 4 under the paper's name, if it has one.
+
+    ``ask(name of a unit, **limits)`` gives the verdict.
+    """
 
     name: str
     ask: Callable[..., FormalVerdict]

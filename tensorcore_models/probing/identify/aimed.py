@@ -221,8 +221,10 @@ def _culled(distance: np.ndarray) -> np.ndarray:
 
 
 def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generator) -> tuple[list[DotBatch], int]:
-    """Return separating inputs, and the number of generations; a changed input replaces the old one unless it is farther
-    off."""
+    """Return separating inputs, and the number of generations.
+
+    A changed input replaces the old one unless it is farther off.
+    """
     kinds = _kinds(herd.size)
     distance = pair.distance(herd, kinds)
     for generation in range(generations):

@@ -23,8 +23,10 @@ REPEATED = 64
 
 
 class Fault(Exception):
-    """`Fault` is the reason why a box cannot be identified: it does not answer, or not always the same; `batch` has an
-    example."""
+    """`Fault` is the reason why a box cannot be identified: it does not answer, or not always the same.
+
+    `batch` has an example.
+    """
 
     def __init__(self, kind: str, message: str, batch: DotBatch | None = None):
         super().__init__(f"{kind}: {message}")

@@ -69,8 +69,9 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
-    """Return few inputs that separate every alternative that any input separates (greedily; `parts` is a mask (alternatives,
-    inputs)).
+    """Return few inputs, chosen greedily, that separate every alternative that any input separates.
+
+    `parts`, shape (alternatives, inputs), says which input separates which alternative.
     """
     chosen: list[int] = []
     left = parts.any(axis=1)
@@ -218,8 +219,9 @@ def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.r
 
 
 def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatch) -> None:
-    """Refuse, by a Fault, a box that gives other results in a product of matrices than alone; `batch` holds the differing dot
-    products.
+    """Refuse, by a Fault, a box that gives other results in a product of matrices than alone.
+
+    `batch` holds the differing dot products.
     """
     if not differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log).any():
         raise Fault(

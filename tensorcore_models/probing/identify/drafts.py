@@ -81,8 +81,9 @@ class Draft:
         return chosen
 
     def aim(self, exponent: np.ndarray) -> None:
-        """Choose block scales with which products can have these exponents; in half of the dot products the scale is 1 if
-        possible.
+        """Choose block scales with which products can have these exponents.
+
+        In half of the dot products the scale is 1 if possible.
         """
         bare = (self.rng.integers(0, 2, self.size) == 1) & (exponent >= self.low) & (exponent <= self.high)
         within = np.where(bare, exponent, self.rng.integers(self.low, self.high + 1, self.size))

@@ -83,8 +83,7 @@ class Evidence:
 @dataclass(frozen=True)
 class OpenQuestion:
     """`OpenQuestion` is a field, or two, with several values that give all answers, and the reason: no separating input found,
-    or
-    none exists.
+    or none exists.
     """
 
     field: str

@@ -107,8 +107,7 @@ class Family(Search):
 
     def slides(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[Field, Field, Accumulator]]:
         """Yield specifications with two numbers changed by small steps together, because a width and a floor can compensate
-        each
-        other.
+        each other.
         """
         fields = [f for f in self.fields if len(f.paths) == 1 and type(f.get(spec)[0]) is int]
         for one, other in itertools.combinations([f for f in fields if f.matters(interface, spec)], 2):

@@ -157,8 +157,7 @@ def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> Do
 
 def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     """Return zeros of both signs times numbers of any size, and few small addends, which show whether zeros count in the
-    alignment
-    (P16).
+    alignment (P16).
     """
     batch = small(interface, size, rng) if rng.integers(0, 2) else scattered(interface, size, rng)
     a, b, c, _ = interface.formats

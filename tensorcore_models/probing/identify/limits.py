@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """`Limits` holds the limits of one identification; a cost is the number of products evaluated to compare specifications
-    with
-    answers.
+    """`Limits` holds the limits of one identification.
+
+    A cost is the number of products evaluated to compare specifications with answers.
     """
 
     refit: int  # most cost of crossing after a refutation, and after each renewal

@@ -75,8 +75,10 @@ class _Run:
         refuse_trivial(box, first, self.log.answers)
 
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
-        """Return (missed answers, family, specification) of the best fit to the log; the search starts from `spec` if it is
-        given."""
+        """Return (missed answers, family, specification) of the best fit to the log.
+
+        The search starts from `spec` if it is given.
+        """
         if family is not None and spec is not None:
             self.ask_like_missed(spec)
             found, wrong = descend(family, self.log, spec)
@@ -199,8 +201,10 @@ class _Run:
         return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
     def ranked(self) -> list[tuple[int, Family, Accumulator]]:
-        """Return for each family the tried specification that misses fewest answers of the first pool; the best ones are
-        improved."""
+        """Return for each family the tried specification that misses fewest answers of the first pool.
+
+        The best ones are improved.
+        """
         first = self.log.part(np.arange(self.log.size - self.first, self.log.size))
         best: dict[str, tuple[int, Family, Accumulator]] = {}
         for spec, family in ({s: f for _, f, s in self.fits} | self.log.tried).items():

@@ -1,6 +1,5 @@
 """Holds the tests of Khattak and Mikaitis 2025: their GNFT (vectors of its released code), and the tests of section IV on
-single
-units.
+single units.
 
 Their method takes the number of extra bits, neab, from its own first test. The list of features on its page also names
 subnormal numbers, but no version of the released program tests them (faiziktk/IEEE_HPEC2025_block_FMA_tests, 78 commits to

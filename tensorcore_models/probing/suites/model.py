@@ -12,8 +12,7 @@ from ...formats.exact_rounding import NEAREST
 
 class Setting(NamedTuple):
     """`Setting` holds the facts of a unit that a test uses: formats of a, b, c and result, products of a dot product, verdicts
-    so
-    far.
+    so far.
     """
 
     formats: tuple[Format, Format, Format, Format]

@@ -192,8 +192,10 @@ class _Unit:
         return self.value({p[0]: ONE, p[1]: -ONE, p[2]: half, p[3]: half}, 0, 2 * half) == 0
 
     def normalises_once(self, fraction_bits: int) -> bool | None:
-        """Return whether 3/4 + 1/4 - 1/2 - 1/2 + q/2 is q/2 in every order; a normalising adder with quantum q/2 loses it in
-        some."""
+        """Return whether 3/4 + 1/4 - 1/2 - 1/2 + q/2 is q/2 in every order.
+
+        A normalising adder with quantum q/2 loses it in some.
+        """
         if len(self.places) < 5:
             return None
         half_q = power(-fraction_bits - 1)
@@ -307,8 +309,7 @@ class _Unit:
 
     def double_rounding(self, fraction_bits: int) -> bool | None:
         """Return whether 1 + 1 + 2^-10 + 2^-23, which is above a tie of fp16, is rounded as that tie, because fp32 drops its
-        last
-        bit.
+        last bit.
         """
         p = self.places
         if self.dots.formats[3].name != "fp16" or len(p) < 4 or fraction_bits < 23:

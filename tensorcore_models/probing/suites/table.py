@@ -77,8 +77,9 @@ def _short(evidence: tuple[str, ...]) -> str:
 
 
 def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction | None]:
-    """Return results of dot products at scales at which the formats have the addends, else raise Unreachable; a ladder may end
-    early.
+    """Return results of dot products at scales at which the formats have the addends, else raise Unreachable.
+
+    A ladder may end early.
     """
     encoded: list[tuple[int, tuple]] = []
     for case in inputs:
@@ -187,8 +188,7 @@ def _truth_of_chain(spec: Accumulator, result_precision: int) -> Truth | None:
 
 class Judged(NamedTuple):
     """`Judged` is a test's outcome on a modelled unit, the verdict that its specification deserves, and whether the test is
-    valid
-    there.
+    valid there.
     """
 
     row: SuiteRow
