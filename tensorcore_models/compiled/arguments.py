@@ -47,16 +47,16 @@ class TensorMap:
     def __post_init__(self):
         array = self.array
         if not isinstance(array, np.ndarray):
-            raise TypeError(f"a tensor map describes an array, got {type(array).__name__}")
+            raise TypeError(f"array is {type(array).__name__}, but a tensor map needs a numpy array")
         if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous and array.strides[-1] != array.itemsize:
             raise ValueError(f"a tensor map has one to five dimensions, the last contiguous; got shape {array.shape}")
         if any(stride % 16 for stride in array.strides[:-1]):
-            raise ValueError(f"strides of a tensor map are multiples of 16 bytes, got {array.strides}")
+            raise ValueError(f"strides of a tensor map must be multiples of 16 bytes, got {array.strides}")
         box = tuple(checked_integer(extent, "an extent of the box") for extent in self.box)
         if len(box) != array.ndim or not all(1 <= extent <= 256 for extent in box):
-            raise ValueError(f"the box has {array.ndim} extents from 1 to 256, got {self.box!r}")
+            raise ValueError(f"box must have {array.ndim} extents from 1 to 256, got {self.box!r}")
         if self.swizzle not in SWIZZLES:
-            raise ValueError(f"the swizzle is one of {', '.join(SWIZZLES)}, got {self.swizzle!r}")
+            raise ValueError(f"swizzle must be one of {', '.join(SWIZZLES)}, got {self.swizzle!r}")
         width = SWIZZLES[self.swizzle]
         if width and box[-1] * array.itemsize > width:
             raise ValueError(
@@ -64,7 +64,7 @@ class TensorMap:
             )
         steps = tuple(self.element_strides) or (1,) * array.ndim
         if len(steps) != array.ndim or any(checked_integer(s, "an element stride") < 1 for s in steps):
-            raise ValueError(f"element strides are {array.ndim} positive integers, got {self.element_strides!r}")
+            raise ValueError(f"element_strides must be {array.ndim} positive integers, got {self.element_strides!r}")
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "element_strides", steps)
 
@@ -101,7 +101,9 @@ class Structure:
     def __post_init__(self):
         for offset in self.arrays:
             if not 0 <= offset <= len(self.data) - 8:
-                raise ValueError(f"an address at byte {offset} lies outside of a structure of {len(self.data)} bytes")
+                raise ValueError(
+                    f"arrays has an address at byte {offset}, outside of a structure of {len(self.data)} bytes"
+                )
 
     def encoded(self, address_of: Callable[[np.ndarray], int]) -> bytes:
         """Return the bytes with the addresses of the arrays."""
@@ -139,7 +141,7 @@ class PointerTable:
             raise ValueError("a table of addresses needs at least one array")
         for array in self.arrays:
             if not isinstance(array, np.ndarray):
-                raise TypeError(f"a table of addresses holds addresses of arrays, got {type(array).__name__}")
+                raise TypeError(f"a table of addresses needs numpy arrays, got {type(array).__name__}")
         object.__setattr__(self, "table", np.zeros(len(self.arrays), np.uint64))
 
 
@@ -226,17 +228,17 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return argument.encoded(address_of(argument.array))
     if isinstance(argument, Structure):
         if size != len(argument.data):
-            raise ValueError(f"{name} has {size} bytes, but the structure has {len(argument.data)}")
+            raise ValueError(f"{name} has {size} bytes, but the structure has {len(argument.data)}: pass {size} bytes")
         return argument.encoded(address_of)
     if isinstance(argument, PointerTable):
         argument = argument.table
     if isinstance(argument, np.ndarray) and argument.ndim:
         if size != 8:
-            raise ValueError(f"{name} has {size} bytes, but the address of an array has 8")
+            raise ValueError(f"{name} has {size} bytes, but the address of an array has 8: pass a number or bytes")
         return address_of(argument).to_bytes(8, "little")
     if isinstance(argument, bytes):
         if len(argument) != size:
-            raise ValueError(f"{name} has {size} bytes, got {len(argument)}")
+            raise ValueError(f"{name} has {size} bytes, got {len(argument)} bytes")
         return argument
     if argument is None:
         return bytes(size)
@@ -244,7 +246,7 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return argument.tobytes()
     if isinstance(argument, float | np.floating):
         if size not in (4, 8):
-            raise ValueError(f"{name} has {size} bytes, but a float has 4 or 8")
+            raise ValueError(f"{name} has {size} bytes, but a float has 4 or 8: pass bytes")
         return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
     value = checked_integer(argument, name)
     if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:

@@ -329,7 +329,7 @@ def forms(
         if not len(part):
             continue
         if len(found) + len(left) > most:
-            raise ValueError(f"the outputs have more than {most} different expressions; read some of them with rows=")
+            raise ValueError(f"the outputs have more than {most} different expressions; read fewer rows with rows=")
         places = np.stack(np.unravel_index(part, shape), 1)
         try:
             found.append(CommonForm(Walker(trace, places).node(numbers[part]), part))

@@ -89,9 +89,11 @@ def _chain_order(chain: Accumulation, rows: list) -> Chain:
         raise Unknown(f"the factors of a chain are not plain elements: {told}", field="operands")
     row = runs[0].row
     if row is None:
-        raise Unknown(f"{runs[0].unit} is no multiply-add of FP32 that flushes and clamps nothing", field="engine")
+        raise Unknown(f"{runs[0].unit} flushes or clamps, or is no FP32 multiply-add", field="engine")
     if row.formats[0] != row.formats[1] and re.search(r"\bj\b", runs[0].left):
-        raise Unknown(f"{row} gets the output's columns as its first matrix, whose format is another", field="operands")
+        raise Unknown(
+            f"{row} takes the output's columns as its first matrix, but its two formats differ", field="operands"
+        )
     rows.append(row)
     return _chain(runs[0])
 
@@ -108,7 +110,7 @@ def _chain(run: StepRun) -> Chain:
                 pieces.append(range(step[0], step[-1] + 1))
         return Chain(tuple(pieces))
     if any(len(step) != size for step in run.steps[:-1]):
-        raise Unknown(f"steps that interleave k are not full: {run_text(run)}", field="order")
+        raise Unknown(f"steps over interleaved k have too few products: {run_text(run)}", field="order")
     return Chain(pieces_of(run.ks), joined=True)
 
 
@@ -132,7 +134,7 @@ def library_recipe(root: Node, kernel: str) -> Recipe:
     kind = root.meaning.result if isinstance(root, Applied) and root.meaning is not None else ""
     written = engine.formats[3].name if root is core else FORMATS.get(kind)
     if written is None:
-        raise Unknown(f"the output is {_short(root)}, which is no number of a format", field="out_format")
+        raise Unknown(f"the output is {_short(root)}, which has no known format", field="out_format")
     facts |= {"epilogue": Epilogue(formats=(written,), scales=False), "root": root, "core": core, "start": start}
     return FinishedRecipe(engine, length, order, **facts)
 

@@ -257,5 +257,5 @@ def aligned(places: np.ndarray, size: int) -> np.ndarray:
     """Return the places; raise KernelFault if they are not multiples of `size`."""
     if len(places) and size > 1 and (places % size).any():
         index = int((places % size != 0).argmax())
-        raise KernelFault(f"accesses {size} bytes at {int(places[index])}, which is not aligned", index=index)
+        raise KernelFault(f"accesses {size} bytes at {int(places[index])}, which is no multiple of {size}", index=index)
     return places

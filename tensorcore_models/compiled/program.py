@@ -197,7 +197,7 @@ class KernelProgram(ABC):
         owners = argument_arrays(given, [])[2]
         if output is not None:
             if not 0 <= output < len(owners):
-                raise ValueError(f"output is argument {output}, expected 0 to {len(owners) - 1}")
+                raise ValueError(f"output is {output}, expected the index of an argument, 0 to {len(owners) - 1}")
             places = list(owners[output])
         if not places:
             raise ValueError(
@@ -207,7 +207,9 @@ class KernelProgram(ABC):
         chosen = None if rows is None else _elements_of(rows, array)
         found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize, chosen)
         if not found:
-            raise ValueError(f"{self.name} writes nothing that depends on an input to {memory.names[places[-1]]}")
+            raise ValueError(
+                f"{self.name} writes no value that depends on an input to {memory.names[places[-1]]}; pass output="
+            )
         assumed = (*launch.assumptions, *trace.assumptions())
         number = next(i for i, own in enumerate(owners) if places[-1] in own)
         return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)
@@ -245,7 +247,7 @@ def _elements_of(rows: Sequence[int], array: np.ndarray) -> np.ndarray:
     numbers = np.array([checked_integer(row, "a row") for row in rows], np.int64)
     count = array.size // max(columns, 1)
     if not len(numbers) or numbers.min() < 0 or numbers.max() >= count:
-        raise ValueError(f"rows are from 0 to {count - 1}, got {list(rows)[:5]}")
+        raise ValueError(f"rows must be from 0 to {count - 1}, got {list(rows)[:5]}")
     return (np.unique(numbers)[:, None] * columns + np.arange(columns)).reshape(-1)
 
 
@@ -253,7 +255,7 @@ def extents(values, name: str) -> tuple[int, int, int]:
     """Return one to three positive extents as three."""
     given = [checked_integer(v, name) for v in ([values] if np.ndim(values) == 0 else values)]
     if not 1 <= len(given) <= 3 or min(given) < 1:
-        raise ValueError(f"{name} has one to three positive extents, got {values!r}")
+        raise ValueError(f"{name} must have one to three positive extents, got {values!r}")
     x, y, z, *_ = *given, 1, 1
     return x, y, z
 
@@ -269,14 +271,14 @@ def checked_launch(
         If they are malformed or too large, or `unpublished` is neither "refuse" nor "nearest".
     """
     if unpublished not in ("refuse", "nearest"):
-        raise ValueError(f"unpublished is 'refuse' or 'nearest', got {unpublished!r}")
+        raise ValueError(f"unpublished must be 'refuse' or 'nearest', got {unpublished!r}")
     grid, block = extents(grid, "grid"), extents(block, "block")
     threads = int(np.prod([*grid, *block], dtype=object))
     if block[0] * block[1] * block[2] > 1024:
         raise ValueError(f"a block has at most 1024 threads, got {block}")
     if threads > limits.threads:
         raise ValueError(
-            f"{threads} threads, above the limit of {limits.threads}; set limits=KernelLimits(threads=...)"
+            f"the grid has {threads} threads, above the limit of {limits.threads}; set limits=KernelLimits(threads=...)"
         )
     return grid, block
 

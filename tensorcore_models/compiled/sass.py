@@ -94,7 +94,7 @@ def beside_sass(program: PTXProgram, sass: str) -> SassComparison:
     code = _section(sass, program.name)
     found = Counter(_SASS.findall(code))
     if not found:
-        raise ValueError(f"the SASS has no instructions of {program.name}: it may belong to another kernel")
+        raise ValueError(f"the SASS has no instructions of {program.name}: give the SASS of that kernel")
     counts: dict[str, tuple[int, int]] = {}
     opcodes = [ins.opcode for ins in program.written.code]
     for name, pattern in COUNTED.items():

@@ -151,7 +151,9 @@ class Scheduler:
                     self._part(control, pc, lanes, group.turn)
                     return
                 if steps > most:
-                    raise KernelFault(f"more than {most} steps: the program loops, or the limit is too low")
+                    raise KernelFault(
+                        f"the program takes more than {most} steps: it loops, or needs limits=KernelLimits(steps=...)"
+                    )
                 if pc in stops:
                     self.groups.append(LaneGroup(pc, lanes, group.turn))
                     return

@@ -68,7 +68,7 @@ class NodeTerms:
         if key not in self.variables:
             self.variables[key] = t.variable(f"v{len(self.variables)}", width)
         if self.variables[key].width != width:
-            raise Unencodable("a value is used in two widths")
+            raise Unencodable("a value is used with two widths")
         return self.variables[key]
 
     def _new(self, node: Node, width: int) -> Term:

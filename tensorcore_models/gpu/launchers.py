@@ -77,7 +77,7 @@ class TextMachine:
             kernel = compile_function(function, launch, self.target, aligned=True)
             if kernel.shared > self.target.shared:
                 raise compiled.Refused(
-                    f"{launch.function} takes {kernel.shared} bytes of shared memory, a block on {self.target.name} has "
+                    f"{launch.function} takes {kernel.shared} bytes of shared memory, but a block on {self.target.name} has "
                     f"{self.target.shared}: take fewer stages or a smaller tile"
                 )
             self._programs[key] = compiled.read(kernel.assembly), kernel.parameters, kernel.boxes

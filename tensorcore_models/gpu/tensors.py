@@ -103,8 +103,8 @@ def gpu_of(tensor: Any) -> GPU:
         name = "sm_{}{}".format(*torch.cuda.get_device_capability(device))
     if name not in TARGETS:
         raise ValueError(
-            f"{device} is {name}, for which no kernel has been checked: targets are {', '.join(TARGETS)}; "
-            "tensors moved by .cpu() are multiplied there"
+            f"{device} is {name}, for which no kernel has been checked: use one of {', '.join(TARGETS)}, or "
+            "move tensors by .cpu()"
         )
     triton_module()
     return GPU(TARGETS[name], partial(launch_on, device))
@@ -313,7 +313,9 @@ def _codes(x: Any, fmt: Any, name: str) -> Any:
     size = fmt.container.itemsize
     if not is_tensor(x) or x.dtype.is_floating_point or x.element_size() != size:
         kind = x.dtype if is_tensor(x) else type(x).__name__
-        raise TypeError(f"{name}: encodings of {fmt.name} are a tensor of uint{8 * size} or int{8 * size}, got {kind}")
+        raise TypeError(
+            f"{name}: encodings of {fmt.name} must be a tensor of uint{8 * size} or int{8 * size}, got {kind}"
+        )
     x = x.view(_signed(size))
     if fmt.bits < 8 * size and bool((x & ~((1 << fmt.bits) - 1)).any()):
         raise ValueError(f"{name}: {fmt.name} has {fmt.bits} bits, the high bits of each element must be 0")

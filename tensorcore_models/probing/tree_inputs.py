@@ -50,7 +50,7 @@ def _reachable(formats: tuple[Format, ...], exponent: int, step: int, addend: bo
             return exponent
         except Unreachable:
             exponent += step
-    raise ValueError("no power of two is a product of these formats")
+    raise ValueError("no power of two is a product of these operand formats")
 
 
 def _counted(values: np.ndarray, y: float) -> np.ndarray:
@@ -116,7 +116,9 @@ def function_counts(function: Callable, dtype: np.dtype, batched: bool, x: float
             else:
                 sums = np.array([float(function(table[row])) for row in masks])
         if sums.shape != (len(masks),):
-            raise ValueError(f"the function returned shape {sums.shape} for {len(masks)} sums")
+            raise ValueError(
+                f"the function returned shape {sums.shape}, expected one sum for each of {len(masks)} inputs"
+            )
         return _counted(sums, y)
 
     return counts
@@ -126,7 +128,9 @@ def _attempts(f: Any, n: int, dtype: Any, batched: bool) -> tuple[int, Iterator[
     """Return the leaves, the ways to count, and the number up to which the result shows every count."""
     if isinstance(f, Engine):
         if any(isinstance(fmt, IntegerFormat) for fmt in f.formats):
-            raise ValueError(f"{f.label} multiplies integers: their sum does not depend on the order")
+            raise ValueError(
+                f"{f.label} multiplies integers, whose sum does not depend on the order: pass a floating-point engine"
+            )
         return n + 1, (engine_counts(f, n, x, y) for x, y in spans(f.formats, True)), 1 << f.formats[3].precision
     if isinstance(f, Recipe):
         formats = tuple(f.engine.formats)
@@ -135,7 +139,7 @@ def _attempts(f: Any, n: int, dtype: Any, batched: bool) -> tuple[int, Iterator[
         raise TypeError(f"f must be an engine, a recipe or a function of the addends, got {type(f).__name__}")
     kind = np.dtype(dtype)
     if kind.kind != "f":
-        raise ValueError(f"addends are floating-point numbers of numpy, got dtype {kind}")
+        raise ValueError(f"dtype must be a floating-point type of numpy, got {kind}")
     digits = np.finfo(kind).nmant + 1
     return n, (function_counts(f, kind, batched, x, y) for x, y in function_spans(kind)), 1 << digits
 

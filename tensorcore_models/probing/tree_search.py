@@ -58,7 +58,7 @@ class TreeSearch:
             found = self.counts(masks)
             self.calls += len(masks)
             if (found < 0).any() or (found > len(part)).any():
-                raise Inconsistent("a sum of masks is no number of small addends")
+                raise Inconsistent("a sum of X, -X and small addends is no whole number of small addends")
             kept += found
         return len(among) - kept
 
@@ -125,7 +125,7 @@ class TreeSearch:
             ):  # the last operation has more addends
                 levels[-1] = ("exact", levels[-1][1] + self._parts(pivot, members, loss - before))
             else:
-                raise Inconsistent(f"{loss} addends are lost where {size + len(members)} meet")
+                raise Inconsistent(f"{loss} addends are lost in an operation below which {size + len(members)} meet")
             size += len(members)
         return pivot, levels
 
@@ -158,4 +158,4 @@ class TreeSearch:
             i, j = (int(x) for x in rng.choice(self.leaves, 2, replace=False))
             lost = int(self.losses(i, np.array([j]), np.arange(self.leaves))[0])
             if self.leaves - lost != tree.survivors(i, j):
-                raise Inconsistent(f"leaves {i} and {j} meet elsewhere than in the tree")
+                raise Inconsistent(f"leaves {i} and {j} meet in another operation than in the tree")

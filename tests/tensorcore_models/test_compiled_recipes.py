@@ -143,7 +143,7 @@ def test_addresses_in_a_structure():
     assert "all at byte 8[i + k]" in str(recipe) and "finished with constants" in str(recipe)
     with pytest.raises(ValueError, match="all has 32 bytes, but the structure has 24"):
         program.run([compiled.Structure(bytes(24), {8: x})])
-    with pytest.raises(ValueError, match="at byte 28 lies outside of a structure of 32 bytes"):
+    with pytest.raises(ValueError, match="at byte 28, outside of a structure of 32 bytes"):
         compiled.Structure(bytes(32), {28: x})
     with pytest.raises(TypeError, match="the output, is not an array"):
         compiled.compare(program, program, arguments=[given], grids=[1, 1])

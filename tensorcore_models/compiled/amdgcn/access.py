@@ -62,7 +62,7 @@ HINTS = {"sc0", "sc1", "nt", "glc", "slc", "dlc"}
 def vectors_of(operand, count: int, ins: AMDInstruction) -> range:
     """Return the numbers of the `count` vector registers that an operand names."""
     if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != count:
-        raise unknown(ins, f"takes {count} vector register{'s' * (count > 1)}")
+        raise unknown(ins, f"needs an operand of {count} vector register{'s' * (count > 1)}")
     return range(operand.first, operand.first + count)
 
 

@@ -100,7 +100,7 @@ def _half(ins: AMDInstruction, operand, kind: str, pick: int, negated: bool) -> 
     """Return one of the two numbers of a packed operand."""
     if kind == "f16":
         if isinstance(operand, Literal) and pick:
-            raise unknown(ins, "selects the upper half of a constant")
+            raise unknown(ins, "selects the upper half of a constant, which is not modelled")
         part = (2, 2) if pick else None
         return VectorSource(Modified(operand, True) if negated else operand, kind, ins, part)
     source: Operand

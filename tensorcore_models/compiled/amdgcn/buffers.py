@@ -29,7 +29,7 @@ class BufferAddress:
             raise unknown(ins, f"with {', '.join(sorted(words))} is not modelled")
         self.ins, self.offset = ins, int(words.get("offset", 0))
         if not 0 <= self.offset < 4096:
-            raise unknown(ins, f"has the offset {self.offset}")
+            raise unknown(ins, f"has the offset {self.offset}, expected 0 to 4095")
         self.indexed, self.moved = "idxen" in words, "offen" in words  # without an index the stride is not used
         if self.indexed:
             raise unknown(ins, "with idxen (a structured buffer) is not modelled")
@@ -39,10 +39,10 @@ class BufferAddress:
         else:
             self.lane = vectors_of(vector, count, ins)
         if not isinstance(descriptor, RegisterRange) or descriptor.vector or descriptor.count != 4:
-            raise unknown(ins, "takes a descriptor of 4 scalar registers")
+            raise unknown(ins, "needs a descriptor of 4 scalar registers")
         self.words = [ScalarSource(RegisterRange(False, descriptor.first + i, 1), "u32", ins) for i in range(4)]
         if not isinstance(scalar, RegisterRange | Literal):
-            raise unknown(ins, "takes a scalar offset")
+            raise unknown(ins, "needs a scalar register or a constant as its scalar offset")
         self.scalar = ScalarSource(scalar, "u32", ins)
 
     def read(self, machine, waves, lanes, form: Access) -> tuple[np.ndarray, np.ndarray]:
@@ -126,7 +126,7 @@ def build_load(ins: AMDInstruction) -> Operation:
     if ins.modifiers.get("lds"):
         return _to_local(ins, form)
     if len(ins.operands) != 4:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 4")
     targets = vectors_of(ins.operands[0], form.registers, ins)
     where = BufferAddress(ins, *ins.operands[1:])
 
@@ -166,7 +166,7 @@ def build_store(ins: AMDInstruction) -> Operation:
     """Return the operation of a buffer store."""
     form = STORES[ins.name.removeprefix("buffer_store_")]
     if len(ins.operands) != 4:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 4")
     sources, where = vectors_of(ins.operands[0], form.registers, ins), BufferAddress(ins, *ins.operands[1:])
 
     def run(machine, waves, lanes):
@@ -186,7 +186,7 @@ def build_atomic(ins: AMDInstruction) -> Operation:
     m, count = ATOMICS[ins.name.removeprefix("buffer_atomic_")]
     form, returns = Access(size_of(m.result), count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     if len(ins.operands) != 4:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 4")
     given = form.registers * (len(m.sources) - 1)
     sources, where = vectors_of(ins.operands[0], given, ins), BufferAddress(ins, *ins.operands[1:])
     registers = sources[: form.registers]

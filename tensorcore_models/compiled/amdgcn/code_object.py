@@ -45,12 +45,12 @@ def _unpack(form: str, data: bytes, offset: int) -> tuple:
 def _sections(data: bytes) -> list[_Section]:
     start, size, count = *_unpack("<Q", data, 0x28), *_unpack("<HH", data, 0x3A)
     if size != 64 or count > 4096:
-        raise MalformedAMDGCN(f"a code object with {count} sections of {size} bytes")
+        raise MalformedAMDGCN(f"the code object has {count} sections of {size} bytes, expected up to 4096 of 64")
     found = []
     for i in range(count):
         _, kind, _, address, offset, length, link = _unpack("<IIQQQQI", data, start + i * size)
         if kind != 8 and offset + length > len(data):
-            raise MalformedAMDGCN("a section of the code object lies beyond its end")
+            raise MalformedAMDGCN("a section of the code object extends beyond the end of the data")
         found.append(_Section(kind, address, offset, length, link))
     return found
 
@@ -58,7 +58,7 @@ def _sections(data: bytes) -> list[_Section]:
 def _text_at(data: bytes, section: _Section, place: int) -> str:
     end = data.find(b"\0", section.offset + place, section.offset + section.size)
     if place < 0 or end < 0:
-        raise MalformedAMDGCN("a name of the code object has no end")
+        raise MalformedAMDGCN("a name in the code object is not terminated")
     return data[section.offset + place : end].decode("utf-8", "replace")
 
 
@@ -69,7 +69,7 @@ def _symbols(data: bytes, sections: list[_Section]) -> dict[str, int]:
         if section.kind not in (2, 11):  # SYMTAB, DYNSYM
             continue
         if section.link >= len(sections):
-            raise MalformedAMDGCN("a table of symbols has no names")
+            raise MalformedAMDGCN("a symbol table of the code object links to no table of names")
         for at in range(section.offset, section.offset + section.size - 23, 24):
             name, _, _, _, value = _unpack("<IBBHQ", data, at)
             if name:
@@ -142,11 +142,11 @@ class _Packed:
             return {0xC0: None, 0xC2: False, 0xC3: True}[mark]
         if 0xCC <= mark <= 0xD3:
             return self._take("BHIQbhiq"[mark - 0xCC])
-        raise MalformedAMDGCN(f"the metadata hold a value of kind {mark:#x}, which is not known")
+        raise MalformedAMDGCN(f"the metadata hold a value of the unknown MessagePack kind {mark:#x}")
 
     def _checked(self, count: int) -> int:
         if count > len(self.data) - self.at:
-            raise MalformedAMDGCN("the metadata end too early")
+            raise MalformedAMDGCN("the metadata end within a value")
         return count
 
 
@@ -242,7 +242,7 @@ def _aimed(code: list[_Placed], places: dict[int, int]) -> list[AMDInstruction]:
             words = (word + (1 << 15)) % (1 << 16) - (1 << 15)
             target = places.get(address + 4 + 4 * words)
             if target is None:
-                raise MalformedAMDGCN("a branch leaves the kernel", ins.line)
+                raise MalformedAMDGCN("a branch goes to an instruction outside of the kernel", ins.line)
             ins = replace(ins, target=target)
         found.append(ins)
     return found
@@ -263,7 +263,7 @@ def read_code_object(data: bytes) -> tuple[str, CodeObject]:
     flags = _unpack("<I", data, 48)[0]
     target = _PROCESSORS.get(flags & 0xFF, f"number {flags & 0xFF:#x}")
     if not target.startswith("gfx"):
-        raise ValueError(f"the code object is for the processor {target}, which is not known")
+        raise ValueError(f"the code object is for the unknown processor {target}")
     sections, found = _sections(data), CodeObject(target)
     starts: dict[str, int] = {}
     for name, address in _symbols(data, sections).items():
@@ -284,7 +284,7 @@ def read_code_object(data: bytes) -> tuple[str, CodeObject]:
     for name, kernel in found.kernels.items():
         inside = [placed for placed in code if starts[name] <= placed.address < ends[starts[name]]]
         if not inside or inside[0].address != starts[name]:
-            raise MalformedAMDGCN(f"the code of the kernel {name} is not there")
+            raise MalformedAMDGCN(f"the code object has no code for the kernel {name}")
         kernel.places = {placed.address: place for place, placed in enumerate(inside)}
         kernel.code = _aimed(inside, kernel.places)
     return text, found

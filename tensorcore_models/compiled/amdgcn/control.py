@@ -36,7 +36,7 @@ def build_branch(ins: AMDInstruction) -> Operation:
     """Return a branch, with or without a condition."""
     target = ins.target
     if target is None:
-        raise unknown(ins, "has no target that is known here")
+        raise unknown(ins, "has no label of this kernel as its target")
     jump = Jump(target)
     if ins.name == "s_branch":
         return lambda machine, waves: jump
@@ -75,7 +75,7 @@ def build_far_branch(ins: AMDInstruction) -> Operation:
             raise Refused(f"{ins.opcode} to addresses that differ between waves is not modelled", ins.line)
         place = machine.launch.kernel.places.get(int(found[0]))
         if place is None:
-            raise KernelFault(f"goes to the address {int(found[0]):#x}, where the kernel has no instruction", ins.line)
+            raise KernelFault(f"jumps to the address {int(found[0]):#x}, where the kernel has no instruction", ins.line)
         return Jump(place)
 
     return run
@@ -136,9 +136,11 @@ def build_wait(ins: AMDInstruction) -> Operation:
         elif isinstance(operand, Call) and operand.name in ("vmcnt", "lgkmcnt", "expcnt"):
             counts[operand.name] = int(operand.arguments[0], 0)
             if not 0 <= counts[operand.name] <= _LARGEST_COUNT:
-                raise unknown(ins, f"waits for {operand.arguments[0]} accesses, more than counters hold")
+                raise unknown(
+                    ins, f"waits for {operand.arguments[0]} accesses, but counters hold 0 to {_LARGEST_COUNT}"
+                )
         else:
-            raise unknown(ins, "waits for a counter that is not modelled")
+            raise unknown(ins, "waits for a counter other than vmcnt, lgkmcnt and expcnt")
     vector_memory, others = counts.get("vmcnt"), counts.get("lgkmcnt")
     # Waiting for the largest number that a counter holds means no wait.
     vector_memory, others = None if vector_memory == 63 else vector_memory, None if others == 15 else others
@@ -149,7 +151,7 @@ def build_trap(ins: AMDInstruction) -> Operation:
     """Return the operation of s_trap, by which the kernel stops itself."""
 
     def run(machine, waves):
-        raise KernelFault("the kernel traps")
+        raise KernelFault("the kernel stops itself by s_trap")
 
     return run
 

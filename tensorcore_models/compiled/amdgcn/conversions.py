@@ -165,7 +165,7 @@ def build_mixed(ins: AMDInstruction) -> Operation:
     for i, operand in enumerate(ins.operands[1:]):
         kind = "f16" if high[i] else "f32"
         if isinstance(operand, Modified) and (minus[i] or absolute[i]):
-            raise unknown(ins, "changes a sign twice")
+            raise unknown(ins, "changes the sign of an operand twice, which is not modelled")
         changed = Modified(operand, bool(minus[i]), bool(absolute[i])) if minus[i] or absolute[i] else operand
         sources.append((kind, VectorSource(changed, kind, ins, (2, 2) if high[i] and which[i] else None)))
     if ins.name == "v_fma_mix_f32":

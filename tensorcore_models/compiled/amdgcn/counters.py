@@ -76,7 +76,7 @@ class Counters(NoCounters):
         if mine.any():
             wave = int(mine.argmax()) if waves is None else int(waves[mine.argmax()])
             raise KernelFault(
-                f"{self.machine.waves.name(wave)} uses {name} before a wait for {_NAMES[queue[wave]]} says that it was loaded"
+                f"{self.machine.waves.name(wave)} uses {name} before a wait for {_NAMES[queue[wave]]} covers its load"
             )
         if (beyond if waves is None else beyond[waves]).any():
             self.machine.assume(

@@ -25,7 +25,7 @@ def address_reader(ins: AMDInstruction, vector, scalar) -> Callable:
         raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not modelled")
     offset = ins.modifiers.get("offset", 0)
     if not isinstance(offset, int) or not -4096 <= offset < 4096:
-        raise unknown(ins, f"has the offset {offset}")
+        raise unknown(ins, f"has the offset {offset}, expected -4096 to 4095")
     step = np.uint64(offset % (1 << 64))
     scratch = ins.name.startswith("scratch")
     base = None
@@ -35,7 +35,7 @@ def address_reader(ins: AMDInstruction, vector, scalar) -> Callable:
     if not _is_off(vector):
         lane = vectors_of(vector, 2 if base is None and not scratch else 1, ins)
     elif base is None and not scratch:
-        raise unknown(ins, "has no address")
+        raise unknown(ins, "has no address operand")
 
     def read(machine, waves, lanes):
         count = machine.threads.count if lanes is None else len(lanes)

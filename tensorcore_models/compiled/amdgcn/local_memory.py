@@ -39,7 +39,7 @@ def _offsets(ins: AMDInstruction, form: Access) -> list[int]:
         unit = form.size * (64 if "st64" in ins.name else 1)
         found = [unit * words.get(f"offset{i}", 0) for i in (0, 1)]
     if not all(isinstance(step, int) and 0 <= step < 1 << 17 for step in found):
-        raise unknown(ins, f"has the offsets {found}")
+        raise unknown(ins, f"has the offsets {found}, expected 0 to 131071")
     return found
 
 
@@ -68,7 +68,7 @@ def build_read(ins: AMDInstruction) -> Operation:
     targets = vectors_of(ins.operands[0], form.registers * len(steps), ins)
     where = vectors_of(ins.operands[1], 1, ins)[0]
     if len(ins.operands) != 2:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 2")
 
     def run(machine, waves, lanes):
         address, found = machine.read_vector(where, waves, lanes), []
@@ -87,7 +87,7 @@ def build_write(ins: AMDInstruction) -> Operation:
     form = _STORES[ins.name.split("_", 2)[2]]
     steps = _offsets(ins, form)
     if len(ins.operands) != 1 + len(steps):
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(steps)}")
     where = vectors_of(ins.operands[0], 1, ins)[0]
     sources = [vectors_of(operand, form.registers, ins) for operand in ins.operands[1:]]
 
@@ -116,7 +116,7 @@ def build_atomic(ins: AMDInstruction) -> Operation:
     m, count = ATOMICS[_ATOMICS[name.replace("rtn_", "")]]
     form, (step,) = Access(size_of(m.result), count), _offsets(ins, Access(4))
     if len(ins.operands) != 2 + returns:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {2 + returns}")
     targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
     where = vectors_of(ins.operands[returns], 1, ins)[0]
     sources = vectors_of(ins.operands[returns + 1], form.registers, ins)
@@ -143,7 +143,7 @@ def build_permute(ins: AMDInstruction) -> Operation:
     """
     step = _offsets(ins, Access(4))[0]
     if len(ins.operands) != 3:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 3")
     target, where, what = (vectors_of(operand, 1, ins)[0] for operand in ins.operands)
     pushes = ins.name == "ds_permute_b32"
 

@@ -45,7 +45,7 @@ TARGETS = {"gfx942": Processor("cdna3", 64 << 10), "gfx950": Processor("", 160 <
 def target_of(name: str) -> Processor:
     """Return the properties of a processor."""
     if name not in TARGETS:
-        raise Refused(f"the processor {name} is not known; known: {', '.join(TARGETS)}")
+        raise Refused(f"unknown processor {name}; known: {', '.join(TARGETS)}")
     return TARGETS[name]
 
 
@@ -328,7 +328,10 @@ class AMDMachine:
         key = self.launch.unit, ins.name
         if key not in _ROWS:
             if not key[0]:
-                raise Refused(f"{ins.opcode}: no rules are known for this processor's matrix instructions", ins.line)
+                raise Refused(
+                    f"{ins.opcode}: the catalogue has no matrix instructions of this processor",
+                    ins.line,
+                )
             try:
                 _ROWS[key] = get_instruction(*key)
             except ValueError:

@@ -22,7 +22,7 @@ def build(ins: AMDInstruction) -> Operation:
         raise unknown(ins, f"with {', '.join(ins.modifiers) or 'other than four operands'} is not modelled")
     target, *sources = ins.operands
     if not isinstance(target, RegisterRange) or not target.vector:
-        raise unknown(ins, "gives vector registers")
+        raise unknown(ins, "needs vector registers for its result")
 
     def run(machine, waves):
         row = machine.matrix_row(ins)
@@ -63,7 +63,7 @@ def _matrix(machine, ins, operand, fragment, waves, lanes, count: int):
         bits = constant(operand, kind, ins)
         return np.full((count, *fragment.shape), bits), None
     if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != _words(fragment):
-        raise unknown(ins, f"takes {_words(fragment)} vector registers for a matrix")
+        raise unknown(ins, f"needs operands of {_words(fragment)} vector registers for a matrix")
     numbers = range(operand.first, operand.first + operand.count)
     words = [machine.read_vector(n, waves, lanes) for n in numbers]
     parts = [machine.vectors.read_ids(n, lanes) for n in numbers] if machine.trace is not None else []
@@ -87,7 +87,7 @@ def _both(low, high):
 def _write(machine, ins, target: RegisterRange, fragment, result, ids, waves, lanes) -> None:
     """Write matrices to the registers that hold them."""
     if target.count != _words(fragment):
-        raise unknown(ins, f"gives {_words(fragment)} vector registers")
+        raise unknown(ins, f"needs {_words(fragment)} vector registers for its result")
     words = fragments.registers_of(result, fragment)
     owners: list = [None] * len(words) if ids is None else fragments.register_ids(ids, fragment)
     number = target.first

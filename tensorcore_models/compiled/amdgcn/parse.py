@@ -35,11 +35,11 @@ class _Code:
     def _aimed(self, ins: AMDInstruction, start: int) -> AMDInstruction:
         goal = ins.operands[0] if len(ins.operands) == 1 else None
         if not isinstance(goal, Word):
-            raise MalformedAMDGCN("a branch names one label", ins.line)
+            raise MalformedAMDGCN("a branch needs one label as its operand", ins.line)
         if goal.name not in self.labels:
-            raise MalformedAMDGCN(f"there is no label {goal.name}", ins.line)
+            raise MalformedAMDGCN(f"the text has no label {goal.name}", ins.line)
         if self.labels[goal.name] < start:
-            raise MalformedAMDGCN(f"a branch leaves the kernel for {goal.name}", ins.line)
+            raise MalformedAMDGCN(f"a branch goes to {goal.name}, a label outside of the kernel", ins.line)
         target = self.labels[goal.name] - start
         return AMDInstruction(ins.name, ins.encoding, ins.operands, ins.modifiers, ins.line, target)
 
@@ -72,7 +72,7 @@ def parse(text: str) -> CodeObject:
         if label := _LABEL.match(line):
             if in_code:
                 if label[1] in code.labels:
-                    raise MalformedAMDGCN(f"the label {label[1]} is there twice", number)
+                    raise MalformedAMDGCN(f"the label {label[1]} is defined twice", number)
                 code.labels[label[1]] = len(code.code)
             line = line[label.end() :].strip()
         if not line:
@@ -95,12 +95,12 @@ def parse(text: str) -> CodeObject:
         elif in_code and not word.startswith("."):
             code.add(line.replace("\t", " "), number)
     if described is not None or metadata is not None:
-        raise MalformedAMDGCN("a kernel's description is not closed")
+        raise MalformedAMDGCN("the text ends within .amdhsa_kernel or .amdgpu_metadata")
     if not found.target:
-        raise MalformedAMDGCN("no .amdgcn_target: is this AMDGCN?")
+        raise MalformedAMDGCN("the text has no .amdgcn_target: pass AMDGCN assembly")
     for name, kernel in found.kernels.items():
         if name not in code.labels:
-            raise MalformedAMDGCN(f"the code of the kernel {name} is not there")
+            raise MalformedAMDGCN(f"the text has no code for the kernel {name}")
         kernel.code = code.of(name)
     return found
 
@@ -160,9 +160,11 @@ def add_metadata(kernel: AMDKernel, fields: dict, arguments: list[dict]) -> None
         try:
             offset, size = int(row["offset"]), int(row["size"])
         except (KeyError, ValueError):
-            raise MalformedAMDGCN(f"argument {number} of {kernel.name} has no place in the metadata") from None
+            raise MalformedAMDGCN(
+                f"argument {number} of {kernel.name} has no offset and size in the metadata"
+            ) from None
         if not 0 <= offset <= offset + size <= 1 << 16:
-            raise MalformedAMDGCN(f"argument {number} of {kernel.name} lies at {offset}, which is not in any segment")
+            raise MalformedAMDGCN(f"argument {number} of {kernel.name} lies at offset {offset}, expected 0 to 65536")
         name = str(row.get("name", f"argument_{number}"))
         kernel.arguments.append(KernelArgument(name, offset, size, str(row.get("value_kind", "by_value"))))
     kernel.arguments.sort(key=lambda argument: argument.offset)

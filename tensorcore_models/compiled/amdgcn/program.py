@@ -87,19 +87,22 @@ class AMDProgram(KernelProgram):
         block = self._block(block, assumptions)
         grid, block = checked_launch(grid, block, unpublished, limits)
         if cluster is not None:
-            raise ValueError(f"{self.target} has no clusters of blocks, got cluster={cluster!r}")
+            raise ValueError(f"{self.target} has no clusters of blocks: leave out cluster, got {cluster!r}")
         most = self.machine_target.lds
         shared = most if shared is None else checked_integer(shared, "shared")
         static = self.kernel.facts.get("group_segment_fixed_size", 0)
         if not 0 <= shared <= most or static > most:
-            raise ValueError(f"{self.target} has {most} bytes of local memory for a block, got {max(shared, static)}")
+            raise ValueError(
+                f"{self.target} has {most} bytes of local memory for a block, but {max(shared, static)} are asked for"
+            )
         names = [argument.name for argument in self.parameters]
         arrays, called, _ = argument_arrays(arguments, names)
         checked_size(arrays, limits)
         size = max([self.kernel.facts.get("kernarg_size", 0), *(a.offset + a.size for a in self.kernel.arguments), 4])
         if size > limits.memory:
             raise ValueError(
-                f"{self.name} takes {size} bytes of arguments, above the limit of {limits.memory} bytes of memory"
+                f"{self.name} takes {size} bytes of arguments, above the limit of {limits.memory}; "
+                "set limits=KernelLimits(memory=...)"
             )
         segment = np.zeros(-(-size // 4) * 4 + 256, np.uint8)  # code may load beyond the end of the last argument
         memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None, own=1)
@@ -138,7 +141,7 @@ class AMDProgram(KernelProgram):
             raise ValueError(f"{self.name} has {len(given)} parameters, got {len(arguments)} arguments")
         for argument, place in zip(arguments, given, strict=False):
             if isinstance(argument, TensorMap):
-                raise TypeError(f"{place.name}: {self.target} has no tensor maps")
+                raise TypeError(f"{place.name} is a TensorMap, but {self.target} has no tensor maps: pass the array")
             data = argument_bytes(argument, place.size, place.name, memory.address_of)
             segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
         for place in self.kernel.arguments:
@@ -209,5 +212,5 @@ def program_of(text: str, found: CodeObject, entry: str | None, limits: KernelLi
             raise ValueError(f"there are {len(found.kernels)} kernels: {listed}; name one with entry=")
         entry = next(iter(found.kernels))
     if entry not in found.kernels:
-        raise ValueError(f"there is no kernel {entry!r}; there are {', '.join(found.kernels) or 'none'}")
+        raise ValueError(f"unknown kernel {entry!r}; the text has {', '.join(found.kernels) or 'none'}")
     return AMDProgram(text, found, found.kernels[entry], limits)

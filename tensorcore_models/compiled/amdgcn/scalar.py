@@ -170,7 +170,7 @@ def _mode_field(ins: AMDInstruction) -> tuple[int, int]:
         raise Refused(f"{ins.opcode} uses a hardware register that is not modelled", ins.line)
     start, length = (int(x, 0) for x in call.arguments[1:]) if len(call.arguments) == 3 else (0, 32)
     if not 0 <= start < 32 or not 1 <= length <= 32 - start:
-        raise unknown(ins, "names bits that a register does not have")
+        raise unknown(ins, "names bits outside of the 32 of a register")
     return start, length
 
 

@@ -20,7 +20,7 @@ def _operands(ins: AMDInstruction, count: int) -> tuple[range, Callable]:
         raise unknown(ins, "has operands or modifiers that are not modelled")
     data, base, offset = ins.operands
     if not isinstance(data, RegisterRange) or data.vector or data.count != count:
-        raise unknown(ins, f"takes {count} scalar registers for its data")
+        raise unknown(ins, f"needs {count} scalar registers for its data")
     start = ScalarSource(base, "b64", ins)
     moved = ScalarSource(offset, "b32", ins) if isinstance(offset, RegisterRange) else None
     step = int(offset.value) if isinstance(offset, Literal) else int(ins.modifiers.get("offset", 0))

@@ -80,7 +80,7 @@ class ScalarSource:
         if self.fixed is None:
             count = max(1, self.size // 4)
             if not isinstance(operand, RegisterRange) or operand.vector or operand.count != count:
-                raise unknown(ins, f"takes {count} scalar register{'s' * (count > 1)} here")
+                raise unknown(ins, f"needs an operand of {count} scalar register{'s' * (count > 1)}")
             self.registers = operand
 
     def read(self, machine, waves):
@@ -118,7 +118,7 @@ class ScalarTarget:
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction):
         count = max(1, size_of(kind) // 4)
         if not isinstance(operand, RegisterRange) or operand.vector or operand.count != count:
-            raise unknown(ins, f"gives {count} scalar register{'s' * (count > 1)}")
+            raise unknown(ins, f"needs {count} scalar register{'s' * (count > 1)} for its result")
         self.first, self.count = operand.first, count
 
     def write(self, machine, value, waves, ids=None) -> None:

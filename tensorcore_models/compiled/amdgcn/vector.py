@@ -105,7 +105,7 @@ def build_carry(ins: AMDInstruction) -> Operation:
 def mask_target(operand, ins: AMDInstruction) -> int:
     """Return the first of the two scalar registers that take a mask."""
     if not isinstance(operand, RegisterRange) or operand.vector or operand.count != 2:
-        raise unknown(ins, "gives a mask to two scalar registers")
+        raise unknown(ins, "needs two scalar registers for its mask")
     return operand.first
 
 

@@ -48,14 +48,14 @@ class VectorSource:
             self.negated, self.absolute, self.extended = operand.negated, operand.absolute, operand.extended
             operand = operand.operand
         if (self.negated or self.absolute) and kind not in NUMBERS or self.extended and part is None:
-            raise unknown(ins, f"changes the sign of an operand of type {kind}")
+            raise unknown(ins, f"changes the sign of an operand of type {kind}, which is not modelled")
         self.dtype = array_type(kind)
         self.scalar: ScalarSource | None = None
         self.first, self.count = 0, max(1, self.size // 4)
         self.used = part_mask(*(part or (0, min(self.size, 4))))
         if isinstance(operand, RegisterRange) and operand.vector:
             if operand.count != self.count or kind == "pred":
-                raise unknown(ins, f"takes {self.count} vector register{'s' * (self.count > 1)} here")
+                raise unknown(ins, f"needs an operand of {self.count} vector register{'s' * (self.count > 1)}")
             self.first = operand.first
         elif kind == "pred":
             self.scalar = ScalarSource(operand, "b64", ins)
@@ -176,7 +176,7 @@ class VectorTarget:
         self.size = size_of(kind)
         self.count = max(1, self.size // 4)
         if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != self.count:
-            raise unknown(ins, f"gives {self.count} vector register{'s' * (self.count > 1)}")
+            raise unknown(ins, f"needs {self.count} vector register{'s' * (self.count > 1)} for its result")
         self.first = operand.first
         self.part = part or ((0, self.size) if self.size < 4 else None)
         self.unused = unused
@@ -247,7 +247,7 @@ def vector_sources(ins: AMDInstruction, operands, kinds) -> list[VectorSource]:
             part = None if part == (0, 4) else part
         elif place < len(selected) and selected[place]:
             if size_of(kind) != 2:
-                raise unknown(ins, "selects a half of an operand that has none")
+                raise unknown(ins, "selects a half of an operand that is not 16 bits wide")
             part = (2, 2)
         found.append(VectorSource(operand, kind, ins, part))
     return found
@@ -261,7 +261,7 @@ def vector_target(ins: AMDInstruction, operand: Operand, kind: str, sources: int
         if part == (0, 4):
             return VectorTarget(operand, kind, ins)
         if part is None:
-            raise unknown(ins, "writes a part of its register that is not modelled")
+            raise unknown(ins, "has a destination select that is not modelled")
         return VectorTarget(operand, kind, ins, part, unused)
     selected = ins.modifiers.get("op_sel", [])
     high = len(selected) > sources and bool(selected[sources])

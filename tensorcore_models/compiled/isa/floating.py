@@ -125,7 +125,7 @@ def _with_nan(out: np.ndarray, m: Meaning, fmt: str) -> np.ndarray:
     if fmt != "fp64":
         return floats.canonical(out, fmt, NAN[fmt])
     if m.operation not in ("neg", "abs") and floats.is_nan(out, fmt).any():
-        raise Refused("an f64 result is NaN, whose payload is not published")
+        raise Refused("an f64 result is NaN, whose payload is not published: use inputs without NaN")
     return out
 
 

@@ -52,7 +52,7 @@ def build_trap(ins: PTXInstruction) -> Operation:
     """Return trap, by which the kernel stops itself."""
 
     def run(machine, lanes):
-        raise KernelFault("the kernel traps")
+        raise KernelFault("the kernel stops itself by trap")
 
     return run
 
@@ -77,7 +77,7 @@ def build_barrier(ins: PTXInstruction) -> Operation:
             raise KernelFault("the threads of a warp name different barriers")
         number = int(np.asarray(number).reshape(-1)[0])
         if number >= BARRIERS:
-            raise KernelFault(f"names barrier {number}; there are {BARRIERS}")
+            raise KernelFault(f"names barrier {number}, but a block has barriers 0 to {BARRIERS - 1}")
         needed = None if counted is None else int(np.asarray(counted(machine, lanes)).reshape(-1)[0])
         return arrive(machine, lanes, number, needed, sync=sync)
 
@@ -173,7 +173,7 @@ def update(machine, place: int, *, arrivals: int = 0, expect: int = 0, complete:
         raise KernelFault("uses an mbarrier that is not initialised")
     pending, tx = pending - arrivals, tx + expect - complete
     if pending < 0 or abs(tx) >= 1 << (_BYTES - 1):
-        raise KernelFault("more arrivals or bytes at an mbarrier than it expects")
+        raise KernelFault("brings more arrivals or bytes to an mbarrier than it expects")
     if pending == 0 and tx == 0:
         pending, phase = expected, phase ^ 1
         machine.events += 1
@@ -216,7 +216,9 @@ def build_mbarrier(ins: PTXInstruction) -> Operation:
         for turn, (place, count) in enumerate(zip(places.tolist(), counts, strict=True)):
             if deed in ("init", "inval"):
                 if deed == "init" and not 0 < count < 1 << _COUNT:
-                    raise KernelFault(f"an mbarrier counts 1 to {(1 << _COUNT) - 1} arrivals, got {count}")
+                    raise KernelFault(
+                        f"initialises an mbarrier for {count} arrivals, expected 1 to {(1 << _COUNT) - 1}"
+                    )
                 word = _word(count, count, 0, 0) if deed == "init" else 0
                 machine.shared.space.store(np.array([place]), np.array([[word]], np.uint64))
                 machine.events += 1

@@ -58,7 +58,7 @@ def reader(operand, kind: str, ins: PTXInstruction) -> Operation:
     if isinstance(operand, Symbol):
         name = operand.name
         return lambda machine, lanes: dtype.type(machine.address_of(name))
-    raise unknown(ins, f"takes no {type(operand).__name__.lower()} here")
+    raise unknown(ins, f"has an operand of kind {type(operand).__name__.lower()}, which is not modelled")
 
 
 def _register_reader(register: Register, dtype: np.dtype, kind: str) -> Operation:

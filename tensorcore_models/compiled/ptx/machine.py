@@ -55,7 +55,7 @@ def target_of(name: str) -> Target:
     """Return the properties of a .target; sm_90a and sm_100f have those of their architecture."""
     plain = name.rstrip("af")
     if plain not in TARGETS:
-        raise Refused(f".target {name} is not known; known: {', '.join(TARGETS)}")
+        raise Refused(f"unknown .target {name}; known: {', '.join(TARGETS)}")
     return TARGETS[plain]
 
 
@@ -159,7 +159,7 @@ class PTXMachine:
         ):
             if name in places:
                 return places[name]
-        raise KernelFault(f"{name} is not declared")
+        raise KernelFault(f"uses {name}, which is not declared")
 
     def located(self, space: str, addresses: np.ndarray, size: int, lanes: np.ndarray | None, *, write: bool):
         """Return the memory and the flat places of accesses of `size` bytes; `space` "" is generic."""
@@ -178,7 +178,7 @@ class PTXMachine:
                 raise KernelFault("writes to a parameter")
             rows = np.zeros(len(addresses), np.int64)
             return self.launch.parameters.space, self.launch.parameters.places(rows, addresses, size, write=False)
-        raise KernelFault(f"there is no {space} memory")
+        raise KernelFault(f"uses {space} memory, which the entry does not declare")
 
     def _generic(self, addresses: np.ndarray, size: int, lanes, write: bool):
         windows = {"global": addresses >= 1 << 40}

@@ -119,7 +119,7 @@ def build(ins: PTXInstruction) -> Operation:
         raise unknown(ins)
     counts = [f.registers for f in (layout.d, layout.a, layout.b, layout.c)]
     if [len(part) for part in parts[:4]] != counts:
-        raise unknown(ins, f"has {[len(p) for p in parts[:4]]} registers, expected {counts}")
+        raise unknown(ins, f"has {[len(p) for p in parts[:4]]} registers for D, A, B and C, expected {counts}")
     kinds = [f"b{f.register_bits}" for f in (layout.a, layout.b, layout.c)]
     reads = [[reader(x, kind, ins) for x in part] for part, kind in zip(parts[1:4], kinds, strict=True)]
     owners = [[id_reader(x, kind) for x in part] for part, kind in zip(parts[1:4], kinds, strict=True)]
@@ -158,7 +158,7 @@ def build(ins: PTXInstruction) -> Operation:
 def refuse_scales_in_recipes(ins: PTXInstruction, scaled: bool) -> None:
     """Raise Refused if an instruction has block scales, because a recipe cannot hold them."""
     if scaled:
-        raise Refused(f"{ins.opcode} runs, but a recipe has no place for its block scales", ins.line)
+        raise Refused(f"{ins.opcode} has block scales, which a recipe cannot hold; run() can run the kernel", ins.line)
 
 
 def write_tiles(machine, targets: tuple, fragment, result: np.ndarray, ids: np.ndarray | None, lanes) -> None:

@@ -125,7 +125,7 @@ def parse(text: str) -> Module:
         else:
             source.fail(f"{word!r} stands outside of an entry")
     if not module.target:
-        raise MalformedPTX("no .target: is this PTX?")
+        raise MalformedPTX("the text has no .target: pass PTX")
     return module
 
 
@@ -158,7 +158,7 @@ def _module_statement(source: _Text, module: Module) -> None:
             source.block()
             return
         if name in module.entries:
-            source.fail(f"the entry {name} is there twice", start)
+            source.fail(f"the entry {name} is defined twice", start)
         module.entries[name] = entry
         _Body(source, entry).parse()
         return
@@ -186,7 +186,7 @@ def _declared(statement: str, source: _Text) -> Variable:
     types = [word[1:] for word in words if word[1:] in TYPE_BITS]
     spaces = [word[1:] for word in words if word in (".param", ".shared", ".local", ".global", ".const")]
     if match is None or not types or not spaces:
-        source.fail(f"{' '.join(statement.split())[:60]!r} is not a declaration that is known")
+        source.fail(f"{' '.join(statement.split())[:60]!r} is an unknown declaration")
     size = max(1, TYPE_BITS[types[0]] // 8) * next((int(word[2:]) for word in words if word in (".v2", ".v4")), 1)
     count = 1
     for extent in re.findall(r"\[\s*(\d*)\s*\]", match["array"]):
@@ -195,7 +195,7 @@ def _declared(statement: str, source: _Text) -> Variable:
         int(number) for word, number in zip(words, words[1:], strict=False) if word == ".align" and number.isdecimal()
     ]
     if len(aligned) != words.count(".align"):
-        source.fail(f"{' '.join(statement.split())[:60]!r} has no number behind .align")
+        source.fail(f"{' '.join(statement.split())[:60]!r} has no number after .align")
     initial = _initial(match["initial"], size, count * size, source) if match["initial"] else None
     return Variable(match["name"], spaces[0], count * size, max([size, *aligned[:1]]), initial)
 
@@ -253,7 +253,7 @@ class _Body:
         for index, name, scopes in self.branches:
             target = next((scope[name] for scope in reversed(scopes) if name in scope), None)
             if target is None:
-                source.fail(f"there is no label {name}")
+                source.fail(f"the entry has no label {name}")
             self.entry.labels[index] = target
 
     def _directive(self) -> None:
@@ -267,7 +267,7 @@ class _Body:
         elif words[0] == ".branchtargets":
             self.tables[self.last_label] = [name.strip() for name in statement.strip()[len(words[0]) :].split(",")]
         elif words[0] not in (".pragma", ".maxnreg", ".noreturn"):
-            source.fail(f"the directive {words[0]} is not known", start)
+            source.fail(f"unknown directive {words[0]}", start)
 
     def _registers(self, text: str) -> None:
         match = re.match(r"(?:\.v\d\s*)?\.(\w+)\s+(.*)$", text, re.S)
@@ -307,7 +307,7 @@ class _Body:
             match = re.match(rf"@(!?)\s*({_NAME})\s+(.*)$", body, re.S)
             register = self._register(match[2]) if match else None
             if match is None or register is None or register.bits != 1:
-                source.fail(f"{body[:30]!r} has no predicate that is declared", start)
+                source.fail(f"{body[:30]!r} has an undeclared predicate", start)
             guard, body = (register, match[1] == "!"), match[3]
         opcode = _OPCODE.match(body)
         if opcode is None:
@@ -320,7 +320,7 @@ class _Body:
         self.entry.code.append(PTXInstruction(name, tuple(modifiers), operands, guard, source.line(start)))
         if name == "bra":
             if len(operands) != 1 or not isinstance(operands[0], Symbol):
-                source.fail("a branch names one label", start)
+                source.fail("a branch needs one label as its operand", start)
             self.branches.append((len(self.entry.code) - 1, operands[0].name, list(self.labels)))
 
     def _indexed_branch(self, operands: tuple, guard, start: int) -> None:
@@ -368,7 +368,7 @@ class _Operands:
     def all(self) -> tuple:
         found = self._list("")
         if self.at != len(self.tokens):
-            self._fail(f"{self._peek()!r} stands behind the operands")
+            self._fail(f"{self._peek()!r} stands after the operands")
         return found
 
     def _list(self, end: str) -> tuple:
@@ -400,7 +400,7 @@ class _Operands:
             self.at += 1
             register = self._operand()
             if not isinstance(register, Register) or register.bits != 1:
-                self._fail("'!' stands before what is no predicate")
+                self._fail("'!' needs a predicate after it")
             return Negated(register)
         value = self._atom()
         if self._peek() == "|":
@@ -412,7 +412,7 @@ class _Operands:
             self.at += 1
             number = self._atom()
             if not isinstance(number, Immediate):
-                self._fail("an offset is an integer")
+                self._fail("the offset of an address must be an integer")
             offset, moved = offset + sign * _signed(number.value), True
         return (value, offset) if moved else value
 
@@ -426,7 +426,7 @@ class _Operands:
             if isinstance(value, Decimal):
                 return Decimal(-value.value)
             if not isinstance(value, Immediate) or value.float_bits:
-                self._fail("'-' stands before what is no number")
+                self._fail("'-' needs a number after it")
             return Immediate(-value.value % (1 << 64))
         if kind == "integer":
             digits = text.rstrip("U")

@@ -97,20 +97,20 @@ class PTXProgram(KernelProgram):
         if required is not None:
             required = extents(required, "reqntid")
             if block not in (None, required):
-                raise ValueError(f"the entry requires blocks of {required} threads, got {block}")
+                raise ValueError(f"the entry requires blocks of {required} threads, got block={block}")
             block = required
         if block is None:
             raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
         grid, block = checked_launch(grid, block, unpublished, limits)
         cluster = extents(cluster or directives.get("reqnctapercluster") or (1,), "cluster")
         if any(g % c for g, c in zip(grid, cluster, strict=True)):
-            raise ValueError(f"the grid {grid} is not a multiple of the cluster {cluster}")
+            raise ValueError(f"grid is {grid}, but must be a multiple of the cluster {cluster}")
         if cluster[0] != cluster[0] * cluster[1] * cluster[2]:
             raise Refused(f"only clusters along x are modelled, got {cluster}")
         most = self.machine_target.shared
         shared = most if shared is None else checked_integer(shared, "shared")
         if not 0 <= shared <= most:
-            raise ValueError(f"{self.target} has up to {most} bytes of shared memory for a block, got {shared}")
+            raise ValueError(f"{self.target} has {most} bytes of shared memory for a block, got shared={shared}")
         dynamic = any(v.space == "shared" and not v.size for v in (*self.module.variables, *self.entry.variables))
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         if static > most:

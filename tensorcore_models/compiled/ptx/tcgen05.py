@@ -34,7 +34,7 @@ def _allocate(ins: PTXInstruction) -> Operation:
         for row, columns in zip(machine.threads.row[warps[:, 0]].tolist(), wanted.tolist(), strict=True):
             if columns < 32 or columns & (columns - 1) or columns > COLUMNS:
                 raise KernelFault(
-                    f"allocates {columns} columns of tensor memory; a power of two from 32 to 512 is allowed"
+                    f"allocates {columns} columns of tensor memory, expected a power of two from 32 to 512"
                 )
             starts = [at for at in range(0, COLUMNS, columns) if not memory.taken[row, at : at + columns].any()]
             if not starts:
@@ -86,7 +86,7 @@ def _tensor_places(machine, lanes, addresses: np.ndarray, cells, ins: PTXInstruc
     lane, column = (start >> 16) + cells[0][None], (start & 0xFFFF) + cells[1][None]
     quarter = machine.threads.in_block[warps[:, 0]] // WARP % 4
     if (lane // WARP != quarter[:, None, None]).any():
-        raise KernelFault("a warp reaches only its own quarter of the lanes of tensor memory")
+        raise KernelFault("accesses lanes of tensor memory outside of the warp's own quarter")
     rows = np.broadcast_to(machine.threads.row[warps[:, 0]][:, None, None], lane.shape)
     return tensor_memory(machine).places(rows, lane, column).reshape(-1, lane.shape[2])
 

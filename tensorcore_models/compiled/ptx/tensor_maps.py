@@ -53,7 +53,7 @@ def _plain(ins: PTXInstruction, to_shared: bool) -> Operation:
         targets, sources = target(machine, lanes), source(machine, lanes)
         for turn, (lane, size) in enumerate(zip(every.tolist(), lengths, strict=True)):
             if size % 16:
-                raise KernelFault(f"a bulk copy takes multiples of 16 bytes, got {size}")
+                raise KernelFault(f"copies {size} bytes in a bulk copy, expected a multiple of 16")
             steps = np.arange(0, size, 16).astype(np.uint64)
             who = np.full(len(steps), lane)
             kind = "tma" if to_shared else "bulk"
@@ -94,7 +94,9 @@ def _box(ins: PTXInstruction, to_shared: bool) -> Operation:
             who = np.array([lane])
             row = _map_at(machine, maps[turn : turn + 1], who)
             if row["rank"] != len(coordinates):
-                raise KernelFault(f"{ins.opcode} takes {len(coordinates)} dimensions, its tensor map has {row['rank']}")
+                raise KernelFault(
+                    f"{ins.opcode} takes {len(coordinates)} dimensions, but its tensor map has {row['rank']}"
+                )
             ranks = [r for r in range(16) if masks[turn] >> r & 1] if cast else [None]
             for rank in ranks:
                 goal = goals[turn : turn + 1]
@@ -210,7 +212,7 @@ def _replaced(data: bytes, field: str, ordinal: int | None, value: int, ins: PTX
     try:
         return encode_map(**row, fill=fill)
     except struct.error:
-        raise KernelFault(f"{ins.opcode} sets {field} to {value}, which no tensor map holds") from None
+        raise KernelFault(f"{ins.opcode} sets {field} to {value}, which a tensor map cannot hold") from None
 
 
 def _publish(ins: PTXInstruction) -> Operation:

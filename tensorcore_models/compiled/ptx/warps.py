@@ -42,7 +42,7 @@ def whole_warps(operation: Operation) -> Operation:
         if here.any():
             control = operation(machine, lanes[here])
             if control is not None:
-                raise KernelFault("an instruction of whole warps changes where threads go")
+                raise KernelFault("an instruction of whole warps branches")
         return Wait(waiting, None, again=True, merge=True)
 
     return run
@@ -99,7 +99,7 @@ def build_shuffle(ins: PTXInstruction) -> Operation:
             mode, _spread(machine, by(machine, lanes), lanes)[0], _spread(machine, clamp(machine, lanes), lanes)[0]
         )
         if (active & ~np.take_along_axis(active, source, 1)).any():
-            raise KernelFault(f"{ins.opcode} reads a lane that does not run it")
+            raise KernelFault(f"{ins.opcode} reads a lane that does not run the instruction")
         if not isinstance(target, Sink):
             found = np.take_along_axis(values, source, 1)
             registers.write(
@@ -167,7 +167,7 @@ def _groups(machine, mask, lanes, ins: PTXInstruction) -> Iterator[np.ndarray]:
         if (members & ~named).any():
             raise KernelFault(f"{ins.opcode} is run by a lane that its mask {each:#x} does not name")
         if (members.any(1)[:, None] & active & named & ~members).any():
-            raise KernelFault(f"{ins.opcode}: a lane that the mask {each:#x} names brings another mask")
+            raise KernelFault(f"{ins.opcode}: a lane that the mask {each:#x} names gives another mask")
         yield members
 
 

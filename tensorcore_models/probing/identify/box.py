@@ -210,13 +210,13 @@ def as_box(
     if isinstance(unit, Engine):
         return _engine_box(unit)
     if not callable(unit):
-        raise TypeError(f"a box is an engine or a callable f(a, b, c), got {type(unit).__name__}")
+        raise TypeError(f"unit must be an engine or a callable f(a, b, c), got {type(unit).__name__}")
     if a_format is None or d_format is None or k is None:
         raise ValueError(
-            "a callable needs a_format, d_format and k: its operand and result formats, and its number of products"
+            "a callable needs its operand format, result format and number of products: pass a_format, d_format and k"
         )
     if (scale_format is None) != (block_size is None):
-        raise ValueError("scale_format and block_size go together")
+        raise ValueError("one of scale_format and block_size is missing: pass both or neither")
     if not raw:
         if scale_format is not None:
             raise ValueError("block scales need raw=True: the callable takes and returns encodings")

@@ -226,7 +226,7 @@ def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatc
     if not differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log).any():
         raise Fault(
             "other results in matrices",
-            "dot products of a product of matrices differ from the same alone",
+            "dot products in a product of matrices differ from the same dot products alone",
             batch.rows([0]),
         )
 
