@@ -36,7 +36,7 @@ class TensorMap:
     Raises
     ------
     ValueError, TypeError
-        If the array or the box cannot be described.
+        If the array, the box, the swizzle or the element strides break a rule above.
     """
 
     array: np.ndarray

@@ -25,7 +25,7 @@ class StepRun:
 
     @property
     def ks(self) -> tuple[int, ...]:
-        """Values of k of all steps, in order."""
+        """Return the values of k of all steps, in order."""
         return tuple(k for step in self.steps for k in step)
 
 

@@ -133,7 +133,7 @@ class KernelProgram(ABC):
         KernelFault
             If the kernel has a fault; the message gives its line.
         ValueError, TypeError
-            For wrong arguments.
+            If an argument or an option is wrong.
         """
         options = LaunchOptions(grid, block, cluster, shared, unit, checks, unpublished, limits or self.limits)
         launch = self._launch(arguments, options)

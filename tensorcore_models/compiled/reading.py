@@ -24,7 +24,7 @@ def read(
     entry : str, optional
         Name of the kernel; needed if the text has several.
     fmad : bool, optional
-        For PTX: whether ptxas contracts products and additions that name no rounding, as it does by default
+        Whether ptxas contracts PTX's products and additions that name no rounding, as it does by default
         (:mod:`tensorcore_models.compiled.ptx.assembled`). False means ``--fmad=false``.
     limits : KernelLimits, optional
         Limits of the text's size and of its runs.

@@ -210,7 +210,7 @@ class DeviceUnit:
 
     @property
     def pairs(self) -> str:
-        """Type in which two largest exponents are found at once."""
+        """Return the packed type in which two largest exponents are found at once."""
         return "u16x2" if int(self.target.arch) >= 90 else "f16x2"
 
     def run(self, a, b, c=None, every: int | None = None, scales=(None, None)) -> UnitRun:

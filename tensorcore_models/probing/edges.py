@@ -41,7 +41,7 @@ class Subject:
 
     @property
     def windowed(self) -> bool:
-        """Whether operands are shifted into the range of the lanes."""
+        """Return whether operands are shifted into the range of the lanes."""
         return bool(getattr(getattr(self.kernel, "task", None), "windowed", False))
 
 

@@ -41,7 +41,7 @@ class Interface:
 
     @property
     def integer(self) -> bool:
-        """Whether the unit multiplies integers."""
+        """Return whether the unit multiplies integers."""
         return isinstance(self.formats[0], IntegerFormat)
 
     def tile(self, m: int, n: int) -> "Interface":

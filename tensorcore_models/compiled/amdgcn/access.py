@@ -35,12 +35,12 @@ class Access:
 
     @property
     def size(self) -> int:
-        """Number of bytes that each lane accesses."""
+        """Return the number of bytes that each lane accesses."""
         return self.width * self.count
 
     @property
     def registers(self) -> int:
-        """Number of registers that each lane uses."""
+        """Return the number of registers that each lane uses."""
         return max(1, self.size // 4)
 
 

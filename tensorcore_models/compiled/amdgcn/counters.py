@@ -30,7 +30,7 @@ class NoCounters:
         """Note that an access of memory began, and the registers that it will write."""
 
     def copied(self, waves) -> None:
-        """The access of vector memory that just began copies to local memory."""
+        """Note that the access of vector memory that just began copies to local memory."""
 
     def waited(self, waves, vector_memory: int | None, others: int | None) -> None:
         """Note that waves waited until at most the stated numbers of accesses are outstanding."""

@@ -137,7 +137,7 @@ class Waves:
 
     @cached_property
     def row(self) -> np.ndarray:
-        """Row of each wave's block among the blocks held here."""
+        """Return the row of each wave's block among the blocks held here."""
         return self.all_lanes // self.threads.warps_per_block
 
     def name(self, wave: int) -> str:

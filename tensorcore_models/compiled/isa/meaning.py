@@ -49,13 +49,13 @@ class Meaning:
 
     @property
     def floating(self) -> bool:
-        """Whether the operation takes or gives floating-point numbers."""
+        """Return whether the operation takes or gives floating-point numbers."""
         kinds = {one(kind) for kind in (self.result, *self.sources)}
         return self.operation not in CARRIED and not kinds.isdisjoint(FORMATS)
 
     @property
     def commutes(self) -> bool:
-        """Whether swapping the first two operands changes no bit of the result: NaN results have one encoding."""
+        """Return whether swapping the first two operands changes no bit of the result: NaN results have one encoding."""
         if "atomic" in self.options:
             return False
         if one(self.result) not in COMPUTED:
@@ -64,7 +64,7 @@ class Meaning:
 
     @property
     def packed(self) -> bool:
-        """Whether it is one operation on each of two packed numbers that consist of whole bytes."""
+        """Return whether it is one operation on each of two packed numbers that consist of whole bytes."""
         pairs = [kind for kind in (self.result, *self.sources) if kind != one(kind)]
         joins = self.operation == "convert" and len(self.sources) == 2
         return min(map(bits_of, pairs), default=0) >= 16 and (joins or len(pairs) == 1 + len(self.sources))

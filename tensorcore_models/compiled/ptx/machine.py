@@ -207,7 +207,7 @@ class PTXMachine:
 
     @cached_property
     def cluster_size(self) -> int:
-        """Number of blocks of a cluster."""
+        """Return the number of blocks of a cluster."""
         x, y, z = self.launch.cluster
         return x * y * z
 

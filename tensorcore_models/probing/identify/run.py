@@ -290,7 +290,7 @@ def identify(
     TypeError, ValueError
         If `unit` is not a box, its formats or k are missing, or the effort is unknown.
     Interrupted
-        On Ctrl-C; the message has the best specification so far.
+        If the user presses Ctrl-C; the message has the best specification so far.
     """
     started = time.monotonic()
     box = as_box(unit, **interface)

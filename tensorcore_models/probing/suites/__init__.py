@@ -1,4 +1,4 @@
-"""Test suites that run against any engine: the published ones, and :mod:`.package_suite`.
+"""Run test suites against any engine: the published ones, and :mod:`.package_suite`.
 
 The published tests are data, one module for each suite (:data:`SUITES` has them). A run gives a table of features, evidence and
 verdicts. The verdicts are the authors'; some misread units that the authors did not have (khattak-mikaitis, section V-A).

@@ -127,7 +127,7 @@ class _Unit:
 
     @property
     def c_joins(self) -> bool:
-        """Whether c is an addend of the same operation."""
+        """Return whether c is an addend of the same operation."""
         return self.tree.c_position == "early"
 
     def value(self, products, c=0, smallest=None) -> Fraction | None:

@@ -197,7 +197,7 @@ class Judged(NamedTuple):
 
     @property
     def wrong(self) -> bool:
-        """Whether the test gave another verdict than the unit deserves."""
+        """Return whether the test gave another verdict than the unit deserves."""
         return self.row.verdict not in (NOT_EXPRESSIBLE, self.deserved)
 
 
