@@ -85,7 +85,7 @@ class Structure:
     Parameters
     ----------
     data : bytes
-        The structure's bytes, of the parameter's size.
+        Bytes of the structure, as many as the parameter has.
     arrays : mapping of int to ndarray
         Offset in bytes -> array whose address stands at that offset.
 
@@ -120,12 +120,12 @@ class PointerTable:
     Parameters
     ----------
     arrays : sequence of ndarray
-        The arrays whose addresses stand in the table, in order.
+        Arrays whose addresses stand in the table, in order.
 
     Attributes
     ----------
     table : ndarray of uint64
-        The table in global memory; a launch writes the addresses into its copy.
+        Table in global memory, into whose copy a launch writes the addresses.
 
     Raises
     ------

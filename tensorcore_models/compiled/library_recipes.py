@@ -119,7 +119,7 @@ def _short(node: Node) -> str:
     return text if len(text) < 70 else text[:67] + "..."
 
 
-# -- what is done to the sum ---------------------------------------------------------------------------------------------
+# -- operations after the sum ---------------------------------------------------------------------------------------------
 def library_recipe(root: Node, kernel: str) -> Recipe:
     """Return the recipe of an expression; raise Unknown, with the obstacle, if there is none."""
     plain, fmt = root, _output_format(root)

@@ -76,8 +76,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class DerivedConstant:
-    """`DerivedConstant` is a value that depends on no input but on one of the output's indices, as 4 * (j mod 8) in a nibble's
-    shift.
+    """`DerivedConstant` is a constant that follows one of the output's indices, such as 4 * (j mod 8) in a nibble's shift.
 
     Attributes
     ----------
@@ -135,8 +134,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Masked:
-    """`Masked` is a choice by an index of the output, as masks along an axis make: `below` if the index is less than `bound`,
-    else `above`.
+    """`Masked` is a choice by an index of the output: `below` if the index is less than `bound`, else `above`.
 
     `low` is the least index of the outputs; the letter of an index of sums may be part of the bound.
     """

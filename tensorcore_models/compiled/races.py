@@ -245,7 +245,7 @@ class RaceChecks(Checks):
             return f"{_NAMES[agent // w - 1]} of warp {agent % w}"
         return "a product of tcgen05" if agent == self.beside else "a bulk copy"
 
-    # -- what orders ---------------------------------------------------------------------------------------------------------
+    # -- events that order accesses ----------------------------------------------------------------------------------------
     def synchronised(self, lanes) -> None:
         rows = np.unique(self.machine.threads.row[lanes])
         self.known[rows] = self.known[rows].max(1, keepdims=True)

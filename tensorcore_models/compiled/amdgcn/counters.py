@@ -53,7 +53,7 @@ class Counters(NoCounters):
         self.scalars: list[np.ndarray | None] = [None] * SCALARS
         self.copies: list[
             np.ndarray
-        ] = []  # numbers of the accesses that copy to local memory, 0 where it is not the wave's
+        ] = []  # numbers of the accesses that copy to local memory, 0 for waves without the copy
 
     def demand_vector(self, number: int, waves) -> None:
         if self.vectors[number] is not None:

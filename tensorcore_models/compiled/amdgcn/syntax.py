@@ -139,7 +139,7 @@ class AMDKernel:
     Attributes
     ----------
     name : str
-        The kernel's name.
+        Name of the kernel.
     facts : dict
         Fields of the kernel descriptor, named as the assembler's directives without ``.amdhsa_``.
     metadata : dict

@@ -15,7 +15,7 @@ from .syntax import PTXInstruction, Register, Sink
 from .warps import whole_warps
 
 
-# -- where threads go --------------------------------------------------------------------------------------------------------
+# -- branches and ends -----------------------------------------------------------------------------------------------------
 def branch(ins: PTXInstruction, target: int) -> Operation:
     """Return bra: lanes whose predicate holds go to the label, the others go on."""
     if ins.guard is None:

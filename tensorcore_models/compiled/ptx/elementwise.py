@@ -29,7 +29,7 @@ def build_arithmetic(ins: PTXInstruction) -> Operation:
 
 
 def build_lop3(ins: PTXInstruction) -> Operation:
-    """Return lop3, whose last operand is a truth table; expressions have its name."""
+    """Return lop3, whose last operand is a truth table; the name of its expression contains the table."""
     m = meaning_of(ins)
     if m is None or len(ins.operands) != 5:
         raise unknown(ins)
