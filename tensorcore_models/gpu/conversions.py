@@ -42,7 +42,7 @@ def converted(low: Lowered, codes: Any, side: int) -> Any:
 
 @lru_cache(maxsize=64)
 def _table(low: Lowered, side: int) -> np.ndarray:
-    """Tabulate the converted encodings of an operand of up to 16 bits."""
+    """Return the converted encodings of all encodings of an operand of up to 16 bits."""
     fmt = (low.a_format, low.b_format)[side]
     assert low.convert is not None
     codes = low.convert(np.arange(1 << fmt.bits, dtype=fmt.container), side)

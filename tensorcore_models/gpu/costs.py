@@ -1,8 +1,8 @@
 """Computes the cost of products on a GPU on paper: counted instructions, the pipes that bound them, and the resulting rates.
 
-Nothing here was measured on a GPU. The instructions are those of the inner loop in SASS
-(:func:`tensorcore_models.gpu.counting.loop_count`, with which a test counts them anew). The limit is the issue rate, four warp
-instructions a cycle on a multiprocessor, or a pipe. ``mpgemm campaign times`` measures rates.
+Predictions are computed, not measured; :data:`MEASURED` holds the rates that were timed on a GPU. The instructions are those of
+the inner loop in SASS (:func:`tensorcore_models.gpu.counting.loop_count`, with which a test counts them anew). The limit is the
+issue rate, four warp instructions a cycle on a multiprocessor, or a pipe. ``mpgemm campaign times`` measures rates.
 """
 
 from dataclasses import dataclass

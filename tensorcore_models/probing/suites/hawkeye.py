@@ -26,7 +26,7 @@ _C = -1
 _MODES = (
     "nearest, ties to zero", "nearest, ties away", "nearest, ties to even", "towards zero", "away from zero", "towards even",
 )  # fmt: skip
-#: Hawkeye's names of this package's roundings; the last two are not among theirs.
+#: Names, in Hawkeye's words, of this package's roundings; "to odd", "up" and "down" are not among Hawkeye's candidates.
 _NAMES = {
     "rz": "towards zero",
     "rne": "nearest, ties to even",
