@@ -92,7 +92,7 @@ class KernelRecipe(Result):
             lines += ["order of k:", *(f"  {line}" for line in tree_of_order(library.order).outline())]
             if isinstance(library, FinishedRecipe):
                 lines.append(
-                    f"its sum is finished with {', '.join(library.arrays) or 'constants'}, as the expression says"
+                    f"operations after the sum use {', '.join(library.arrays) or 'constants'}, as in the expression"
                 )
         except ValueError as error:
             lines.append(f"not a recipe of libraries: {error}")

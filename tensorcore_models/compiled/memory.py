@@ -209,7 +209,7 @@ class GlobalMemory:
     def _left_out(self) -> str:
         """Return a hint if an address is near 0: an argument may be missing."""
         if not self.left_out:
-            return "; arguments that are left out are 0"
+            return "; an argument that is left out is 0"
         one = len(self.left_out) == 1
         names = ", ".join(self.left_out)
         return f"; {names} {'was' if one else 'were'} left out and {'is' if one else 'are'} 0: scratch memory? Pass an array"

@@ -15,19 +15,19 @@ from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, St
 from .solver_terms import special_functions
 
 RULES = (
-    "where an instruction stands in the code and what its registers are called do not matter",
+    "the place of an instruction in the code and the names of its registers do not matter",
     "operands of additions, products, minima and maxima commute (a NaN result has one encoding)",
     "add.rn and mul.rn are add and mul",
     "a fused multiply-add of x by 1 is an addition",
-    "a sum that is never -0, plus +0, is that sum, in any rounding; a computed FP32 number times 1 is that number",
-    "a computed FP32 number times 2^-p times 2^p is that number, where it is a multiple of a unit that 2^-p leaves in range",
-    "an addition, product or multiply-add that flushes is one that does not, where operands and result are such multiples",
+    "a sum that is never -0 plus +0 is the sum itself, in any rounding; a computed FP32 number times 1 is the number itself",
+    "a computed FP32 number times 2^-p times 2^p is the number itself, if 2^-p keeps its lowest bit in range",
+    "flushing of a sum, product or multiply-add does not matter if operands and result are multiples of 2^-126",
     "a chain is its accumulator's passes: instructions of one accumulator differ in their name and shape only",
     "products that the accumulator sums in any order are put in order within their pass",
-    "factors of a product commute where both have one format and the unit treats them alike",
-    "an approximate division by a constant is a product by the special-function unit's reciprocal of it; of 1 by x, rcp.approx",
+    "factors of a product commute if both have one format and the unit treats them alike",
+    "an approximate division by a constant is a product by its reciprocal from the special-function unit; 1 / x is rcp.approx",
     "ex2 is never -0, and NaN results of special functions have the encoding of additions'",
-    "a pass over zeros leaves a result of the accumulator as it is, where its family says so",
+    "a pass over zeros leaves a result of the accumulator unchanged, if the accumulator's family says so",
 )
 _SUMS = ("add", "sub", "mul", "fma")
 _ONE, _ZEROS = 0x3F800000, ("constant", 0)

@@ -121,11 +121,11 @@ def _verdict(counts: dict[str, tuple[int, int]], written_out: list[str]) -> tupl
         if a - more_a == m - more_m == more_f - f > 0:
             return "contracted", f"{more_f - f} of {a} {names[0]} and {m} {names[1]} became {names[2]}"
     if written_out:
-        return "unknown", f"ptxas writes {', '.join(written_out[:3])} out in several instructions"
+        return "unknown", f"ptxas expands {', '.join(written_out[:3])} into several instructions"
     times = {sass / ptx if ptx else 0.0 for ptx, sass in counts.values()}
     if len(times) == 1 and (ratio := times.pop()) > 1 and ratio == int(ratio):
-        return "repeated", f"each instruction is there {int(ratio)} times: ptxas unrolled loops"
-    return "unknown", "the counts differ in another way than a contraction makes them"
+        return "repeated", f"SASS has each instruction {int(ratio)} times: ptxas unrolled loops"
+    return "unknown", "the counts differ, and no contraction explains the difference"
 
 
 def _section(sass: str, name: str) -> str:

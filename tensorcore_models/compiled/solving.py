@@ -83,12 +83,13 @@ class Questions:
         except Unencodable as error:
             return Answered(False, f"no solver was asked: {error}")
         except _Shown as shown:
-            return Answered(False, "a solver's input shows it", shown.args[0])
+            return Answered(False, "a solver's input shows the difference", shown.args[0])
         if not alike:
             return Answered(False, self.open)
         count = list(self.answers.values()).count("unsat")
         return Answered(
-            True, f"a solver finds no values that tell apart the parts in which they differ ({count} questions)"
+            True,
+            f"solvers find no values that tell apart the parts in which the expressions differ ({count} questions)",
         )
 
     def _settle(self) -> bool:
@@ -123,7 +124,7 @@ class Questions:
         common: set[tuple] = _inside(pair[0], self.forms) & _inside(pair[1], self.forms)
         for free in [common, set()] if common else [set()]:
             if not free and sum(map(_products, pair)) > MOST_PRODUCTS:
-                self.open = f"parts of them have more than {MOST_PRODUCTS} products"
+                self.open = f"parts of the expressions have more than {MOST_PRODUCTS} products"
                 return False
             terms = NodeTerms(self.widths, partial(self._form_in, free))
             width = width_of(pair[0]) or 32
@@ -148,7 +149,7 @@ class Questions:
         self.answers[question] = answer.status
         self.open = f"solvers: {answer.status}"
         if answer.status == "sat":
-            self.open = "values that tell parts of them apart show nothing in the results"
+            self.open = "values that tell parts of the expressions apart give the same results"
             model = {
                 key: answer.model.get(x.params[0], 0) for key, x in terms.variables.items() if isinstance(key, Element)
             }

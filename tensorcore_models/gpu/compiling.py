@@ -45,8 +45,8 @@ def triton_module():
         raise ImportError("this needs triton, which is not installed: pip install 'mpgemm[kernels]'") from None
     if triton.__version__ != TESTED_TRITON:
         warnings.warn(
-            f"bits of kernels were checked with Triton {TESTED_TRITON}, this is {triton.__version__}: another compiler "
-            "may fold additions or change orders; python -m mpgemm.kernels.whole_gate checks it",
+            f"Triton is {triton.__version__}, but the bits of kernels were checked with {TESTED_TRITON}: another compiler "
+            "may fold additions or change orders; run python -m mpgemm.kernels.whole_gate to check it",
             stacklevel=2,
         )
     return triton

@@ -169,8 +169,8 @@ def run_bits(
         _SAID.add(engine.label)
         warnings.warn(
             f"{engine.label}: {len(done.on_cpu)} of {done.tiles} tiles left the domain of {done.mode!r} and were computed on "
-            "the CPU, which takes long where they are many; tensorcore_models.gpu.tensors.run_bits names them (`on_cpu`). "
-            "This is said once for a unit",
+            "the CPU, which is slow if there are many; tensorcore_models.gpu.tensors.run_bits names them (`on_cpu`). "
+            "This warning comes once for a unit",
             ComputedOnCPU,
             stacklevel=2,
         )

@@ -71,7 +71,7 @@ def test_reductions_need_an_approximation_that_is_not_published():
     x = rows_to_normalise()
     out = np.zeros(x.shape, ml_dtypes.bfloat16)
     program = compiled.read(text("normalised"))
-    with pytest.raises(compiled.Refused, match="v_rcp_f32_e32: which bits it gives is not published"):
+    with pytest.raises(compiled.Refused, match="v_rcp_f32_e32: the bits of its results are not published"):
         program.run([x, out, x.shape[1], 1e-5], grid=len(x))
     run = program.run([x, out, x.shape[1], 1e-5], grid=len(x), unpublished="nearest")
     exact = x.astype(np.float64)

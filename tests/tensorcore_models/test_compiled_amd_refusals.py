@@ -60,7 +60,7 @@ def test_any_cut_of_a_real_kernel_ends_in_one_line():
 
 @pytest.mark.parametrize(("body", "match"), [
     ("  v_frobnicate_b32 v1, v0", "line 4: v_frobnicate_b32 is not modelled"),
-    ("  v_mov_b32_e32 v1, 0\n  v_exp_f32_e32 v1, v1", "line 5: v_exp_f32_e32: which bits it gives is not published"),
+    ("  v_mov_b32_e32 v1, 0\n  v_exp_f32_e32 v1, v1", "line 5: v_exp_f32_e32: the bits of its results are not published"),
     ("  v_mov_b32_e32 v1, 0\n  v_mul_f32_e64 v1, v1, v1 mul:2", "with mul is not modelled"),
     ("  v_mov_b32_e32 v1, 0x7f800000\n  v_sub_f32_e32 v1, v1, v1", "gives NaN, whose payload is not published"),
     ("  v_mov_b32_e32 v1, 0\n  v_add_u32_e32 v1, v[2:3], v1", "needs an operand of 1 vector register"),

@@ -137,7 +137,9 @@ def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, m
     order = np.argsort(places, kind="stable")
     _, first, counts = np.unique(places[order], return_index=True, return_counts=True)
     if (counts > 1).any() or machine.waves.count > 1:
-        machine.assume("atomic operations on one address run in the order in which waves come, together by number")
+        machine.assume(
+            "atomic operations on one address run in the order of arrival of waves, and by number if waves arrive together"
+        )
     for turn in range(int(counts.max(initial=0))):
         now = order[first[counts > turn] + turn]
         old = memory.load_anywhere(places[now], form.width, form.count)

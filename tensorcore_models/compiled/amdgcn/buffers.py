@@ -61,9 +61,7 @@ class BufferAddress:
         scalar = np.asarray(machine.spread(self.scalar.read(machine, waves), waves, lanes)).astype(np.int64)
         limit = records - scalar
         if (limit < 0).any():
-            machine.assume(
-                "records of a buffer less a scalar offset beyond them are below 0: every word is out of range"
-            )
+            machine.assume("a scalar offset beyond a buffer's records makes every word out of range")
         inside = np.clip(limit - offset, 0, form.size)
         if (inside % min(form.width, 4)).any():
             raise Refused(

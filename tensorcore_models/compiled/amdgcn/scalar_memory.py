@@ -81,7 +81,9 @@ def build_counter(ins: AMDInstruction) -> Operation:
         memory, places = machine.scalar_places(where(machine, waves), 4, waves, write=True)
         data = np.broadcast_to(machine.read_scalar(targets[0], waves), places.shape)
         before = np.zeros(places.shape, np.uint32)
-        machine.assume("atomic operations on one address run in the order in which waves come, together by number")
+        machine.assume(
+            "atomic operations on one address run in the order of arrival of waves, and by number if waves arrive together"
+        )
         for i, place in enumerate(places.tolist()):
             word = memory.data[place : place + 4].view(np.uint32)
             before[i] = word[0]

@@ -300,7 +300,7 @@ def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndar
                 f"{ins.opcode} gives NaN, whose payload is not published; run with unpublished='nearest' for the quiet NaN",
                 ins.line,
             )
-        machine.assume("NaN results of vector instructions are the quiet NaN without payload; AMD publishes none")
+        machine.assume("NaN results of vector instructions are the quiet NaN without payload; AMD publishes no payload")
         bits = np.where(nan, bits.dtype.type(QUIET[fmt]), bits)
     return bits
 

@@ -30,7 +30,7 @@ def unknown(ins: PTXInstruction, why: str = "is not modelled") -> Refused:
 def unpublished(ins: PTXInstruction) -> Refused:
     """Return the error that refuses an instruction whose bits nobody has published."""
     return Refused(
-        f"{ins.opcode}: which bits it gives is not published; run with unpublished='nearest' for correctly rounded ones",
+        f"{ins.opcode}: the bits of its results are not published; run with unpublished='nearest' to round correctly",
         ins.line,
     )
 

@@ -81,9 +81,9 @@ class Aimed:
             if found:
                 return found
         self._searched[frozenset((one, other))] = (
-            "only the last step of a result that underflows differs, and a search for one found none"
+            "the specifications differ only in the last step of a result that underflows, and a search found no such result"
             if pair.alike
-            else "the sums differ where no result shows it, and a search for a result that does found none"
+            else "the sums differ, and a search found no result that shows the difference"
         )
         return []
 

@@ -35,7 +35,7 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
     if apart <= LEVELS and _loses_nothing(interface, one, level):
         return "no addend has a bit below the last place that is kept there"
     if apart <= ZEROS and _has_one_floor_above(one, level) and interface.scale_format is None:
-        return "the floor is above every exponent that a zero or a subnormal c is given"
+        return "the floor is above every exponent that a zero or a subnormal c gets"
     if apart == {"negative_underflow"} and _is_whole(interface, one):
         return "no sum has a bit below the last place of the smallest results"
     return ""

@@ -155,7 +155,7 @@ def open_questions(
 
     found = _questions(spec, [(rival, reason(rival)) for rival in rivals if not rival.equal])
     if log.any_nan:
-        said = "encoded as by none of the rules; any two NaN count as equal"
+        said = "the encodings of NaN follow none of the rules; any two NaN count as equal"
         found.append(OpenQuestion("nan", "any", [], said))
     return tuple(found)
 

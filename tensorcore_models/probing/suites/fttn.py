@@ -45,7 +45,7 @@ FTTN = (
         lambda s, t: str(t.terms), lambda s, t: t.extra >= 1 and t.rounding == "rz", 2,
     ),
     PublishedTest(
-        "three extra bits or sticky", "what decides a tie of a rounding to nearest", SOURCE,
+        "three extra bits or sticky", "bits that decide a tie of rounding to nearest", SOURCE,
         lambda s: [Input(places(ONE), power(-s.precision) + power(-s.precision - 3))],
         lambda s, r: choose(decides=1 + power(1 - s.precision), lost=1)(r),
         lambda s, t: "decides" if t.rounding == "rne" and t.extra >= 4 else "lost",
