@@ -58,7 +58,7 @@ def _sums(first: Node, second: Node, forms: Forms) -> str | None:
     if sorted(map(repr, map(forms.of, left))) == sorted(map(repr, map(forms.of, right))):
         return f"both add the same {len(left)} terms by {where}, in another order"
     if len(left) != len(right) or shape != other:
-        return f"the first adds {len(left)} terms by {where}and the second {len(right)}; the sums have different parts"
+        return f"the first adds {len(left)} terms by {where}, the second {len(right)}; the sums have different parts"
     return None
 
 

@@ -111,7 +111,7 @@ def test_a_transposed_product_of_two_formats_is_no_recipe_of_libraries():
     c = np.zeros((32, 32), np.float32)
     recipe = compiled.read(changed).recipe([a, b, c, 32, 32, 64])
     assert recipe.instructions == ("cdna3:v_mfma_f32_32x32x16_bf8_fp8",)
-    with pytest.raises(libraries.Unknown, match="gets the output's columns as its first matrix"):
+    with pytest.raises(libraries.Unknown, match="takes the output's columns as its first matrix"):
         recipe.library()
 
 

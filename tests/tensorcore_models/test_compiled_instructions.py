@@ -434,7 +434,7 @@ def test_reductions_of_numbers(words):
     ("line", "error"),
     [
         ("redux.sync.max.f32 %d, %a, 0xffff;", "a lane that its mask 0xffff does not name"),
-        ("redux.sync.max.s32 %d, %a, %a;", "brings another mask"),
+        ("redux.sync.max.s32 %d, %a, %a;", "gives another mask"),
         ("redux.sync.add.f32 %d, %a, -1;", "redux.sync.add.f32"),
         ("redux.sync.max.NaN.abs.f32 %d, %a, -1;", "redux.sync.max.NaN.abs.f32"),
         ("redux.sync.max.abs.s32 %d, %a, -1;", "redux.sync.max.abs.s32"),

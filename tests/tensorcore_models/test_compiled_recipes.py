@@ -140,7 +140,7 @@ def test_addresses_in_a_structure():
     assert y.tolist() == (3 * x * x).tolist()
     recipe = program.recipe([given])
     assert "argument 0 at byte 24" in recipe.output and y.tolist() == (3 * x * x).tolist()
-    assert "all at byte 8[i + k]" in str(recipe) and "finished with constants" in str(recipe)
+    assert "all at byte 8[i + k]" in str(recipe) and "operations after the sum use constants" in str(recipe)
     with pytest.raises(ValueError, match="all has 32 bytes, but the structure has 24"):
         program.run([compiled.Structure(bytes(24), {8: x})])
     with pytest.raises(ValueError, match="at byte 28, outside of a structure of 32 bytes"):
@@ -188,7 +188,7 @@ def test_a_recipe_takes_c_scales_and_a_bias():
     assert library.arrays == tuple(arrays) and library.order == libraries.Chain((range(64),))
     assert (out > 0).any() and (out == 0).any()
     assert np.array_equal(library.gemm_bits(*operands, arrays=arrays), out.view(np.uint16))
-    assert "finished with param_2, param_3, param_4, param_5" in str(recipe)
+    assert "operations after the sum use param_2, param_3, param_4, param_5" in str(recipe)
     for name, array in arrays.items():  # each of them counts
         other = library.gemm_bits(*operands, arrays=arrays | {name: array * np.float32(1.5)})
         assert (other != out.view(np.uint16)).any(), name
