@@ -45,6 +45,7 @@ class Way:
     Parameters
     ----------
     name : str
+        Name of the way.
     engine : Modelled
         Unit that the way uses.
     formats : Formats

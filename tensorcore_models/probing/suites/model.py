@@ -170,5 +170,5 @@ def monotonic(s: Setting, results: Results) -> str:
 
 
 def truncates(t: Truth) -> bool:
-    """Return whether alignment and result are rounded to zero."""
+    """Return whether alignment and result are rounded toward zero."""
     return t.rounding == t.alignment == "rz"
