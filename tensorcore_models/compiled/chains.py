@@ -52,7 +52,7 @@ def accumulation(node: Node, texts: Texts | None = None) -> Accumulation | None:
 
 
 def step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
-    """Return one step of a matrix instruction, or of multiply-adds of two elements, and its addend; None of other nodes."""
+    """Return one step of a matrix instruction, or of multiply-adds of two elements, and its addend; None for other nodes."""
     if isinstance(node, Step):
         letter = max(letter_beside(node.left[0]), letter_beside(node.right[0]))
         left, left_ks = texts.along(node.left, node.signs[0], letter)

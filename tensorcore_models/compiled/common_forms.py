@@ -137,7 +137,7 @@ class Walker:
         return (self._step if isinstance(kinds[0], Products) else self._operation)(numbers, at)
 
     def _elements(self, numbers: np.ndarray) -> tuple[Element, ...] | None:
-        """Return the factors of a step that are elements of one array at linear indices, all at once; None of other factors."""
+        """Return the factors of a step that are elements of one array at linear indices, at once; None for other factors."""
         at = int(np.searchsorted(self._starts, numbers[0, 0], "right")) - 1
         block = self.trace.blocks[at]
         if not isinstance(block, InputElements) or not block.shape or numbers.min() < self._starts[at]:
@@ -183,7 +183,7 @@ class Walker:
         return Element(block.array, block.name, tuple(index))
 
     def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
-        """Return an index that is a quotient or remainder of one of the output's indices, or loaded; None of another index."""
+        """Return an index that is a quotient or remainder of one of the output's indices, or loaded; None for another index."""
         for axis, places, values in self._by_index(found):
             text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
             if text:

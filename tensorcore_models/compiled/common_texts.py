@@ -163,7 +163,7 @@ def _made(like: Any, operands: list) -> Node:
 
 
 def nibble_of(node: Node) -> tuple[Node, str] | None:
-    """Return (x, n) of an expression that is four bits of x starting at bit 4 n; None of another expression."""
+    """Return (x, n) of an expression that is four bits of x starting at bit 4 n; None for another expression."""
     if not isinstance(node, Applied) or node.meaning is None or node.meaning.operation != "and":
         return None
     if Constant(15) not in node.operands:

@@ -192,7 +192,7 @@ def _instructions(root: Node) -> tuple[str, ...]:
 
 
 def _unit_of(node: Node) -> str | None:
-    """Return the unit of a chain's step; None of another node."""
+    """Return the unit of a chain's step; None for another node."""
     if isinstance(node, Step):
         return str(node.row)
     return node.name if isinstance(node, Applied) and step_of(node, Texts()) is not None else None

@@ -38,7 +38,7 @@ def _is_addition(node: Node) -> bool:
 
 
 def _output_format(node: Node) -> str | None:
-    """Return the 16-bit format to which a node rounds an FP32 number to nearest; None of other nodes."""
+    """Return the 16-bit format to which a node rounds an FP32 number to nearest; None for other nodes."""
     m = node.meaning if isinstance(node, Applied) else None
     usual = None if m is None else Meaning("convert", m.result, ("f32",), nan=m.nan)
     return FORMATS[m.result] if m is not None and m == usual and m.result in ("f16", "bf16") else None

@@ -179,7 +179,7 @@ def all_within(root: Node) -> Iterator[Node]:
 
 
 def width_of(node: Node) -> int | None:
-    """Return the bits of a value, by the operation that computed it; None of inputs and constants."""
+    """Return the bits of a value, by the operation that computed it; None for inputs and constants."""
     if isinstance(node, Step):
         return node.row.formats[3].bits
     return bits_of(node.meaning.result) if isinstance(node, Applied) and node.meaning is not None else None

@@ -149,7 +149,7 @@ class Forms:
         return min(units[0] + units[1], units[2]) if operation == "fma" else _SMALLEST
 
     def _scaled_back(self, m: Meaning, operands: list[tuple]) -> tuple | None:
-        """Return x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p is exact; None of other products."""
+        """Return x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p is exact; None for other products."""
         up = [(power, other) for power, other in _power_and_other(operands) if power > 0]
         for power, other in up:
             if other[:2] != ("applied", m):

@@ -159,7 +159,7 @@ class Questions:
 
 
 def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
-    """Return the operand pairs of two nodes that are the same operation; None of other nodes."""
+    """Return the operand pairs of two nodes that are the same operation; None for other nodes."""
     if isinstance(first, Applied) and isinstance(second, Applied):
         if (first.key, len(first.operands)) != (second.key, len(second.operands)):
             return None

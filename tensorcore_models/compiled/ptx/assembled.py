@@ -121,7 +121,7 @@ def _by_reciprocal(ins: PTXInstruction, written: dict[int, list[PTXInstruction]]
 
 
 def _constant(operand, written: dict[int, list[PTXInstruction]]) -> np.float32 | None:
-    """Return the FP32 number of a constant, or of a register whose only write is a move of a constant; None of other
+    """Return the FP32 number of a constant, or of a register whose only write is a move of a constant; None for other
     operands."""
     if isinstance(operand, Register) and len(written[operand.number]) == 1:
         (ins,) = written[operand.number]

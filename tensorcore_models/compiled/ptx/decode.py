@@ -189,7 +189,7 @@ def unwritten_from(
 
 
 def register_of(operand) -> int | None:
-    """Return the number of the register that a plain operand reads; None of another operand."""
+    """Return the number of the register that a plain operand reads; None for another operand."""
     operand = operand.register if isinstance(operand, Negated) else operand
     return operand.number if isinstance(operand, Register) else None
 
