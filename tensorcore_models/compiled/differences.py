@@ -46,7 +46,7 @@ def _first_apart(
 
 
 def _sums(first: Node, second: Node, forms: Forms) -> str | None:
-    """Return how two sums of several terms differ; None for other nodes, and of sums whose terms match in pairs."""
+    """Return how two sums of several terms differ; None for other nodes, and for sums whose terms match in pairs."""
     if not (isinstance(first, Applied) and isinstance(second, Applied)):
         return None
     if first.meaning is None or first.meaning.operation != "add" or not first.meaning.floating:
