@@ -1,4 +1,4 @@
-"""Reads cuBLASLt's configuration of a product from the log that CUBLASLT_LOG_FILE names."""
+"""This module reads cuBLASLt's configuration of a product from the log that CUBLASLT_LOG_FILE names."""
 
 import os
 import re
