@@ -165,4 +165,4 @@ def _lines(facts):
         sums = facts["part_at"]["sums"]
         yield f"the sums differ after the first {facts['part_at']['k']} products: {sums[0]:.9g} and {sums[1]:.9g}"
     if not all(side["explained"] for side in facts["sides"]):
-        yield "a result that is not explained came from another kernel or other inputs; --libraries and --configs name the kernel"
+        yield "a result that is not explained came from another kernel or input; --libraries and --configs name a kernel"

@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def parse_known_args(self, args=None, namespace=None):
-        """Parse as argparse does, and keep the `given` options. Raises ValueError for options that were removed or lack effect."""
+        """Parse as argparse does, and keep the `given` options. Raises ValueError for removed or ineffective options."""
         self._given = set()
         args = self._with_new_names(sys.argv[1:] if args is None else args)
         for word in args:
