@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> Output:
     folders = [Path(folder) for folder in args.folders]
     for folder in folders:
         if not folder.is_dir():
-            raise ValueError(f"{folder} does not exist, expected a folder that a command wrote with --out")
+            raise ValueError(f"{folder}: no such folder; give one that a command wrote with --out")
     if not any(contents(folder) for folder in folders):
         names = ", ".join(map(str, folders))
         raise ValueError(

@@ -57,7 +57,7 @@ def test_it_is_simulated_where_no_device_is():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"accumulation": "nested"}, "accumulation 'nested'; kernels have core, blocks, outside, k_step and termwise"),
+        ({"accumulation": "nested"}, "accumulation 'nested'; expected core, blocks, outside, k_step or termwise"),
         ({"order": "step"}, "give order a number"),
         ({"order": 24}, "power of two"),
         ({"rounding": "rz"}, "kernels round bf16 by rne"),

@@ -314,7 +314,7 @@ def test_what_is_outside(error):
 def test_a_folder_that_cannot_be_written(faulty, ones, capsys, monkeypatch):
     monkeypatch.setattr(outside, "atomic_writer", lambda path: (Path("missing") / "file").open("wb"))
     assert main(COMMANDS["compare"]) == 3
-    assert "what computes it again could not be written" in capsys.readouterr().err
+    assert "the file that computes it again could not be written" in capsys.readouterr().err
 
 
 def test_other_files_are_refused(tmp_path, capsys):

@@ -367,7 +367,7 @@ def test_the_command(capsys, monkeypatch, tmp_path):
         (["--check-rtol", "nan"], "rtol is nan"),
         (["--check-atol", "-1"], "atol is -1"),
         (["--quantile", "2"], "quantile is 2"),
-        (["--shape", "4", "4", "4", "--k", "5"], "--k is 5 and --shape has k = 4"),
+        (["--shape", "4", "4", "4", "--k", "5"], "--k is 5, but --shape has k = 4"),
         (["--shape", "0", "4", "4"], "at least 1"),
         (["missing.npy", "missing.npy"], "missing.npy"),
         (["--shipped", "digits", "--distribution", "normal"], "one kind of input"),

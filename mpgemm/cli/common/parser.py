@@ -81,11 +81,8 @@ class Parser(argparse.ArgumentParser):
                 names = " or ".join(map(self._spelled, others)) if wanted else " and ".join(map(self._spelled, beside))
                 relation = "with" if wanted or what else "without"
                 go = "goes" if len(useless) == 1 else "go"
-                out = "give that, or" if relation == "with" else f"leave out {names}, or"
-                raise ValueError(
-                    f"{' and '.join(useless)} {go} {relation} {what or names}: no effect here, {out} leave out "
-                    f"{' and '.join(useless)}"
-                )
+                way_out = f"leave out {' and '.join(useless)}, or {'give ' if wanted else ''}{names}"
+                raise ValueError(f"{' and '.join(useless)} {go} {relation} {what or names}: no effect here, {way_out}")
         for name, least in self._least.items():
             value = getattr(found[0], self._option_string_actions[name].dest)
             if self._is_given(name) and value < least:
