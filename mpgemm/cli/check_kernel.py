@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> Output:
     if path.is_dir():
         if given or args.size:
             raise ValueError(
-                f"the record in {path} states the size and the options: leave out {'the size' if args.size else '--' + given[0]}"
+                f"the record in {path} states size and options: leave out {'the size' if args.size else '--' + given[0]}"
             )
         found = _check_folder(path, args)
     else:

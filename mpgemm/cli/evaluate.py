@@ -155,7 +155,7 @@ MORE_METRICS = ("bits_equal", "relative_inf", "rowwise", "normwise", "mean_ulp",
 #: Number of cases after which a table of the finished cases is written.
 AT_A_TIME = 32
 #: Explanation of terms that follows the first verdict on a screen.
-VERDICT_WORDS = "(bits: correct leading bits of the result; a step: 16 products that a cube adds at once)"
+VERDICT_WORDS = "(bits: correct leading bits of a result; step: 16 products that a cube adds at once)"
 #: Sentence in place of a verdict.
 NO_VERDICT = "No verdict, because it needs results of the methods fp32 and sgemm_cube, and a product that is not empty."
 

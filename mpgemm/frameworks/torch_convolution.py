@@ -43,7 +43,7 @@ def _padded(x: torch.Tensor, left: Sequence[int], right: Sequence[int]) -> torch
 
 
 def _windows(x: torch.Tensor, kernel: Sequence[int], stride, dilation, groups: int) -> tuple[torch.Tensor, list[int]]:
-    """Unfold a padded input to (groups, images * positions, channels of a group * kernel positions); return the output size, too."""
+    """Unfold a padded input to (groups, images * positions, channels of a group * kernel positions); return the output size."""
     images, channels = x.shape[:2]
     sizes = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
     steps = x.stride()

@@ -82,7 +82,7 @@ class TorchScale(NamedTuple):
         return self.rule is not None and self.rule.applied == "product"
 
     def placed(self, side: str, size: int, k: int):
-        """Return scales for `tensorcore_models.read_scales`, (rows, blocks) of A, (blocks, columns) of B; a pair with `whole`."""
+        """Return scales for `tensorcore_models.read_scales`: (rows, blocks) of A, (blocks, columns) of B, or a pair."""
         factors, rule = self.factors, self.rule
         if rule is None or rule.along is None or not (self.recipe or self.blocks):
             return factors.reshape(1, -1) if side == "b" and self.recipe and factors.ndim == 2 else factors

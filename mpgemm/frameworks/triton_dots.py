@@ -82,7 +82,7 @@ class TritonEmulation:
         self.hopper = self.arch == "hopper"
         self._log = CallLog([target.name])
         self._code: DotCode | None = None
-        self._why = "it did not run, because no kernel was launched"
+        self._why = "no kernel was launched"
         self._from_zero = False
 
     def report(self) -> Report:
@@ -96,9 +96,7 @@ class TritonEmulation:
             return
         try:
             if self.arch not in TARGETS:
-                raise NotCompiled(
-                    f"Triton has no target for {self.target.name}: name another device, or compiler='rules'"
-                )
+                raise NotCompiled(f"Triton has no target for {self.target.name}, only for {', '.join(TARGETS)}")
             self._code = dot_code(compile_kernel(kernel, arguments, options, TARGETS[self.arch]))
         except NotCompiled as refused:
             if self.compiler == "ask":

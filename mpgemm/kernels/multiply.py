@@ -359,7 +359,8 @@ def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dt
             raise TypeError(f"{name} is {x.dtype}, expected {dtype}")
     found = {name: x.device for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     if len(set(found.values())) > 1:
-        raise ValueError(f"got tensors on {found}, expected one device: move them with .to()")
+        places = ", ".join(f"{name} on {device}" for name, device in found.items())
+        raise ValueError(f"got {places}, expected one device: move tensors with .to()")
     if out is not None and tuple(out.shape) != tuple(shape):
         raise ValueError(f"out has shape {tuple(out.shape)}, expected {tuple(shape)}: leave it out or give that shape")
     if out is not None and _needs_gradient(a, b, c, out):

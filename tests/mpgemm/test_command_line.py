@@ -91,7 +91,10 @@ def ruled():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--seed 0", "--seed goes with --drawn or FILE: no effect here, leave out --seed, or give --drawn or FILE"),  # the default's value is given all the same
+        (
+            "--seed 0",
+            "--seed goes with --drawn or FILE: no effect here, leave out --seed, or give --drawn or FILE",
+        ),  # the default's value is given all the same
         (
             "--seed 1 --size 2",
             "--seed and --size go with --drawn or FILE: no effect here, leave out --seed and --size, or give --drawn or FILE",

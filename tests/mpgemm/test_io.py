@@ -93,7 +93,9 @@ def test_files_for_scipy_name_the_extra_where_it_is_missing(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "scipy.io", None)
     path = tmp_path / "x.mtx"
     write_matrix(path, np.ones((2, 2)))
-    with pytest.raises(ValueError, match=r"a Matrix Market file needs SciPy, which is not installed: pip install 'mpgemm\[sparse\]'"):
+    with pytest.raises(
+        ValueError, match=r"a Matrix Market file needs SciPy, which is not installed: pip install 'mpgemm\[sparse\]'"
+    ):
         read_matrix(path)
 
 
@@ -101,8 +103,14 @@ def test_files_for_scipy_name_the_extra_where_it_is_missing(tmp_path, monkeypatc
     ("text", "message"),
     [
         ("", "not a complete Matrix Market file"),
-        ("%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "holds a complex general matrix, expected real numbers"),
-        ("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "holds a real hermitian matrix, expected real numbers"),
+        (
+            "%%MatrixMarket matrix coordinate complex general\n1 1 0\n",
+            "holds a complex general matrix, expected real numbers",
+        ),
+        (
+            "%%MatrixMarket matrix array real hermitian\n1 1\n1\n",
+            "holds a real hermitian matrix, expected real numbers",
+        ),
         ("%%MatrixMarket matrix array real general\n", "not a complete Matrix Market file"),
         ("%%MatrixMarket matrix array real general\n2 x\n", "Invalid integer"),
         ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "Truncated"),
@@ -141,7 +149,10 @@ def test_truncated_and_foreign_files(tmp_path, matrix):
 def test_missing_file_and_unknown_suffix(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_matrix(tmp_path / "x.npy")
-    with pytest.raises(ValueError, match=r"the suffix '.txt', expected the suffix of a matrix format: .npy, .npz, .mtx, .csv, .safetensors"):
+    with pytest.raises(
+        ValueError,
+        match=r"the suffix '.txt', expected the suffix of a matrix format: .npy, .npz, .mtx, .csv, .safetensors",
+    ):
         read_matrix(tmp_path / "x.txt")
     (tmp_path / "y.npy").touch()
     with pytest.raises(ValueError, match="holds one matrix"):
