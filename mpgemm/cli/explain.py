@@ -171,7 +171,9 @@ def _scaled(args, name: str) -> Output:
     a, b = matrices
     i, j = args.element or (0, 0)
     if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
-        raise ValueError(f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product")
+        raise ValueError(
+            f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product: give a smaller row and column"
+        )
     scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
     assert scaling is not None
     found = explain_scaled(engine, a[i], b[:, j], scaling.part(np.array([i]), np.array([j])))
@@ -215,7 +217,9 @@ def _operands(args):
     matrix_a, matrix_b, matrix_c = _matrices(args, c)
     i, j = _element(args, matrix_a, matrix_b, matrix_c, c)
     if not (0 <= i < matrix_a.shape[0] and 0 <= j < matrix_b.shape[1]):
-        raise ValueError(f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product")
+        raise ValueError(
+            f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product: give a smaller row and column"
+        )
     return matrix_a[i], matrix_b[:, j], c if matrix_c is None else matrix_c[i, j]
 
 

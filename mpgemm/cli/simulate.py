@@ -341,7 +341,7 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
 
     name, equals, values = args.sweep.partition("=")
     if not equals:
-        raise ValueError(f"expected --sweep PARAMETER=V1,V2,..., got {args.sweep!r}")
+        raise ValueError(f"--sweep got {args.sweep!r}, expected PARAMETER=V1,V2,...")
     return name, sweep(schedule, name, [parse_number(name, value) for value in values.split(",")])
 
 

@@ -58,7 +58,9 @@ def run(args: argparse.Namespace) -> Output:
 
     predicted = args.second.startswith(PREFIX)
     if args.profile is not None and not predicted:
-        raise ValueError(f"--profile needs {PREFIX}DEVICE as the second run, got {args.second}: name a device so")
+        raise ValueError(
+            f"--profile needs {PREFIX}DEVICE as the second run, got {args.second}: give that, or leave --profile out"
+        )
     first = read_trace(args.first)
     device = args.second.removeprefix(PREFIX)
     second = predicted_trace(first, device, args.profile) if predicted else read_trace(args.second)

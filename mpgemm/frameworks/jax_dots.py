@@ -149,7 +149,7 @@ def _check_types(name: str, algorithm: Algorithm, dtypes, rounding: str | None) 
         )
     if algorithm.formats == ("tf32",) and rounding is None:
         raise ValueError(
-            f"{name}: the library that XLA calls chooses how FP32 is rounded to TF32: pass input_rounding='rne' "
+            f"{name} needs input_rounding, because the library that XLA calls chooses the rounding to TF32: pass 'rne' "
             f"(cuBLAS 13.0 on an "
             "H100, measured), 'rna' (cuBLAS on GPUs of 2020, published) or 'rz' (Triton: the unit ignores the low bits)"
         )

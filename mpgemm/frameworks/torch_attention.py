@@ -2,9 +2,9 @@
 
 The forward pass of FlashAttention 2 is :func:`mpgemm.experiments.attention.attend`: it goes over tiles of keys, rounds P to the
 operands' type, and sums in FP32. The backward pass follows the publication (Dao 2023, arXiv:2307.08691, algorithm 2): it
-computes S and P again from the logarithm of the row sums, then dP = dO V^T and dS = P (dP - D), where D are the row sums of dO
-* O in FP32. P and dS are rounded to the operands' type for dV, dK and dQ. Their sums run over all of k in one chain, which is a
-prediction: kernels add the tiles of dQ in any order.
+computes S and P again from the logarithm of the row sums, then dP = dO V^T and dS = P (dP - D), where D holds the row sums of
+the elementwise product of dO and O in FP32. P and dS are rounded to the operands' type for dV, dK and dQ. Their sums run over
+all of k in one chain, which is a prediction, because kernels add the tiles of dQ in any order.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A gate for CI that compares an emulated Triton kernel with its own PTX, run on the same units."""
+"""Compares an emulated Triton kernel with its own PTX, run on the same units, as a gate for CI."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Input matrices: `matrices` generates them or loads shipped ones, `files` reads and writes files."""
+"""Provides input matrices: `matrices` generates them or loads shipped ones, `files` reads and writes files."""
 
 from mpgemm.inputs.matrices import generate, load_shipped
 

@@ -149,11 +149,11 @@ def _damage(path: Path, what: str) -> Iterator[None]:
 
 
 class _Refused(ValueError):
-    """A ValueError of this module, which :func:`_damage` does not change."""
+    """`_Refused` is a ValueError of this module, which :func:`_damage` does not change."""
 
 
 class _RefusedType(TypeError):
-    """A TypeError of this module, which :func:`_damage` does not change."""
+    """`_RefusedType` is a TypeError of this module, which :func:`_damage` does not change."""
 
 
 def _read_npy(path: Path, name: str | None, wanted: _Wanted) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Kernels in Triton that recover FP32 on matrix units of lower precision, with predicted bits (extra "kernels").
+"""Provides Triton kernels that recover FP32 on matrix units of lower precision, with predicted bits (extra "kernels").
 
 :func:`matmul` multiplies torch tensors on their device, and :func:`plan` prepares a product once for many calls. :func:`recipe`
 returns the row of :func:`mpgemm.recovered_gemm` that predicts every bit. See docs/kernels_on_gpus.md.

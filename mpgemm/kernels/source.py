@@ -1,4 +1,4 @@
-"""Triton kernels: one product of words for all methods, and the repair of results that are not finite.
+"""Defines the Triton kernels for the product of words, one for all methods, and for the repair of results that are not finite.
 
 Constants describe a method: the numbers of `WORDS` of A and B, their `FORMAT`, `ROUNDING` and `SCALE`, the `PRODUCTS` in order,
 the chain of each product (`CHAINS`), which chains restart from zero at every tile of k and are added outside (`RESTARTS`), and

@@ -1,4 +1,4 @@
-"""Triton kernels of Ozaki's scheme II on int8: residues of scaled integers, their products, and the join of remainders.
+"""Defines the Triton kernels of Ozaki's scheme II on int8: residues of scaled integers, their products, the join of remainders.
 
 Residues are planes in one array: all matrices for one modulus, then all for the next, with k along rows and padded by zeros. A
 line is a row of A or a column of B. All integer arithmetic is exact. The join adds y_i (M / p_i) in limbs of 40 bits, subtracts

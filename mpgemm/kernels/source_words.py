@@ -1,4 +1,4 @@
-"""Triton kernels that write the words of both operands to memory, and multiply words that TMA reads.
+"""Defines the Triton kernels that write the words of both operands to memory, and multiply words that TMA reads.
 
 Words of an operand are planes in one array: word j of all batches, then word j + 1. A line is a row of A or a column of B. A
 row of a plane holds one line (`INNER` is "k") or one k of all lines (`INNER` is "lines"); k is padded by zeros to whole tiles.

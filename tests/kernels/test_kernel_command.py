@@ -126,7 +126,7 @@ def test_a_row_asks_for_its_tile():
         kernel_form(get_method("ootomo", order=32))
     with pytest.raises(ValueError, match="give order the depth of a tile"):
         kernel_form(get_method("markidis"))
-    with pytest.raises(ValueError, match="are both the kernel's tile"):
+    with pytest.raises(ValueError, match="both are the depth of a kernel's tile"):
         kernel_form(get_method("ootomo", order=32, restart_every=64))
     with pytest.raises(ValueError, match="order='term'"):
         kernel_form(get_method("bf16x3", restart_every=32))

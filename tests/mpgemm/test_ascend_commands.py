@@ -221,7 +221,7 @@ def test_chip_files(capsys, tmp_path, shared):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("plan", 1, 2), "the size is three numbers, M K N; got 2"),
+        (("plan", 1, 2), "the size has 2 number(s), expected three: M K N"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
         (("plan", 2**30, 2**30, 2**30), "exceeds any chip's memory"),
         (("plan", "--block", "100,64,96"), "bm = 100 is not a positive multiple of 16"),
@@ -262,7 +262,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes, limit 65536"),
         (("simulate", "--block", "17,64,16"), "bm = 17 is not a positive multiple of 16"),
         (("simulate", "--operand", "fp32", "--terms", "1"), "does not take fp32 operands"),
-        (("simulate", "--sweep", "cores"), "expected --sweep"),
+        (("simulate", "--sweep", "cores"), "--sweep got 'cores', expected PARAMETER=V1"),
         (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),
         (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),
         (("simulate", "--trace", "/nowhere/at/all.json"), "No such file"),

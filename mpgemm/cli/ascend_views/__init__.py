@@ -1,1 +1,1 @@
-"""Modules that make the output of `mpgemm plan` and `mpgemm simulate`: plans, advice, profiles, published numbers."""
+"""Makes the output of `mpgemm plan` and `mpgemm simulate`: plans, advice, profiles, published numbers."""

@@ -98,7 +98,7 @@ def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
     if not args.size:
         return ASSUMED_SIZE
     if len(args.size) != 3:
-        raise ValueError(f"the size is three numbers, M K N; got {len(args.size)}")
+        raise ValueError(f"the size has {len(args.size)} number(s), expected three: M K N")
     return tuple(args.size)
 
 
@@ -190,7 +190,7 @@ def parse_number(name: str, text: str) -> float:
     from ascend.chips.chip import PARAMETERS
 
     if name not in PARAMETERS:
-        raise ValueError(f"a chip has no parameter {name!r}; --list-parameters shows them")
+        raise ValueError(f"a chip has no parameter {name!r}: name one that --list-parameters shows")
     try:
         number = float(text)
     except ValueError:

@@ -152,7 +152,7 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
 
 
 class MatrixPair(NamedTuple):
-    """A and B with a label for output."""
+    """`MatrixPair` holds A and B with a label for output."""
 
     a: np.ndarray
     b: np.ndarray

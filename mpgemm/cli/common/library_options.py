@@ -43,7 +43,7 @@ def resolve_library(text: str) -> tuple[str, str]:
         if name == library.name or name in library.calls:
             return library.name, version
     known = ", ".join(name for library in LIBRARIES for name in (library.name, *library.calls))
-    raise ValueError(f"unknown library {text!r}; known: {known}")
+    raise ValueError(f"unknown library {text!r}, expected one of {known}")
 
 
 def which_library(gpu: str) -> str:
@@ -210,8 +210,8 @@ def make_recipe(
     _known(config, CUTLASS_OPTIONS)
     if problem.format == "fp32":
         raise ValueError(
-            "tensor cores take no fp32 operands: name the format to which the kernel converts them with --operands "
-            "fp16 (or bf16, tf32, e4m3fn), and its rounding with --input-rounding"
+            "the operands are fp32, which tensor cores do not take: name the format to which the kernel converts them with "
+            "--operands fp16 (or bf16, tf32, e4m3fn), and its rounding with --input-rounding"
         )
     options: dict[str, Any] = {f: t if f in ("split_mode", "residue") else _integer(f, t) for f, t in config.items()}
     return libraries.cutlass(gpu, k=problem.k, format=problem.format, **options)
@@ -233,8 +233,8 @@ def _cublaslt(
         raise ValueError(f"--library {called} has no version: give one, such as {called}-13.1{ends}")
     if not config:
         raise ValueError(
-            "cuBLASLt chooses its kernel at run time: name the kernel with --config ALGO_ID=... or give a --recorded "
-            f"file, written by {RECORD}"
+            "no kernel is named, and cuBLASLt chooses its kernel at run time: name it with --config ALGO_ID=..., or give a "
+            f"--recorded file, written by {RECORD}"
         )
     p = problem
     return libraries.configured(

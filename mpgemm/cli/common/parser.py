@@ -1,4 +1,4 @@
-"""The parser of every command: it reports an error in one line, and refuses options that would have no effect."""
+"""Defines the parser of every command, which reports an error in one line and refuses options without effect."""
 
 import argparse
 import difflib

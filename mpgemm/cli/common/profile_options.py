@@ -60,7 +60,10 @@ def profiled(
     if not fits:
         seen = sorted({f"{row['m']} x {row['k']} x {row['n']}" for row in rows if {"m", "k", "n"} <= set(row)})
         named = f" named like {args.rows!r}" if args.rows else ""
-        raise ValueError(f"{path} has no row of m {m}, k {k}, n {n}{named}; it has: {', '.join(seen[:8]) or 'none'}")
+        raise ValueError(
+            f"{path} has no row of m {m}, k {k}, n {n}{named}: give matrices of a size that it has: "
+            f"{', '.join(seen[:8]) or 'none'}"
+        )
     found: list[tuple[dict, ProfiledProduct]] = []
     for row in fits:
         product = from_profile(row, gpu, assume=args.assume)
