@@ -28,10 +28,10 @@ EXAMPLES = (
     ("out.npy A.npy B.npy --engine h100 --plot where.png", "where and why does a test fail?"),
     (
         "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
-        "scales by their shapes; sums outside every 128 products",
+        "scales by their shapes; sums that are added outside every 128 products",
     ),
     ("out.pt:y layer.safetensors:x W.npy --operands e4m3fn", "tensors by their names; encodings of a format"),
-    ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
+    ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "a kernel whose order of k is not known"),
     ("grouped.npy A.npy experts.npy --ends 3 5 8", "a grouped product: the rows of each expert end there"),
     ("attended.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
     (
@@ -119,7 +119,7 @@ def add_order_arguments(parser) -> None:
     add(
         "--promote-every",
         metavar="N|LEAST:MOST",
-        help="the kernel adds the unit's sums in FP32 outside of it every N products",
+        help="number of products after which the kernel adds the unit's sum to an FP32 sum outside of the unit",
     )
 
 

@@ -92,7 +92,7 @@ def _add_dot_product(source: argparse._ArgumentGroup) -> None:
     add("--files", nargs=2, metavar="FILE", help="take the row and the column of --element from files of A and B")
     add("--distribution", metavar="NAME", help="take the row and the column of --element from generated A and B")
     add("--k", type=int, help="length of a generated dot product (default 8)")
-    add("--seed", type=int, default=0, help="seed of a generated dot product")
+    add("--seed", type=int, default=0, help="seed of a generated dot product (default 0)")
     add(
         "--element",
         nargs=2,

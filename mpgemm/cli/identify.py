@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1_000_000,
         help="number of random vectors on which the result is tested (default %(default)s)",
     )
-    add("--seed", type=int, default=0, help="seed of all random choices")
+    add("--seed", type=int, default=0, help="seed of all random choices (default 0)")
     add(
         "--effort", choices=tuple(EFFORTS), default="normal",
         help="how long to search before the unit counts as outside of the known families of arithmetic: quick combines no "

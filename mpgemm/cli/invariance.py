@@ -35,7 +35,7 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "--recorded", metavar="FILE", help=f"file of the choices of cuBLASLt's heuristic, which {options.RECORD} writes"
+        "--recorded", metavar="FILE", help=f"file of the choices of cuBLASLt's heuristic, recorded by {options.RECORD}"
     )
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
@@ -63,7 +63,7 @@ def add_arguments(parser: Parser) -> None:
         help="batch sizes, each with the configuration of its kernel",
     )
     add = parser.add_argument
-    add("--seed", type=int, default=0, help="seed of the random rows on which kernels are compared")
+    add("--seed", type=int, default=0, help="seed of the random rows on which kernels are compared (default 0)")
     add("--json", action="store_true", help="print JSON")
 
 

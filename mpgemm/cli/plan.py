@@ -149,8 +149,8 @@ def _add_communication(choice: argparse._ArgumentGroup) -> None:
     add = choice.add_argument
     add(
         "--overlap", metavar="ROWS",
-        help="split the product into parts, so that communication of one part overlaps computation of the next; FILE holds "
-        "times of hccl_test, or lines of bytes and microseconds",
+        help="split the product into parts, so that communication of one part overlaps computation of the next; the file "
+        "holds times of hccl_test, or lines of bytes and microseconds",
     )  # fmt: skip
     add(
         "--collective",

@@ -88,7 +88,13 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
     add("--no-split", action="store_true", help="do not count the time of the pass that splits A and B into words")
-    add("--latency", default="pipelined", choices=("pipelined", "serial"))
+    add(
+        "--latency",
+        default="pipelined",
+        choices=("pipelined", "serial"),
+        help="pipelined: a pipe starts its next transfer while the latency of the last one passes; serial: it waits (default "
+        "pipelined)",
+    )
     add("--all-cores", action="store_true", help="simulate every core, in place of one core of each kind")
 
 
@@ -98,7 +104,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--calibrate",
         metavar="PROFILE.csv",
-        help="fit the chip's rates to FILE, an op_summary of msprof, and show the residuals",
+        help="fit the chip's rates to an op_summary file of msprof, and show the residuals",
     )
     add(
         "--write-chip",
@@ -108,7 +114,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="compare predicted with measured times of each product and pipe; FILE is an op_summary, a kernel_details, or "
+        help="compare predicted with measured times of each product and pipe; the file is an op_summary, a kernel_details, or "
         "(with M K N) a PipeUtilization",
     )
     add(

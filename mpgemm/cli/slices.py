@@ -19,7 +19,7 @@ QUESTION = "compare corrections"
 SUMMARY = "find how many integer slices or moduli a product needs, proved and measured"
 EXAMPLES = (
     ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
-    ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
+    ("A.npy B.npy --target 40 --engine b300 h100", "slices for 40 bits, and their costs on two devices"),
     ("A.npy B.npy --target relative:30", "30 bits of every result, however ill-conditioned the product is"),
 )
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mpgemm.traces.comparing import ModuleDifference, TraceComparison
 
 QUESTION = "debug a kernel"
-SUMMARY = "compare two recorded runs of a model: where bits first differ, what made them, what the logits say"
+SUMMARY = "find where two recorded runs of a model first differ in a bit, why, and the effect on the logits"
 EXAMPLES = (
     ("compare training rollout", "two folders of recorded tensors"),
     ("compare h100 predicted:h100", "a recorded run, and what the device gives for each module's recorded inputs"),

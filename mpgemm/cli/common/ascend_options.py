@@ -52,7 +52,7 @@ def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool =
     add = chip.add_argument
     add(
         "--chip", metavar="NAME", action="append",
-        help=f"{', '.join(list_chips())}, or a .toml or CANN .ini file (default 910A)"
+        help=f"chip: {', '.join(list_chips())}, or a .toml or CANN .ini file (default 910A)"
         + ("; more than once to compare chips" if several_chips else ""),
     )  # fmt: skip
     add("--calibrated", action="store_true", help="use the chip's fitted parameters in place of their nominal values")

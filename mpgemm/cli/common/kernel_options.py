@@ -31,9 +31,9 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=int,
         metavar="N",
-        help="number of threads in a block, where the kernel does not state it",
+        help="number of threads in a block along x, y, z, if the kernel does not state it",
     )
-    add("--entry", metavar="NAME", help="name of the kernel, where the file has several")
+    add("--entry", metavar="NAME", help="name of the kernel, if the file has several")
     add(
         "--fmad",
         choices=("true", "false"),

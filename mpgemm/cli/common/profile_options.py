@@ -26,7 +26,7 @@ def add_profile_arguments(parser: Any, nargs: int | None = None) -> None:
     name = "--profile" if nargs is None else "--profiles"
     parser.add_argument(name, metavar="FILE", nargs=nargs,
                         help="JSON file of the kernels that ran, recorded from torch's profiler and cuBLASLt's log, in place "
-                        f"of --library ({RECORD} writes it)")  # fmt: skip
+                        f"of --library (written by {RECORD})")  # fmt: skip
     parser.add_argument(
         "--rows",
         metavar="PATTERN",
