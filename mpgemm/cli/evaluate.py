@@ -292,7 +292,7 @@ class InputFindings:
             self.verdict = judge_stack(cases, methods, records)
         self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1], pairs=self.members > 1)
         if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
-            self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
+            self.fp64 = [f"{beyond} The next lines are about the other elements.", *self.fp64]
 
     def to_dict(self) -> dict:
         """Return the content as a dict of JSON-compatible values."""

@@ -17,7 +17,7 @@ EXAMPLES = (
     ),
 )
 
-#: Sentences on targets of whose kernels some have run on a GPU.
+#: Sentences for targets on which kernels of this source have run.
 RUN_ON = {
     "sm_90": "kernels compiled from this source gave the predicted bits on an H100 (docs/kernels_on_gpus.md); this text has "
     "not run on hardware"

@@ -248,7 +248,7 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
         ([*PREDICT, "--library", "cublaslt-13.1"], "name the kernel with --config"),
         ([*PREDICT, "--library", "cublaslt"], "has no version"),
         ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
-        (PREDICT, "on h100: give --library, one of cublaslt (what cublas, torch.matmul"),
+        (PREDICT, "on h100: give --library, one of cublaslt (which cublas, torch.matmul"),
         (["predict", "A.npy", "B.npy", "--gpu", "a100"], "scaled_mm (what torch._scaled_mm call): not known on a100"),
         ([*PREDICT, "--library", "torch.matmul"], "give one, such as torch.matmul-13.1: it calls cuBLASLt"),
         ([*PREDICT, "--library", "cublas-13.1"], "cublaslt_heuristic --device h100"),

@@ -238,7 +238,7 @@ def _overlay_table(chip: ascend.Chip, found: list[Overlay]) -> Table:
 
 
 def _short(name: str) -> str:
-    """Return the end of a long name, which tells operators apart."""
+    """Return the end of a long name, which distinguishes operators."""
     return name if len(name) <= LONGEST_NAME else ".." + name[2 - LONGEST_NAME :]
 
 

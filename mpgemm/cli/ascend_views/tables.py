@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Size = tuple[int, int, int]
 
-#: Columns of a plan that describe its schedule and what it reaches.
+#: Columns of a plan that describe its schedule, speed and accuracy.
 _OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
 
 

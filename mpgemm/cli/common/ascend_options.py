@@ -84,7 +84,7 @@ def kernel_of(args: argparse.Namespace) -> dict:
     from ascend.blocking import SPLIT_OPERANDS
 
     operand = args.operand or "fp16"
-    named = args.operand is not None and args.mode is None  # who names fp16 alone has a product of FP16
+    named = args.operand is not None and args.mode is None  # --operand fp16 alone means a product of FP16
     terms = args.terms if args.terms is not None else 1 if named or operand not in SPLIT_OPERANDS else 3
     rest = {name: getattr(args, name) for name in SHARED if name not in (*UNSAID, "split")}
     return {"terms": terms, "operand": operand} | rest

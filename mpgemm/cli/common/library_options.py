@@ -56,7 +56,7 @@ def which_library(gpu: str) -> str:
     known = []
     for library in LIBRARIES:
         here = _here(library.name, gpu, versions)
-        calls = f" (what {', '.join(library.calls)} call)" if library.calls else ""
+        calls = f" (which {', '.join(library.calls)} call)" if library.calls else ""
         known.append(f"{library.name}{calls}: {here or library.needs}")
     return f"no library is named, and each computes other bits on {device}: give --library, one of " + "; ".join(known)
 
