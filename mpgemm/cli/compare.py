@@ -30,7 +30,7 @@ EXAMPLES = (
     ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
     (
         "A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20",
-        "the cheapest with at least 20 bits; 3xTF32 is a framework's name",
+        "the cheapest with at least 20 bits, of names from frameworks",
     ),
     ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
 )
