@@ -117,7 +117,7 @@ def test_a_plan_takes_a_bias(device):
     assert same_bits(found.float().numpy(), ended(value, "relu", "bf16", column)).all()
     with pytest.raises(ValueError, match="plan adds one number for each column"):
         plan(a, b)
-    with pytest.raises(ValueError, match="expected \(37,\)"):
+    with pytest.raises(ValueError, match=r"expected \(37,\)"):
         plan(a, b, bias=column[:5])
     with pytest.raises(TypeError, match="expected a dense tensor of torch.bfloat16"):
         plan(a, b, bias=column, out=torch.zeros(19, 37))
