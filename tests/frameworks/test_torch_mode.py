@@ -422,7 +422,7 @@ def test_recipes():
     assert np.array_equal(found.numpy().view("u2"), expected)
     assert (seen[0].m, seen[0].k, seen[0].n, seen[0].out_format) == (5, 128, 6, "fp16")
     assert "split_k 2" in run.report().rows[0].site.orders[0]
-    with pytest.raises(ValueError, match="own order of k"), emulate("a100", recipe=recipe, k_order="split_k:2"):
+    with pytest.raises(ValueError, match="states the order of k"), emulate("a100", recipe=recipe, k_order="split_k:2"):
         pass
 
 
