@@ -103,7 +103,7 @@ def _add_dot_product(source: argparse._ArgumentGroup) -> None:
     add_scale_arguments(source)
 
 
-#: Rows and columns of a generated product in which an element that differs is looked for.
+#: Rows and columns of the generated product that is searched for an element on which two engines differ.
 SIDE = 8
 
 

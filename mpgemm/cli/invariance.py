@@ -27,7 +27,7 @@ EXAMPLES = (
     (
         "--gpu h100 --library cublaslt-13.1 --shape 4096 4096 --config 1:ALGO_ID=13,CUSTOM_OPTION=42 "
         "64:ALGO_ID=66,STAGES_ID=35",
-        "the same for configurations that are known",
+        "the same check for configurations that you name",
     ),
 )
 

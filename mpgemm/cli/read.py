@@ -10,7 +10,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "debug a kernel"
-SUMMARY = "show what a compiled kernel (PTX, AMDGCN) computes, and whether two give the same bits"
+SUMMARY = "show what a compiled kernel (PTX, AMDGCN) computes, and whether two kernels give the same bits"
 EXAMPLES = (
     (
         "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
@@ -18,7 +18,7 @@ EXAMPLES = (
     ),
     (
         "gemm.ptx other.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
-        "do the two give the same bits?",
+        "do two kernels give the same bits?",
     ),
     (
         "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2 --html gemm.html",

@@ -264,7 +264,7 @@ def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
 def _read_sparse(path: Path) -> np.ndarray:
     """Read a matrix that `scipy.sparse.save_npz` wrote, as a dense matrix."""
     matrix = _scipy("sparse", path, "a sparse matrix").load_npz(path)
-    if hasattr(matrix, "check_format"):  # indices beyond the matrix would be written outside of it
+    if hasattr(matrix, "check_format"):  # indices beyond the matrix would cause writes outside of its memory
         matrix.check_format(full_check=True)
     _check_size(matrix.shape, matrix.dtype.itemsize, path)
     return matrix.toarray()
@@ -318,7 +318,7 @@ def _read_torch(path: Path, name: str | None) -> object:
         chosen = _choose(path, name, sorted(tensors))
     try:
         return tcm.as_array(tensors[chosen].contiguous(), f"{path}: {chosen}")
-    except (TypeError, RuntimeError) as error:  # a type that NumPy lacks, or a layout
+    except (TypeError, RuntimeError) as error:  # raised for types and layouts that NumPy lacks
         raise TypeError(f"{path}: {chosen} is {tensors[chosen].dtype}: {error}") from None
 
 

@@ -45,7 +45,7 @@ class KernelForm:
     products : tuple of (int, int)
         Pairs (word of A, word of B), in the order in which a tile multiplies them.
     chains : tuple of int
-        The chain of each product.
+        Chain of each product.
     restarts : tuple of bool
         Whether each chain restarts from zero at every tile and is added outside.
     levels : tuple of tuple of int
