@@ -345,7 +345,7 @@ def test_plan_batch_and_target(capsys):
     for words, message in (
         (("plan", 64, 64, "--batch", "2"), "with --batch the size is M K N"),
         (("plan", 64, 64, 64, "--grouped", "3"), "with --grouped the size is K N"),
-        (("plan", 64, 64, "--grouped", "3,x"), "whole numbers"),
+        (("plan", 64, 64, "--grouped", "3,x"), "expected integers M1,M2"),
         (("plan", 64, 64, 64, "--terms", "1", "--presplit", "b"), "does not split"),
     ):
         status, _, err = run(capsys, *words)
