@@ -47,7 +47,7 @@ class _Version(argparse.Action):
 
 
 def _general_parser() -> Parser:
-    """Build the parser of `mpgemm` itself: its commands, its version."""
+    """Build the parser of `mpgemm` itself, which lists the commands and prints the version."""
     parser = Parser(
         prog="mpgemm",
         usage="mpgemm COMMAND [OPTION ...]",
@@ -66,7 +66,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 @default_fp_state
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, 2 on bad input, 3 where a result is outside of its certified bound, 130
+    """Run one command and return its exit status: 0, 2 on bad input, 3 if a result is outside of its certified bound, 130
     after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
     for stream in (sys.stdout, sys.stderr):
@@ -137,7 +137,7 @@ def _carried_out(command: str, args: argparse.Namespace, argv: list[str]) -> int
 def _unknown_command(name: str) -> str:
     near = difflib.get_close_matches(name, all_commands(), 1)
     hint = f" did you mean {near[0]}?" if near else ""
-    return f"no such command;{hint} known: {', '.join(all_commands())}"
+    return f"no such command;{hint} the commands are {', '.join(all_commands())}"
 
 
 def _outside(command: str, args: argparse.Namespace, error: OutsideBound) -> int:
@@ -150,7 +150,9 @@ def _outside(command: str, args: argparse.Namespace, error: OutsideBound) -> int
         again = f"mpgemm selftest --rerun {path} computes it again"
     except OSError as failed:
         again = f"the file that computes it again could not be written ({failed})"
-    print(f"mpgemm {command}: a result of this package is wrong, nothing is judged: {error}; {again}", file=sys.stderr)
+    print(
+        f"mpgemm {command}: a result of this package is wrong, so nothing is judged: {error}; {again}", file=sys.stderr
+    )
     return 3
 
 

@@ -140,7 +140,7 @@ def test_a_wrong_result_is_not_ranked(name, faulty, ones, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     (line,) = shown.err.strip().splitlines()
-    assert "a result of this package is wrong, nothing is judged" in line and "C[14, " in line
+    assert "a result of this package is wrong, so nothing is judged" in line and "C[14, " in line
     (path,) = (path.name for path in Path().glob("outside-*.npz"))
     assert f"mpgemm selftest --rerun {path}" in line
     assert main(["selftest", "--rerun", path, "--json"]) == 3

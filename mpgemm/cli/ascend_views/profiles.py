@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ascend.reports.overlay import Overlay
     from ascend.reports.profile import Profile, ProfileRow
 
-#: Characters of an operator's name that a table shows.
+#: Largest number of characters of an operator's name that a table shows.
 LONGEST_NAME = 22
 
 
@@ -115,10 +115,10 @@ def _fit_sentences(fit: ProfileFit) -> Iterator[str]:
         return
     settings = " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items())
     if fit.recommended:
-        yield f"use it: {settings}"
+        yield f"use the fit: {settings}"
     elif fit.at_edge:
         yield (
-            f"do not use it: {' and '.join(fit.at_edge)} is fitted to an end of its range, so it is likelier that the "
+            f"do not use the fit: {' and '.join(fit.at_edge)} is fitted to an end of its range, so it is likelier that the "
             f"assumed kernel or another parameter is wrong ({settings})"
         )
     elif left_out < fit.spread("nominal"):
@@ -128,7 +128,7 @@ def _fit_sentences(fit: ProfileFit) -> Iterator[str]:
         )
     elif left_out == left_out:
         yield (
-            f"do not use it for other shapes: the error of rows that were left out is {left_out:.1%}, and "
+            f"do not use the fit for other shapes: the error of rows that were left out is {left_out:.1%}, and "
             f"{fit.spread('nominal'):.1%} without the fit ({settings})"
         )
     else:

@@ -81,8 +81,8 @@ def _times(compared: list[PredictedTime]) -> Iterator[str | Table]:
     for kind, chosen in _kinds(compared).items():
         found = spread(chosen)
         yield fitted(
-            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}, "
-            f"of the scalar unit's alone {found.scalar:.3f}"
+            f"{kind}: {found.rows} rows; rms of log(predicted / published) {found.time:.1%}; rms error of busy ratios "
+            f"{found.busy:.3f}, of the scalar unit's ratio {found.scalar:.3f}"
         )
     for c in compared:
         if abs(c.error) > FAR_OFF:

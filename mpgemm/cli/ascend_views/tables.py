@@ -90,7 +90,7 @@ def _emission(dialect: str, plan: Plan) -> str:
 
 
 def overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Plan]]]) -> Table:
-    """Return one line for each shape and chip."""
+    """Return a table with one line for each shape and chip."""
     lines = [
         [
             name, chip.name, p.schedule.operand + (f" x {p.schedule.terms}" if p.schedule.terms > 1 else ""),
@@ -103,7 +103,7 @@ def overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Pl
 
 
 def _of_a_schedule(p: Plan) -> list:
-    """Return the columns :data:`_OF_A_SCHEDULE`."""
+    """Return the cells of the columns :data:`_OF_A_SCHEDULE`."""
     s, (bound, share) = p.schedule, p.bound
     return [
         s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}", p.tflops, bound,
