@@ -61,7 +61,7 @@ class AttentionTolerance(Result):
         """Return sentences on the tolerance, its derivation, and its power."""
         lines = [
             f"{self.label}: a test may allow atol={min(self.certified, self.statistical):.3g} (rms result {self.size:.3g})",
-            f"certified (no kernel that computes as stated exceeds it): {self.certified:.3g}",
+            f"certified (no kernel with this arithmetic exceeds it): {self.certified:.3g}",
             f"statistical ({self.quantile:.2%} of right results pass, confidence {self.confidence:.0%}, sampled on the exact "
             f"model): {self.statistical:.3g}",
             f"zeros pass for {self.zeros:.0%} of {self.elements} elements"

@@ -291,7 +291,7 @@ def test_without_operands_the_fastest_way_that_the_dialect_can_say_is_written(tm
     folder = tmp_path / "kernel"
     plan = ["plan", "60", "100", "80", "--chip", "910B3", "--top", "1", "--emit"]
     assert main([*plan, "pto", str(folder)]) == 0
-    assert "fp32 would be faster, but cannot be written out so: fp32: the path from L1" in " ".join(
+    assert "fp32 would be faster, but pto cannot express it: fp32: the path from L1" in " ".join(
         capsys.readouterr().out.split()
     )
     assert json.loads((folder / "record.json").read_text())["terms"] == 3 and (folder / "gemm_vector.cpp").exists()

@@ -471,7 +471,7 @@ def test_the_commands_of_a_profile(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "0.99 / " in out and "mm1: MTE2 is busy" in out
     assert main(["simulate", "--calibrate", str(profile), *fixed, "--write-chip", str(chip)]) == 0
-    assert "by a fit to the others" in capsys.readouterr().out
+    assert "by a fit to all other rows" in capsys.readouterr().out
     assert ascend.load_chip(chip).name == "910B3"
     assert main(["simulate", "512", "512", "512", "--chip", str(chip), "--terms", "1", "--kernel", "grid"]) == 0
 

@@ -274,7 +274,7 @@ def test_the_command_draws_a_profile_and_refuses_what_it_says_itself(tmp_path, c
     for words, message in (
         ([*asked, "8", "8", "8"], "states sizes and operands: leave out M K N"),
         ([*asked, "--operand", "fp16"], "leave out --operand"),
-        (pipes, "has no sizes"),
+        (pipes, "states no sizes"),
         (["simulate", "--calibrate", str(tmp_path / "PipeUtilization.csv")], "a fit needs several"),
         (["simulate", "--overlay", "x.png"], "--overlay goes with --measured"),
     ):

@@ -119,10 +119,10 @@ def test_attention(files, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["right.npy", "A.npy", "B.npy"], "|V1, as numpy writes"),
-        (["right.npy", "raw.npy", "raw.npy"], "say --operands e4m3fn"),
-        (["right.npy", "both.npz", "B.npy", "--operands", "e4m3fn"], "holds 2 arrays, say which; known: x, w"),
-        (["right.npy"], "give the files of A and B for a product"),
+        (["right.npy", "A.npy", "B.npy"], "|V1, which NumPy writes"),
+        (["right.npy", "raw.npy", "raw.npy"], "give --operands e4m3fn"),
+        (["right.npy", "both.npz", "B.npy", "--operands", "e4m3fn"], "holds 2 arrays, expected one: name one of x, w"),
+        (["right.npy"], "give the files of A and B, or --attention"),
         (["right.npy", "A.npy", "B.npy", "--causal"], "--causal goes with --attention"),
         (["a.npy", "A.npy", "B.npy", "--attention", "q.npy", "k.npy", "v.npy"], "A and B go without --attention"),
         (["a.npy", "--c", "A.npy", "--attention", "q.npy", "k.npy", "v.npy"], "--c goes without --attention"),

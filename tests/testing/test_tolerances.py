@@ -368,7 +368,7 @@ def test_the_command(capsys, monkeypatch, tmp_path):
         (["--check-rtol", "nan"], "rtol must be a number of at least 0, got nan"),
         (["--check-atol", "-1"], "atol must be a number of at least 0, got -1"),
         (["--quantile", "2"], "quantile must be a number between 0 and 1, such as 0.99, got 2"),
-        (["--shape", "4", "4", "4", "--k", "5"], "--k is 5 and --shape has k = 4"),
+        (["--shape", "4", "4", "4", "--k", "5"], "--k is 5, but --shape has k = 4"),
         (["--shape", "0", "4", "4"], "at least 1"),
         (["missing.npy", "missing.npy"], "missing.npy"),
         (["--shipped", "digits", "--distribution", "normal"], "one kind of input"),
