@@ -1,4 +1,4 @@
-"""Describes an engine's computation: its accumulator's, with block scales, chain over k, the bits that addends keep."""
+"""This module describes an engine's computation in words."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ from .matrix_engine import MatrixEngine
 
 
 def words_of_engine(engine: MatrixEngine) -> Words:
-    """Return the words of an engine's accumulator, with its block scales, its chain over k and the bits that addends keep."""
+    """Return the description of an engine's accumulator with its block scales, its chain over k and the bits of addends."""
     spec = engine.accumulator
     words, length = spec.words(engine.formats[3].name), spec.terms_per_step
     steps = list(words.steps)
@@ -21,12 +21,12 @@ def words_of_engine(engine: MatrixEngine) -> Words:
     if words.formula and engine.k > length > 1:
         steps.append(
             f"The {engine.k} products of one instruction are a chain of {-(-engine.k // length)} such steps: the result of one "
-            "is the c of the next, and so it goes on from instruction to instruction."
+            "step is the c of the next step, also from one instruction to the next."
         )
     elif words.formula:
         steps.append("A longer sum is a chain: the result of one instruction is the c of the next.")
     if engine.largest_input_scale:
-        steps.append(f"c may be taken times 2^-s, s up to {engine.largest_input_scale}: its exponent is lowered first.")
+        steps.append(f"c can be multiplied by 2^-s first, with s up to {engine.largest_input_scale}: its exponent is lowered.")
     return replace(words, steps=tuple(steps), window=tuple(_window(spec.inner)))
 
 
@@ -35,7 +35,7 @@ def _window(spec: Any) -> Iterator[str]:
     if kept is None:
         return
     lower = 5
-    yield f"bits kept of each addend (F = {kept}; what is right of | is lost):"
+    yield f"bits kept of each addend (F = {kept}; bits to the right of | are lost):"
     yield f"  exponent e    1.{'x' * kept}|"
     if kept > lower:
         yield f"  exponent e-{lower}  0.{'0' * (lower - 1)}1{'x' * (kept - lower)}|{'x' * lower}"
