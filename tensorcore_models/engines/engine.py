@@ -124,7 +124,7 @@ class Engine(abc.ABC):
             Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
         k_order : str, Order or sequence
             Order of k (:func:`tensorcore_models.orders.order.order_of`). Except in the order "sequential", every chain starts
-            from zero; the results of the chains are then added in order in the output format (RN), and c is added last.
+            from zero; their results are then added in order in the output format (RN), and c is added last.
         promote_every : int, optional
             After each `promote_every` products (a multiple of the k step) the chain's result is added to an FP32 accumulator
             outside the unit, which starts from c, and the chain restarts from zero.
@@ -184,16 +184,16 @@ class Engine(abc.ABC):
         alpha, beta : float
             Factors of A B and of C.
         scale_a, scale_b : array_like, optional
-            Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row of
-            A and column of B, blocks of 128 along k, or the unit's own block scales (values, or encodings of type uint8).
+            Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row
+            of A and column of B, blocks of 128 along k, or the unit's own block scales (values, or encodings of type uint8).
             Scales that are not the unit's block scales are applied to the sums outside the unit in FP32, by the rule of their
             shape; c is then added last, and alpha and beta must be 1.
         input_rounding : str, optional
             Rounding of values that an operand format cannot represent; with None such values raise an error.
         input_saturate : bool
-            Whether rounded values beyond the range of the operand format become its largest finite number. If False, they become
-            infinity, raise an error in a format with NaN but no infinity (e4m3fn), and become the largest finite number in a
-            format with neither (fp4, fp6).
+            Whether rounded values beyond the range of the operand format become its largest finite number. If False, they
+            become infinity, raise an error in a format with NaN but no infinity (e4m3fn), and become the largest finite number
+            in a format with neither (fp4, fp6).
         k_order, promote_every, promote_rounding
             See :meth:`gemm_bits`.
 
