@@ -26,7 +26,9 @@ def words_of_engine(engine: MatrixEngine) -> Words:
     elif words.formula:
         steps.append("A longer sum is a chain: the result of one instruction is the c of the next.")
     if engine.largest_input_scale:
-        steps.append(f"c can be multiplied by 2^-s first (s up to {engine.largest_input_scale}), which lowers its exponent.")
+        steps.append(
+            f"c can be multiplied by 2^-s first (s up to {engine.largest_input_scale}), which lowers its exponent."
+        )
     return replace(words, steps=tuple(steps), window=tuple(_window(spec.inner)))
 
 

@@ -97,7 +97,9 @@ class Instruction(MatrixEngine):
             )
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
-            raise ValueError(f"{self}: m, n and blocks are {self.m}, {self.n} and {self.blocks}, expected positive numbers")
+            raise ValueError(
+                f"{self}: m, n and blocks are {self.m}, {self.n} and {self.blocks}, expected positive numbers"
+            )
         step = self.accumulator.terms_per_step
         if self.k % step:
             raise ValueError(f"{self}: k is {self.k}, expected a multiple of the {step} products of one step")

@@ -33,7 +33,9 @@ def scaled_sums(
     """
     result = engine.formats[3]
     if not isinstance(result, IntegerFormat) and result.name != "fp32":
-        raise ValueError(f"{engine.label} gives {result.name}, expected FP32 or integer sums, to which scales are applied")
+        raise ValueError(
+            f"{engine.label} gives {result.name}, expected FP32 or integer sums, to which scales are applied"
+        )
     options = {"k_order": k_order, "promote_every": promote_every, "promote_rounding": promote_rounding}
     if scaling.applied == "block":
         return _after_blocks(engine, a, b, scaling, k_order, promote_every, fused)

@@ -301,7 +301,9 @@ def _parts(given, name: str) -> tuple[np.ndarray, float]:
     if isinstance(given, list | tuple) and len(given) == 2 and np.ndim(given[0]) == 2:
         given, factor = given[0], as_array(given[1], name)
         if factor.size != 1:
-            raise ValueError(f"{name} is a pair (block scales, factor), but the factor has shape {factor.shape}, expected ()")
+            raise ValueError(
+                f"{name} is a pair (block scales, factor), but the factor has shape {factor.shape}, expected ()"
+            )
         whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):
             raise ValueError(f"{name}: the factor of the whole tensor is {whole}, expected a finite number")

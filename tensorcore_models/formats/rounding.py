@@ -344,7 +344,9 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
     if array.dtype.newbyteorder("=") != fmt.container:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
         if wrong.any():
-            raise ValueError(f"{int(array[wrong][0])} is no {fmt.bits}-bit encoding of {fmt.name}, 0 to 2**{fmt.bits} - 1")
+            raise ValueError(
+                f"{int(array[wrong][0])} is no {fmt.bits}-bit encoding of {fmt.name}, 0 to 2**{fmt.bits} - 1"
+            )
     return np.require(array, dtype=fmt.container, requirements=["C", "A"]).reshape(array.shape)
 
 

@@ -48,7 +48,9 @@ def scale_rounded(
     """Return RN(scalar * x) in `target` for encodings x of `source`; ValueError if integers would be scaled."""
     if isinstance(source, IntegerFormat) or isinstance(target, IntegerFormat):
         if scalar != 1 or source != target:
-            raise ValueError(f"the scalar is {scalar}, but integer results cannot be scaled: use alpha = 1, beta = 1 or 0")
+            raise ValueError(
+                f"the scalar is {scalar}, but integer results cannot be scaled: use alpha = 1, beta = 1 or 0"
+            )
         return bits
     if scalar == 1 and source == target:
         return bits

@@ -178,9 +178,7 @@ class Function:
         """Return the word of a scalar operand as an integer."""
         x = self._checked(given, name, dtype)
         if x.ndim:
-            raise TypeError(
-                f"{name} of {self.name} has shape {x.shape}, expected one number: use bits for arrays"
-            )
+            raise TypeError(f"{name} of {self.name} has shape {x.shape}, expected one number: use bits for arrays")
         return int(x)
 
     def _codes_of(self, given: Any, name: str) -> np.ndarray:

@@ -71,7 +71,9 @@ class _Reader:
 
     def step(self, operation: str, *sources: Any) -> int:
         if OPERATIONS.get(operation) != len(sources):
-            raise ValueError(f"{operation} with {len(sources)} operands in {self.text!r} is not in sequences.OPERATIONS")
+            raise ValueError(
+                f"{operation} with {len(sources)} operands in {self.text!r} is not in sequences.OPERATIONS"
+            )
         return self.steps.setdefault(SequenceStep(operation, sources), len(self.steps))
 
     def expression(self, node: ast.expr) -> Any:
@@ -233,7 +235,9 @@ def allocated(program: InstructionSequence) -> KernelSequence:
         done = {s for s in sources if isinstance(s, int) and last[s] == number and s != program.result}
         free += [registers[s] for s in done]
     if used > REGISTERS:
-        raise ValueError(f"a sequence of {len(steps)} steps needs {used} registers, expected at most {REGISTERS}: shorten it")
+        raise ValueError(
+            f"a sequence of {len(steps)} steps needs {used} registers, expected at most {REGISTERS}: shorten it"
+        )
     return KernelSequence(steps, [value for (value,) in constants], registers[program.result])
 
 
