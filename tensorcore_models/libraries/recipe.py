@@ -237,13 +237,13 @@ class Recipe:
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
         """Return the kernel's result for scaled operands as encodings, shape (m, n).
 
+        Except for one factor per matrix, the result is predicted, not measured.
+
         Parameters
         ----------
         a, b : array of unsigned integers
-            Encodings, shapes (m, k) and (k, n).
+            Encodings of shapes (m, k) and (k, n).
         scaling : Scaling
-        Except for one factor per matrix, the result is predicted, not measured.
-
             Factors that are applied to the recipe's sum, or after each block of 128 products of its only chain.
         out_format : str
             Format of the output.
