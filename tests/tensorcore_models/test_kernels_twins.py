@@ -463,7 +463,7 @@ def test_wrong_types_shapes_and_missing_scales_raise():
         kernels.matrix_bits(unit, a.astype(np.uint32), b, c)
     with pytest.raises(ValueError, match="shapes do not fit"):
         kernels.matrix_bits(unit, a, b[:-1], c)
-    with pytest.raises(ValueError, match="scale_a and scale_b are missing"):
+    with pytest.raises(ValueError, match="scale_a or scale_b is missing"):
         scaled, bytes_ = FAMILIES["GroupDotFusedSum"][0], np.zeros((16, 16), np.uint8)
         kernels.matrix_bits(scaled, bytes_, bytes_, np.zeros((16, 16), np.uint32))
 
