@@ -345,7 +345,7 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
         if wrong.any():
             raise ValueError(
-                f"{int(array[wrong][0])} is no {fmt.bits}-bit encoding of {fmt.name}, 0 to 2**{fmt.bits} - 1"
+                f"{int(array[wrong][0])} is no encoding of {fmt.name}, expected 0 to {(1 << fmt.bits) - 1}"
             )
     return np.require(array, dtype=fmt.container, requirements=["C", "A"]).reshape(array.shape)
 

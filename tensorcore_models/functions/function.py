@@ -144,7 +144,8 @@ class Function:
 
     def _check_count(self, operands: tuple) -> None:
         if len(operands) != len(self.row.operands):
-            raise ValueError(f"{self.name} takes operands {', '.join(self.row.operands)}, got {len(operands)} operands")
+            wanted = f"{len(self.row.operands)} operands ({', '.join(self.row.operands)})"
+            raise ValueError(f"{self.name} takes {wanted}, got {len(operands)}")
 
     def _words(self, operands: tuple) -> list[np.ndarray]:
         """Return the operands as arrays of words, broadcast to one shape."""
@@ -297,7 +298,8 @@ class Function:
         """
         program = self.sequence
         if len(operands) != len(program.operands):
-            raise ValueError(f"{self.name} takes operands {', '.join(program.operands)}, got {len(operands)} operands")
+            wanted = f"{len(program.operands)} operands ({', '.join(program.operands)})"
+            raise ValueError(f"{self.name} takes {wanted}, got {len(operands)}")
         dtype = np.dtype(np.uint32 if self._widened is None else np.uint16)
         words = [self._single(x, name, dtype) for x, name in zip(operands, program.operands, strict=True)]
         if self._widened is not None:

@@ -218,7 +218,7 @@ def test_results_of_another_device_and_damaged_ones_are_refused(tmp_path):
     _, _, out = run(tmp_path, FakeGpu(), rows=(FP16,))
     other = FakeGpu()
     other.name = "another"
-    with pytest.raises(ValueError, match="holds results of gpu 'model in place of a GPU', but this run has 'another'"):
+    with pytest.raises(ValueError, match="holds results of gpu 'model in place of a GPU', expected 'another'"):
         run(tmp_path, other, rows=(FP16,))
     (out / "comparison.json").write_text("{")
     with pytest.raises(ValueError, match=r"comparison\.json is damaged"):

@@ -485,7 +485,7 @@ def test_kernels_by_name_and_environment(monkeypatch):
     monkeypatch.setenv("MPGEMM_KERNEL", "quick")
     assert kernels.get_kernel() == "reference"  # read once
     kernels.set_kernel(None)
-    with pytest.raises(ValueError, match="MPGEMM_KERNEL is one of auto, generic, reference, got 'quick'"):
+    with pytest.raises(ValueError, match="MPGEMM_KERNEL is 'quick', expected one of auto, generic, reference"):
         kernels.get_kernel()
     with pytest.raises(ValueError, match="one of auto, generic, reference"):
         kernels.set_kernel("Generic")

@@ -171,7 +171,7 @@ class Asking(Accumulator):
 
 @pytest.mark.parametrize(
     ("what", "reason"),
-    [("if", "use select"), ("==", "use same"), ("index", "which pass"), ("element", "which element")],
+    [("if", "use select"), ("==", "use same"), ("index", "its number in the chain"), ("element", "the result element")],
 )
 def test_what_depends_on_data_otherwise_is_refused(what, reason):
     unit = Unit(Asking(what), "fp16", "fp16")
@@ -193,8 +193,8 @@ def test_what_depends_on_data_otherwise_is_refused(what, reason):
         (Unit(FusedDotAdd(4, 20, output_rounding="sr"), "fp16", "fp16"), Unrecordable, "draws for each element"),
         (Unit(ParametricDotAdd(4, alignment="pairwise"), "fp16", "fp16"), Unrecordable, "products that take part"),
         (Unit(ParametricDotAdd(4, None), "bf16", "bf16"), TooWide, "expected at most 62"),
-        (Unit(FusedDotAdd(4, 20), "fp16", "fp16", "fp64", "fp64"), TooWide, "numbers of 6"),
-        (Unit(LanedFMA(terms=512), "bf16", "bf16"), Unrecordable, "passes of 512 products"),
+        (Unit(FusedDotAdd(4, 20), "fp16", "fp16", "fp64", "fp64"), TooWide, "numbers have 6"),
+        (Unit(LanedFMA(terms=512), "bf16", "bf16"), Unrecordable, "passes have 512 products"),
     ],
 )
 def test_what_the_machine_does_not_hold(unit, error, reason):

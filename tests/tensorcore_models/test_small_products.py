@@ -113,7 +113,7 @@ def test_what_is_refused():
         product(a + np.float32(0.1), b)
     with pytest.raises(ValueError, match=r"c is \(8, 8\)"):
         product(a, b, c[:8])
-    with pytest.raises(ValueError, match="takes no block scales"):
+    with pytest.raises(ValueError, match="has no block scales"):
         product.bits(a.view(np.uint16), b.view(np.uint16), scale_a=np.zeros((16, 1), np.uint8))
     with pytest.raises(ValueError, match="high bits"):
         ENGINES["fp4"].prepared(1, 16, 1).bits(np.full((1, 16), 16, np.uint8), np.zeros((16, 1), np.uint8))
