@@ -1,4 +1,4 @@
-"""Bit-exact models of matrix multiply-accumulate hardware.
+"""This package holds bit-exact models of matrix multiply-accumulate hardware.
 
 The package holds number formats, rounding, splitting into words, accumulator algorithms, the catalogue of published
 instructions, matrix engines, probes for black boxes, and runners for real hardware.

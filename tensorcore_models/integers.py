@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 def checked_integer(value: Any, name: str) -> int:
-    """Return `value` as a Python integer, whose products do not overflow; TypeError if `value` is no integer."""
+    """Return `value` as a Python integer, whose products do not overflow; TypeError if `value` is not an integer."""
     if type(value) is int:
         return value
     if isinstance(value, bool | np.bool_ | np.ndarray) or not hasattr(value, "__index__"):

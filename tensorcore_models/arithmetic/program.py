@@ -24,13 +24,13 @@ class RecordedPass(Pass):
     def draw(self) -> int:
         """Return 0, and refuse stochastic roundings, because each element has its own draw."""
         if self.spec.key is not None:
-            raise Unrecordable("a stochastic rounding draws for each element")
+            raise Unrecordable("stochastic rounding draws for each element, which a recording cannot express")
         return 0
 
     def assume_part(self, numbers: Sequence[Number]) -> None:
         """Refuse numbers that take part or not depending on the data."""
         if any(number.part is not True for number in numbers):
-            raise Unrecordable("a tree of the products that take part")
+            raise Unrecordable("a tree covers only the products that take part, which the data decide")
 
     def unencodable(self, reason: str) -> None:
         """Do nothing, because a recording may be longer than a solver could handle."""

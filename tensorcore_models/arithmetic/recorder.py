@@ -270,7 +270,7 @@ class PassRecorder:
             return x
         _natural(operations.low(places), operations.low(x))
         if draw:
-            raise Unrecordable("a stochastic rounding draws for each element")
+            raise Unrecordable("stochastic rounding draws for each element, which a recording cannot express")
         places = self._of_absent(x, places)
         most, sources = operations.high(x) >> operations.low(places), [x, places]
         if rounding in ("ru", "rd", "rnu", "rnd"):

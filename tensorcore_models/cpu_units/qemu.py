@@ -1,6 +1,6 @@
 """This module runs Arm's instructions under QEMU's user-mode emulation, for machines whose CPU lacks them.
 
-QEMU is independent of this package, but it is no hardware: it restates the architecture manual. A program for aarch64
+QEMU is independent of this package, but it is not hardware: it restates the architecture manual. A program for aarch64
 (``arm_steps.c``, which needs no C library) is compiled by a cross compiler when an instruction first runs.
 """
 

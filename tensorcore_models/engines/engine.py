@@ -404,7 +404,9 @@ class Engine(abc.ABC):
             if not joined:
                 return self._padded(a, b, zero, scale_a, scale_b, pieces)
             if scale_a is not None:
-                raise ValueError(f"{self.label} has block scales: pieces of a chain cannot share one of its k steps")
+                raise ValueError(
+                    f"{self.label} has block scales: pieces of a chain cannot share a k step: use another order"
+                )
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
 

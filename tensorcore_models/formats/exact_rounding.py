@@ -220,7 +220,7 @@ def encode_exact(
         return _inf_exact(x < 0, fmt, fmt.clamps if saturate is None else saturate)
     numerator, denominator = x.as_integer_ratio()
     if denominator & (denominator - 1):
-        raise ValueError(f"{x} is no integer times a power of two: round it to a float first")
+        raise ValueError(f"{x} is not an integer times a power of two: round it to a float first")
     negative = numerator < 0 or (isinstance(x, float) and math.copysign(1.0, x) < 0)
     exponent = scale_exponent - (denominator.bit_length() - 1)
     random = stochastic_draw(seed, index) if rounding == "sr" else 0

@@ -37,7 +37,7 @@ _LAYOUT = re.compile(r"^(float|fp|f)[468]_?(?=e\d)")
 
 
 def format_family(name: str) -> tuple[str, ...]:
-    """Return the names of the formats that a word can mean, the usual format first; empty if the word is no format.
+    """Return the names of the formats that a word can mean, the usual format first; empty if the word is not a format.
 
     >>> format_family("E4M3"), format_family("float8_e5m2"), format_family("fp9")
     (('e4m3fn', 'e4m3fnuz'), ('e5m2',), ())
@@ -58,7 +58,7 @@ def format_family(name: str) -> tuple[str, ...]:
 
 
 def unknown_format(name: str) -> ValueError:
-    """Return the error for a name that is no format, with the nearest names."""
+    """Return the error for a name that is not a format, with the nearest names."""
     known = [*FORMATS, *INTEGER_FORMATS]
     near = difflib.get_close_matches(name.lower(), [*known, *FORMAT_ALIASES], 3)
     hint = f"did you mean {' or '.join(near)}? Known" if near else "known"

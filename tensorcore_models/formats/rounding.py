@@ -345,7 +345,7 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
         if wrong.any():
             raise ValueError(
-                f"{int(array[wrong][0])} is no encoding of {fmt.name}, expected 0 to {(1 << fmt.bits) - 1}"
+                f"{int(array[wrong][0])} is not an encoding of {fmt.name}, expected 0 to {(1 << fmt.bits) - 1}"
             )
     return np.require(array, dtype=fmt.container, requirements=["C", "A"]).reshape(array.shape)
 
@@ -372,7 +372,7 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
     Raises
     ------
     ValueError
-        If `dtype` cannot represent a value, or an integer is no encoding.
+        If `dtype` cannot represent a value, or an integer is not an encoding.
     TypeError
         If `bits` is not an integer array or `dtype` not a floating-point type.
     """
@@ -392,7 +392,7 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
         if bad >= 0:
             code = int(part[bad])
             if code >> row.bits:
-                raise ValueError(f"{code:#x} is no {row.bits}-bit encoding of {row.name}: its high bits must be 0")
+                raise ValueError(f"{code:#x} is not a {row.bits}-bit encoding of {row.name}: its high bits must be 0")
             raise ValueError(f"the {row.name} encoding {code:#x} has no exact {dtype} value: decode to a wider type")
     return out
 

@@ -45,7 +45,7 @@ def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tup
     """Return the exponents s_j of the words: a sequence unchanged, or (0, s, 2s, ...) for an int s.
 
     With (0, s, 2s, ...), each word is scaled by 2**s more than the word before (eq. 7 for two words). Raises TypeError if an
-    exponent is no integer, ValueError for a wrong number of exponents.
+    exponent is not an integer, ValueError for a wrong number of exponents.
     """
     given = isinstance(scale_exponent, Sequence | np.ndarray)
     numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]

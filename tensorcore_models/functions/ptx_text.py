@@ -47,7 +47,7 @@ def ptx_text(program: InstructionSequence) -> str:
 
 def _line(number: int, step: SequenceStep, names: dict[str, str]) -> str:
     if step.operation not in _PTX:
-        raise ValueError(f"{step.operation} is no single instruction in PTX, expected one of {', '.join(_PTX)}")
+        raise ValueError(f"{step.operation} is not a single instruction in PTX, expected one of {', '.join(_PTX)}")
     kind, _, text = _PTX[step.operation].partition(" ")
     sources = [_source(source, kind, names) for source in step.sources]
     test = f"p{step.sources[0]}" if step.operation == "select" else f"p{number}"

@@ -102,7 +102,7 @@ class _Reader:
                 return self.step("select", *map(self.expression, (test, body, other)))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self.step(name, *map(self.expression, args))
-        raise ValueError(f"{ast.unparse(node)} in {self.text!r} is no expression of a sequence (see {__name__})")
+        raise ValueError(f"{ast.unparse(node)} in {self.text!r} is not an expression of a sequence (see {__name__})")
 
     def negated(self, node: ast.expr) -> Any:
         """Return the source of a negated expression."""
@@ -123,7 +123,7 @@ def parse(text: str, operands: tuple[str, ...] = ("x",)) -> InstructionSequence:
     *assignments, last = ast.parse("\n".join(line.strip() for line in text.strip().splitlines())).body
     for node in assignments:
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
-            raise ValueError(f"{ast.unparse(node)} in {text!r} is no assignment, expected name = expression")
+            raise ValueError(f"{ast.unparse(node)} in {text!r} is not an assignment, expected name = expression")
         reader.names[node.targets[0].id] = reader.expression(node.value)
     if not isinstance(last, ast.Expr):
         raise ValueError(f"{text!r} must end in an expression, the result")

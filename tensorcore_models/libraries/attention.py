@@ -60,10 +60,10 @@ def attention(kernel: str, fmt: str, gpu: str = "h100") -> "AttentionRecipe":
     """
     for value, known, field in ((kernel, KERNELS, "kernel"), (fmt, tuple(_INSIDE), "fmt")):
         if value not in known:
-            raise Unknown(f"attention with {field} {value!r}", field=field, known=known)
+            raise Unknown(f"attention with {field} {value!r} is not known", field=field, known=known)
     device = canonical_device(gpu)
     if device not in MULTIPROCESSORS:
-        raise Unknown(f"attention on {gpu}", field="gpu", known=MULTIPROCESSORS)
+        raise Unknown(f"attention on {gpu} is not known", field="gpu", known=MULTIPROCESSORS)
     return AttentionRecipe(kernel, fmt, device)
 
 
@@ -111,7 +111,7 @@ class AttentionRecipe:
         Unknown
             If the sizes were not measured.
         TypeError, ValueError
-            If operands are no encodings, or their shapes do not fit.
+            If operands are not encodings, or their shapes do not fit.
         """
         heads = [np.asarray(x) for x in (q, k, v)]
         _check(heads, self.fmt, causal)
@@ -145,7 +145,7 @@ def _check(heads: list[np.ndarray], fmt: str, causal: bool) -> None:
         )
     if causal and q.shape[-2] != k.shape[-2]:
         raise Unknown(
-            f"causal attention of {q.shape[-2]} queries and {k.shape[-2]} keys",
+            f"causal attention of {q.shape[-2]} queries and {k.shape[-2]} keys is not known",
             field="causal",
             known=("as many queries",),
         )

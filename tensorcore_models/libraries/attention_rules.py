@@ -63,7 +63,9 @@ class AttentionRule:
         for largest, keys in self.tiles:
             if d <= largest:
                 return keys
-        raise Unknown(f"{self.name}: heads of size {d}", field="d", known=[f"up to {self.tiles[-1][0]}"])
+        raise Unknown(
+            f"{self.name} with heads of size {d} is not known", field="d", known=[f"up to {self.tiles[-1][0]}"]
+        )
 
 
 _WGMMA, _MMA, _MMA8 = "wgmma.m64n8k16.f32.{0}.{0}", "mma.m16n8k16.f32.{0}.{0}.f32", "mma.m16n8k8.f32.{0}.{0}.f32"

@@ -44,7 +44,7 @@ def platform_of(device: str, version: str) -> Platform:
 def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
     """Return a configuration with all fields of :data:`~.cublaslt_tables.FIELDS`; fields that are not set are None.
 
-    Raises TypeError if it is no mapping of integers, ValueError for unknown fields or a missing ALGO_ID.
+    Raises TypeError if it is not a mapping of integers, ValueError for unknown fields or a missing ALGO_ID.
     """
     if not isinstance(config, Mapping):
         raise TypeError(

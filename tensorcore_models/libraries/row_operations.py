@@ -52,7 +52,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
     x = _rows(x, "softmax")
     length = x.shape[-1]
     if length > LONGEST_SOFTMAX:
-        raise Unknown(f"softmax of rows of {length}", field="length", known=[f"up to {LONGEST_SOFTMAX}"])
+        raise Unknown(f"softmax of rows of {length} is not known", field="length", known=[f"up to {LONGEST_SOFTMAX}"])
     lanes = min(WARP, 1 << (length - 1).bit_length())
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         e = apply("expf", x - x.max(-1, keepdims=True))
@@ -88,12 +88,14 @@ def sums(x: np.ndarray) -> np.ndarray:
     length, rows = x.shape[-1], x.size // x.shape[-1]
     vectors = length >= _SHORT
     if vectors and length % _VECTOR:
-        raise Unknown(f"sums of rows of {length}", field="length", known=["below 128", "multiples of 4"])
+        raise Unknown(f"sums of rows of {length} are not known", field="length", known=["below 128", "multiples of 4"])
     width = _block_width(length // _VECTOR if vectors else length, rows)
     together = min(_power_below(rows), _BLOCK // width)
     if -(-length // width) >= min(_MANY, 16 * together):
         raise Unknown(
-            f"sums of {rows} rows of {length}", field="length", known=[f"below {min(_MANY, 16 * together) * width}"]
+            f"sums of {rows} rows of {length} are not known",
+            field="length",
+            known=[f"below {min(_MANY, 16 * together) * width}"],
         )
     per = width * _VECTOR
     padded = np.zeros((*x.shape[:-1], -(-length // per) * per), np.float32)
@@ -215,7 +217,7 @@ def _dealt(x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Return rows as (..., threads, values), with vectors of 4 dealt to 128 threads in turn, and each thread's count."""
     length = x.shape[-1]
     if length % _VECTOR:
-        raise Unknown(f"{what} of rows of {length}", field="length", known=["multiples of 4"])
+        raise Unknown(f"{what} of rows of {length} is not known", field="length", known=["multiples of 4"])
     per = _THREADS * _VECTOR
     padded = np.zeros((*x.shape[:-1], -(-length // per) * per), np.float32)
     padded[..., :length] = x

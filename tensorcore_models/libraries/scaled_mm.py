@@ -118,7 +118,9 @@ def scaled_mm_recipe(
     a_format, b_format = _fp8(a_format, "a_format"), _fp8(b_format, "b_format")
     if a_format == b_format == "e5m2":
         raise Unknown(
-            "b_format 'e5m2' with a_format 'e5m2': cuBLASLt has no such kernel", field="b_format", known=("e4m3fn",)
+            "b_format 'e5m2' with a_format 'e5m2' is not known: cuBLASLt has no such kernel",
+            field="b_format",
+            known=("e4m3fn",),
         )
     if k < 16 or k % 16:
         raise ValueError(f"k is {k!r}, expected a positive multiple of 16 for torch._scaled_mm: pad A and B with zeros")

@@ -312,7 +312,7 @@ def test_evidence_says_what_was_recorded():
         (lambda: tcm.get_function("h100", "tanh.approx.f16").values([0.1]), ValueError, "holds values that fp16 "
         "cannot represent"),
         (lambda: sequences.parse("ex3(x)"), ValueError, "ex3 with 1 operands"),
-        (lambda: sequences.parse("x + unknown"), ValueError, "is no expression"),
+        (lambda: sequences.parse("x + unknown"), ValueError, "is not an expression"),
         (lambda: sequences.parse("y = x"), ValueError, "must end in an expression"),
     ],
 )  # fmt: skip

@@ -80,7 +80,7 @@ def test_wrong_operands_are_refused():
         engine.mma_bits(a.astype(np.uint8), b, c)
     with pytest.raises(ValueError, match="has no block scales"):
         engine.mma_bits(a, b, c, np.ones((2, 16, 1), np.uint8), np.ones((2, 1, 8), np.uint8))
-    with pytest.raises(ValueError, match="no NVIDIA instruction"):
+    with pytest.raises(ValueError, match="not an NVIDIA instruction"):
         CudaEngine(tcm.get_instruction("cdna3:v_mfma_i32_16x16x32_i8"))
 
 

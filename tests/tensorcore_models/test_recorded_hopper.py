@@ -183,5 +183,5 @@ def test_a_damaged_recording_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"edges has 128 results, expected 129 as in index\.json"):
         list(recorded(tmp_path))
     (tmp_path / "index.json").write_text("{")
-    with pytest.raises(ValueError, match=r"index\.json is no index of recorded vectors"):
+    with pytest.raises(ValueError, match=r"index\.json is not an index of recorded vectors"):
         list(recorded(tmp_path))

@@ -376,9 +376,9 @@ def test_decode_refuses_what_it_cannot_do():
     with pytest.raises(TypeError, match="expected integer encodings, got dtype float64"):
         tcm.decode([1.0], "fp16")
     for bits in ([256], [-1], np.array([1 << 20])):
-        with pytest.raises(ValueError, match="is no encoding of e4m3fn, expected 0 to 255"):
+        with pytest.raises(ValueError, match="is not an encoding of e4m3fn, expected 0 to 255"):
             tcm.decode(bits, "e4m3fn")
-    with pytest.raises(ValueError, match="0x10 is no 4-bit encoding of e2m1"):
+    with pytest.raises(ValueError, match="0x10 is not a 4-bit encoding of e2m1"):
         tcm.decode(np.array([0x10], np.uint8), "e2m1")
     with pytest.raises(ValueError, match="no exact float32 value"):
         tcm.decode(np.array([1], np.uint64), "fp64", np.float32)

@@ -126,7 +126,7 @@ cdef class Plan:
     def run(self, a, b, c, out, scale_a, scale_b, Layout tail, int isa, int threads):
         """Compute out = a b + c on encodings: a (m, k), b (k, n), c (m, n) aligned and native, out (m, n) C-contiguous, k > 0.
 
-        `tail` arranges the last pass, which is shorter if k is no multiple of the pass.
+        `tail` arranges the last pass, which is shorter if k is not a multiple of the pass.
         """
         cdef mpg_call call
         cdef Py_buffer views[6]

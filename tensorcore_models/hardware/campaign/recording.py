@@ -69,7 +69,7 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
         counts = json.loads((Path(folder) / INDEX).read_text())["vectors"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{Path(folder) / INDEX} is no index of recorded vectors ({error!r}): record them again"
+            f"{Path(folder) / INDEX} is not an index of recorded vectors ({error!r}): record them again"
         ) from error
     with path.open("rb") as file:
         try:
@@ -88,7 +88,7 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
                 operands = DrawnOperands(parts["a"], parts["b"], parts["c"], *scales)
                 yield get_instruction(instruction), kind, operands, parts["d"]
         except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path} is damaged or no set of recorded vectors: {error}") from error
+            raise ValueError(f"{path} is damaged or not a set of recorded vectors: {error}") from error
 
 
 def _check_sizes(archive: zipfile.ZipFile, counts: dict[str, int]) -> None:

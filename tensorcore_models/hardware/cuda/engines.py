@@ -42,7 +42,7 @@ class CudaEngine(StepEngine):
 
     def __post_init__(self):
         if self.row.arch not in TARGETS:
-            raise ValueError(f"{self.row} is no NVIDIA instruction, expected one of {', '.join(TARGETS)}")
+            raise ValueError(f"{self.row} is not an NVIDIA instruction, expected one of {', '.join(TARGETS)}")
         super().__post_init__()
 
     @cached_property
