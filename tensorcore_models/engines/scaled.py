@@ -82,7 +82,7 @@ def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | 
     assert block is not None  # the rule applies factors after blocks
     if block % engine.k:
         raise ValueError(
-            f"{engine.label} adds {engine.k} products at a time, which must divide the {block} products of a scale: use other blocks"
+            f"{engine.label} adds {engine.k} products at a time, which must divide blocks of {block} with one scale: use others"
         )
     every = block if every is None else every
     if isinstance(every, bool) or not hasattr(every, "__index__") or every < 1 or block % every or every % engine.k:
