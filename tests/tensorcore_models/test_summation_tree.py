@@ -189,7 +189,7 @@ def test_types_are_checked():
         probing.summation_tree(3, 4)
     with pytest.raises(ValueError, match="floating-point numbers"):
         probing.summation_tree(sum, 4, dtype=np.int32)
-    with pytest.raises(ValueError, match="used already"):
+    with pytest.raises(ValueError, match="taken before"):
         Tree(3, (Operation((0, 1)), Operation((0, 3))))
 
 
