@@ -151,7 +151,7 @@ def test_mma_adds_to_the_scaled_input():
     ):
         with pytest.raises(ValueError, match=f"input_scale is {scale}, but .* allows {takes}"):
             instruction.scaled_input(c.view(np.uint32), scale)
-    assert any("multiplied by 2^-s first (s up to 15)" in step for step in words_of_engine(UNIT).steps)
+    assert any("multiply c by 2^-s first, for s up to 15" in step for step in words_of_engine(UNIT).steps)
     with_it = {(row.path, row.arch) for row in tcm.list_instructions() if row.largest_input_scale}
     assert with_it == {("tcgen05", "blackwell")}
 
