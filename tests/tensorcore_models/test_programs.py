@@ -336,7 +336,9 @@ SIGNED_ZEROS = Unit(ParametricDotAdd(16, 25, zero_sign="ieee"), "e4m3fn", "e2m1"
 
 def test_accumulators_without_a_plan_run_as_programs():
     unit = SIGNED_ZEROS
-    assert kernels.kernel_name(unit, 4, 4, 4) == "reference (the zero_sign of block-scaled sums; fewer than 8192 products)"
+    assert (
+        kernels.kernel_name(unit, 4, 4, 4) == "reference (the zero_sign of block-scaled sums; fewer than 8192 products)"
+    )
     assert kernels.kernel_name(unit) == "program (the zero_sign of block-scaled sums)"
     rng = np.random.default_rng(5)
     for style in ("specials", "clustered", "cancelling"):
