@@ -200,7 +200,7 @@ class Scaling:
         return f"{', '.join(both)}; applied {ends} ({says.evidence})"
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
-        """Return the factors of some rows of A and columns of B; `order` permutes the blocks of k."""
+        """Return the factors of some rows of A and columns of B; `order` permutes the blocks of k, but a short last one."""
         k = self.sizes[1]
         rule_a, a = _taken(self.rule_a, self.a, rows)
         rule_b, b = _taken(self.rule_b, self.b.T, columns)
