@@ -1,9 +1,9 @@
-"""Bit-exact models of matrix multiply-accumulate hardware.
+"""This package holds bit-exact models of matrix multiply-accumulate hardware.
 
-Number formats, rounding, splitting into words, accumulator algorithms, the catalogue of published instructions, matrix
-engines, probes for black boxes, and runners for real hardware.
+The package holds number formats, rounding, splitting into words, accumulator algorithms, the catalogue of published
+instructions, matrix engines, probes for black boxes, and runners for real hardware.
 
-The stub beside this file says where each public name is; a module is imported when one of its names is asked for.
+The stub beside this file says which module holds each public name; a module is imported when one of its names is first used.
 """
 
 from .engines.homes import Home, register_home
@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = attach(
 
 
 def _tensors() -> Home:
-    """Return units on a GPU, which multiply torch's tensors there."""
+    """Return the module that multiplies torch tensors on their GPU."""
     from .gpu import tensors
 
     return tensors

@@ -1,4 +1,4 @@
-"""How figures are sized, coloured and written: for a screen, or for a page. Matplotlib is imported where one is made."""
+"""This module sizes, colours and writes figures for a screen or a page; it imports matplotlib only when a figure is made."""
 
 import contextlib
 import io
@@ -13,32 +13,32 @@ from typing import Any
 
 from .files import atomic_writer
 
-#: File formats, by the endings of their names.
+#: File formats that figures can be written in, named by their file endings.
 FORMATS = ("png", "pdf", "svg")
-#: Size of the smallest texts of a figure's labels as they are drawn, in points.
+#: Size in points of the smallest labels in a figure that is drawn for the screen.
 _POINTS = 8.0
 
-#: Inches of the narrowest panel.
+#: Width of the narrowest panel in inches.
 _LEAST_PANEL = 2.2
 
 #: Colours that colour-blind readers tell apart (Okabe and Ito 2008), then four more.
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F", "#8B0000", "#556B2F",
 )  # fmt: skip
-#: Greys far enough apart to be told on paper; markers and line styles tell the rest.
+#: Greys that can be told apart on paper; where they are too close, markers and line styles differ.
 _GREYS = ("0.0", "0.45", "0.7", "0.25", "0.6", "0.82", "0.35", "0.52", "0.15", "0.76")
 
 
 @dataclass(frozen=True)
 class PageStyle:
-    """How figures look. Raises ValueError on a value that no figure can have."""
+    """`PageStyle` says how figures look. Raises ValueError on a value that no figure can have."""
 
-    formats: tuple[str, ...] = ("png",)  #: What :func:`save` writes, of :data:`FORMATS`.
-    width: float | None = None  #: Of a figure, in inches; None: as it is drawn for a screen.
-    points: float = _POINTS  #: Size of ordinary text.
-    font: str = ""  #: A font family that matplotlib finds; "": its own.
-    grey: bool = False  #: Lines and bars in greys.
-    dpi: int = 130  #: Points an inch of PNG.
+    formats: tuple[str, ...] = ("png",)  #: Formats of :data:`FORMATS` that :func:`save` writes.
+    width: float | None = None  #: Width of a figure in inches; None: the width that it is drawn with for a screen.
+    points: float = _POINTS  #: Size of ordinary text in points.
+    font: str = ""  #: A font family that matplotlib finds; "": matplotlib's default.
+    grey: bool = False  #: Draw lines and bars in greys.
+    dpi: int = 130  #: Pixels per inch of a PNG file.
 
     def __post_init__(self):
         unknown = sorted(set(self.formats) - set(FORMATS))
@@ -51,11 +51,11 @@ class PageStyle:
 
     @property
     def scale(self) -> float:
-        """Sizes of texts beside those that figures are drawn with."""
+        """Return the ratio of this style's text size to the text size that figures are drawn with."""
         return self.points / _POINTS
 
 
-#: Styles by name: the widths of one and two columns that most journals of two columns share.
+#: Styles by name; the widths are those of one and of both columns in most two-column journals.
 STYLES: Mapping[str, PageStyle] = {
     "screen": PageStyle(),
     "one-column": PageStyle(("pdf",), 3.5, 7.0),
@@ -66,10 +66,10 @@ _STYLE: ContextVar[PageStyle] = ContextVar("style", default=STYLES["screen"])
 
 
 def read_style(name: str) -> PageStyle:
-    """Return a style of :data:`STYLES`, or of a TOML file with the fields of :class:`PageStyle`, and `base`: the style that
-    they change.
+    """Return a style of :data:`STYLES`, or one that a TOML file describes.
 
-    Raises ValueError for a name that is neither, and for fields that are none; OSError if the file cannot be read.
+    The file sets fields of :class:`PageStyle`, and may name the style that they change as `base`. Raises ValueError for a name
+    that is neither a style nor a TOML file, and for unknown fields; OSError if the file cannot be read.
     """
     if name in STYLES:
         return STYLES[name]
@@ -101,7 +101,7 @@ def read_style(name: str) -> PageStyle:
 
 @contextlib.contextmanager
 def drawn_as(style: PageStyle) -> Iterator[None]:
-    """Figures made and written inside have a style."""
+    """Give a style to all figures that are made and written inside the `with` block."""
     token = _STYLE.set(style)
     try:
         yield
@@ -110,7 +110,7 @@ def drawn_as(style: PageStyle) -> Iterator[None]:
 
 
 def style() -> PageStyle:
-    """Return the style that figures have now."""
+    """Return the style that figures are made with now."""
     return _STYLE.get()
 
 
@@ -121,7 +121,7 @@ def colour_of(number: int) -> str:
 
 
 def require_matplotlib() -> None:
-    """Check that pictures can be made: before long work, not after it. Raises ValueError."""
+    """Check that matplotlib is installed, before long work rather than after it. Raises ValueError."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -129,9 +129,10 @@ def require_matplotlib() -> None:
 
 
 def new_figure(width: float, height: float, lines: bool = False):
-    """Return a matplotlib figure without a display or global state: `width` x `height` inches, or as wide as the style asks.
+    """Return a matplotlib figure of `width` x `height` inches that needs no display and no global state.
 
-    Its height follows the width, or the size of its text where it is made of `lines` of text.
+    If the style sets a width, the figure has that width, and its height follows the width, or the size of the text if the
+    figure is made of `lines` of text.
     """
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -146,15 +147,15 @@ def new_figure(width: float, height: float, lines: bool = False):
 
 
 def columns_that_fit() -> int:
-    """Return panels that a style's width has room for beside each other."""
+    """Return how many panels fit beside each other in the style's width."""
     asked = style().width
     return 100 if asked is None else max(int(asked / _LEAST_PANEL), 1)
 
 
 def side_by_side(count: int, width: float, height: float, **shared):
-    """Return (figure, axes) with panels beside each other, as many in a row as a style's width leaves room for.
+    """Return (figure, axes) with panels beside each other, as many in a row as fit in the style's width.
 
-    `shared` is what matplotlib's `subplots` takes.
+    `shared` are further arguments of matplotlib's `subplots`.
     """
     columns = min(count, columns_that_fit())
     rows = -(-count // columns)
@@ -163,12 +164,12 @@ def side_by_side(count: int, width: float, height: float, **shared):
 
 
 def letters(inches: float, points: float) -> int:
-    """Return letters of a text of that size, as figures are drawn, that fit in a width."""
+    """Return how many letters of a text of `points` points fit in a width of `inches`."""
     return max(int(inches * 72 / (0.65 * points * style().scale)), 8)
 
 
 def save(figure, path: str | os.PathLike) -> list[str]:
-    """Write a figure in the style's formats, or in the one that its name ends with if that is another; whole files or nothing.
+    """Write a figure in the style's formats, or as PDF or SVG if `path` ends so; a file is written whole or not at all.
 
     Returns
     -------
@@ -178,14 +179,14 @@ def save(figure, path: str | os.PathLike) -> list[str]:
     path, asked = Path(path), style()
     own = path.suffix.lstrip(".")
     if own not in FORMATS:
-        raise ValueError(f"{path}: a figure's name ends in .{', .'.join(FORMATS)}")
+        raise ValueError(f"{path}: expected a figure's name that ends in .{', .'.join(FORMATS)}, got .{own}")
     _apply(figure, asked)
     formats = asked.formats if own == "png" else (own,)
     return [_write(figure, path.with_suffix(f".{name}"), name, asked) for name in formats]
 
 
 def _apply(figure, asked: PageStyle) -> None:
-    """Texts in the size and font of a style, once; titles and ticks that fit the width it asks for."""
+    """Set a figure's texts in the size and font of a style, once, and make titles and ticks fit the style's width."""
     from matplotlib.text import Text
 
     if getattr(figure, "_mpgemm_styled", False):
@@ -200,7 +201,7 @@ def _apply(figure, asked: PageStyle) -> None:
 
 
 def _fit(figure) -> None:
-    """Break titles that are longer than their axes' share of the width; of narrow logarithmic axes label powers only."""
+    """Break titles that are wider than their axes' share of the width; label only powers on narrow logarithmic axes."""
     from matplotlib.ticker import NullFormatter
 
     titles = [(figure._suptitle, 1)] if figure._suptitle is not None else []
@@ -216,7 +217,7 @@ def _fit(figure) -> None:
 
 
 def _write(figure, path: Path, name: str, asked: PageStyle) -> str:
-    """Return one file: fonts are part of it, and nothing in it depends on the time or on chance."""
+    """Write one file with its fonts, the same bytes every time, and return its name."""
     import matplotlib
 
     undated: dict[str, dict] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all; links are followed, and what is no regular file is written through."""
+"""This module writes files whole or not at all; it follows links, and writes straight into files that are not regular."""
 
 import io
 import os
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-#: Names of files that this process has open already.
+#: Names that stand for files which this process has open.
 _OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
@@ -19,14 +19,13 @@ _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """Yield a binary file that appears at `path` only when the block ends without an exception.
 
-    The folder is made where it is missing. The data reach the disk before the name does. A symbolic link stays one: the file
-    that it leads to is written. What is no regular file (a FIFO, a device such as /dev/null) is never replaced, nor is a file
-    that is open already (/dev/stdout): the data are written into it when the block ends. Raises OSError if the folder or the
-    file cannot be written.
+    The folder is made if it is missing. The data reach the disk before the name does. A symbolic link stays a link, and the
+    file that it leads to is written. A FIFO, a device such as /dev/null and a file that is open already (/dev/stdout) are never
+    replaced: the data are written into them when the block ends. Raises OSError if the folder or the file cannot be written.
     """
     path = Path(path)
     try:
-        there = os.stat(path)  # of what a link leads to
+        there = os.stat(path)  # follows links
     except FileNotFoundError:
         there = None
     number = _open_number(path)
@@ -52,7 +51,7 @@ def atomic_writer(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 
 
 def _open_number(path: Path) -> int | None:
-    """Return the descriptor that a path names: the file itself, at the place where it is written."""
+    """Return the file descriptor that a path such as /dev/fd/3 or /dev/stdout names; None for other paths."""
     if found := _OPEN_FILE.fullmatch(str(path)):
         return int(found[1])
     return _STREAMS.get(str(path))
@@ -66,6 +65,6 @@ def _umask() -> int:
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Write `text` as UTF-8, the whole file or nothing; what UTF-8 lacks (bytes of a file's name) is written as \\xNN."""
+    """Write `text` as UTF-8, the whole file or nothing; characters that UTF-8 lacks (bytes of a file's name) become \\xNN."""
     with atomic_writer(path) as stream:
         stream.write(text.encode(errors="backslashreplace"))

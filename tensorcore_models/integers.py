@@ -1,4 +1,4 @@
-"""Sizes and other integers that callers give: Python's and NumPy's alike; no fraction, no boolean, no text."""
+"""This module checks sizes and other integers of callers: Python's and NumPy's integers pass, booleans and text are refused."""
 
 import functools
 import inspect
@@ -13,16 +13,16 @@ _T = TypeVar("_T")
 
 
 def checked_integer(value: Any, name: str) -> int:
-    """Return `value` as Python's integer, whose products do not wrap; TypeError if it is none."""
+    """Return `value` as a Python integer, whose products do not overflow; TypeError if `value` is not an integer."""
     if type(value) is int:
         return value
     if isinstance(value, bool | np.bool_ | np.ndarray) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise TypeError(f"{name} must be an integer, got {value!r}: pass an int")
     return operator.index(value)
 
 
 def integer_arguments(*names: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Decorate a function: arguments of these names go through :func:`checked_integer`; None stays where it is the default."""
+    """Decorate a function so that the named arguments go through :func:`checked_integer`; a default of None stays allowed."""
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
         parameters = inspect.signature(function).parameters
@@ -47,6 +47,6 @@ def integer_arguments(*names: str) -> Callable[[Callable[_P, _T]], Callable[_P, 
 
 
 def integer_fields(instance: Any, *names: str) -> None:
-    """Make the named fields of a frozen dataclass plain integers, in its ``__post_init__``; TypeError for other values."""
+    """Turn named fields of a frozen dataclass into Python integers, in its ``__post_init__``; TypeError for other values."""
     for name in names:
         object.__setattr__(instance, name, checked_integer(getattr(instance, name), name))

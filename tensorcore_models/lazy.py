@@ -1,7 +1,7 @@
-"""Public names that are imported when they are first asked for (PEP 562): `import mpgemm` reads a table, not the package.
+"""This module imports public names when they are first used (PEP 562), so that `import mpgemm` reads a table, not the package.
 
-The table is the stub beside the package's `__init__.py`, which type checkers read as well: its `from x import a as a, b as b`,
-which is how a stub says that a name is public.
+The table is the stub beside the package's `__init__.py`, which type checkers read as well. Its lines
+`from x import a as a, b as b` declare public names.
 """
 
 import ast
@@ -14,14 +14,13 @@ from typing import Any
 
 
 def public_names(stub: Path) -> dict[str, str]:
-    """Return the module of each name that a package's stub imports; of a submodule (`from . import x`): the package itself,
-    "."."""
+    """Return the module of each name that a package's stub imports; the module of a submodule (`from . import x`) is "."."""
     imports = [node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {alias.name: "." * node.level + (node.module or "") for node in imports for alias in node.names}
 
 
 class Package(ModuleType):
-    """A package of which a public name is that name even where a module of the package has the same one (`ascend.roofline`)."""
+    """`Package` is a package whose public names win over its modules of the same name (`ascend.roofline` is the function)."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and name in self.__dict__["__all__"] and name not in self.__submodules__):
@@ -31,10 +30,9 @@ class Package(ModuleType):
 def attach(
     package: str, file: str, submodules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package, by its `__name__` and `__file__`: the stub (.pyi) beside
-    that.
+    """Return `__getattr__`, `__dir__` and `__all__` for the package with that `__name__` and `__file__`, read from its stub.
 
-    `submodules` are attributes of the package without being in `__all__`.
+    The stub is the .pyi file beside `file`. `submodules` are attributes of the package that are not in `__all__`.
     """
     modules = public_names(Path(file).with_suffix(".pyi"))
     here = sys.modules[package]

@@ -1,4 +1,4 @@
-"""How results show themselves in notebooks and data frames: the base of every public result of the three packages."""
+"""This module holds the base class of every public result, which shows results in notebooks and data frames."""
 
 import html
 import math
@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: Of the headline in a result's repr.
+#: Greatest length of the headline in a result's repr.
 MOST_CHARACTERS = 100
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a search; `known` is what it has found so far: a sentence, or a result without the parts not reached."""
+    """`Interrupted` is raised on Ctrl-C during a search; `known` is a sentence on the findings so far, or a partial result."""
 
     def __init__(self, known: Any):
         super().__init__(known)
@@ -20,14 +20,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Result(ABC):
-    """A function's findings, as rows of a table and sentences beside them.
+    """`Result` holds a function's findings as the rows of a table, and as sentences beside the table.
 
-    From these two come its text, its mapping, its data frame and what notebooks show. A class states `sentences` or `__str__`.
+    Its text, mapping, data frame and notebook view are made of these two. A subclass defines `sentences` or `__str__`.
     """
 
     @abstractmethod
     def to_rows(self) -> list[dict]:
-        """Return the rows of its table, all with the same names; one row for a result that is one record."""
+        """Return the rows of the table, all with the same keys; a result that is one record has one row."""
 
     def sentences(self) -> Sequence[str]:
         """Return the meaning of the table in sentences for people; the first one is the headline."""
@@ -48,7 +48,7 @@ class Result(ABC):
         return f"<{type(self).__name__}: {textwrap.shorten(self.sentences()[0], MOST_CHARACTERS, placeholder=' ...')}>"
 
     def _repr_html_(self) -> str:
-        """Return the table as notebooks show it, under the headline; one record is shown a line for each field."""
+        """Return the table under the headline as HTML for notebooks; a single record is shown with one line for each field."""
         headline, *others = self.sentences()
         rows = self.to_rows()
         if len(rows) == 1:
@@ -59,7 +59,7 @@ class Result(ABC):
 
 
 def format_cell(cell: object) -> str:
-    """Return a number in three to five digits, anything else as it is."""
+    """Return a number as text of three to five digits, any other value as its `str`."""
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return str(cell)
     if isinstance(cell, int) or cell == 0 or not math.isfinite(cell):
@@ -75,7 +75,7 @@ def number_columns(rows: Sequence[Sequence[object]], count: int) -> list[bool]:
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table in HTML under a caption; columns of numbers are aligned to the right, empty headings make no line."""
+    """Return a table in HTML under a caption; columns of numbers are aligned right, and empty headings are left out."""
     right = number_columns(rows, len(headings))
 
     def line(tag: str, cells: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Compiled kernels; the public functions that use them validate their arguments."""
+"""This package holds the compiled kernels; the public functions that use them validate their arguments."""
 
 from importlib.util import find_spec
 

@@ -1,7 +1,8 @@
-"""Every family states its pass once in this arithmetic: it runs on plain integers, and on bit-vectors for solvers.
+"""Every family states its pass once in this arithmetic, which works on plain integers and on bit-vectors for solvers.
 
-`operations` are what integers of known range can do, whatever stands for them; `numbers` takes encodings apart and puts results
-together; `sums` adds, aligned, exactly or as IEEE does. The names here are those that families use.
+`operations` holds the operations on integers of known range, for every type that stands for an integer. `numbers` decodes
+encodings and encodes results. `sums` adds numbers with alignment, exactly or by the IEEE rules. This module exports the names
+that families use.
 """
 
 from .numbers import (

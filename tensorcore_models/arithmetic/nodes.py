@@ -1,8 +1,8 @@
-"""Keeps what the integers of a recording mean: products, cuts, sums and roundings, as a graph of nodes.
+"""This module keeps the meaning of a recording's integers as a graph of nodes: products, truncations, sums and roundings.
 
-The functions of :mod:`tensorcore_models.arithmetic` say what they make (`operations.noted`), and only what they say is known: a
-number to which a pass does anything else has no node, and so has nothing that is made of it. A node is therefore a statement
-about every finite input, from which trees, words and bounds can be derived.
+The functions of :mod:`tensorcore_models.arithmetic` report their results (`operations.noted`), and only reported results have
+nodes. A number that a pass computes in any other way has no node, and neither has a number computed from it. A node therefore
+holds for every finite input, and trees, words and bounds can be derived from it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Top:
-    """A Top is an exponent that addends are aligned to.
+    """`Top` is an exponent that addends are aligned to.
 
-    It is the largest of the exponents of `numbers`, or `floor` where that is larger, and from `least` to `most` above that.
+    It lies `least` to `most` above the larger of `floor` and the largest exponent of `numbers`.
     """
 
     numbers: tuple["Node", ...]
@@ -32,31 +32,32 @@ class Top:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A Node says how one number of a pass is made of others.
+    """`Node` says how one number of a pass is computed from other numbers.
 
     Parameters
     ----------
     does : str
-        How it is made: "operand" is a code that is given, "zero" a constant, "decoded" the number of a code, "product" that of
-        all `of`, "same" the same number with another exponent, "flush" zero if it is below 2**`bits`, "cut" a multiple of
-        2**(`top` - `bits`), "sum" an exact sum, "keep" rounded to `bits` fraction bits with an unbounded exponent, "round"
-        rounded to `format`, "either" one of two by the data. A "part" is number `bits` of as many pieces of a product as
-        `operand` says, which have its exponent and add up to it; a "tree" is added two by two, as far as addends take part,
-        each time cut as a "cut" is; "wrap" is modulo a power of two.
+        Name of the operation. "operand" is an encoding that is given, "zero" a constant, "decoded" the number of an encoding,
+        "product" the product of all `of`, "same" the same number with another exponent. "flush" gives zero if the number is
+        below 2**`bits`, "cut" truncates to a multiple of 2**(`top` - `bits`), "sum" is an exact sum, "keep" rounds to `bits`
+        fraction bits with an unbounded exponent, "round" rounds to `format`, "either" is one of two numbers, depending on the
+        data. A product is split into "part" nodes, which have its exponent and add up to it: `bits` is the number of the part,
+        `operand` holds how many there are. "tree" adds the addends that take part pairwise and truncates each sum as "cut"
+        does; "wrap" is the remainder modulo a power of two.
     of : tuple of Node
-        The nodes that it is made of.
+        Nodes of the numbers that it is computed from.
     operand : tuple
-        (side, term) of an operand: "a", "b", "scale_a", "scale_b" or "c".
+        (side, term) of an operand, where the side is "a", "b", "scale_a", "scale_b" or "c".
     format : Format, optional
-        Of what is decoded or rounded to.
+        Format that the node decodes from or rounds to.
     rounding, bits, top
-        Of a cut or a rounding; `top` of a sum is the exponent that it keeps.
+        Rounding, fraction bits and alignment exponent of a "cut" or a rounding; `top` of a sum is the exponent that it keeps.
     flush : bool
-        A result below the smallest normal number becomes zero.
+        Whether a result below the smallest normal number becomes zero.
     zero_rule : str
-        The edge rule that says which exponent a decoded zero has.
+        Edge rule that gives the exponent of a decoded zero.
     sure : bool
-        Whether it is known which exponent it has, and that it is zero where it takes no part in an alignment.
+        Whether the number's exponent is known, and the number is zero wherever it takes no part in an alignment.
     """
 
     does: str
@@ -71,17 +72,17 @@ class Node:
     sure: bool = True
 
 
-#: The node of what is always zero.
+#: The node of numbers that are always zero.
 ZERO = Node("zero")
 
 
 def in_order(last: Node, inputs: Callable[[Node], Sequence[Node]] = lambda node: node.of) -> list[Node]:
-    """Return a node after all that it is made of; nodes are as deep as a chain is long."""
+    """Return all nodes that `last` is computed from, inputs first and `last` at the end; no recursion, as chains are deep."""
     found: dict[Node, None] = {}
     stack = [last]
     while stack:
         missing = [x for x in inputs(stack[-1]) if x not in found]
-        if missing:  # the first of them first
+        if missing:  # reversed, so that the first input comes first
             stack += reversed(missing)
         else:
             found.setdefault(stack.pop())
@@ -89,7 +90,7 @@ def in_order(last: Node, inputs: Callable[[Node], Sequence[Node]] = lambda node:
 
 
 class Amount(NamedTuple):
-    """An Amount says that an integer times 2**unit is the number of a node."""
+    """`Amount` says that an integer times 2**unit is the number of a node."""
 
     node: Node
     unit: Whole
@@ -103,7 +104,7 @@ def _equal(x: Whole, y: Whole) -> bool:
 
 
 class Notes:
-    """The Notes of one recording hold its nodes by the values that have them."""
+    """`Notes` holds the nodes of one recording, keyed by the recorded values."""
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
@@ -113,7 +114,7 @@ class Notes:
         self.tops: dict[int, Top] = {}
         self.assumed: list[tuple[Any, ...]] = []
 
-    # -- found -----------------------------------------------------------------------------------------------------------
+    # -- look nodes up -----------------------------------------------------------------------------------------------------
     @staticmethod
     def _key(number: "Number") -> tuple[Any, ...]:
         fields = (number.negative, number.significand, number.align, number.part)
@@ -126,7 +127,7 @@ class Notes:
         return self.numbers.get(self._key(number))
 
     def of_code(self, code: Any, fmt: Format) -> Node | None:
-        """Return the node of a code of a format, None where it has none."""
+        """Return the node of an encoding in a format, None where it has none."""
         if type(code) is int:
             return ZERO if not code & fmt.magnitude_mask else None
         if (found := self.codes.get(code.at)) is not None:
@@ -151,7 +152,7 @@ class Notes:
         if x.name == "add":
             sources.sort(
                 key=lambda y: self.recorder.operations[self.recorder.place(y)].name != "add"
-            )  # as they were added
+            )  # in the order of the additions
             return self._sum([self.of_whole(y, unit) for y in sources])
         if x.name == "choose":
             both = [self.of_whole(y, unit) for y in sources[1:]]
@@ -159,7 +160,7 @@ class Notes:
         return None
 
     def top_of(self, exponent: Whole) -> Top | None:
-        """Return what an exponent is the largest of, None where that is not known."""
+        """Return the `Top` of an exponent, None where it is not known to be the largest exponent of numbers."""
         if type(exponent) is int:
             return Top((), exponent)
         if exponent.at in self.tops:
@@ -176,7 +177,7 @@ class Notes:
                 return Top(top.numbers, top.floor, top.least + low, top.most + high)
         return None
 
-    # -- kept: one method for each thing that `operations.noted` is told ------------------------------------------------
+    # -- keep nodes: one method for each name that `operations.noted` is given -------------------------------------------
     def decoded(self, number: "Number", fmt: Format, code: Any, zero_rule: str) -> None:
         if (node := self.of_code(code, fmt)) is not None:
             self._keep(number, Node("decoded", (node,), format=fmt, zero_rule=zero_rule))
@@ -214,7 +215,7 @@ class Notes:
         self.cut_total(whole, (number,), largest, bits, rounding)
 
     def cut_total(self, whole: Whole, numbers: Sequence["Number"], largest: Whole, bits: int, rounding: str) -> None:
-        """Note a sum of cut numbers, some of which may always be cut to nothing."""
+        """Note a sum of truncated numbers; numbers that are always zero are left out."""
         nodes: Any = tuple(map(self.of_number, numbers))
         if None not in nodes:
             top = self.top_of(largest)
@@ -226,32 +227,32 @@ class Notes:
                 self._count(whole, node, largest - bits)
 
     def total(self, whole: Whole, numbers: Sequence["Number"], unit: Whole) -> None:
-        """Note an integer that is the exact sum of numbers."""
+        """Note an integer as the exact sum of numbers."""
         if (node := self._sum([self.of_number(x) for x in numbers])) is not None:
             self._count(whole, node, unit)
 
     def signed(self, number: "Number", whole: Whole) -> None:
-        """Note the number of a signed integer in units of its last place."""
+        """Note a number that is made of a signed integer in units of its last place."""
         if (node := self.of_whole(whole, number.exponent)) is not None:
             top = self.top_of(number.align)
             self._keep(number, Node("same", (node,), top=top, sure=top is not None))
 
     def tree(self, number: "Number", numbers: Sequence["Number"], bits: int, rounding: str, floor: int | None) -> None:
-        """Note a tree of two-operand sums over those numbers that take part, which ends the assumption that all do."""
+        """Note a tree of two-operand sums over the numbers that take part, so that nothing is assumed about them any more."""
         nodes = tuple(map(self.of_number, numbers))
         keys = [self._key(x) for x in numbers]
         self.assumed = [key for key in self.assumed if key not in keys]
         if None not in nodes and len(nodes) > 1:
             top = Top(nodes, floor)  # type: ignore[arg-type]
             made = Node("tree", nodes, rounding=rounding, bits=bits, top=top)  # type: ignore[arg-type]
-            self.numbers[self._key(number)] = made  # whichever of them take part
+            self.numbers[self._key(number)] = made  # true for every choice of numbers that take part
 
     def wrapped(self, whole: Whole, total: Whole, unit: Whole) -> None:
         if (node := self.of_whole(total, unit)) is not None:
             self._count(whole, Node("wrap", (node,)), unit)
 
     def assume(self, numbers: Sequence["Number"]) -> None:
-        """Keep that numbers of which data decide whether they take part are taken to do so, until `tree` is told of them."""
+        """Remember the assumption that all numbers take part, although data decide it, until `tree` notes these numbers."""
         self.assumed += [self._key(x) for x in numbers if x.part is not True]
 
     def valued(self, whole: Whole, number: "Number") -> None:
@@ -264,7 +265,7 @@ class Notes:
             self._keep(number, Node("keep", (node,), rounding=rounding, bits=bits))
 
     def added(self, number: "Number", added: "Number", addends: Sequence["Number"]) -> None:
-        """Note a rounded sum, or one of its addends where the others take no part."""
+        """Note a rounded sum; where only one addend takes part, the number is that addend."""
         nodes = tuple(map(self.of_number, (added, *addends)))
         if None not in nodes:
             self._keep(number, Node("same", nodes[:1], top=Top(nodes, None)))  # type: ignore[arg-type]
@@ -282,7 +283,7 @@ class Notes:
         self._round(code, self._sum([self.of_number(x) for x in numbers]), fmt, rounding, None, flush)
 
     def converted(self, code: Any, number: "Number", fmt: Format, via: Format) -> None:
-        """Note a code that is converted to nearest: exactly where the format holds every number of the other."""
+        """Note an encoding converted to nearest; the conversion is exact if `via` holds every number of `fmt`."""
         node = self.of_number(number)
         exact = fmt.precision <= via.precision and fmt.emax <= via.emax
         if node is not None and exact and via.emin - via.fraction_bits <= fmt.emin - fmt.fraction_bits:
@@ -291,12 +292,12 @@ class Notes:
             self._round(code, node, via, "rne", None, False)
 
     def recoded(self, code: Any, other: Any, fmt: Format, below: int) -> None:
-        """Note a code in which a zero stands for what is below 2**below."""
+        """Note an encoding in which numbers below 2**below became zero."""
         if (node := self.of_code(other, fmt)) is not None:
             self.codes.setdefault(code.at, (Node("flush", (node,), bits=below), fmt))
 
     def like(self, code: Any, other: Any, fmt: Format) -> None:
-        """Note a code that is another one but for the sign of a zero, and where it is an infinity or NaN."""
+        """Note an encoding that equals another one except for signs of zeros, infinities and NaN."""
         if (node := self.of_code(other, fmt)) is not None:
             self.codes.setdefault(code.at, (node, fmt))
 
@@ -314,7 +315,7 @@ class Notes:
 
     @staticmethod
     def _sum(nodes: Sequence[Node | None]) -> Node | None:
-        """Return the node of an exact sum; sums of cut addends are one sum."""
+        """Return the node of an exact sum; nested sums of truncated addends become one sum."""
         found: list[Node] = []
         for node in nodes:
             if node is None:

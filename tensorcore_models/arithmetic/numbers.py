@@ -1,8 +1,8 @@
-"""Numbers are taken apart, multiplied, cut, rounded and put together again, stated once over integers of known range.
+"""This module decodes, multiplies, truncates, rounds and encodes numbers, stated once over integers of known range.
 
-Every number has a `point`: its value is ``(-1)^negative * significand * 2^(align - point)``, so that a shift by a difference of
-alignment exponents is all that an alignment needs. A zero has the significand 0 and any exponent. On plain integers this is
-the slow exact truth of every test; on bit-vectors it makes the terms that solvers are asked about.
+Every number has a `point`: its value is ``(-1)^negative * significand * 2^(align - point)``, so that numbers are aligned by a
+shift by the difference of their alignment exponents. A zero has the significand 0 and any exponent. On plain integers these
+functions are the slow exact reference of every test; on bit-vectors they build the terms that solvers are asked about.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from .operations import Condition, Whole, larger, low, natural, never, no, same,
 
 
 class SpecialRules(Protocol):
-    """These are the edge rules that encodings are taken apart and specials put together by: those of every accumulator."""
+    """`SpecialRules` are the edge rules of every accumulator for decoding operands and for encoding special results."""
 
     @property
     def nan(self) -> str: ...
@@ -26,16 +26,16 @@ class SpecialRules(Protocol):
 
 
 class UnderflowRule(Protocol):
-    """This is the edge rule that says which sign a negative sum has that rounds to zero."""
+    """`UnderflowRule` is the edge rule that gives the sign of a negative sum that rounds to zero."""
 
     @property
     def negative_underflow(self) -> str: ...
 
 
 class Number(NamedTuple):
-    """A Number is finite unless `nan` or `inf` holds; `part` says whether an alignment has it (edge rules leave zeros out).
+    """`Number` is a decoded number, finite unless `nan` or `inf` holds; `part` says whether it takes part in an alignment.
 
-    Of a decoded NaN the last `point` bits of the significand are its fraction field.
+    Edge rules can exclude zeros from alignments. The last `point` bits of a decoded NaN's significand are its fraction field.
     """
 
     nan: Condition
@@ -48,17 +48,17 @@ class Number(NamedTuple):
 
     @property
     def is_zero(self) -> Condition:
-        """Whether it is a zero."""
+        """Say that the number is zero."""
         return no(self.nan | self.inf) & same(self.significand, 0)
 
     @property
     def kind(self) -> str:
-        """Name what a number of plain integers is: "finite", "inf" or "nan"."""
+        """Name the kind of a number of plain integers: "finite", "inf" or "nan"."""
         return "nan" if self.nan else "inf" if self.inf else "finite"
 
     @property
     def exponent(self) -> Whole:
-        """Exponent of the significand's unit in the last place."""
+        """Return the exponent of the significand's unit in the last place."""
         return self.align - self.point
 
 
@@ -68,21 +68,21 @@ def plain(negative: Condition, significand: Whole, align: Whole, point: int, par
 
 
 def noted(number: Number, does: str, *about: Any) -> Number:
-    """Tell an interpreter that keeps notes what `number` is, and return it."""
+    """Report how `number` was computed to an interpreter that keeps notes, and return `number`."""
     known = type(number.significand) is int
     if known and type(number.align) is int:
         return number
     return z.noted(number, does, *about, by=number.align if known else number.significand)
 
 
-# -- taken apart ---------------------------------------------------------------------------------------------------------
+# -- decoding ------------------------------------------------------------------------------------------------------------
 def zero_exponent(rule: str, fmt: Format) -> int | None:
-    """Give the alignment exponent of a zero under the edge rules zero_operand and zero_c; None: it takes no part."""
+    """Return the alignment exponent of a zero under the edge rules zero_operand and zero_c; None if it takes no part."""
     return {"minus126": -126, "format_minimum": fmt.emin, "skip": None}[rule]
 
 
 def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "format_minimum") -> Number:
-    """Take one encoding apart under the edge rules of `spec`; of a format without fields a plain integer.
+    """Decode one encoding under the edge rules of `spec`; the code of a format without fields must be a plain integer.
 
     The alignment exponent is the one of the encoding: subnormal numbers have the smallest normal exponent.
     """
@@ -105,14 +105,14 @@ def decode(fmt: Format, code: Any, spec: SpecialRules, *, zero_rule: str = "form
         zero, exponent = no(nan | inf) & same(significand, 0), zero_exponent(zero_rule, fmt)
         if exponent is None:
             part = no(zero)
-        elif exponent != fmt.emin:  # which a subnormal number has
+        elif exponent != fmt.emin:  # emin is the exponent of subnormal numbers and already set
             align = select(zero, exponent, align)
     number = Number(nan, inf, negative, significand, align, part, point)
     return number if type(code) is int else noted(number, "decoded", fmt, code, zero_rule)
 
 
 def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -> tuple[Condition, Condition]:
-    """Say that an encoding is a NaN, and that it is an infinity."""
+    """Return two conditions: the encoding is a NaN, and it is an infinity."""
     if fmt.specials == "ieee":
         top = fmt.exponent_mask >> fmt.padding_bits
         nan, inf = top < magnitude, same(magnitude, top)
@@ -128,14 +128,14 @@ def _specials(fmt: Format, code: Whole, magnitude: Whole, keeps_padding: bool) -
 
 
 def positive_zero(number: Number) -> Number:
-    """Make a zero +0; other numbers stay."""
+    """Replace a zero of either sign with +0; other numbers stay."""
     return noted(number._replace(negative=number.negative & no(number.is_zero)), "same", number)
 
 
 def flushed(number: Number, below: int) -> Number:
-    """Make `number` a zero of its sign if it is smaller than 2**below.
+    """Replace `number` with a zero of its sign if its magnitude is below 2**below.
 
-    The leading bit of `number` is at the point; that of a subnormal number is below the point.
+    The leading bit of a normal number is at the point, and that of a subnormal number below the point.
     """
     subnormal = (number.significand < 1 << number.point) & (number.align <= below)
     tiny = subnormal | (number.align < below)
@@ -145,18 +145,18 @@ def flushed(number: Number, below: int) -> Number:
 
 
 def flushed_to_zero(number: Number, fmt: Format, zero_rule: str) -> Number:
-    """Make what is below the smallest normal number a zero of its sign, aligned as given zeros are (`zero_rule`)."""
+    """Replace a subnormal number with a zero of its sign, which is aligned like a zero operand (`zero_rule`)."""
     zero = flushed(number, fmt.emin)
     small, exponent = zero.is_zero, zero_exponent(zero_rule, fmt)
     if exponent is None:
         return noted(zero._replace(part=number.part & no(small)), "flushed", number, fmt.emin)
-    # Its exponent is that of given zeros, which is that of its format or a constant.
+    # A flushed zero has the exponent of a zero operand: the smallest of its format, or a constant.
     return noted(zero._replace(align=select(small, exponent, number.align)), "flushed", number, max(fmt.emin, exponent))
 
 
 # -- products ------------------------------------------------------------------------------------------------------------
 def multiply(x: Number, y: Number) -> Number:
-    """Multiply x and y exactly, not normalised: alignment exponents add up; infinity and NaN by IEEE's rules."""
+    """Multiply x and y exactly without normalising: alignment exponents add up; infinity and NaN follow the IEEE rules."""
     nan, inf = x.nan | y.nan, x.inf | y.inf
     if inf is not False:
         nan = nan | (x.inf & y.is_zero) | (y.inf & x.is_zero)
@@ -185,9 +185,9 @@ def scaled_product(a: Number, b: Number, scales: tuple[Number, ...], scaled_zero
 
 
 def part_products(product: Number, x: Number, y: Number, masks: Sequence[tuple[int, int]]) -> list[Number]:
-    """Multiply parts of the significands of x and y, whose product is given and whose exponent they keep.
+    """Multiply parts of the significands of x and y; each partial product keeps the exponent of the given product.
 
-    `masks` are pairs of bits of x and of y; each pair of bits is in one of them.
+    `masks` are pairs of a bit mask of x and a bit mask of y; each pair of one bit of x and one bit of y is in exactly one.
     """
     parts = [product._replace(significand=(x.significand & left) * (y.significand & right)) for left, right in masks]
     return [noted(part, "parts", product, index, len(parts)) for index, part in enumerate(parts)]
@@ -202,7 +202,7 @@ def normalised(number: Number) -> Number:
 
 
 def overflowed(product: Number, limit: int | None) -> Number:
-    """Make `product` an infinity of its sign if it is at or beyond 2**limit."""
+    """Replace `product` with an infinity of its sign if its magnitude is at least 2**limit."""
     above = z.high(product.significand).bit_length() - 1 - product.point
     near = limit is not None and z.seldom(limit - above - 1 < product.align)
     if limit is None or near is False:
@@ -237,7 +237,7 @@ def left_out(number: Number, condition: Condition) -> Number:
 
 
 def largest_exponent(numbers: Sequence[Number], floor: int | None = None) -> Whole:
-    """Find the alignment exponent of a fused sum; what takes no part counts as the lowest exponent there is."""
+    """Return the alignment exponent of a fused sum: the largest exponent of the numbers that take part, at least `floor`."""
     lowest = min(low(x.align) for x in numbers)
     largest = lowest
     for x in numbers:
@@ -251,7 +251,7 @@ def farther(number: Number, largest: Whole, distance: int) -> Condition:
 
 
 def cut(number: Number, largest: Whole, fraction_bits: int, rounding: str) -> Whole:
-    """Cut a number to a signed multiple of 2**(largest - fraction_bits); `largest` is at least its exponent."""
+    """Round a number to a signed multiple of 2**(largest - fraction_bits); `largest` is at least its exponent."""
     distance, places = larger(largest - number.align, 0), fraction_bits - number.point
     significand = number.significand << places if places > 0 else number.significand
     size = shifted_right(significand, distance - places if places < 0 else distance, rounding, number.negative)
@@ -262,7 +262,7 @@ def cut(number: Number, largest: Whole, fraction_bits: int, rounding: str) -> Wh
 
 # -- results -------------------------------------------------------------------------------------------------------------
 class Rounded(NamedTuple):
-    """A Rounded magnitude has an encoding without padding, which `overflow` says is beyond the largest finite number."""
+    """`Rounded` is the encoding of a magnitude without padding; `overflow` says that it exceeds the largest finite number."""
 
     code: Whole
     overflow: Condition
@@ -279,7 +279,7 @@ def rounded_magnitude(
 ) -> Rounded:
     """Normalise a natural number times 2**exponent and round it once to an encoding of `fmt`.
 
-    `fraction_bits`: fewer than the format stores (the others are 0); `draw`: of a stochastic rounding.
+    `fraction_bits` may be fewer than the format stores (the remaining bits are 0); `draw` is the draw of a stochastic rounding.
     """
     kept = fmt.fraction_bits if fraction_bits is None else min(fraction_bits, fmt.fraction_bits)
     pad = max(kept + 1 - z.high(value).bit_length(), 0)
@@ -318,7 +318,7 @@ def finish(
 
 
 def without_small(code: Whole, fmt: Format) -> tuple[Whole, Condition]:
-    """Put 0 in place of rounded magnitudes that are subnormal numbers; say that it is 0."""
+    """Replace a rounded magnitude that is subnormal with 0; return it and the condition that it is 0."""
     zero = code < 1 << fmt.fraction_bits
     return select(zero, 0, code), zero
 
@@ -326,7 +326,7 @@ def without_small(code: Whole, fmt: Format) -> tuple[Whole, Condition]:
 def with_overflow(
     result: Any, overflow: Condition, negative: Condition, fmt: Format, rounding: str = "rne", saturate: bool = False
 ) -> Any:
-    """Take `result`, or where it overflows the encoding of a number beyond the largest finite one."""
+    """Return `result`, or where it overflows the encoding that the rounding gives beyond the largest finite number."""
     if overflow is False:
         return result
     plus, minus = (overflow_bits(sign, fmt, rounding, saturate) for sign in (False, True))
@@ -334,13 +334,13 @@ def with_overflow(
 
 
 def flushed_to_positive(code: Any, fmt: Format, spec: SpecialRules, below: int) -> Any:
-    """Put +0 in place of the code of a number smaller than 2**below, and of -0."""
+    """Replace the encoding of a number below 2**below in magnitude, and that of -0, with +0."""
     small = flushed(decode(fmt, code, spec), below).is_zero
     return z.noted(select(small, 0, code, fmt.bits), "recoded", code, fmt, below)
 
 
 def without_subnormals(code: Any, fmt: Format) -> Any:
-    """Put a zero of its sign in place of the code of a subnormal number."""
+    """Replace the encoding of a subnormal number with a zero of its sign."""
     whole = natural(code)
     found = select(same(whole & fmt.exponent_mask, 0), whole & fmt.sign_bit, code, fmt.bits)
     return z.noted(found, "recoded", code, fmt, fmt.emin)
@@ -351,7 +351,7 @@ NAN, POSITIVE_INF, NEGATIVE_INF = "nan", "+inf", "-inf"
 
 
 def special_sum(numbers: Iterable[Number]) -> tuple[Condition, Condition, Condition]:
-    """Say that a sum of numbers is NaN, +infinity, -infinity before anything is added (NaN goes before the others)."""
+    """Return three conditions: a sum of numbers is NaN, +infinity, -infinity; if NaN holds, it takes precedence."""
     nan: Condition = False
     positive: Condition = False
     negative: Condition = False
@@ -364,22 +364,22 @@ def special_sum(numbers: Iterable[Number]) -> tuple[Condition, Condition, Condit
 
 
 def special_bits(special: str, fmt: Format, spec: SpecialRules) -> int:
-    """Encode a special result: NaN by the edge rule `nan`, infinity as the format has it (NaN where it has none)."""
+    """Encode a special result: NaN by the edge rule `nan`, infinity by the format (NaN if the format has no infinity)."""
     if special != NAN:
         return overflow_bits(special == NEGATIVE_INF, fmt)
     if fmt.specials == "ieee" and spec.nan == "all_ones":
         return fmt.magnitude_mask | ((1 << fmt.padding_bits) - 1)
     if fmt.nan_bits is None:
-        raise OverflowError(f"{fmt.name} has no NaN to encode the result")
+        raise OverflowError(f"the result is NaN, which {fmt.name} cannot encode: use an output format with NaN")
     return fmt.nan_bits
 
 
 def unless_special(
     numbers: Iterable[Number], finite: Callable[[], Any], fmt: Format, code_of: SpecialRules | Callable[[str], Any]
 ) -> Any:
-    """Give the code of the NaN or infinity that a sum of the numbers is, or where all are finite what `finite` gives.
+    """Return the encoding of a sum: NaN or infinity if the numbers give one, else the value of `finite`.
 
-    `code_of` are the edge rules that say which code a special result has, or a function of its name.
+    `code_of` are the edge rules that encode a special result, or a function from the name of a special result to its encoding.
     """
     specials = special_sum(numbers)
     if all(map(never, specials)):

@@ -1,10 +1,10 @@
-"""Numbers are computed by few operations on integers of known range and on conditions.
+"""This module defines the few operations on integers of known range, and on conditions, that numbers are computed with.
 
-An integer is an `int`, or an object that stands for one: a bit-vector of known range, of which a solver knows the value. Sums,
-differences, products, negation, comparisons, ``x << places``, ``x >> places`` of a natural number and ``x & mask`` (two's
-complement) are Python's own operators, so are ``&``, ``|`` and ``^`` of conditions (a bool, or an object that stands for one).
-The rest are the functions of this module, which compute with plain integers; the interpreter that :func:`interpret` names for a
-type says what they do with its objects.
+An integer is an `int`, or an object that stands for an integer, such as a bit-vector of known range whose value a solver knows.
+Python's own operators give sums, differences, products, negation, comparisons, ``x << places``, ``x >> places`` of a natural
+number and ``x & mask`` (two's complement), and ``&``, ``|`` and ``^`` of conditions (a bool, or an object that stands for one).
+All other operations are functions of this module. They compute with plain integers; for other types, they call the interpreter
+that :func:`interpret` registered for the type.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Any
 
 from ..formats.exact_rounding import shift_right_rounded
 
-#: An integer or what stands for one, a condition or what stands for one.
+#: An integer or an object that stands for an integer; a condition or an object that stands for a condition.
 Whole = Any
 Condition = Any
 
@@ -21,7 +21,7 @@ _INTERPRETERS: dict[type, Any] = {}
 
 
 def interpret(interpreter: Any, *types: type) -> None:
-    """Let the functions of `interpreter`, which have the names of those here, work on objects of these types."""
+    """Register `interpreter`, whose functions have the same names as this module's, for objects of the given types."""
     _INTERPRETERS.update(dict.fromkeys(types, interpreter))
 
 
@@ -31,14 +31,15 @@ def _interpreter(*values: Any) -> Any:
             return found
     kinds = " and ".join(type(x).__name__ for x in values)
     raise TypeError(
-        f"arithmetic is on int and on {', '.join(x.__name__ for x in _INTERPRETERS) or 'nothing else'}, got {kinds}"
+        f"expected int or {', '.join(x.__name__ for x in _INTERPRETERS) or 'no other type'}, got {kinds}: convert it to int"
     )
 
 
 def noted(result: Any, does: str, *about: Any, by: Any = None) -> Any:
-    """Tell an interpreter that keeps notes what `result` is, and return it; `by` is a part of it that is of a known type.
+    """Report how `result` was computed to an interpreter that keeps notes, and return `result`.
 
-    `does` is a method of :class:`tensorcore_models.arithmetic.nodes.Notes`. Of plain integers and of terms nothing is kept.
+    `does` names a method of :class:`tensorcore_models.arithmetic.nodes.Notes`; `by` is the part of `result` whose type chooses
+    the interpreter. No notes are kept for plain integers and terms.
     """
     value = result if by is None else by
     if type(value) is not int:
@@ -50,17 +51,17 @@ def noted(result: Any, does: str, *about: Any, by: Any = None) -> Any:
 
 # -- conditions ----------------------------------------------------------------------------------------------------------
 def no(condition: Condition) -> Condition:
-    """Say that a condition does not hold."""
+    """Return the negation of a condition."""
     return condition ^ True
 
 
 def never(condition: Condition) -> bool:
-    """Tell whether it is known that a condition does not hold."""
+    """Return whether a condition is known to be false."""
     return not condition if type(condition) is bool else condition.value == 0
 
 
 def every(conditions: Any) -> Condition:
-    """Say that all conditions hold."""
+    """Return the condition that all conditions hold."""
     found: Condition = True
     for condition in conditions:
         found = found & condition
@@ -68,7 +69,7 @@ def every(conditions: Any) -> Condition:
 
 
 def some(conditions: Any) -> Condition:
-    """Say that one of the conditions holds."""
+    """Return the condition that at least one of the conditions holds."""
     found: Condition = False
     for condition in conditions:
         found = found | condition
@@ -85,23 +86,23 @@ def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
 
 
 def seldom(condition: Condition) -> Condition:
-    """Say of a condition that it seldom holds, so that an interpreter may set the case apart."""
+    """Mark a condition as one that seldom holds, so that an interpreter may treat that case separately."""
     return condition if type(condition) is bool else _interpreter(condition).seldom(condition)
 
 
 # -- integers ------------------------------------------------------------------------------------------------------------
 def low(x: Whole) -> int:
-    """Give the least that x can be."""
+    """Return the least value that x can have."""
     return x if type(x) is int else x.low
 
 
 def high(x: Whole) -> int:
-    """Give the greatest that x can be."""
+    """Return the greatest value that x can have."""
     return x if type(x) is int else x.high
 
 
 def same(x: Whole, y: Whole) -> Condition:
-    """Say that x = y."""
+    """Return the condition x = y."""
     if type(x) is int and type(y) is int:
         return x == y
     return _interpreter(x, y).same(x, y)
@@ -135,14 +136,14 @@ def shifted_left(x: Whole, amount: Whole) -> Whole:
 
 
 def shifted_right(x: Whole, amount: Whole, rounding: str = "rz", negative: Condition = False, draw: int = 0) -> Whole:
-    """Divide the magnitude x by 2^amount, both natural, and round; only plain integers have a `draw` to round by."""
+    """Divide the magnitude x by 2^amount, both natural, and round; only plain integers can be rounded with a `draw`."""
     if type(x) is int and type(amount) is int:
         return shift_right_rounded(x, amount, rounding, negative, draw)
     return _interpreter(x, amount).shifted_right(x, amount, rounding, negative)
 
 
 def normalised(x: Whole) -> tuple[Whole, int, Whole]:
-    """Shift a natural number left until its bit `top` is 1 (0 stays 0); return it, `top` and by how many places."""
+    """Shift a natural number left until its bit `top` is 1 (0 stays 0); return it, `top` and the number of places."""
     if type(x) is int:
         return x, max(x.bit_length() - 1, 0), 0
     return _interpreter(x).with_leading_bit(x)
@@ -166,7 +167,7 @@ def natural(code: Any) -> Whole:
 
 
 def joined(negative: Condition, magnitude: Whole, width: int, padding: int, signed: bool) -> Any:
-    """Make a code of `width` bits: a sign if there is one, a magnitude modulo what is left, `padding` zeros below."""
+    """Join a sign (if `signed`), a magnitude modulo the bits that remain, and `padding` zeros to a code of `width` bits."""
     if type(negative) is bool and type(magnitude) is int:
         return (negative and signed) << (width - 1) | magnitude << padding
     return _interpreter(negative, magnitude).joined(negative, magnitude, width, padding, signed)

@@ -1,4 +1,4 @@
-"""A Pass holds what one pass of an accumulator is given, its operands taken apart under the accumulator's edge rules."""
+"""This module defines `Pass`, the operands of one pass of an accumulator, decoded under the accumulator's edge rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,24 +12,24 @@ from .numbers import Number, decode, normalised
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """A Pass is the input of one pass: the products and the addend of one result element.
+    """`Pass` is the input of one pass: the operands and the addend of one result element.
 
     Parameters
     ----------
     spec : Accumulator
-        The algorithm.
+        Accumulator whose pass this is.
     a, b : sequence of int
         Encodings of up to `spec.terms_per_step` operands each.
     c : int
-        Encoding of the addend: the result of the pass before, or the c of the chain.
+        Encoding of the addend: the result of the previous pass, or the c of the chain.
     formats : tuple of Format or IntegerFormat
-        Of a, b, this c and the result.
+        Formats of a, b, c and the result.
     scales : tuple of tuple of Number
-        Block scales of each product; empty tuples without scales.
+        Block scales of each product; empty tuples if there are none.
     index : int
-        Number of the pass in its chain.
+        Number of the pass in its chain, from 0.
     element : int
-        Place of the result element in its matrix, counted along the rows.
+        Row-major index of the result element in its matrix.
     """
 
     spec: Any
@@ -51,12 +51,12 @@ class Pass:
 
     @cached_property
     def x(self) -> list[Number]:
-        """Give the operands of A taken apart, zeros as the edge rule `zero_operand` says."""
+        """Return the decoded operands of A; zeros have the exponent of the edge rule `zero_operand`."""
         return self._operands(self.a, 0)
 
     @cached_property
     def y(self) -> list[Number]:
-        """Give the operands of B."""
+        """Return the decoded operands of B."""
         return self._operands(self.b, 1)
 
     def _operands(self, codes: Sequence[Any], which: int) -> list[Number]:
@@ -65,22 +65,22 @@ class Pass:
 
     @cached_property
     def addend(self) -> Number:
-        """Give the addend taken apart, with the alignment exponent that the edge rules `zero_c` and `subnormal_c` give it."""
+        """Return the decoded addend with the alignment exponent of the edge rules `zero_c` and `subnormal_c`."""
         c = decode(self.formats[2], self.c, self.spec, zero_rule=self.spec.zero_c)
         return normalised(c) if self.spec.subnormal_c == "normalised" else c
 
     @property
     def draw(self) -> int:
-        """Return the draw of a stochastic rounding; in the first pass it is the draw of :func:`tensorcore_models.encode`."""
+        """Return the draw of a stochastic rounding; the draw of pass 0 is that of :func:`tensorcore_models.encode`."""
         key = self.spec.key
         return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)
 
     def inner(self, spec: Any, **changes: Any) -> Any:
-        """Return the code that another algorithm computes from this pass, with the given parameters of the pass changed."""
+        """Return the encoding that another accumulator computes from this pass; `changes` replace fields of the pass."""
         return spec.pass_bits(replace(self, spec=spec, **changes))
 
     def assume_part(self, numbers: Sequence[Number]) -> None:
-        """Do nothing: which numbers take part in an alignment is known. Terms are right under the condition that all do."""
+        """Do nothing, because a pass on plain integers knows which numbers take part; on terms this adds a condition."""
 
     def unencodable(self, reason: str) -> None:
-        """Do nothing: whatever follows is computed. On terms Unencodable is raised."""
+        """Do nothing, because plain integers can compute every algorithm; a pass on terms raises Unencodable."""

@@ -1,7 +1,7 @@
-"""A PassProgram is the straight line of operations of one pass: what a family's `pass_bits` leaves behind on recorded integers.
+"""This module makes a `PassProgram`, the straight-line program that a family's `pass_bits` records on recorded integers.
 
-What depends on one operand alone is apart, so that it can be done once when operands are packed. Two accumulators with equal
-Programs compute the same bits.
+Operations that depend on one operand alone are kept separately, so that they run once when operands are packed. Two
+accumulators with equal programs compute the same bits.
 """
 
 from collections.abc import Sequence
@@ -18,49 +18,49 @@ from .recorder import ANYWHERE, PassRecorder, RecordedOperation, Unrecordable
 
 
 class RecordedPass(Pass):
-    """A RecordedPass is a pass on integers that record what is done with them."""
+    """`RecordedPass` is a pass on integers that record each operation on them."""
 
     @property
     def draw(self) -> int:
-        """Refuse draws: each element has its own."""
+        """Return 0, and refuse stochastic roundings, because each element has its own draw."""
         if self.spec.key is not None:
-            raise Unrecordable("a stochastic rounding draws for each element")
+            raise Unrecordable("stochastic rounding draws for each element, which a recording cannot express")
         return 0
 
     def assume_part(self, numbers: Sequence[Number]) -> None:
-        """Refuse numbers of which data decide whether they take part."""
+        """Refuse numbers that take part or not depending on the data."""
         if any(number.part is not True for number in numbers):
-            raise Unrecordable("a tree of the products that take part")
+            raise Unrecordable("a tree covers only the products that take part, which the data decide")
 
     def unencodable(self, reason: str) -> None:
-        """Do nothing: a recording has no length that a solver could not take."""
+        """Do nothing, because a recording may be longer than a solver could handle."""
 
 
 class NotedPass(RecordedPass):
-    """A NotedPass is recorded for what its numbers mean, which is the same for every draw."""
+    """`NotedPass` is a pass recorded for the meaning of its numbers, which is the same for every draw."""
 
     @property
     def draw(self) -> int:
         return 0
 
     def assume_part(self, numbers: Sequence[Number]) -> None:
-        """Keep the assumption: what is noted must not rest on it."""
+        """Remember the assumption that the numbers take part; the final node must not rest on it."""
         for x in numbers[:1]:
             x.significand.recorder.notes.assume(numbers)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A Prepared is what is computed of one operand alone.
+    """`Prepared` is the program that is computed from one operand alone.
 
     Parameters
     ----------
     operations : tuple of RecordedOperation
-        A straight line whose inputs are a code and its block scale.
+        Straight-line program whose inputs are the encoding of an operand and of its block scale.
     outputs : tuple of int
-        Positions of what a pass takes.
+        Positions of the values that a pass takes as inputs.
     seldom : int or None
-        Position of the condition under which a regular PassProgram is not the pass; None: it always is.
+        Position of the condition under which a regular PassProgram differs from the pass; None if it never does.
     """
 
     operations: tuple[RecordedOperation, ...]
@@ -70,18 +70,18 @@ class Prepared:
 
 @dataclass(frozen=True)
 class PassProgram:
-    """A PassProgram is one pass of an accumulator over a number of products.
+    """`PassProgram` is the recorded program of one pass of an accumulator over a number of products.
 
     Parameters
     ----------
     operations : tuple of RecordedOperation
-        A straight line; inputs are the code "c" and ``("a", term, output)``, ``("b", term, output)``.
+        Straight-line program; its inputs are the encoding "c" and ``("a", term, output)``, ``("b", term, output)``.
     result : int
-        Position of the result's code.
+        Position of the result's encoding.
     prepared : tuple of Prepared
-        What is done with each operand of A and of B.
+        Programs that run on each operand of A and on each operand of B.
     seldom : tuple of int
-        Positions of conditions under which a regular PassProgram is not the pass.
+        Positions of conditions under which a regular PassProgram differs from the pass.
     """
 
     operations: tuple[RecordedOperation, ...]
@@ -90,16 +90,16 @@ class PassProgram:
     seldom: tuple[int, ...] = ()
 
     def run(self, a: Sequence[int], b: Sequence[int], c: int, scales: Sequence[Sequence[int]] = ((), ())) -> int | None:
-        """Compute the code of one pass on plain integers; None where that is what a regular PassProgram leaves out.
+        """Compute the encoding of one pass on plain integers; None for operands that a regular PassProgram leaves out.
 
         Parameters
         ----------
         a, b : sequence of int
-            Codes.
+            Encodings of the operands.
         c : int
-            The addend's code.
+            Encoding of the addend.
         scales : pair of sequences of int
-            Codes of the block scales of each operand of a and of b.
+            Encodings of the block scales of each operand of a and of b.
         """
         taken: dict[tuple, int] = {("c", 0): c}
         for side, codes, theirs, prepared in zip("ab", (a, b), scales, self.prepared, strict=True):
@@ -118,7 +118,7 @@ def _shifted(rounding: str, x: int, places: int, negative: int = 0) -> int:
     return shift_right_rounded(x, places, rounding, bool(negative))
 
 
-#: What an operation does with plain integers, its constant first.
+#: Each operation on plain integers; its first argument is its constant.
 _ON_INTEGERS: dict[str, Any] = {
     "constant": lambda value: value,
     "truth": int,
@@ -141,7 +141,7 @@ _ON_INTEGERS: dict[str, Any] = {
 
 
 def run(operations: Sequence[RecordedOperation], inputs: dict[tuple, int]) -> list[int]:
-    """Compute the values of a straight line on plain integers."""
+    """Compute the values of a straight-line program on plain integers."""
     values: list[int] = []
     for x in operations:
         if x.name == "input":
@@ -152,11 +152,11 @@ def run(operations: Sequence[RecordedOperation], inputs: dict[tuple, int]) -> li
 
 
 def _refuse(*_: Any) -> Any:
-    raise Unrecordable("a pass asks which pass of a chain, or which element, it is")
+    raise Unrecordable("the pass depends on its number in the chain or on the result element")
 
 
 class _Unasked:
-    """An _Unasked stands for a number that a PassProgram must not depend on."""
+    """`_Unasked` stands for a number that a PassProgram must not depend on, and raises Unrecordable when it is used."""
 
     __bool__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = _refuse
@@ -178,22 +178,22 @@ def program_of(
     Parameters
     ----------
     spec : Accumulator
-        The algorithm.
+        Accumulator whose pass is recorded.
     formats : sequence of Format or IntegerFormat
-        Of a, b, this c and d.
+        Formats of a, b, c and d.
     terms : int
-        Products of the pass.
+        Number of products of the pass.
     scale : Format, optional
-        Of block scales.
+        Format of block scales.
     index : int, optional
-        Number of the pass in its chain; by default a pass that asks for it is refused.
+        Number of the pass in its chain; by default a pass that depends on it is refused.
     regular : bool
-        Leave out what seldom holds, numbers that are infinite or NaN: a shorter PassProgram for all else.
+        Whether to leave out rare cases (infinite and NaN operands), which gives a shorter PassProgram for all other operands.
 
     Raises
     ------
     Unrecordable
-        If what is done depends on the data otherwise than by conditions, on the element or, without `index`, on the pass.
+        If the operations depend on the data by a Python `if`, on the result element or, without `index`, on the pass.
     """
     z = PassRecorder(regular)
     return _split(z, z.place(_result(z, RecordedPass, spec, formats, terms, scale, index)))
@@ -202,28 +202,28 @@ def program_of(
 def meaning_of(
     spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None, index: int | None = None
 ) -> Node:
-    """Return the node of one pass's result: how it is made of products and of c, for all finite operands.
+    """Return the node of one pass's result, which says how it is computed from products and c for all finite operands.
 
     Parameters are those of :func:`program_of`.
 
     Raises
     ------
     Unrecordable
-        If the pass is not recorded, or does something to a number that no function of `tensorcore_models.arithmetic` says.
+        If the pass cannot be recorded, or computes a number without the functions of `tensorcore_models.arithmetic`.
     """
     z = PassRecorder(True)
     code = _result(z, NotedPass, spec, formats, terms, scale, index)
     if z.notes.assumed:
-        raise Unrecordable(f"{type(spec).__name__} adds a tree of those products that take part")
+        raise Unrecordable(f"{type(spec).__name__} adds a tree over only the products that take part")
     if (node := z.notes.of_code(code, formats[3])) is None:
         raise Unrecordable(
-            f"{type(spec).__name__}.pass_bits does more to its numbers than the functions of tensorcore_models.arithmetic say"
+            f"{type(spec).__name__}.pass_bits computes a number without the functions of tensorcore_models.arithmetic: use them"
         )
     return node
 
 
 def meanings_of(spec: Any, formats: Sequence[Any], terms: int, scale: Format | None = None) -> tuple[Node, ...]:
-    """Return the nodes of the result of one pass, or of as many passes as a chain has before it goes on as it began.
+    """Return the nodes of the results of the passes of one period of the chain: one pass, or one instruction's groups.
 
     Parameters and errors are those of :func:`meaning_of`.
     """
@@ -232,7 +232,7 @@ def meanings_of(spec: Any, formats: Sequence[Any], terms: int, scale: Format | N
 
 
 def why_unrecorded(p: Pass) -> str:
-    """Return why a pass like p is not recorded for all that its values may be; empty where it is."""
+    """Return the reason why a pass like p cannot be recorded for all operands; the text is empty if it can."""
     scale = getattr(p.formats, "scale", None) if any(p.scales) else None
     try:
         program_of(p.spec, p.formats[:4], len(p.a), scale, p.index, regular=False)
@@ -245,7 +245,7 @@ def _result(
     z: PassRecorder, kind: type[RecordedPass], spec: Any, formats: Sequence[Any], terms: int, scale: Format | None,
     index: int | None,
 ) -> Any:  # fmt: skip
-    """Run a pass on integers that `z` records; return the result's code."""
+    """Run a pass on integers that `z` records; return the encoding of the result."""
     a, b = ([z.input(side, k, fmt.bits) for k in range(terms)] for side, fmt in zip("ab", formats, strict=False))
     scales: tuple[tuple[Number, ...], ...] = ((),) * terms
     if scale is not None:
@@ -259,12 +259,12 @@ def _result(
     given = unasked if index is None else index
     try:
         return spec.pass_bits(kind(spec, a, b, c, tuple(formats), scales, given, unasked))
-    except Exception as error:  # whatever stops it on recorded integers, the reference runs it on plain ones
+    except Exception as error:  # any error on recorded integers: the reference still runs the pass on plain ones
         raise Unrecordable(f"{type(spec).__name__}.pass_bits is not recorded: {error}") from error
 
 
 def _split(z: PassRecorder, result: int) -> PassProgram:
-    """Take apart what depends on one operand alone."""
+    """Split a recording into the operations that depend on one operand alone and all others."""
     needed, boundary = set(), set()
     left_out = sorted(z.seldom)
     stack = [result, *(at for at in left_out if not _alone(z.origins[at]))]
@@ -300,7 +300,7 @@ def _alone(origin: Any) -> bool:
 
 
 class _Side:
-    """A _Side gathers what is prepared of the operands of one side: of each the same."""
+    """`_Side` gathers the program that prepares the operands of one side; it is the same for each operand."""
 
     def __init__(self, z: PassRecorder, side: str):
         self.z, self.side = z, side
@@ -317,7 +317,7 @@ class _Side:
         return self.known[x]
 
     def _copy(self, at: int) -> int:
-        """Copy what leads to a value, as that of the first operand."""
+        """Copy the operations that compute a value, renamed to the first operand."""
         if at not in self.copied:
             x = self.z.operations[at]
             constant = (x.constant[0], 0) if x.name == "input" else x.constant

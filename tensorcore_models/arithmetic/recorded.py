@@ -1,4 +1,4 @@
-"""The operations that numbers are computed by (:mod:`tensorcore_models.arithmetic.operations`) on recorded integers."""
+"""This module is the interpreter of :mod:`tensorcore_models.arithmetic.operations` for recorded integers."""
 
 import sys
 from collections.abc import Sequence

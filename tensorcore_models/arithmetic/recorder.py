@@ -1,7 +1,7 @@
-"""Integers of known range that record what is done with them: a pass on them leaves its straight line of operations behind.
+"""This module holds integers of known range that record each operation on them, so that a pass leaves a straight-line program.
 
-Operations are recorded once, what constants and ranges decide is decided while recording, and factors, addends and signs of
-one operand are brought together, so that they can be prepared once (:mod:`tensorcore_models.arithmetic.program`).
+Equal operations are recorded once. Results that constants and ranges decide are computed while recording. Factors, addends and
+signs of one operand are grouped, so that they can be prepared once (:mod:`tensorcore_models.arithmetic.program`).
 """
 
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 from . import operations
 from .nodes import Notes
 
-#: Where a value comes from: None for constants, (side, term) for what depends on one operand, ANYWHERE for the rest.
+#: Origin of a value: None for a constant, (side, term) if it depends on one operand only, else ANYWHERE.
 Origin = Any
 ANYWHERE = "anywhere"
 #: Operations whose results are conditions.
 CONDITIONS = ("truth", "less", "same", "both", "either", "differ")
-#: An alignment exponent below all others, of what takes no part.
+#: Distance to an alignment exponent far below all others, which numbers that take no part get.
 FAR = 1 << 20
 
 
 class Unrecordable(TypeError):
-    """A pass that does not leave one straight line of operations behind."""
+    """`Unrecordable` is raised for a pass that cannot be recorded as one straight-line program."""
 
 
 class RecordedOperation(NamedTuple):
-    """A RecordedOperation has a name, sources by position, what it has beside them, and the least and greatest result."""
+    """`RecordedOperation` holds an operation's name, positions of its sources, its constant and the range of its result."""
 
     name: str
     sources: tuple[int, ...]
@@ -34,20 +34,20 @@ class RecordedOperation(NamedTuple):
 
 
 class _Unknown:
-    """An _Unknown has a value that is not known: nobody can ask what it is, and do one thing or another."""
+    """`_Unknown` is a value that is unknown while recording; a Python `if` or `==` on it raises Unrecordable."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        raise Unrecordable("what is done depends on a value by an `if` of Python's: use select")
+        raise Unrecordable("a Python `if` depends on a recorded value: use select")
 
     def __eq__(self, other: object) -> bool:
-        raise Unrecordable("values are compared by Python's ==: use same")
+        raise Unrecordable("recorded values are compared with Python's ==: use same")
 
 
 class Whole(_Unknown):
-    """A Whole is an integer of a recording, from `low` to `high`."""
+    """`Whole` is an integer of a recording, from `low` to `high`."""
 
     __slots__ = ("at", "high", "low", "recorder")
 
@@ -94,10 +94,10 @@ class Whole(_Unknown):
 
 
 class Flag(_Unknown):
-    """A Flag is a condition of a recording."""
+    """`Flag` is a condition of a recording."""
 
     __slots__ = ("at", "recorder")
-    #: Its value is not known (:func:`tensorcore_models.arithmetic.operations.never`).
+    #: The value is unknown (read by :func:`tensorcore_models.arithmetic.operations.never`).
     value = None
 
     def __init__(self, recorder: "PassRecorder", at: int):
@@ -116,12 +116,12 @@ class Flag(_Unknown):
 
 
 class PassRecorder:
-    """A PassRecorder keeps the operations of one pass, each of them once.
+    """`PassRecorder` keeps the operations of one pass; equal operations are kept once.
 
     Parameters
     ----------
     regular : bool
-        Whether conditions that seldom hold do not hold; they are then in `seldom`.
+        Whether conditions marked as seldom are taken to be false; their positions are then in `seldom`.
     """
 
     def __init__(self, regular: bool):
@@ -131,12 +131,13 @@ class PassRecorder:
         self.seldom: set[int] = set()
         self.notes = Notes(self)
         self._known: dict[tuple, int] = {}
-        #: Of each value the values that it is not below, and by how much it is above them.
+        #: For each value, the values that it is never below, and the least difference to each.
         self._above: list[dict[int, int]] = []
-        #: Of exponents of products with operands that may take no part: who does, and the exponent that is FAR otherwise.
+        #: For each exponent of a product whose operands may take no part: the conditions that they do, and the exponent with
+        #: -FAR in place of absent operands.
         self._absent: dict[int, tuple[tuple[Any, ...], Any]] = {}
 
-    # -- keeping ---------------------------------------------------------------------------------------------------------
+    # -- recording ---------------------------------------------------------------------------------------------------------
     def _put(self, name: str, sources: tuple[int, ...], constant: Any, low: int, high: int, origin: Any = None) -> int:
         key = (name, sources, constant)
         if key in self._known:
@@ -160,7 +161,7 @@ class PassRecorder:
         return Flag(self, self._put(name, tuple(self.place(x) for x in sources), None, 0, 1))
 
     def place(self, x: Any) -> int:
-        """Give the position of a value or of a constant."""
+        """Return the position of a value or of a constant."""
         if isinstance(x, Whole | Flag):
             return x.at
         return self._put("truth" if isinstance(x, bool) else "constant", (), x, int(x), int(x))
@@ -175,7 +176,7 @@ class PassRecorder:
         return Whole(self, at, found.low, found.high)
 
     def _parts(self, x: Any, name: str) -> tuple[Any, ...] | None:
-        """Return the sources of a value that an operation of that name gave."""
+        """Return the sources of a value if an operation called `name` computed it, else None."""
         if isinstance(x, Whole | Flag) and self.operations[x.at].name == name:
             return tuple(map(self.value, self.operations[x.at].sources))
         return None
@@ -184,12 +185,12 @@ class PassRecorder:
         return self.origins[x.at] if isinstance(x, Whole | Flag) else None
 
     def input(self, side: str, term: int, bits: int) -> Whole:
-        """Give a code of so many bits: of "a", "b", their block scales "scale_a", "scale_b", or the addend "c"."""
+        """Return an input code of `bits` bits of side "a" or "b", of its block scale "scale_a" or "scale_b", or of "c"."""
         at = self._put("input", (), (side, term), 0, (1 << bits) - 1, (side[-1], term))
         return Whole(self, at, 0, (1 << bits) - 1)
 
     def _gathered(self, combine: Any, name: str, x: Any, y: Any) -> Any:
-        """Bring y and the source of x that depends on the same operand together; None where there is none."""
+        """Combine y first with the source of x that depends on the same operand; None if x has no such source."""
         for mixed, other in ((x, y), (y, x)):
             wanted, parts = self._origin(other), self._parts(mixed, name)
             if parts is None or wanted == ANYWHERE or self._origin(mixed) != ANYWHERE:
@@ -269,7 +270,7 @@ class PassRecorder:
             return x
         _natural(operations.low(places), operations.low(x))
         if draw:
-            raise Unrecordable("a stochastic rounding draws for each element")
+            raise Unrecordable("stochastic rounding draws for each element, which a recording cannot express")
         places = self._of_absent(x, places)
         most, sources = operations.high(x) >> operations.low(places), [x, places]
         if rounding in ("ru", "rd", "rnu", "rnd"):
@@ -279,7 +280,7 @@ class PassRecorder:
         return self._whole("shr", sources, 0, most, rounding)
 
     def _of_absent(self, x: Any, places: Any) -> Any:
-        """Let a product that is 0 where an operand takes no part go down by any number of places there."""
+        """Return a simpler shift for a product that is 0 where an operand takes no part, where any shift gives 0."""
         distance, factors = self._parts(places, "larger"), self._parts(x, "multiply")
         if not distance or not factors or not _is(distance[1], 0):
             return places
@@ -293,7 +294,7 @@ class PassRecorder:
         return apart if operations.low(apart) >= 0 else places
 
     def _zero_without(self, x: Any, present: Any) -> bool:
-        """Return whether x is 0 where a condition does not hold."""
+        """Return whether x is known to be 0 where a condition does not hold."""
         if both := self._parts(present, "both"):
             return all(self._zero_without(x, part) for part in both)
         negated = self._parts(present, "differ")
@@ -333,7 +334,7 @@ class PassRecorder:
         return found
 
     def _without_absent(self, x: Any, y: Any) -> Any:
-        """Give the exponent of a product that y is unless an operand takes no part, far below x then; None for other y."""
+        """Return a product's exponent y with -FAR in place of operands that take no part, as a sum; None for other y."""
         parts = self._parts(y, "choose")
         if not parts or type(parts[2]) is not int or parts[2] > x.low:
             return None
@@ -393,7 +394,7 @@ class PassRecorder:
         return self._flag(name, (x, y) if x.at < y.at else (y, x))
 
     def _at_least(self, x: Flag, y: Flag) -> Any:
-        """Join t < v and v = t for a constant t; None for other conditions."""
+        """Return t <= v for the conditions t < v and v = t with a constant t; None for other conditions."""
         for one, other in ((x, y), (y, x)):
             less, same = self._parts(one, "less"), self._parts(other, "same")
             if less and same and type(less[0]) is int and _is(same[1], less[0]) and less[1].at == same[0].at:
@@ -440,20 +441,20 @@ class PassRecorder:
         return self._whole("choose", (condition, x, y), low, high)
 
     def _signed(self, condition: Flag, x: Any, y: Any) -> Any:
-        """Give t where x is -|t|, y is |t| and the condition is t < 0; None for others."""
+        """Return t where x is -|t|, y is |t| and the condition is t < 0; None in other cases."""
         below, size, minus = self._parts(condition, "less"), self._parts(y, "magnitude"), self._parts(x, "subtract")
         if not (below and size and minus) or not _is(below[1], 0) or not _is(minus[0], 0):
             return None
         return size[0] if below[0].at == size[0].at and minus[1].at == y.at else None
 
     def set_apart(self, condition: Flag) -> Any:
-        """Take it that a condition that seldom holds does not, in a regular recording."""
+        """Take a condition that seldom holds as false in a regular recording, and remember it in `seldom`."""
         if not self.regular:
             return condition
         limit, total = self._parts(condition, "less") or (None, None)
         terms = self._parts(total, "add")
         if type(limit) is int and terms and all(self._origin(x) not in (None, ANYWHERE) for x in terms):
-            # A sum above a limit has a term above half of it, which is seen when the operand of that term is prepared.
+            # A sum of two terms above a limit has a term above half the limit, which is found when that operand is prepared.
             found = [self.less(limit // 2, x) for x in terms]
             if True not in [x for x in found if type(x) is bool]:
                 self.seldom |= {x.at for x in found if isinstance(x, Flag)}
@@ -470,5 +471,5 @@ def _is(x: Any, value: int) -> bool:
 def _natural(*least: int) -> None:
     if min(least) < 0:
         raise Unrecordable(
-            f"a shift is of a natural number by a natural number of places, got one down to {min(least)}"
+            f"expected a shift of a natural number by a natural number of places, got a value that can be {min(least)}"
         )

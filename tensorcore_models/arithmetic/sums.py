@@ -1,4 +1,4 @@
-"""Numbers are added in three ways, stated once: aligned to a common exponent, exactly, and few of them as IEEE does."""
+"""This module adds numbers in three ways: aligned to a common exponent, exactly, and by the IEEE rules."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,14 +28,14 @@ from .numbers import (
 )
 from .operations import Condition, Whole, every, low, no, same, select, shifted_left, shifted_right, some
 
-#: Which results become zero: none; those that are encoded as subnormal numbers; those that are below the smallest normal
-#: number when they are rounded with an unbounded exponent.
+#: Flush modes. KEEP flushes nothing; SUBNORMAL flushes results that are encoded as subnormal numbers; TINY flushes results that
+#: are below the smallest normal number when rounded with an unbounded exponent.
 KEEP, SUBNORMAL, TINY = range(3)
 
 
 # -- aligned sums --------------------------------------------------------------------------------------------------------
 def as_number(total: Whole, align: Whole, point: int, part: Condition = True) -> Number:
-    """Make a number of a signed sum in units of 2^(align - point); it keeps its alignment exponent."""
+    """Return a signed sum in units of 2^(align - point) as a number with the alignment exponent `align`."""
     return noted(plain(total < 0, z.magnitude(total), align, point, part), "signed", total)
 
 
@@ -45,20 +45,20 @@ def summed(totals: Sequence[Whole], largest: Whole, fraction_bits: int) -> tuple
 
 
 def cut_sum(numbers: Sequence[Number], fraction_bits: int, rounding: str) -> Number:
-    """Align numbers to their largest exponent, cut them and add exactly; the sum keeps this exponent."""
+    """Align numbers to their largest exponent, truncate them and add exactly; the sum keeps this exponent."""
     largest = largest_exponent(numbers)
     total = cut_total(numbers, largest, fraction_bits, rounding)
     return as_number(total, largest, fraction_bits, some(x.part for x in numbers))
 
 
 def cut_total(numbers: Sequence[Number], largest: Whole, fraction_bits: int, rounding: str) -> Whole:
-    """Cut numbers to multiples of 2**(largest - fraction_bits) and add them."""
+    """Round numbers to multiples of 2**(largest - fraction_bits) and add them."""
     total = z.total([cut(x, largest, fraction_bits, rounding) for x in numbers])
     return z.noted(total, "cut_total", numbers, largest, fraction_bits, rounding)
 
 
 def exact_total(numbers: Sequence[Number]) -> tuple[Whole, int]:
-    """Add finite numbers, nothing cut off; return the sum and its exponent."""
+    """Add finite numbers exactly; return the sum and the exponent of its unit."""
     unit = min([low(x.align) - x.point for x in numbers])
     sizes = [shifted_left(x.significand, x.align - (x.point + unit)) for x in numbers]
     total = z.total([select(x.negative, -size, size) for x, size in zip(numbers, sizes, strict=True)])
@@ -72,22 +72,22 @@ def exact_sum(numbers: Sequence[Number]) -> Number:
 
 
 def sum_aligned(spec: Any, numbers: Sequence[Number], largest: Whole | None = None) -> Number:
-    """Align all addends of a fused sum once (to `largest`, if given) and add exactly; the sum keeps the exponent."""
+    """Align all addends of a fused sum once (to `largest`, if given) and add exactly; the sum keeps that exponent."""
     if spec.fraction_bits is None:
         total, unit = exact_total(numbers)
         return as_number(total, unit, 0)
     if largest is None:
         largest = largest_exponent(numbers, spec.exponent_floor)
-    # With `sticky` one more bit collects all that is cut off.
+    # With `sticky`, one more bit is the OR of all bits that are cut off.
     kept, rounding = (spec.fraction_bits + 1, "ro") if spec.sticky else (spec.fraction_bits, spec.alignment_rounding)
     total = cut_total(numbers, largest, kept, rounding)
-    if spec.integer_bits is not None:  # two's complement with so many bits above the point at 2**largest
+    if spec.integer_bits is not None:  # the sum wraps: two's complement with integer_bits above 2**largest
         total = z.noted(z.wrapped(total, spec.integer_bits + kept + 1), "wrapped", total, largest - kept)
     return as_number(total, largest, kept, some(x.part for x in numbers))
 
 
 def tree_sum(spec: Any, numbers: Sequence[Number]) -> Number:
-    """Add neighbours as a binary tree of two-operand alignments; on plain integers only numbers that take part are given."""
+    """Add neighbours in a binary tree of two-operand aligned sums; of plain integers, callers pass only those taking part."""
     whole, middle = numbers[0], (len(numbers) + 1) // 2
     if len(numbers) > 1:
         whole = sum_aligned(spec, [tree_sum(spec, half) for half in (numbers[:middle], numbers[middle:])])
@@ -106,7 +106,7 @@ def normalising_add(spec: Any, x: Number, y: Number) -> Number:
 
 
 def rounded_down(total: Whole, exponent: Whole, fraction_bits: int) -> tuple[Whole, Whole]:
-    """Normalise a sum, given with its exponent, and round it down to so many fraction bits."""
+    """Normalise total * 2**exponent and round it down to `fraction_bits`; return the sum and the exponent of its unit."""
     negative = total < 0
     significand, top, places = z.normalised(z.magnitude(total))
     cut_off = top - fraction_bits
@@ -118,14 +118,14 @@ def rounded_down(total: Whole, exponent: Whole, fraction_bits: int) -> tuple[Who
 
 
 def rounded_sum(spec: Any, total: Number, fmt: Format, draw: int = 0) -> Any:
-    """Round the sum of a fused operation to the output format; `draw` is that of a stochastic rounding."""
+    """Round the sum of a fused operation to the output format; `draw` is the draw of a stochastic rounding."""
     value = z.noted(select(total.negative, -total.significand, total.significand), "valued", total)
     kept, flush = spec.output_fraction_bits, spec.flush_outputs
     return finish(value, total.exponent, fmt, spec, spec.output_rounding, kept, flush, draw)
 
 
 def with_zero_sign(total: Number, minus: Condition, code: Any, fmt: Format) -> Any:
-    """Take the code of a rounded sum, or -0 or +0, as `minus` says, where the sum is exactly zero."""
+    """Return the encoding of a rounded sum; where the sum is exactly zero, return -0 if `minus` holds, else +0."""
     zero = select(minus, fmt.sign_bit if fmt.has_negative_zero else 0, 0, fmt.bits)
     return z.noted(select(same(total.significand, 0), zero, code, fmt.bits), "like", code, fmt)
 
@@ -143,20 +143,20 @@ def ieee_sum(
     operands: Sequence[Number] | None = None,
     draw: int = 0,
 ) -> Any:
-    """Add one or two numbers as IEEE does, rounded once; signed zeros by IEEE 754-2019, 6.3.
+    """Add one or two numbers by the IEEE rules, rounded once; signed zeros follow IEEE 754-2019, 6.3.
 
     Parameters
     ----------
     flush : {KEEP, SUBNORMAL, TINY}
-        Results that become zeros of their sign.
+        Mode that says which results become zeros of their sign.
     to_inf : bool
-        Overflow gives infinity in every rounding.
+        Whether overflow gives infinity in every rounding.
     saturate : bool
-        Ascend 910A: NaN becomes 0, infinity and what is beyond the largest finite number that number.
+        Whether NaN becomes 0, and infinity and overflow become the largest finite number (Ascend 910A).
     operands : sequence of Number, optional
-        The operation's, in the order in which the unit looks for a NaN among them; `numbers` by default.
+        Operands of the operation, in the order in which the unit looks for a NaN; by default `numbers`.
     draw : int
-        Of a stochastic rounding.
+        Draw of a stochastic rounding.
     """
 
     def special(name: str) -> Any:
@@ -190,10 +190,10 @@ def ieee_sum(
 
 
 def _total_to_round(numbers: Sequence[Number], fmt: Format) -> tuple[Whole, Whole]:
-    """Add few numbers; return the sum, which is exact of plain integers, and its exponent.
+    """Add a few numbers for a rounding to `fmt`; return the sum, which is exact for plain integers, and its exponent.
 
-    Of others it has enough bits to be rounded, the last of them the logical OR of what is cut off: the addends are normalised
-    first. Exact sums of FP32 numbers would be 300 bits wide.
+    For other integers, the addends are normalised first and the sum has just enough bits to be rounded; its last bit is the OR
+    of the bits that are cut off. Exact sums of FP32 numbers would be 300 bits wide.
     """
     if all(type(x.significand) is int and type(x.align) is int for x in numbers):
         return exact_total(numbers)
@@ -204,7 +204,7 @@ def _total_to_round(numbers: Sequence[Number], fmt: Format) -> tuple[Whole, Whol
 
 
 def _is_tiny(negative: Condition, size: Whole, exponent: Whole, fmt: Format, rounding: str, draw: int) -> Condition:
-    """Say that size 2^exponent, rounded to the format's precision with an unbounded exponent, is below its normal numbers."""
+    """Say that size * 2^exponent, rounded to `fmt`'s precision with an unbounded exponent, is below `fmt`'s normal numbers."""
     pad = max(fmt.precision - z.high(size).bit_length(), 0)
     significand, top, places = z.normalised(size << pad)
     rounded = shifted_right(significand, top - fmt.fraction_bits, rounding, negative, draw)
@@ -213,7 +213,7 @@ def _is_tiny(negative: Condition, size: Whole, exponent: Whole, fmt: Format, rou
 
 
 def operand_nan(operands: Sequence[Number], fmt: Format) -> Any:
-    """Encode a NaN by the edge rules nan "x86" and "dmma": the first NaN of `operands` made quiet, else the default one."""
+    """Encode a NaN by the edge rules nan "x86" and "dmma": the first NaN of `operands` made quiet, else the default NaN."""
     quiet = fmt.nan_encoding()
     if fmt.specials != "ieee":
         return quiet
@@ -230,7 +230,7 @@ def add(
     x: Any, x_format: Format, y: Any, y_format: Format, fmt: Format, spec: SpecialRules, rounding: str = "rne",
     flush: int = KEEP, to_inf: bool = False,
 ) -> Any:  # fmt: skip
-    """Add two codes as IEEE does."""
+    """Add two encodings by the IEEE rules."""
     return ieee_sum([decode(x_format, x, spec), decode(y_format, y, spec)], fmt, spec, rounding, flush, to_inf)
 
 
@@ -238,7 +238,7 @@ def fma(
     x: Number, y: Number, addend: Number, fmt: Format, spec: SpecialRules, rounding: str, flush: int = KEEP,
     saturate: bool = False, draw: int = 0,
 ) -> Any:  # fmt: skip
-    """Compute x y + addend as IEEE does, rounded once; `draw` is that of a stochastic rounding."""
+    """Compute x y + addend by the IEEE rules, rounded once; `draw` is the draw of a stochastic rounding."""
     terms, operands = [multiply(x, y), addend], [y, addend, x] if spec.nan == "dmma" else [x, y, addend]
     return ieee_sum(terms, fmt, spec, rounding, flush, saturate=saturate, operands=operands, draw=draw)
 
@@ -246,12 +246,12 @@ def fma(
 def product(
     x: Number, y: Number, fmt: Format, spec: SpecialRules, rounding: str, flush: int = KEEP, to_inf: bool = False
 ) -> Any:
-    """Compute x y as IEEE does; a zero keeps the product's sign."""
+    """Compute x y by the IEEE rules; a zero keeps the product's sign."""
     return ieee_sum([multiply(x, y)], fmt, spec, rounding, flush, to_inf, operands=[x, y])
 
 
 def converted(fmt: Format, code: Any, via: Format, spec: SpecialRules) -> Any:
-    """Convert a code to another format, rounded to nearest even; NaN is the quiet one."""
+    """Convert an encoding to another format, rounded to nearest even; NaN becomes the format's quiet NaN."""
     x = decode(fmt, code, spec)
     rounded, overflow = rounded_magnitude(x.negative, x.significand, x.exponent, via, "rne")
     found = with_overflow(encoded(x.negative, rounded, via), overflow, x.negative, via)

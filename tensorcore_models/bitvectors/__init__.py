@@ -1,5 +1,5 @@
-"""The term language in which accumulators are stated for SMT solvers.
+"""This package is the term language in which accumulators are stated for SMT solvers.
 
-`terms` are bit-vectors, `integers` numbers of known range on top of them: on those :mod:`tensorcore_models.arithmetic` works as
-on plain integers. `passes` has passes of accumulators whose encodings are terms.
+`terms` holds bit-vectors and `integers` holds integers of known range built from them, on which
+:mod:`tensorcore_models.arithmetic` works as on plain integers. `passes` holds passes of accumulators whose encodings are terms.
 """

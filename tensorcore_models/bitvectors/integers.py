@@ -1,8 +1,8 @@
-"""Integers of known range as bit-vectors: arithmetic that cannot overflow, because each result is as wide as its range.
+"""This module computes with integers of known range as bit-vectors; no result overflows, as it is as wide as its range.
 
-An :class:`Int` is a two's complement term with the least and the greatest value that it can have. What the ranges decide
-(comparisons, shifts beyond the width, constants) is decided while the term is built. With this module
-:mod:`tensorcore_models.arithmetic` works on them as on plain integers; a plain integer is a constant everywhere.
+An :class:`Int` is a two's complement term with the least and the greatest value that it can have. Results that the ranges
+decide (comparisons, shifts beyond the width, constants) are computed while the term is built. With this module
+:mod:`tensorcore_models.arithmetic` works on `Int` as on plain integers; a plain integer is a constant everywhere.
 """
 
 import sys
@@ -15,12 +15,12 @@ from .terms import Condition, Term
 
 
 def width_of(low: int, high: int) -> int:
-    """Return bits of a two's complement number from `low` to `high`."""
+    """Return how many bits a two's complement number from `low` to `high` needs."""
     return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + 1
 
 
 class Int:
-    """An integer from `low` to `high`; `term` is two's complement, `width_of(low, high)` bits wide."""
+    """`Int` is an integer from `low` to `high`; `term` is its two's complement, `width_of(low, high)` bits wide."""
 
     __slots__ = ("high", "low", "term")
 
@@ -76,17 +76,17 @@ Whole = Int | int
 
 
 def whole(x: Whole) -> Int:
-    """Return a plain integer as a constant."""
+    """Return x as an `Int`: a plain integer becomes a constant."""
     return number(x) if isinstance(x, int) else x
 
 
 def number(value: int) -> Int:
-    """Return a constant."""
+    """Return a plain integer as a constant `Int`."""
     return Int(t.constant(value, width_of(value, value)), value, value)
 
 
 def ranged(term: Term, low: int, high: int) -> Int:
-    """Return a two's complement term known to lie within `low` to `high`, cut or extended to the width of that."""
+    """Return a two's complement term known to lie within `low` to `high` as an `Int`, in the width of this range."""
     width = width_of(low, high)
     if low == high:
         return number(low)
@@ -94,7 +94,7 @@ def ranged(term: Term, low: int, high: int) -> Int:
 
 
 def natural(bits: Term | Int, high: int | None = None) -> Int:
-    """Return an unsigned term as an Int, at most `high` if that is known; an Int as it is."""
+    """Return an unsigned term, which is at most `high` if given, as an `Int`; an `Int` stays as it is."""
     if isinstance(bits, Int):
         return bits
     most = (1 << bits.width) - 1
@@ -102,12 +102,12 @@ def natural(bits: Term | Int, high: int | None = None) -> Int:
 
 
 def as_code(x: Any, width: int) -> Term:
-    """Return a code of that width: a term has it, an integer gets it."""
+    """Return a code of `width` bits: a term has this width already, an integer is brought to it."""
     return x if isinstance(x, Term) else as_bits(x, width)
 
 
 def as_bits(x: Int, width: int) -> Term:
-    """Return the two's complement term of that width (modulo 2**width)."""
+    """Return the two's complement term of x with `width` bits (modulo 2**width)."""
     x = whole(x)
     return t.extract(x.term, width - 1, 0) if width <= x.width else t.sign_extended(x.term, width)
 
@@ -194,7 +194,7 @@ def select(condition: Condition, x: Any, y: Any, width: int = 0) -> Any:
 
 
 def larger(x: Int, y: Int) -> Int:
-    """Return the maximum."""
+    """Return the larger of x and y."""
     x, y = whole(x), whole(y)
     if x.low >= y.high:
         return x
@@ -205,12 +205,12 @@ def larger(x: Int, y: Int) -> Int:
 
 
 def smaller(x: Int, y: Int) -> Int:
-    """Return the minimum."""
+    """Return the smaller of x and y."""
     return negated(larger(negated(x), negated(y)))
 
 
 def magnitude(x: Int) -> Int:
-    """|x|."""
+    """Return |x|."""
     x = whole(x)
     if x.low >= 0:
         return x
@@ -219,12 +219,12 @@ def magnitude(x: Int) -> Int:
 
 
 def with_sign(is_negative: Term, x: Int) -> Int:
-    """-x where the truth value holds, else x."""
+    """Return -x where the truth value holds, else x."""
     return select(is_negative, negated(x), x)
 
 
 def _shift_amount(amount: Int, width: int) -> Term:
-    """Return a natural `amount` as a term of `width` bits; `width` means any larger amount, too."""
+    """Return a natural `amount` as a term of `width` bits; an amount above `width` becomes `width`."""
     cut = number(width) if amount.low >= width else amount
     if cut.high > width:
         cut = ranged(select(less(number(width), cut), number(width), cut).term, min(cut.low, width), width)
@@ -232,7 +232,7 @@ def _shift_amount(amount: Int, width: int) -> Term:
 
 
 def shifted_left(x: Int, amount: Int) -> Int:
-    """Return x * 2**amount for a natural amount; exact, as wide as the largest amount asks for."""
+    """Return x * 2**amount for a natural amount, exactly and as wide as the largest amount needs."""
     x, amount = whole(x), whole(amount)
     if amount.low == amount.high:
         return scaled(x, amount.low)
@@ -242,12 +242,11 @@ def shifted_left(x: Int, amount: Int) -> Int:
 
 
 def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term = t.FALSE) -> Int:
-    """Return a magnitude x / 2**amount (both natural) rounded to an integer one as `shift_right_rounded` does, but not by
-    "sr"."""
+    """Return a magnitude x / 2**amount (both natural), rounded to an integer as `shift_right_rounded` does; "sr" is refused."""
     x, amount = whole(x), whole(amount)
     if amount.high <= 0:
         return x
-    spare = 0 if rounding == "rz" else 1  # one more bit below: the first that is cut off
+    spare = 0 if rounding == "rz" else 1  # keep one more bit: the first bit that is cut off
     wide = scaled(x, spare)
     by = _shift_amount(amount, wide.width)
     shifted = t.shifted_right(wide.term, by)
@@ -277,8 +276,7 @@ def shifted_right(x: Int, amount: Int, rounding: str = "rz", is_negative: Term =
 
 
 def normalised(x: Int) -> tuple[Term, Int]:
-    """Return a natural number shifted left until the highest of its `width - 1` bits is 1 (0 stays 0), and by how many
-    places."""
+    """Return a natural number shifted left until the highest of its `width - 1` bits is 1 (0 stays 0), and the places."""
     width = x.width - 1
     bits = t.extract(x.term, width - 1, 0) if width else t.constant(0, 1)
     width, places = bits.width, number(0)
@@ -292,19 +290,19 @@ def normalised(x: Int) -> tuple[Term, Int]:
 
 
 def fits(x: Int, bits: int) -> Term:
-    """Return whether x is a two's complement number of so many bits."""
+    """Return whether x fits in a two's complement number of `bits` bits."""
     half = 1 << (bits - 1)
     return t.both(at_most(number(-half), x), less(x, number(half)))
 
 
-# -- what else numbers are computed by: :mod:`tensorcore_models.arithmetic.operations` -----------------------------------
+# -- the remaining functions of :mod:`tensorcore_models.arithmetic.operations` ---------------------------------------------
 def seldom(condition: Condition) -> Condition:
-    """Return the condition: a term has all cases."""
+    """Return the condition unchanged, because a term covers all cases."""
     return condition
 
 
 def total(addends: Sequence[Whole]) -> Int:
-    """Sum in the order given, all of it as wide as the result: solvers know that such additions commute."""
+    """Add in the order given, every addition as wide as the result, because solvers know that such additions commute."""
     found = [whole(x) for x in addends]
     low, high = sum(x.low for x in found), sum(x.high for x in found)
     width = max(width_of(low, high), *(x.width for x in found))
@@ -315,18 +313,18 @@ def total(addends: Sequence[Whole]) -> Int:
 
 
 def with_leading_bit(x: Int) -> tuple[Int, int, Int]:
-    """:func:`normalised` with the number of the highest bit."""
+    """Return :func:`normalised` of x with the index of the highest bit between the number and the places."""
     bits, places = normalised(x)
     return natural(bits), bits.width - 1, places
 
 
 def wrapped(x: Int, width: int) -> Int:
-    """Return the two's complement number of so many bits that x is modulo 2**width."""
+    """Return x modulo 2**width as a two's complement number of `width` bits."""
     return ranged(as_bits(x, width), -1 << (width - 1), (1 << (width - 1)) - 1)
 
 
 def joined(negative: Condition, magnitude: Whole | Term, width: int, padding: int, signed: bool) -> Term:
-    """Return a code of `width` bits: a sign if there is one, a magnitude modulo what is left, and so many zeros below it."""
+    """Join a sign (if `signed`), a magnitude modulo the bits that remain, and `padding` zeros to a code of `width` bits."""
     code = as_code(magnitude, width - padding - signed)
     if padding:
         code = t.joined(code, t.constant(0, padding))

@@ -1,4 +1,4 @@
-"""Passes of accumulators on bit-vectors: the term of a pass, and the conditions under which it is right."""
+"""This module runs passes of accumulators on bit-vectors: it gives a pass's term and the conditions under which it holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ class Unencodable(TypeError):
 
 
 class Formats(NamedTuple):
-    """Formats of a, b, c and d, and of block scales."""
+    """`Formats` holds the formats of a, b, c, d and of block scales, and the number of elements that share a block scale."""
 
     a: Format
     b: Format
@@ -33,7 +33,7 @@ class Formats(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TermPass(Pass):
-    """A pass whose encodings are terms; `conditions` gets those under which its term is right."""
+    """`TermPass` is a pass whose encodings are terms; `conditions` collects the conditions under which its term is right."""
 
     conditions: list[Term] = field(default_factory=list)
 
@@ -41,16 +41,16 @@ class TermPass(Pass):
 
     @property
     def draw(self) -> int:
-        """The draw of a stochastic rounding: engines with one have no encoding."""
+        """Return 0, because engines with stochastic rounding have no encoding for solvers."""
         return 0
 
     @property
     def term(self) -> Term:
-        """The encoding of the result; raises Unencodable."""
+        """Return the encoding of the result as a term. Raises Unencodable."""
         return as_code(self.spec.pass_term(self), self.formats[3].bits)
 
     def inner(self, spec: Any, **changes: Any) -> Term:
-        """Return the term that another algorithm computes of this pass with some parameters changed; raises Unencodable."""
+        """Return the term that another accumulator computes from this pass with fields changed. Raises Unencodable."""
         return replace(self, spec=spec, **changes).term
 
     def assume_part(self, numbers: Sequence[Number]) -> None:
@@ -58,5 +58,5 @@ class TermPass(Pass):
         self.conditions.extend(t.condition(number.part) for number in numbers)
 
     def unencodable(self, reason: str) -> None:
-        """Raise Unencodable: whatever follows is for plain integers."""
+        """Raise Unencodable, because the rest of the pass works on plain integers only."""
         raise Unencodable(reason)

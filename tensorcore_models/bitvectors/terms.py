@@ -1,7 +1,7 @@
-"""Bit-vector terms: a small hash-consed term graph that is simplified while it is built, printed for solvers and evaluated.
+"""This module builds bit-vector terms in a hash-consed graph, simplifies them while building, prints and evaluates them.
 
-A term has a width in bits; width 0 is a truth value. Equal terms are the same object, so that two specifications share what
-they have in common, and a difference that folds away needs no solver.
+A term has a width in bits; width 0 is a truth value. Equal terms are the same object, so that two specifications share their
+common subterms, and a difference that simplifies to a constant needs no solver.
 """
 
 import time
@@ -12,21 +12,21 @@ from typing import Union
 from weakref import WeakValueDictionary
 
 BOOL = 0
-#: A truth value, known or not.
+#: A truth value: a bool if it is known, else a term.
 Condition = Union["Term", bool]
 
 _known: "WeakValueDictionary[tuple, Term]" = WeakValueDictionary()
-#: When terms are no longer built, on the monotonic clock.
+#: Time on the monotonic clock after which no more terms are built.
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 
 
 class OutOfTime(Exception):
-    """Terms were to be built beyond the time of :func:`built_before`."""
+    """`OutOfTime` is raised when a term is built after the deadline of :func:`built_before`."""
 
 
 @contextmanager
 def built_before(deadline: float) -> Iterator[None]:
-    """Raise OutOfTime where a term is built after `deadline`, in seconds of the monotonic clock."""
+    """Let terms built inside the `with` block after `deadline`, in seconds of the monotonic clock, raise OutOfTime."""
     token = _deadline.set(deadline)
     try:
         yield
@@ -35,9 +35,9 @@ def built_before(deadline: float) -> Iterator[None]:
 
 
 class Term:
-    """One node, made by this module's functions: SMT-LIB's name of the operation (or "var", "const") with its indices or value.
+    """`Term` is one node: the SMT-LIB name of an operation (or "var", "const"), its indices or value, and its arguments.
 
-    `width` is in bits, 0 for a truth value.
+    The functions of this module make terms. `width` is in bits, 0 for a truth value.
     """
 
     __slots__ = ("__weakref__", "args", "op", "params", "width")
@@ -49,7 +49,7 @@ class Term:
 
     @property
     def value(self) -> int | None:
-        """The value of a constant (0 or 1 for a truth value), else None."""
+        """Return the value of a constant (0 or 1 for a truth value), None for other terms."""
         return self.params[0] if self.op == "const" else None
 
     def __and__(self, other: "Condition") -> "Condition":
@@ -86,12 +86,12 @@ def _make(op: str, width: int, args: tuple[Term, ...] = (), params: tuple = ()) 
 
 
 def constant(value: int, width: int) -> Term:
-    """Return a constant, taken modulo 2**width; for truth values 0 or 1."""
+    """Return `value` modulo 2**width as a constant; for a truth value, `value` is 0 or 1."""
     return _make("const", width, (), (value & _mask(width),))
 
 
 def variable(name: str, width: int) -> Term:
-    """Return a free variable; variables of one name and width are the same."""
+    """Return a free variable; equal names and widths give the same variable."""
     return _make("var", width, (), (name,))
 
 
@@ -103,7 +103,7 @@ def signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) else value
 
 
-# -- what operations mean ------------------------------------------------------------------------------------------------
+# -- values of operations ------------------------------------------------------------------------------------------------
 def _shifted(width: int, x: int, y: int, right: bool) -> int:
     if y >= width:
         return 0
@@ -136,7 +136,7 @@ _OPERATIONS: dict[str, Callable[..., int]] = {
 
 
 def evaluate(terms: Iterable[Term], values: Mapping[str, int]) -> list[int]:
-    """Return values of terms for given values of all of their variables."""
+    """Return the values of `terms`, given the values of all of their variables."""
     terms = list(terms)
     known: dict[Term, int] = {}
     for term in in_order(terms):
@@ -183,7 +183,7 @@ def negation(x: Condition) -> Term:
 
 
 def both(*terms: Condition) -> Term:
-    """Conjunction."""
+    """Return the conjunction of truth values."""
     result = TRUE
     for x in map(condition, terms):
         if FALSE in (x, result) or x is negation(result):
@@ -194,7 +194,7 @@ def both(*terms: Condition) -> Term:
 
 
 def either(*terms: Condition) -> Term:
-    """Disjunction."""
+    """Return the disjunction of truth values."""
     return negation(both(*map(negation, terms)))
 
 
@@ -209,7 +209,7 @@ def exclusive(x: Term, y: Term) -> Term:
 
 def equal(x: Term, y: Term) -> Term:
     if x.width != y.width:
-        raise ValueError(f"cannot compare terms of {x.width} and {y.width} bits")
+        raise ValueError(f"cannot compare terms of {x.width} and {y.width} bits: extend one to the width of the other")
     if x.width == BOOL:
         return negation(exclusive(x, y))
     return TRUE if x is y else _make("=", BOOL, (x, y))
@@ -230,12 +230,12 @@ def choose(holds: Condition, x: Term, y: Term) -> Term:
 
 
 def below(x: Term, y: Term) -> Term:
-    """Return x < y, unsigned."""
+    """Return whether x < y as unsigned numbers."""
     return FALSE if x is y else _make("bvult", BOOL, (x, y))
 
 
 def below_signed(x: Term, y: Term) -> Term:
-    """Return x < y, two's complement."""
+    """Return whether x < y as two's complement numbers."""
     return FALSE if x is y else _make("bvslt", BOOL, (x, y), (x.width,))
 
 
@@ -270,7 +270,7 @@ def sign_extended(x: Term, width: int) -> Term:
 
 
 def joined(high: Term, low: Term) -> Term:
-    """Return `high` above `low`."""
+    """Return the concatenation with `high` in the upper bits and `low` in the lower bits."""
     if high.value == 0:
         return zero_extended(low, high.width + low.width)
     return _make("concat", high.width + low.width, (high, low), (low.width,))
@@ -325,12 +325,12 @@ def shifted_right(x: Term, y: Term) -> Term:
 
 
 def any_bit(x: Term) -> Term:
-    """Return whether a bit of x is 1."""
+    """Return whether any bit of x is 1."""
     return negation(equal(x, constant(0, x.width)))
 
 
 def bit(x: Term, index: int) -> Term:
-    """Return whether bit `index` is 1."""
+    """Return whether bit `index` of x is 1."""
     return equal(extract(x, index, index), constant(1, 1))
 
 
@@ -351,8 +351,7 @@ def _expression(term: Term, names: Mapping[Term, str]) -> str:
 
 
 def smtlib(assertions: Iterable[Term], wanted: Iterable[Term] = ()) -> str:
-    """Return an SMT-LIB 2 script (QF_BV) that asks whether all assertions can hold, and for the values of the variables
-    `wanted`."""
+    """Return an SMT-LIB 2 script (QF_BV) that asks whether all assertions can hold, and for the values of `wanted`."""
     assertions, wanted = list(assertions), list(wanted)
     names: dict[Term, str] = {}
     lines = ["(set-logic QF_BV)", "(set-option :produce-models true)"]

@@ -1,7 +1,7 @@
-"""Matrix instructions of this machine's CPU: which there are, and engines that run them or emulate them.
+"""This package finds the matrix instructions of this machine's CPU, and makes engines that run or emulate them.
 
-Instructions: VDPBF16PS and AMX on x86, BFMMLA on Arm. What an AMX unit needs beside the CPU's own support is that the operating
-system saves its registers (XCR0) and grants them to the process (Linux: arch_prctl); :func:`status` asks for all of it.
+The instructions are VDPBF16PS and AMX on x86, and BFMMLA on Arm. An AMX unit needs support of the CPU, and an operating system
+that saves its registers (XCR0) and grants them to the process (Linux: arch_prctl); :func:`status` checks all of these.
 """
 
 from .engines import CpuEngine, cpu_engine

@@ -1,4 +1,4 @@
-"""Instructions of this machine's CPU as matrix engines: raw bits in, raw bits out."""
+"""This module makes matrix engines of the CPU's instructions, with raw bits in and out."""
 
 import dataclasses
 import platform
@@ -18,19 +18,19 @@ _MACHINES = {"aarch64": "arm", "arm64": "arm"}
 
 @dataclasses.dataclass(frozen=True)
 class CpuEngine(StepEngine):
-    """`CpuEngine` is a matrix instruction executed by this CPU, or by plain C that gives the same bits.
+    """`CpuEngine` runs a matrix instruction on this CPU, or in plain C that gives the same bits.
 
     Parameters
     ----------
     row : Instruction
-        The catalogue's row, of the architectures x86 or arm; its accumulator is not used.
+        Row of the catalogue, of architecture x86 or arm; its accumulator is not used.
     emulated : bool
-        Run the emulation, which is there on any machine (not for TDPFP16PS and BFMMLA).
+        Whether to run the emulation, which works on any machine, but not for TDPFP16PS and BFMMLA.
 
     Raises
     ------
     ValueError
-        If CPU engines do not run the row, or there is no emulation of it.
+        If CPU engines do not run the row, or the row has no emulation.
     """
 
     row: Instruction
@@ -39,7 +39,7 @@ class CpuEngine(StepEngine):
     def __post_init__(self):
         number = number_of(self.row)
         if self.emulated and not cpu_units.is_emulated(number):
-            raise ValueError(f"there is no emulation of {self.row}; its model is get_instruction({str(self.row)!r})")
+            raise ValueError(f"{self.row} has no emulation: use its model, get_instruction({str(self.row)!r})")
         super().__post_init__()
 
     @property
@@ -49,12 +49,12 @@ class CpuEngine(StepEngine):
     def require(self) -> None:
         missing = "" if self.emulated else status(self.row)
         if missing:
-            raise RuntimeError(f"{self.label} cannot run here: {missing}; {self._instead()}")
+            raise RuntimeError(f"{self.label} cannot run on this machine: {missing}; {self._instead()}")
 
     def _instead(self) -> str:
         if cpu_units.is_emulated(number_of(self.row)):
-            return f"cpu-emulated:{self.row.name} gives the same bits anywhere"
-        return f"get_instruction({str(self.row)!r}) is its model"
+            return f"use cpu-emulated:{self.row.name}, which gives the same bits on any machine"
+        return f"use its model, get_instruction({str(self.row)!r})"
 
     def _run(self, a, b, c, scale_a=None, scale_b=None):
         self.require()
@@ -70,16 +70,16 @@ def cpu_engine(name: str, emulated: bool = False) -> CpuEngine | QemuEngine:
     Parameters
     ----------
     name : str
-        ``"tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"``, the part before the first point where only one instruction begins so
-        (``"tdpbf16ps"``), or with the architecture ``"x86:tdpbf16ps..."``.
+        Name such as ``"tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"``, also with the architecture, ``"x86:tdpbf16ps..."``. The
+        part before the first point (``"tdpbf16ps"``) is enough if only one instruction begins with it.
     emulated : bool
-        See :class:`CpuEngine`; Arm's instructions run under QEMU (:class:`QemuEngine`). Without an architecture that is the
-        one whose instruction begins so.
+        Whether to run the emulation (:class:`CpuEngine`); Arm's instructions run under QEMU (:class:`QemuEngine`). If the name
+        has no architecture, it is that of the emulated instruction with this beginning.
 
     Raises
     ------
     ValueError
-        If there is no such instruction, or no engine for it.
+        If the instruction does not exist, or has no engine.
     """
     arch, separator, rest = name.partition(":")
     if not separator:

@@ -1,7 +1,7 @@
-"""Arm's instructions under QEMU's user-mode emulation: an engine where no CPU at hand has them.
+"""This module runs Arm's instructions under QEMU's user-mode emulation, for machines whose CPU lacks them.
 
-QEMU restates the architecture manual in code of its own: no hardware, and nothing of this package. A program for aarch64
-(``arm_steps.c``, which needs no C library) is compiled by a cross compiler when it is first used.
+QEMU is independent of this package, but it is not hardware: it restates the architecture manual. A program for aarch64
+(``arm_steps.c``, which needs no C library) is compiled by a cross compiler when an instruction first runs.
 """
 
 import atexit
@@ -30,14 +30,14 @@ FLAGS = (
     "-static",
 )
 PACKAGES = "Debian: apt-get install gcc-aarch64-linux-gnu qemu-user"
-#: The emulated CPU, with vectors of 128 bits in SME, as the catalogue's shapes are.
+#: The emulated CPU, with SME vectors of 128 bits, which the catalogue's shapes assume.
 CPU = "max,sme-default-vector-length=16"
-#: By the beginning of a row's name, in the order of the program's enumeration.
+#: Beginnings of the names of rows, in the order of the program's enumeration.
 UNITS = ("bfmmla.m2n2k4.f32.bf16", "bfdot.k2.f32.bf16", "bfmopa.m4n4k2.f32.bf16", "fmopa.m4n4k2.f32.f16",
          "fmopa.m4n4k1.f32.f32", "fmopa.m2n2k1.f64.f64")  # fmt: skip
 EXTENDED = ".ebf"
 REGISTER = 16
-#: What the program's exit statuses mean; -4 is the signal of an unknown instruction.
+#: Meaning of the program's exit statuses; -4 is the signal of an unknown instruction.
 STATES = {
     -4: "the emulated CPU lacks it",
     10: "the emulator has no FPCR.EBF (QEMU 9.1 and newer have it)",
@@ -54,10 +54,13 @@ def unit_of(row: Instruction) -> int | None:
 
 @functools.cache
 def _program() -> Path:
-    """Return the compiled program, as long as the process lasts; RuntimeError if compiler or emulator is missing or refuses."""
+    """Return the path of the compiled program, which is removed when the process ends.
+
+    Raises RuntimeError if the compiler or the emulator is missing, or if compilation fails.
+    """
     missing = [name for name in (COMPILER, EMULATOR) if shutil.which(name) is None]
     if missing:
-        raise RuntimeError(f"{' and '.join(missing)} not found ({PACKAGES})")
+        raise RuntimeError(f"{' and '.join(missing)} not found: install the packages ({PACKAGES})")
     folder = tempfile.mkdtemp(prefix="mpgemm-arm-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     source, program = Path(__file__).with_name(f"{PROGRAM}.c"), Path(folder) / PROGRAM
@@ -68,7 +71,7 @@ def _program() -> Path:
 
 
 def _run_program(row: Instruction, steps: int, rows: int, tiles: bytes) -> tuple[int, bytes]:
-    """Exit status and output for tiles of `rows` registers and two operands for each step."""
+    """Return the exit status and the output for tiles of `rows` registers and two operands for each step."""
     header = struct.pack("<4I", unit_of(row), rows, steps, row.name.endswith(EXTENDED))
     done = subprocess.run([EMULATOR, "-cpu", CPU, str(_program())], input=header + tiles, capture_output=True)
     return done.returncode, done.stdout
@@ -76,9 +79,9 @@ def _run_program(row: Instruction, steps: int, rows: int, tiles: bytes) -> tuple
 
 @functools.cache
 def status(row: Instruction) -> str:
-    """Return why the emulator cannot run an instruction of Arm's here, "" if it can."""
+    """Return the reason why the emulator cannot run an Arm instruction on this machine, "" if it can."""
     if unit_of(row) is None:
-        return "the program of the emulated instructions has no such step"
+        return "the emulated program does not contain this instruction"
     try:
         found, _ = _run_program(row, 1, row.m, bytes(REGISTER * (row.m + 2)))
     except RuntimeError as problem:
@@ -87,23 +90,23 @@ def status(row: Instruction) -> str:
 
 
 def _registers(x: np.ndarray) -> np.ndarray:
-    """Return rows of bytes, each padded with zeros to a register."""
+    """Return rows as bytes, each padded with zeros to a register."""
     rows = np.ascontiguousarray(x).view(np.uint8)
     return np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, REGISTER - rows.shape[-1])])
 
 
 @dataclasses.dataclass(frozen=True)
 class QemuEngine(StepEngine):
-    """An instruction of Arm's executed by QEMU's user-mode emulator; rows whose name ends in ".ebf" run with FPCR.EBF set.
+    """`QemuEngine` runs an Arm instruction under QEMU; rows whose name ends in ".ebf" run with FPCR.EBF set.
 
-    Raises ValueError if the program has no such instruction.
+    Raises ValueError if the emulated program does not contain the instruction.
     """
 
     row: Instruction
 
     def __post_init__(self):
         if unit_of(self.row) is None:
-            raise ValueError(f"{self.row} is not run by the emulator; of arm's instructions it runs {', '.join(UNITS)}")
+            raise ValueError(f"the emulator does not run {self.row}, expected an Arm instruction of {', '.join(UNITS)}")
         super().__post_init__()
 
     @property
@@ -114,7 +117,7 @@ class QemuEngine(StepEngine):
         missing = status(self.row)
         if missing:
             raise RuntimeError(
-                f"{self.label} cannot run here: {missing}; get_instruction({str(self.row)!r}) is its model"
+                f"{self.label} cannot run on this machine: {missing}; use its model, get_instruction({str(self.row)!r})"
             )
 
     def _run(self, a, b, c, scale_a=None, scale_b=None):
@@ -126,7 +129,7 @@ class QemuEngine(StepEngine):
         b = np.pad(b, ((0, 0), (0, 0), (0, wide * row.n - n))).reshape(batch, steps, row.k, wide, row.n)
         tiles = np.pad(c, ((0, 0), (0, high * row.m - m), (0, wide * row.n - n)))
         tiles = tiles.reshape(batch, high, row.m, wide, row.n).transpose(0, 1, 3, 2, 4)
-        # One register of a and one of b for each step of a tile, one of c for each row of it; BFMMLA's d is one register.
+        # Each step of a tile has one register of a and one of b, each row has one of c; BFMMLA's d is one register.
         a = _registers(a.transpose(0, 1, 3, 2, 4).reshape(batch, high, 1, steps, -1))
         b = _registers(b.transpose(0, 3, 1, 4, 2).reshape(batch, 1, wide, steps, -1))
         rows = 1 if row.m * row.n * tiles.itemsize <= REGISTER else row.m
@@ -136,7 +139,7 @@ class QemuEngine(StepEngine):
         found, out = _run_program(row, steps, rows, np.concatenate([start, pairs], axis=-1).tobytes())
         if found or len(out) != start.size:
             raise RuntimeError(
-                f"{EMULATOR} ended with status {found} and {len(out)} of {start.size} bytes of {self.label}"
+                f"{EMULATOR} ended {self.label} with status {found} and {len(out)} bytes, expected 0 and {start.size}"
             )
         size = row.m * row.n * tiles.itemsize // rows
         d = np.frombuffer(out, np.uint8).reshape(batch, high, wide, rows, REGISTER)[..., :size]

@@ -1,4 +1,4 @@
-"""Which matrix instructions this CPU runs, and why not the others."""
+"""This module says which matrix instructions this CPU runs, and why it cannot run others."""
 
 import os
 import platform
@@ -8,14 +8,14 @@ from .._kernels.cpu_units import cpu_units
 from ..catalogue import list_instructions
 from ..engines.instruction import Instruction
 
-#: Environment variable that replaces what the machine says about AMX, for tests: "refused" (as if the operating system had
-#: refused the permission) or "emulated" (mpgemm.sgemm runs on the emulated unit).
+#: Environment variable that overrides AMX for tests: "refused" behaves as if the operating system refused the permission,
+#: "emulated" lets mpgemm.sgemm run on the emulated unit.
 ENVIRONMENT = "MPGEMM_AMX"
 SETTINGS = ("", "refused", "emulated")
 
 
 def setting() -> str:
-    """Return the value of :data:`ENVIRONMENT`, "" where it is not set; raises ValueError if it is none of :data:`SETTINGS`."""
+    """Return the value of :data:`ENVIRONMENT`, "" if it is not set; raises ValueError if it is not in :data:`SETTINGS`."""
     value = os.environ.get(ENVIRONMENT, "")
     if value not in SETTINGS:
         known = ", ".join(SETTINGS[1:])
@@ -27,19 +27,18 @@ def number_of(row: Instruction) -> int:
     """Return the kernel's number of an instruction; raises ValueError if CPU engines do not run it."""
     name = row.name.partition(".")[0]
     if not has_engine(row):
-        raise ValueError(f"{row} is not a CPU instruction with an engine; known: {', '.join(cpu_units.NAMES)}")
+        raise ValueError(f"{row} has no CPU engine, expected one of {', '.join(cpu_units.NAMES)}")
     return cpu_units.NAMES.index(name)
 
 
 def has_engine(row: Instruction) -> bool:
-    """Return whether CPU engines run a row where the machine can: FPCR is left as it is, so that Arm's extended mode has
-    none."""
+    """Return whether a row has a CPU engine; Arm's extended mode (".ebf") has none, because engines do not change FPCR."""
     known = row.arch in ("x86", "arm") and row.name.partition(".")[0] in cpu_units.NAMES
     return known and not row.name.endswith(".ebf")
 
 
 def status(row: Instruction) -> str:
-    """Return why this machine cannot run an instruction of x86 or Arm, "" if it can; asks the system for AMX's registers."""
+    """Return the reason why this machine cannot run an x86 or Arm instruction, "" if it can; requests AMX's registers."""
     if row.path == "amx" and setting() == "refused":
         return f"{cpu_units.STATES[-1]} ({ENVIRONMENT}=refused)"
     number = cpu_units.state(number_of(row))
@@ -54,7 +53,7 @@ def available(emulated: bool = False) -> list[Instruction]:
 
 @dataclass(frozen=True)
 class Machine:
-    """This machine as a campaign describes what it ran on: the CPU, the operating system, the architecture of the catalogue."""
+    """`Machine` describes this machine for a campaign: its CPU, operating system and architecture in the catalogue."""
 
     name: str
     driver: str
@@ -62,14 +61,14 @@ class Machine:
 
 
 def this_machine(emulated: bool = False) -> Machine:
-    """Return the CPU at hand, or the emulation on it (of x86's instructions)."""
+    """Return the description of this machine's CPU, or of the emulation of x86 instructions on it."""
     system = f"{platform.system()} {platform.release()}"
     arch = "arm" if platform.machine().lower() in ("aarch64", "arm64") and not emulated else "x86"
     return Machine(f"emulation on {processor()}" if emulated else processor(), system, arch)
 
 
 def processor() -> str:
-    """Maker, model and stepping of the CPU as the operating system tells them."""
+    """Return the maker, model and stepping of the CPU that the operating system reports."""
     facts: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo") as file:

@@ -1,1 +1,1 @@
-"""Matrix engines: what every engine has in `engine`, custom units, users' functions, instructions of the catalogue."""
+"""This package defines matrix engines: the base class, custom units, users' functions and instructions of the catalogue."""

@@ -1,4 +1,4 @@
-"""A user's function as an engine."""
+"""This module makes an engine of a user's function."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,10 +14,9 @@ from .engine import Engine, FormatLike, format_name
 
 @dataclasses.dataclass(frozen=True)
 class CallableEngine(Engine):
-    """`CallableEngine` runs a user's function as an engine: f(a, b, c) on value arrays of shapes (m, k), (k, n), (m,
-    n), where k is the k step.
+    """`CallableEngine` is an engine that calls a user's function f(a, b, c) for each k step.
 
-    Made by :func:`as_engine`.
+    The function takes value arrays of shapes (m, k), (k, n) and (m, n), where k is the k step. :func:`as_engine` makes it.
     """
 
     function: Callable[[Any, Any, Any], Any]
@@ -36,7 +35,7 @@ class CallableEngine(Engine):
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):
         formats = self.formats
-        # The function may write to what it is given.
+        # The function may write to its arguments.
         a, b, total, total_format = a.copy(), b.copy(), c.copy(), formats[2]
         for start in range(0, a.shape[1], self.k):
             part = slice(start, start + self.k)
@@ -68,15 +67,15 @@ def as_engine(
     Parameters
     ----------
     function : callable
-        f(a, b, c) -> d on value arrays in the natural types of the formats, shapes (m, k), (k, n), (m, n).
+        Function f(a, b, c) -> d of value arrays in the natural types of the formats, shapes (m, k), (k, n), (m, n).
     a_format, b_format, c_format, d_format : str or Format
-        Formats; b defaults to a's, c to d's.
+        Formats of the operands and the result; `b_format` defaults to `a_format`, `c_format` to `d_format`.
     k : int
-        Products that one call takes.
+        Number of products along k that one call adds.
     largest_input_scale : int
-        Largest s for which the unit can add to c 2^-s in place of c (the function then gets the scaled c).
+        Largest s for which the unit can compute D = A B + C 2^-s (the function is then given the scaled c).
     tflops : float, optional
-        Its peak rate as you state it, TFLOP/s or TOP/s: comparisons compute costs with it.
+        Peak rate of the unit in TFLOP/s or TOP/s, from which comparisons compute costs.
 
     Raises
     ------
@@ -86,13 +85,13 @@ def as_engine(
         For an unknown format, k below 1, a negative scale, or a rate that is not above 0.
     """
     if not callable(function):
-        raise TypeError(f"as_engine wraps a callable, got {type(function).__name__}")
+        raise TypeError(f"as_engine wraps a function f(a, b, c), got {type(function).__name__}: pass a callable")
     if k < 1:
         raise ValueError(f"k step is {k}, expected at least 1")
     if largest_input_scale < 0:
         raise ValueError(f"the largest scale of the accumulator input is {largest_input_scale}, expected at least 0")
     if tflops is not None and not 0 < tflops < float("inf"):
-        raise ValueError(f"tflops is {tflops!r}, expected a rate above 0")
+        raise ValueError(f"tflops is {tflops!r}, expected a finite rate above 0, or None")
     given = (a_format, b_format or a_format, c_format or d_format, d_format)
     a, b, c, d = (format_name(get_format(f)) for f in given)
     return CallableEngine(

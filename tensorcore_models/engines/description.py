@@ -1,4 +1,4 @@
-"""Describes an engine's computation: its accumulator's, with block scales, chain over k, the bits that addends keep."""
+"""This module describes an engine's computation in words."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ from .matrix_engine import MatrixEngine
 
 
 def words_of_engine(engine: MatrixEngine) -> Words:
-    """Return the words of an engine's accumulator, with its block scales, its chain over k and the bits that addends keep."""
+    """Return the description of an engine's accumulator with its block scales, its chain over k and the bits of addends."""
     spec = engine.accumulator
     words, length = spec.words(engine.formats[3].name), spec.terms_per_step
     steps = list(words.steps)
@@ -38,7 +38,7 @@ def _window(spec: Any) -> Iterator[str]:
     if kept is None:
         return
     lower = 5
-    yield f"bits kept of each addend (F = {kept}; what is right of | is lost):"
+    yield f"bits kept of each addend (F = {kept}; bits to the right of | are lost):"
     yield f"  exponent e    1.{'x' * kept}|"
     if kept > lower:
         yield f"  exponent e-{lower}  0.{'0' * (lower - 1)}1{'x' * (kept - lower)}|{'x' * lower}"

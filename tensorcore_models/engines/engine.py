@@ -1,12 +1,12 @@
-"""Matrix engines: anything with formats, a k step and `gemm`.
+"""This module defines `Engine`, the base class of matrix engines: anything with formats, a k step and `gemm`.
 
 An engine is an accumulator with formats (:mod:`.matrix_engine`), a catalogued instruction (:mod:`.instruction`), or a user's
-callable (:mod:`.callable_engine`). Others use only what :class:`Engine` defines. Sizes: a is (m, k), b (k, n), c and d (m, n).
+callable (:mod:`.callable_engine`). Its callers use only what :class:`Engine` defines. a is (m, k), b is (k, n), c and d (m, n).
 
-K is padded with +0 to a multiple of the engine's k step and chained in order: the result of one step is the c of the next. By
-default edge rules padding changes nothing, as zero products take no part in an alignment; but units whose results can be -0
-(IEEE additions, AMD's sums) turn it into +0. Padding can lift an alignment with ``zero_operand="format_minimum"`` or
-``scaled_zero="keeps_scale"``. Missing block scales get the encoding 0, the smallest scale, as memory filled with zeros has.
+K is padded with +0 to a multiple of the engine's k step and chained in order: the result of one step is the c of the next. With
+the default edge rules, padding changes no finite sum except that it turns -0 into +0 in units whose results can be -0 (IEEE
+additions, AMD's sums). With ``zero_operand="format_minimum"`` or ``scaled_zero="keeps_scale"``, padding can raise an alignment
+exponent. Missing block scales get the encoding 0, the smallest scale, as in memory filled with zeros.
 """
 
 import abc
@@ -35,7 +35,7 @@ FormatLike = str | Format | IntegerFormat
 
 
 def format_name(row: Format | IntegerFormat) -> FormatLike:
-    """Return the name of a format that the tables know, a custom format itself."""
+    """Return the name of a format that is in the tables; return a custom format itself."""
     known = FORMATS.get(row.name) or INTEGER_FORMATS.get(row.name)
     return row.name if known is row or known == row else row
 
@@ -48,7 +48,7 @@ _ENDS = ("alpha", "beta", "scale_a", "scale_b", "input_rounding", "input_saturat
 def _scalar(x, name: str) -> float:
     """Return `x` as a float; raises TypeError if it is not one real number."""
     if isinstance(x, str | bytes) or np.ndim(x) or not (hasattr(x, "__float__") or hasattr(x, "__index__")):
-        raise TypeError(f"{name} is a real number, got {x!r}")
+        raise TypeError(f"{name} must be one real number, got {x!r}")
     return float(x)
 
 
@@ -58,25 +58,25 @@ def _one_chain(k_order, promote_every, promote_rounding) -> bool:
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Return encodings of +0, read-only and without memory of their own, which would cost a small product a tenth."""
+    """Return read-only encodings of +0 that share one element, because allocating them costs a small product a tenth."""
     return np.ndarray(shape, dtype, buffer=_ONE_ZERO, strides=(0,) * len(shape))
 
 
 class Engine(abc.ABC):
-    """`Engine` is the interface of a matrix unit that recovery methods, probes and experiments use.
+    """`Engine` is the base class of matrix engines, which recovery methods, probes and experiments use.
 
     Attributes
     ----------
     a_format, b_format, c_format, d_format : str or Format
         Formats of the operands and of the result.
     k : int
-        k step: the number of products that one step takes.
+        k step, the number of products that one step adds.
     scale_format : str or None
-        Format of the block scales, None for an engine without.
+        Format of the block scales; None for an engine without block scales.
     block_size : int or None
-        Products that share a scale.
+        Number of consecutive products that share a block scale.
     largest_input_scale : int
-        Largest s of D = A B + C 2^-s that the unit supports, 0 if it supports none; see :meth:`scaled_input`.
+        Largest s for which the unit can compute D = A B + C 2^-s, 0 if it cannot scale C; see :meth:`scaled_input`.
     """
 
     a_format: FormatLike
@@ -90,7 +90,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def _chain_bits(self, a, b, c, scale_a, scale_b) -> np.ndarray:
-        """Return d for encodings of any m and n and of a k that is a multiple of the k step; arguments are validated."""
+        """Return d for validated encodings of any m and n, with k a multiple of the k step."""
 
     @property
     def label(self) -> str:
@@ -99,7 +99,7 @@ class Engine(abc.ABC):
 
     @functools.cached_property
     def formats(self) -> tuple:
-        """Return formats of a, b, c and d."""
+        """Return the formats of a, b, c and d."""
         return tuple(get_format(f) for f in (self.a_format, self.b_format, self.c_format, self.d_format))
 
     def gemm_bits(
@@ -119,17 +119,17 @@ class Engine(abc.ABC):
         Parameters
         ----------
         a, b, c : array of unsigned integers
-            Encodings, one element each, shapes (m, k), (k, n), (m, n). None for c means zeros.
+            Encodings, one array element each, of shapes (m, k), (k, n), (m, n). c = None means zeros.
         scale_a, scale_b : array of unsigned integers
             Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
         k_order : str, Order or sequence
-            See :func:`tensorcore_models.orders.order.order_of`. Chains of another order than "sequential" start from zero;
-            their results are added in order in the output format (RN), c last.
+            Order of k (:func:`tensorcore_models.orders.order.order_of`). Except in the order "sequential", every chain starts
+            from zero; their results are then added in order in the output format (RN), and c is added last.
         promote_every : int, optional
-            After each `promote_every` products (a multiple of the k step) the chain is added to an FP32 accumulator
-            outside, which starts from c, and restarts from zero.
+            After each `promote_every` products (a multiple of the k step) the chain's result is added to an FP32 accumulator
+            outside the unit, which starts from c, and the chain restarts from zero.
         promote_rounding : str
-            Rounding of the addition outside.
+            Rounding of the additions outside the unit.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class Engine(abc.ABC):
         Raises
         ------
         TypeError, ValueError
-            On wrong types, shapes, encodings beyond the format's width, missing or unwanted scales.
+            If types or shapes are wrong, encodings exceed the format's width, or scales are missing or not taken.
         """
         if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
             small = self._small(a, b)
@@ -173,41 +173,40 @@ class Engine(abc.ABC):
     ) -> np.ndarray:
         """Return D = alpha A B + beta C on values, for any m, n, k.
 
-        With alpha = beta = 1 the first step starts from c. Otherwise the chain starts from 0 and RN(RN(alpha acc) +
-        RN(beta c)) is formed in the output format; beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or
-        zeros.
+        With alpha = beta = 1 the chain starts from c. Otherwise the chain starts from 0 and RN(RN(alpha chain) + RN(beta c))
+        is computed in the output format; beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or zeros without c.
 
         Parameters
         ----------
         a, b, c : array_like
-            Values, shapes (m, k), (k, n), (m, n): numpy or ml_dtypes arrays, DLPack or ``__array__`` objects. Torch tensors
-            on a GPU, also with leading dimensions, are multiplied there and give a tensor (docs/units_on_gpus.md).
+            Values of shapes (m, k), (k, n), (m, n): numpy or ml_dtypes arrays, DLPack or ``__array__`` objects. Torch tensors
+            on a GPU, also with leading dimensions, are multiplied on the GPU and give a tensor (docs/units_on_gpus.md).
         alpha, beta : float
-            Scalars.
+            Factors of A B and of C.
         scale_a, scale_b : array_like, optional
-            Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row of A and
-            column of B, blocks of 128 along k, or a unit's own block scales (values, or encodings where they are uint8).
-            Scales that are not the unit's block scales are applied to the sums outside in FP32, as the rule of their
-            shape says; c is then added last, and alpha and beta must be 1.
+            Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row
+            of A and column of B, blocks of 128 along k, or the unit's own block scales (values, or encodings of type uint8).
+            Scales that are not the unit's block scales are applied to the sums outside the unit in FP32, by the rule of their
+            shape; c is then added last, and alpha and beta must be 1.
         input_rounding : str, optional
-            Rounding of values that an operand format cannot represent; None: such values raise an error.
+            Rounding of values that an operand format cannot represent; with None such values raise an error.
         input_saturate : bool
-            Rounded values beyond the range of the operand format become its largest finite number. Without it they become
-            infinities, raise where the format has NaN but no infinity (e4m3fn), and are clamped where it has neither
-            (fp4, fp6).
+            Whether rounded values beyond the range of the operand format become its largest finite number. If False, they
+            become infinity, raise an error in a format with NaN but no infinity (e4m3fn), and become the largest finite number
+            in a format with neither (fp4, fp6).
         k_order, promote_every, promote_rounding
             See :meth:`gemm_bits`.
 
         Returns
         -------
         ndarray
-            (m, n) in the natural type of the output format (float32 where it has none).
+            Result of shape (m, n) in the natural type of the output format (float32 if the format has none).
 
         Raises
         ------
         TypeError, ValueError
-            See :meth:`gemm_bits`; also if values are not representable and input_rounding is None (the message
-            gives their number and the first).
+            See :meth:`gemm_bits`; also if values are not representable and `input_rounding` is None (the message gives their
+            number and the first such value).
         """
         if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
             small = self._small(a, b) if type(alpha) is type(beta) is float and alpha == beta == 1 else None
@@ -218,7 +217,7 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def _gemm(self, a, b, c, factors, scales, rounding, order) -> np.ndarray:
-        """Compute :meth:`gemm` for operands of any type."""
+        """Compute :meth:`gemm` for operands of all types, including tensors on a GPU."""
         if (home := home_of(a)) is not None:
             ends = dict(zip(_ENDS, (*factors, *scales, *rounding), strict=True))
             return home.gemm(self, a, b, c, ends, dict(zip(_ORDER, order, strict=True)))
@@ -249,18 +248,18 @@ class Engine(abc.ABC):
         return values_of_bits(d, formats[3])
 
     def prepared(self, m: int, k: int, n: int) -> "PreparedProduct":
-        """Return a function that multiplies matrices of one shape, for loops over many small products: shapes are
-        checked only once.
+        """Return a function for many small products of one shape, which checks the shapes only once.
 
         Parameters
         ----------
         m, k, n : int
-            a is (m, k), b is (k, n).
+            Sizes: a is (m, k), b is (k, n).
 
         Returns
         -------
         PreparedProduct
-            Called with values as :meth:`gemm`; its method `bits` takes encodings as :meth:`gemm_bits`. The bits are the same.
+            Function that takes values as :meth:`gemm` does; its method `bits` takes encodings as :meth:`gemm_bits` does.
+            Results have the same bits as those of these methods.
 
         Raises
         ------
@@ -283,32 +282,32 @@ class Engine(abc.ABC):
         return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
-        """Return the scaled addend of a unit that scales its accumulator input: encodings of c 2^-scale, in c's type.
+        """Return encodings of c 2^-scale, the scaled addend of a unit that scales its accumulator input, in c's type.
 
-        The exponent is lowered and the significand kept. Where the result is subnormal, bits below the smallest encoding are
-        cut off, as NVIDIA's units cut results: what they do with such an input is not published.
+        The exponent is lowered and the significand kept. Bits below the smallest subnormal number are truncated, which is
+        inferred from NVIDIA's truncation of results, because the treatment of such an input is not published.
 
         Parameters
         ----------
         c : ndarray of unsigned integers
-            Encodings in the format of c.
+            Encodings of the addend in the format of c.
         scale : int
-            s, 0 to :attr:`largest_input_scale`.
+            Number s from 0 to :attr:`largest_input_scale`.
 
         Raises
         ------
         ValueError
-            If the unit takes no such scale.
+            If the unit cannot scale its input by 2^-scale.
         """
         scale = checked_integer(scale, "the scale of the accumulator input")
         if not 0 <= scale <= self.largest_input_scale:
             takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "none"
-            raise ValueError(f"{self.label} allows {takes} as the scale of its accumulator input, got {scale}")
+            raise ValueError(f"input_scale is {scale}, but {self.label} allows {takes}")
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
     def _small_product(self, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None:
-        """Return the small product of operands of these shapes, None where the engine has none for them."""
+        """Return the kernel for small products of these shapes, None if the engine has none."""
         return None
 
     def _small(self, a, b) -> SmallProduct | None:
@@ -318,7 +317,7 @@ class Engine(abc.ABC):
         formats = self.formats
         a, b = check_bits(a, formats[0], "a", 2), check_bits(b, formats[1], "b", 2)
         if a.shape[1] != b.shape[0]:
-            raise ValueError(f"a is {a.shape} and b is {b.shape}: the columns of a must be as many as the rows of b")
+            raise ValueError(f"a is {a.shape} and b is {b.shape}, expected as many columns of a as rows of b")
         shape = (a.shape[0], b.shape[1])
         if c is None:
             return a, b, _zeros(shape, formats[2].container)
@@ -328,18 +327,17 @@ class Engine(abc.ABC):
         return a, b, c
 
     def check_scales(self, a_shape, b_shape, scale_a, scale_b):
-        """Check block scales for operands of these shapes and return their encodings; (None, None) for an engine
-        without scales.
+        """Check block scales for operands of these shapes; return their encodings, or (None, None) without block scales.
 
         Raises
         ------
         ValueError, TypeError
-            If scales are missing, not wanted, of another shape, or beyond the format's width.
+            If scales are missing, not taken by the engine, of a wrong shape, or beyond the format's width.
         """
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
                 raise ValueError(
-                    f"{self.label} takes no block scales as encodings; use gemm, which takes scales as values"
+                    f"{self.label} has no block scales, got scale_a or scale_b: use gemm, which applies scales of values"
                 )
             return None, None
         if scale_a is None or scale_b is None:
@@ -377,20 +375,19 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def sum_bits(self, a, b, order: Order) -> np.ndarray:
-        """Return the encodings of A B in one order of k without an addend; signed zeros are those of the order's
-        chains and sums.
+        """Return the encodings of A B in one order of k, without an addend; chains and sums decide the sign of a zero.
 
         Parameters
         ----------
         a, b : array of unsigned integers
-            Encodings, shapes (m, k), (k, n).
+            Encodings of shapes (m, k), (k, n).
         order : Order
-            Values of k that it leaves out are left out of the sum.
+            Order of k; a product whose k is not in it is left out of the sum.
 
         Raises
         ------
         TypeError, ValueError
-            See :meth:`gemm_bits`; also for engines with block scales.
+            See :meth:`gemm_bits`; also if the engine has block scales.
         """
         a, b, zero = self._check_matrices(a, b, None)
         self.check_scales(a.shape, b.shape, None, None)
@@ -400,14 +397,16 @@ class Engine(abc.ABC):
         return evaluate(order, self._unit(a, b, zero, None, None))
 
     def _unit(self, a, b, c, scale_a, scale_b) -> OrderUnit:
-        """Return this engine on these operands, as the interpreter of orders sees it."""
+        """Return the functions with which the interpreter of orders runs this engine on these operands."""
         zero = _zeros(c.shape, c.dtype)
 
         def chain(pieces, joined):
             if not joined:
                 return self._padded(a, b, zero, scale_a, scale_b, pieces)
             if scale_a is not None:
-                raise ValueError(f"{self.label} has block scales: pieces of a chain cannot share one of its k steps")
+                raise ValueError(
+                    f"{self.label} has block scales: pieces of a chain cannot share a k step: use another order"
+                )
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
 
@@ -424,7 +423,7 @@ class Engine(abc.ABC):
         return OrderUnit(self.formats[3], self.k, chain, restarts, lambda: self._c_as_result(zero))
 
     def _check_blocks(self, k: int, order: Order | None, every: int | None) -> None:
-        """Refuse chains that start inside of a block of products with one scale: blocks are counted from a chain's start."""
+        """Refuse chains that start inside a block of products with one scale, because blocks are counted from the start."""
         if self.block_size is None:
             return
         starts = [piece.start for chain in leaves(order) for piece in chain.pieces] if order is not None else []
@@ -433,23 +432,23 @@ class Engine(abc.ABC):
         inside = [start for start in starts if start % self.block_size]
         if inside:
             raise ValueError(
-                f"a chain starts at product {inside[0]}, inside of a block of {self.block_size} products that share a scale: "
-                f"cut k at multiples of {math.lcm(self.k, self.block_size)}"
+                f"a chain starts at product {inside[0]}, inside a block of {self.block_size} products that share a scale: "
+                f"split k at multiples of {math.lcm(self.k, self.block_size)}"
             )
 
     def _c_as_result(self, c: np.ndarray) -> np.ndarray:
-        """Return c in the output format, rounded to nearest where that is narrower."""
+        """Return c in the output format, rounded to nearest if that format is narrower."""
         c_format, d_format = self.formats[2:]
         return c.copy() if c_format == d_format else scale_rounded(c, 1.0, c_format, d_format)
 
     def _promoted(self, a, b, c, scale_a, scale_b, order, every, rounding):
         if order is not None:
-            raise ValueError("promote_every needs k_order 'sequential'")
+            raise ValueError("promote_every is given with another k_order: use k_order 'sequential', or leave one out")
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1 or every % self.k:
             raise ValueError(f"promote_every is {every!r}, expected a positive multiple of the k step {self.k}")
         c_format, d_format = self.formats[2:]
         if isinstance(d_format, IntegerFormat):
-            raise ValueError(f"promote_every adds in FP32; {self.label} accumulates integers")
+            raise ValueError(f"promote_every adds in FP32, but {self.label} accumulates integers: leave it out")
         if 0 in c.shape:
             return self._c_as_result(c)
         outside = get_format("fp64" if d_format.name == "fp64" else "fp32")
@@ -467,7 +466,7 @@ class Engine(abc.ABC):
         return total if outside == d_format else scale_rounded(total, 1.0, outside, d_format)
 
     def _promoted_bits(self, a, b, total, scale_a, scale_b, every) -> np.ndarray | None:
-        """Return FP32 sums of chains of `every` products in one call, None where the engine has no kernel for that."""
+        """Return FP32 sums of chains of `every` products in one call, None if the engine has no kernel for them."""
         return None
 
     def _padded(self, a, b, c, scale_a, scale_b, pieces: Sequence[range]) -> np.ndarray:

@@ -1,14 +1,14 @@
-"""Operands that live elsewhere, such as tensors on a GPU, are multiplied there by a home that a higher room registers."""
+"""This module registers homes: modules that multiply operands where they are stored, such as tensors on a GPU."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 
 class Home(Protocol):
-    """A module that does for its operands what engines do for arrays, with the same bits."""
+    """`Home` is a module that multiplies its operands where they are stored, with the same bits as engines on arrays."""
 
     def on_gpu(self, *operands: Any) -> bool:
-        """Return whether the first operand lives there."""
+        """Return whether the first operand is stored on a GPU."""
 
     def gemm(self, engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dict[str, Any], /) -> Any:
         """Return the product that :meth:`Engine.gemm` gives."""
@@ -23,17 +23,17 @@ class Home(Protocol):
         """Return the product that :meth:`Instruction.mma_bits` gives."""
 
 
-#: How each home is loaded, by the library that its operands' types come from.
+#: Function that loads each home, keyed by the library that defines the types of its operands.
 _HOMES: dict[str, Callable[[], Home]] = {}
 
 
 def register_home(library: str, load: Callable[[], Home]) -> None:
-    """Ask the home that `load()` gives about every operand whose type, or a base of it, comes from `library`."""
+    """Register the home that `load()` returns for operands whose type, or a base of it, is defined by `library`."""
     _HOMES[library] = load
 
 
 def home_of(operand: Any) -> Home | None:
-    """Return the home in which an operand lives; None for arrays and all that is made one."""
+    """Return the home that multiplies an operand; None for arrays and for operands that are converted to arrays."""
     for kind in type(operand).__mro__:
         load = _HOMES.get(kind.__module__.partition(".")[0])
         if load is not None:

@@ -1,4 +1,4 @@
-"""An instruction: a matrix engine with an architecture, a name, a shape, a source and an evidence level."""
+"""This module defines `Instruction`: a matrix engine with an architecture, a name, a shape, a source and an evidence level."""
 
 import dataclasses
 import re
@@ -34,37 +34,37 @@ class Instruction(MatrixEngine):
     Attributes
     ----------
     arch, name : str
-        Architecture and name, as the tables of :mod:`tensorcore_models.catalogue` have them.
+        Architecture and name in the tables of :mod:`tensorcore_models.catalogue`.
     m, n, k : int
         Shape: a is m by k, b is k by n, c and d are m by n.
     blocks : int
         Number of independent multiplications in one instruction.
     a_format, b_format, c_format, d_format, scale_format, block_size, largest_input_scale, accumulator
-        See :class:`~tensorcore_models.MatrixEngine`; a row states a_format, b_format and k in full, formats by name.
-        `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` where the arithmetic is not public.
+        See :class:`~tensorcore_models.MatrixEngine`; a row must state a_format, b_format and k, and gives formats by name.
+        `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` if the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
-        Legal shapes of instructions whose m or n is a free parameter (the arithmetic is the same); empty otherwise.
+        Legal shapes of an instruction whose m or n is a free parameter that leaves the arithmetic unchanged; else empty.
     path : str
-        The way in which a program reaches it: mma, wmma, wgmma, tcgen05, mfma, ...
+        Programming interface that issues it: mma, wmma, wgmma, tcgen05, mfma, ...
     usual : bool
-        Whether this path is the default where paths compute differently.
+        Whether this path is the default if paths compute differently.
     source : str
         Publication of the arithmetic.
     evidence : str
-        One of :data:`EVIDENCE`.
+        Evidence level, one of :data:`EVIDENCE`.
     note : str
-        Further facts.
+        Further facts about the row.
     rollup : Rollup or None
-        How a GEMM combines steps of the unit; None: a GEMM is one chain.
+        Rule that combines several accumulators of the unit in a GEMM; with None a GEMM is one chain.
 
     Raises
     ------
     ValueError
-        If the row contradicts itself: an unknown level of evidence, no source, another evidence for unpublished arithmetic,
-        or a shape that the accumulator's step does not divide.
+        If the evidence level is unknown or does not fit the accumulator, the source is missing, or the accumulator's step does
+        not divide k.
     """
 
-    # What a row of the catalogue states in full, formats by name.
+    # Fields that a row of the catalogue must state, formats by name.
     accumulator: Accumulator = dataclasses.field(kw_only=False)
     a_format: str
     b_format: str
@@ -88,19 +88,21 @@ class Instruction(MatrixEngine):
     def __post_init__(self):
         # An own run names its GPU, driver and date behind the level.
         if self.evidence not in EVIDENCE and not self.evidence.startswith(f"{EVIDENCE[0]} ("):
-            raise ValueError(f"{self}: evidence {self.evidence!r}, expected one of {EVIDENCE}")
+            raise ValueError(f"{self}: evidence is {self.evidence!r}, expected one of {EVIDENCE}")
         if not self.source:
-            raise ValueError(f"{self}: a row needs a source")
+            raise ValueError(f"{self}: source is empty, expected the publication of the arithmetic")
         if self.published == (self.evidence == "arithmetic not public"):
             raise ValueError(
                 f"{self}: evidence {self.evidence!r} cannot be combined with {type(self.accumulator).__name__}"
             )
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
-            raise ValueError(f"{self}: shape m {self.m}, n {self.n}, blocks {self.blocks} must be positive")
+            raise ValueError(
+                f"{self}: m, n and blocks are {self.m}, {self.n} and {self.blocks}, expected positive numbers"
+            )
         step = self.accumulator.terms_per_step
         if self.k % step:
-            raise ValueError(f"{self}: k {self.k} is not a multiple of the {step} products of one step")
+            raise ValueError(f"{self}: k is {self.k}, expected a multiple of the {step} products of one step")
 
     def __str__(self) -> str:
         return f"{self.arch}:{self.name}"
@@ -111,18 +113,17 @@ class Instruction(MatrixEngine):
 
     @property
     def published(self) -> bool:
-        """Return whether the arithmetic is public, so that the row can compute."""
+        """Return whether the arithmetic is public, so that the instruction can be computed."""
         return self.accumulator.published
 
     @property
     def scale_blocks(self) -> int:
-        """Return the number of block scales of one row of A, or column of B, in one instruction; 0 without block
-        scales."""
+        """Return how many block scales one row of A or column of B has in one instruction; 0 without block scales."""
         return 0 if self.block_size is None else self.k // self.block_size
 
     @property
     def shape_text(self) -> str:
-        """Return the shape as text, free parameters as ranges."""
+        """Return the shape as text, with free parameters as ranges."""
         if not self.legal_shapes:
             return f"{self.m} x {self.n} x {self.k}"
         return "; ".join(f"{m} x ({_spell(widths)}) x {self.k}" for m, widths in self.legal_shapes)
@@ -139,7 +140,7 @@ class Instruction(MatrixEngine):
         legal = dict(self.legal_shapes) or {self.m: (self.n,)}
         if n not in legal.get(m, ()):
             spelled = "; ".join(f"m {height}, n {_spell(widths)}" for height, widths in legal.items())
-            raise ValueError(f"{self} at m {m}, n {n}: allowed are {spelled}")
+            raise ValueError(f"{self} has no shape with m {m}, n {n}: expected {spelled}")
         name = re.sub(r"m\d+n\d+k", f"m{m}n{n}k", self.name, count=1)
         return dataclasses.replace(self, name=name, m=m, n=n)
 
@@ -149,12 +150,13 @@ class Instruction(MatrixEngine):
         Parameters
         ----------
         a, b, c : array of unsigned integers
-            Encodings in the formats' container types (uint8, 16, 32, 64), one element each, shapes (..., m, k), (..., k, n),
-            (..., m, n). The high bits of fp4 and fp6 bytes must be 0; the low 13 bits of tf32 are ignored as hardware does.
+            Encodings in the formats' container types (uint8, 16, 32, 64), one array element each, of shapes (..., m, k),
+            (..., k, n), (..., m, n). The high bits of fp4 and fp6 bytes must be 0; the low 13 bits of tf32 are ignored, as by
+            the hardware.
         scale_a, scale_b : array of uint8
-            Block scales, shapes (..., m, k/bs), (..., k/bs, n), for block-scaled instructions.
+            Block scales of shapes (..., m, k/bs), (..., k/bs, n) for block size bs, for block-scaled instructions.
         input_scale : int
-            s of D = A B + C 2^-s, for instructions that scale their accumulator input (:meth:`scaled_input`).
+            Number s of D = A B + C 2^-s, for instructions that scale their accumulator input (:meth:`scaled_input`).
 
         Returns
         -------
@@ -164,7 +166,7 @@ class Instruction(MatrixEngine):
         Raises
         ------
         TypeError, ValueError
-            On wrong types or shapes, missing or unwanted scales, or unpublished arithmetic.
+            If types or shapes are wrong, scales are missing or not taken, or the arithmetic is not public.
         """
         if scale_a is None and scale_b is None and type(input_scale) is int and input_scale == 0:
             d = None if c is None or (tile := kernels.tile_product(self)) is None else tile.bits(a, b, c)
@@ -174,7 +176,7 @@ class Instruction(MatrixEngine):
 
     @default_fp_state
     def _mma_bits(self, a, b, c, scale_a, scale_b, input_scale) -> np.ndarray:
-        """Compute :meth:`mma_bits` for operands of any shape and type."""
+        """Compute :meth:`mma_bits` for operands of all shapes and types, including tensors on a GPU."""
         self._require_public()
         if (home := home_of(a)) is not None:
             return home.mma_bits(self, a, b, c, scale_a, scale_b, input_scale)
@@ -185,7 +187,7 @@ class Instruction(MatrixEngine):
         if a.shape != (*lead, m, k) or b.shape != (*lead, k, n) or c.shape != (*lead, m, n):
             raise ValueError(
                 f"{self}: a, b and c have shapes {a.shape}, {b.shape} and {c.shape}, expected (..., {m}, {k}), (..., {k}, {n}) "
-                f"and (..., {m}, {n}) with the same leading dimensions as c: {lead}"
+                f"and (..., {m}, {n}) with the leading dimensions {lead} of c"
             )
         scale_a, scale_b = self.check_scales(a.shape, b.shape, scale_a, scale_b)
         c = self.scaled_input(c, input_scale)
@@ -195,13 +197,14 @@ class Instruction(MatrixEngine):
         return kernels.batch_bits(self, *batch).reshape(c.shape)
 
     def mma(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return D = A B + C of one execution of the instruction on values; shapes as in :meth:`mma_bits`, values as
-        in :meth:`gemm`.
+        """Return D = A B + C of one execution of the instruction on values.
+
+        Shapes are those of :meth:`mma_bits`; values are given as in :meth:`gemm`.
 
         Raises
         ------
         ValueError
-            If values are not representable in the operand formats: how many, and the first.
+            If values are not representable in the operand formats (the message gives their number and the first).
         """
         if scale_a is None and scale_b is None:
             d = None if c is None or (tile := kernels.tile_product(self)) is None else tile.values(a, b, c)
@@ -211,7 +214,7 @@ class Instruction(MatrixEngine):
 
     @default_fp_state
     def _mma(self, a, b, c, scale_a, scale_b) -> np.ndarray:
-        """Compute :meth:`mma` for operands of any shape and type."""
+        """Compute :meth:`mma` for operands of all shapes and types, including tensors on a GPU."""
         self._require_public()
         if (home := home_of(a)) is not None:
             return home.mma(self, a, b, c, scale_a, scale_b)
@@ -221,7 +224,7 @@ class Instruction(MatrixEngine):
         return values_of_bits(self.mma_bits(*bits, *scales), formats[3])
 
     def with_rules(self, **edge_rules):
-        """Return a copy with other edge rules: the accumulator's (:mod:`tensorcore_models.accumulators`) or the rollup's."""
+        """Return a copy with other edge rules of the accumulator (:mod:`tensorcore_models.accumulators`) or of the rollup."""
         own = {name: edge_rules.pop(name) for name in RULES if self.rollup is not None and name in edge_rules}
         changed = super().with_rules(**edge_rules)
         return dataclasses.replace(changed, rollup=dataclasses.replace(self.rollup, **own)) if own else changed
@@ -244,13 +247,13 @@ class Instruction(MatrixEngine):
         return super()._gemm_checked(*args)
 
     def _require_public(self) -> None:
-        """Raise where there is nothing to compute with."""
+        """Raise ValueError if the arithmetic is not public."""
         if not self.published:
-            raise ValueError(f"{self}: its arithmetic is not public, so it cannot be computed ({self.source})")
+            raise ValueError(f"{self} cannot be computed, because its arithmetic is not public ({self.source})")
 
 
 def _spell(values: tuple[int, ...]) -> str:
-    """Return values as text, evenly spaced ones as a range."""
+    """Return values as text, and evenly spaced values as a range."""
     if len(values) > 3 and len({y - x for x, y in zip(values, values[1:], strict=False)}) == 1:
         return f"{values[0]} to {values[-1]} in steps of {values[1] - values[0]}"
     return ", ".join(map(str, values))

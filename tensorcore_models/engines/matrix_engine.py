@@ -1,4 +1,4 @@
-"""An accumulator with operand formats as an engine: what custom units and the instructions of the catalogue are."""
+"""This module defines `MatrixEngine`, an accumulator with operand formats: custom units and the catalogue's instructions."""
 
 import dataclasses
 
@@ -16,25 +16,27 @@ class MatrixEngine(Engine):
     Parameters
     ----------
     accumulator : Accumulator
-        The algorithm (positional).
+        Accumulator algorithm (positional).
     a_format, b_format, c_format, d_format : str or Format
-        Operand formats; c and d default to fp32, b to a's.
+        Formats of the operands and the result; c and d default to fp32, b to the format of a.
     k : int, optional
-        k step; the accumulator's by default.
-    scale_format, block_size
-        For block-scaled units.
+        k step; by default that of the accumulator.
+    scale_format : str or Format, optional
+        Format of the block scales of a block-scaled unit.
+    block_size : int, optional
+        Number of consecutive products that share a block scale.
     largest_input_scale : int
-        For units that scale their accumulator input.
+        Largest s for which the unit can compute D = A B + C 2^-s, 0 if it cannot scale C.
 
     Raises
     ------
     ValueError
-        If k is not positive, or only one of scale_format and block_size is given.
+        If k is not positive, only one of scale_format and block_size is given, or the accumulator cannot take the formats.
     """
 
     accumulator: Accumulator = dataclasses.field(kw_only=False)
     a_format: FormatLike = "fp16"
-    # None means "as a's" and "the accumulator's"; both are set below.
+    # None means the format of a, and the k step of the accumulator; both are set below.
     b_format: FormatLike = None  # type: ignore[assignment]
     c_format: FormatLike = "fp32"
     d_format: FormatLike = "fp32"
@@ -62,10 +64,10 @@ class MatrixEngine(Engine):
             if value < least:
                 raise ValueError(f"{field} is {value}, expected at least {least}")
         if (self.scale_format is None) != (self.block_size is None):
-            raise ValueError("scale_format and block_size go together")
+            raise ValueError("only one of scale_format and block_size is given: give both, or neither")
         if self.scale_format is not None and not self.accumulator.takes_scales:
             raise ValueError(
-                f"{type(self.accumulator).__name__} takes no block scales; FusedDotAdd, ParametricDotAdd, GroupDotFusedSum do"
+                f"{type(self.accumulator).__name__} takes no block scales: use FusedDotAdd, ParametricDotAdd, GroupDotFusedSum"
             )
         self.accumulator.check_formats(self.formats, self.block_size)
 

@@ -1,4 +1,4 @@
-"""Products of operands with scales: an engine's sums with the factors of a :class:`~.scaling.Scaling` where it applies them."""
+"""This module multiplies operands with scales: it applies the factors of a :class:`~.scaling.Scaling` to an engine's sums."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,16 +23,19 @@ def scaled_sums(
     promote_rounding: str = "rne",
     fused: bool = True,
 ) -> np.ndarray:
-    """Return sums with their factors in FP32 (m, n), from encodings a (m, k) and b (k, n), on an engine with FP32 or integer
-    results.
+    """Return an engine's sums of shape (m, n) in FP32, with the factors of `scaling` applied.
 
-    The other arguments are those of :meth:`tensorcore_models.Engine.gemm`. Where factors are applied after each block of k the
-    chain is promoted there in any case; `promote_every` may divide a block, and an order may have parts that start with one.
-    With `fused` a block is added by one multiply-add, without it its factors are multiplied in one after the other before.
+    a (m, k) and b (k, n) are encodings; the engine has FP32 or integer results. The order and promotion are those of
+    :meth:`tensorcore_models.Engine.gemm`. If factors are applied after each block of k, the chain ends after each block;
+    `promote_every` may then divide the block, and each part of an order starts with a block. With `fused`, the product of the
+    factors, times the block's sum, is added by one fused multiply-add; without it, the sum is multiplied by one factor, then by
+    the other, and added.
     """
     result = engine.formats[3]
     if not isinstance(result, IntegerFormat) and result.name != "fp32":
-        raise ValueError(f"{engine.label} gives {result.name}: scales are applied to sums in FP32 or integers")
+        raise ValueError(
+            f"{engine.label} gives {result.name}, expected FP32 or integer sums, to which scales are applied"
+        )
     options = {"k_order": k_order, "promote_every": promote_every, "promote_rounding": promote_rounding}
     if scaling.applied == "block":
         return _after_blocks(engine, a, b, scaling, k_order, promote_every, fused)
@@ -43,20 +46,22 @@ def scaled_sums(
 def scaled_outside(
     engine, a: np.ndarray, b: np.ndarray, scales: tuple[Any, Any], plain: bool, **order
 ) -> np.ndarray | None:
-    """:func:`scaled_sums` of operands whose scales, as a caller gives them, are applied outside of the unit; None where the
-    unit itself takes them. Raises ValueError where alpha or beta go with them (not `plain`)."""
+    """Return :func:`scaled_sums` for scales that are applied outside the unit; None if the unit itself takes the scales.
+
+    Raises ValueError if scales are applied outside the unit and alpha or beta is not 1 (`plain` is False).
+    """
     scaling = read_scales(*scales, a.shape[0], a.shape[1], b.shape[1], engine)
     if scaling is None or (scaling.applied == "product" and not scaling.roundings):
         return None
     if not plain:
         raise ValueError(
-            "alpha and beta cannot be combined with scales that are applied outside of the unit: leave them out"
+            "alpha or beta is not 1, but the scales are applied outside the unit: leave alpha and beta out"
         )
     return scaled_sums(engine, a, b, scaling, **order)
 
 
 def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
-    """Return FP32 sums (m, n) with the factors that are applied at the end."""
+    """Return FP32 sums (m, n), multiplied by the factors that are applied at the end."""
     with np.errstate(all="ignore"):
         if scaling.applied == "product":
             return sums if not scaling.roundings else sums * (np.float32(scaling.whole_a) * np.float32(scaling.whole_b))
@@ -67,17 +72,17 @@ def apply_at_end(sums: np.ndarray, scaling: Scaling) -> np.ndarray:
 
 
 def _float32(bits: np.ndarray, result) -> np.ndarray:
-    """Return sums as FP32; integers are rounded to nearest."""
+    """Return sums as FP32 values; integers are rounded to nearest."""
     return values_of_bits(bits, result).astype(np.float32)
 
 
 def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | None, fused: bool) -> np.ndarray:
-    """Return chains over blocks of k, each added with its factor."""
+    """Return the sum of chains over blocks of k, each multiplied by its factors."""
     block, k = scaling.block, a.shape[1]
     assert block is not None  # the rule applies factors after blocks
     if block % engine.k:
         raise ValueError(
-            f"{engine.label} takes {engine.k} products at a time, which do not fit blocks of {block} with one scale"
+            f"{engine.label} adds {engine.k} products at a time, which must divide blocks of {block} with one scale: use others"
         )
     every = block if every is None else every
     if isinstance(every, bool) or not hasattr(every, "__index__") or every < 1 or block % every or every % engine.k:
@@ -111,15 +116,15 @@ def _parts(k_order: KOrder, k: int, step: int, block: int) -> Iterator[range]:
         pieces = part.pieces if isinstance(part, Chain) else ()
         if len(pieces) != 1 or pieces[0].step != 1 or pieces[0].start % block:
             raise ValueError(
-                f"k_order {k_order!r}: with scales for blocks of {block} each part is a range of k that starts a block"
+                f"k_order is {k_order!r}, but with scales for blocks of {block} each part must be a range that starts a block"
             )
         yield pieces[0]
 
 
 def fused_multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """RN32(x y + z) of FP32 values with one rounding.
+    """Return RN32(x y + z) of FP32 values, rounded once.
 
-    The product is exact in FP64; the sum is rounded to odd there, so that the rounding to FP32 behind it is right.
+    The product is exact in FP64. The sum is rounded to odd in FP64, so that rounding it to FP32 gives the right result.
     """
     with np.errstate(all="ignore"):
         return sum_to_odd(np.multiply(x, y, dtype=np.float64), z.astype(np.float64)).astype(np.float32)

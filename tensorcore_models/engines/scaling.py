@@ -1,16 +1,17 @@
-"""Scales of quantised operands: the rules in use, and one reading of `scale_a` and `scale_b` by shape and type.
+"""This module holds the rules for scales of quantised operands, and recognises `scale_a` and `scale_b` by shape and type.
 
-A is (m, k), B is (k, n). A rule says how many rows (of B: columns) and how many values of k share a factor, in which format the
-factor is, and where kernels apply it:
+A is (m, k), B is (k, n). A rule says how many rows of A (columns of B) and how many values of k share a factor, the format of
+the factor, and where kernels apply it:
 
-- "end": to the whole sum. Per tensor the factors are folded, ``RN32(RN32(scale_a scale_b) sum)`` (cuBLASLt, measured; see
-  :mod:`tensorcore_models.libraries.scaled_mm`). With one factor per row or column it is ``RN32(scale_a RN32(scale_b sum))`` on
-  Hopper, as an H100 returns it (torch 2.11, cuBLAS 13.0: measured), and elsewhere ``RN32(scale_b RN32(scale_a sum))``, as
-  torch's kernel on CUTLASS has it (RowwiseScaledMM.cu: published; before cuBLAS 12.9 torch called it on Hopper, too).
-- "block": each block of k is a chain of the unit from zero, which is added outside by one fused multiply-add,
+- "end": factors are applied to the whole sum. Factors per tensor are folded, ``RN32(RN32(scale_a scale_b) sum)`` (cuBLASLt,
+  measured; see :mod:`tensorcore_models.libraries.scaled_mm`). Factors per row and column give
+  ``RN32(scale_a RN32(scale_b sum))`` on Hopper (measured on an H100 with torch 2.11 and cuBLAS 13.0) and
+  ``RN32(scale_b RN32(scale_a sum))`` elsewhere, as in torch's kernel on CUTLASS (published: RowwiseScaledMM.cu; torch called
+  this kernel on Hopper, too, before cuBLAS 12.9).
+- "block": each block of k is a chain of the unit from zero, whose result is added outside the unit by one fused multiply-add,
   ``total = RN32(RN32(scale_a scale_b) chain + total)`` (DeepGEMM; DeepSeek-V3 report, section 3.3.2).
-- "product": inside of the unit, with each product (units with block scales). One FP32 factor more for each operand is applied
-  at the end, folded.
+- "product": factors are applied inside the unit, to each product (units with block scales). A further FP32 factor of each
+  whole operand is applied at the end, folded.
 """
 
 from collections.abc import Sequence
@@ -26,18 +27,20 @@ from ..formats.rounding import decode
 
 
 class ScaleRule(NamedTuple):
-    """`ScaleRule` is a rule by which the scales of one operand apply: shape, format and place.
+    """`ScaleRule` says which elements of one operand share a scale, its format, and where it is applied.
 
     Attributes
     ----------
     name : str
+        Name of the rule.
     together : int or None
-        Rows of A (columns of B) that share a factor; None: all.
+        Number of rows of A (columns of B) that share a factor; None if all do.
     along : int or None
-        Values of k that share a factor; None: all.
+        Number of values of k that share a factor; None if all do.
     format : str
         Format of a factor.
     applied : {"end", "block", "product"}
+        Place where the factor is applied.
     evidence : str
         Source of the rule.
     """
@@ -56,8 +59,7 @@ class ScaleRule(NamedTuple):
         return (across, along) if side == "a" else (along, across)
 
     def fits(self, side: str, size: int, k: int, shape: tuple[int, ...]) -> bool:
-        """Return whether factors of a shape fit this rule; a single number and a vector of one factor per row
-        (column) may be flat."""
+        """Return whether factors of this shape fit the rule; one number, or one factor per row (column), may be flat."""
         if shape == self.shape(side, size, k):
             return True
         if self.together is None and self.along is None:
@@ -65,7 +67,7 @@ class ScaleRule(NamedTuple):
         return self.together == 1 and self.along is None and shape == (size,)
 
 
-#: The rules in use, in the order in which they are tried; a row is one rule.
+#: The rules in the order in which they are tried.
 RULES = (
     ScaleRule("per tensor", None, None, "fp32", "end", "measured: cuBLASLt"),
     ScaleRule(
@@ -82,30 +84,32 @@ RULES = (
     ScaleRule("mx, blocks of 32", 1, 32, "ue8m0", "product", "published: PTX ISA"),
     ScaleRule("nvfp4, blocks of 16", 1, 16, "ue4m3", "product", "published: PTX ISA"),
 )
-#: Architecture whose libraries were recorded: the operand whose factors of rows or columns come first.
+#: Operand whose factors per row or column are applied first, by architecture, where recordings show it.
 FIRST_FACTOR = {"hopper": "b"}
 _A_FIRST, _B_FIRST = "RN32(scale_b RN32(scale_a sum))", "RN32(scale_a RN32(scale_b sum))"
 _FIRST_WORDS = {"a": _A_FIRST, "b": _B_FIRST, None: f"{_A_FIRST}, on Hopper {_B_FIRST}"}
-#: What a type of array says of the factors' format; others are numbers, which are read as FP32.
+#: Format of the factors by array type; arrays of other types are numbers, which are read as FP32.
 _OF_TYPE = {"float8_e8m0fnu": "ue8m0", "float8_e4m3fn": "ue4m3", "uint8": "encodings"}
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """`Scaling` holds the factors of both operands as :func:`tensorcore_models.read_scales` read them.
+    """`Scaling` holds the scale factors of both operands; :func:`tensorcore_models.read_scales` returns it.
 
     Attributes
     ----------
     rule_a, rule_b : ScaleRule
+        Rules of A and of B.
     a, b : ndarray of float64
         Values of the factors, in the shapes of the rules.
     bits_a, bits_b : ndarray of uint8 or None
-        Encodings, where a unit multiplies them with each product.
+        Encodings of block scales that the unit multiplies each product by; None for other scales.
     whole_a, whole_b : float
-        One FP32 factor more for each operand (1 without).
-    sizes : (m, k, n)
+        Further FP32 factor of the whole operand (1 if there is none).
+    sizes : tuple of int
+        (m, k, n).
     first : {None, "a", "b"}
-        The operand whose factors of rows or columns are multiplied in first; None: not settled, by the unit.
+        Operand whose factors per row or column are applied first; None lets the unit decide (:meth:`on`).
     """
 
     rule_a: ScaleRule
@@ -120,8 +124,7 @@ class Scaling:
     first: str | None = None
 
     def on(self, unit) -> "Scaling":
-        """Return the factors in the order in which this unit's libraries apply them, unless the order is fixed
-        already."""
+        """Return the factors with `first` set to the order of this unit's libraries, unless it is set already."""
         return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
@@ -131,8 +134,7 @@ class Scaling:
 
     @property
     def block(self) -> int | None:
-        """Return the number of consecutive k with the same factors in both operands; None if factors do not change
-        along k."""
+        """Return how many consecutive values of k have the same factors; None if factors do not change along k."""
         return min((r.along for r in (self.rule_a, self.rule_b) if r.along is not None), default=None)
 
     @property
@@ -142,34 +144,32 @@ class Scaling:
 
     @property
     def roundings(self) -> int:
-        """Return the number of FP32 roundings that the factors add to a chain: of their product, and of the product
-        with the sum."""
+        """Return the number of FP32 roundings that applying the factors adds to a chain."""
         if self.applied == "end":
             return 2
         return 1 if self.applied == "block" else 2 * (self.whole_a != 1 or self.whole_b != 1)
 
     def spread_a(self) -> np.ndarray:
-        """Return the factor of every element of A in float64, shape (m, k); exact."""
+        """Return the exact factor of every element of A in float64, shape (m, k)."""
         found = _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a")
         return found if self.whole_a == 1 else found * self.whole_a
 
     def spread_b(self) -> np.ndarray:
-        """Return the factor of every element of B, shape (k, n)."""
+        """Return the exact factor of every element of B in float64, shape (k, n)."""
         found = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b")
         return found if self.whole_b == 1 else found * self.whole_b
 
     def times_a(self, values: np.ndarray) -> np.ndarray:
-        """Return A times its factors in float64: the same as `values * spread_a()`, but without an array of factors."""
+        """Return A times its factors in float64, equal to `values * spread_a()`, without building an array of factors."""
         return self._times(self.rule_a, self.a.T, self.whole_a, values.T).T
 
     def times_b(self, values: np.ndarray) -> np.ndarray:
-        """Return B times its factors in float64."""
+        """Return B times its factors in float64, equal to `values * spread_b()`, without building an array of factors."""
         return self._times(self.rule_b, self.b, self.whole_b, values)
 
     @staticmethod
     def _times(rule: ScaleRule, factors: np.ndarray, whole: float, values: np.ndarray) -> np.ndarray:
-        """Return values of shape (k, lines) times the factors of a tensor, shape (blocks of k, groups of lines), and of all of
-        it."""
+        """Return values of shape (k, lines) times `factors` of shape (blocks of k, groups of lines) and times `whole`."""
         k, lines = values.shape
         out = np.empty_like(values)
         step = max(k, 1) if rule.along is None else rule.along
@@ -179,29 +179,28 @@ class Scaling:
         return out
 
     def at(self, position: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the FP32 factors at one k, without those of whole tensors: shapes (m, 1) and (1, n)."""
+        """Return the FP32 factors at one k, shapes (m, 1) and (1, n), without the factors of whole tensors."""
         one = slice(position, position + 1)
         a = _spread(self.rule_a, self.a, self.sizes[0], self.sizes[1], "a", one)
         b = _spread(self.rule_b, self.b, self.sizes[2], self.sizes[1], "b", one)
         return a.astype(np.float32), b.astype(np.float32)
 
     def in_words(self) -> str:
-        """Return a sentence on the rules, the place where the factors are applied, and the source."""
+        """Return a sentence that names the rules, the place where the factors are applied, and the source."""
         says = self.rule_a if self.rule_b.together is None else self.rule_b
         if self.rule_a.applied == "end":
             ends = "at the end, " + ("RN32(RN32(scale_a scale_b) sum)" if self.folded else _FIRST_WORDS[self.first])
         elif self.applied == "block":
             ends = f"after each block of {self.block} products, total = RN32(RN32(scale_a scale_b) chain + total)"
         else:
-            ends = "inside of the unit, with each product"
+            ends = "inside the unit, to each product"
             if self.roundings:
-                ends += "; the factors of whole tensors at the end, RN32(RN32(scale_a scale_b) sum)"
+                ends += "; factors of whole tensors are applied at the end, RN32(RN32(scale_a scale_b) sum)"
         both = [f"{n}: {r.name} {x.shape}" for n, r, x in (("A", self.rule_a, self.a), ("B", self.rule_b, self.b))]
         return f"{', '.join(both)}; applied {ends} ({says.evidence})"
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
-        """Return the factors of some rows of A and columns of B; `order` permutes the blocks of k, except for a short
-        last block."""
+        """Return the factors of some rows of A and columns of B; `order` permutes the blocks of k, but a short last one."""
         k = self.sizes[1]
         rule_a, a = _taken(self.rule_a, self.a, rows)
         rule_b, b = _taken(self.rule_b, self.b.T, columns)
@@ -216,14 +215,14 @@ class Scaling:
 
 
 def _taken(rule: ScaleRule, values: np.ndarray, at: np.ndarray) -> tuple[ScaleRule, np.ndarray]:
-    """Return factors (across, along) of some rows; one for each of them where several shared one."""
+    """Return factors (across, along) of some rows, with one factor for each row even if rows shared one."""
     if rule.together is None:
         return rule, values
     return rule._replace(together=1), values[np.asarray(at) // rule.together]
 
 
 def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, part: slice = slice(None)) -> np.ndarray:
-    """Return one factor for every element, or for some values of k, shape (size, k) of A and (k, size) of B."""
+    """Return a factor for every element, shape (size, k) of A and (k, size) of B; `part` selects values of k."""
     across, along = (0, 1) if side == "a" else (1, 0)
     places = np.arange(k)[part]
     values = np.take(values, np.zeros_like(places) if rule.along is None else places // rule.along, axis=along)
@@ -235,32 +234,31 @@ def _spread(rule: ScaleRule, values: np.ndarray, size: int, k: int, side: str, p
 def read_scales(
     scale_a, scale_b, m: int, k: int, n: int, unit=None, rules: tuple[ScaleRule, ScaleRule] | None = None
 ) -> Scaling | None:
-    """Return the scales of both operands, interpreted by their shapes and types as a kernel's caller gives them; None
-    if both are None.
+    """Return the scales of both operands, recognised by shapes and types, as a `Scaling`; None if both are None.
 
     Parameters
     ----------
     scale_a, scale_b : array_like, or (array_like, float), optional
-        Numbers are read as FP32. Block scales of a unit are ml_dtypes' float8_e8m0fnu or float8_e4m3fn, uint8 encodings, or
-        numbers that their format holds; in a pair (block scales, factor) the factor is one FP32 number for the whole
-        tensor.
+        Scales of A and of B. Numbers are read as FP32. Block scales of a unit are arrays of ml_dtypes' float8_e8m0fnu or
+        float8_e4m3fn, uint8 encodings, or numbers that the scale format can represent. In a pair (block scales, factor), the
+        factor is one FP32 number for the whole tensor.
     m, k, n : int
-        A is (m, k), B is (k, n).
+        Sizes: A is (m, k), B is (k, n).
     unit : Engine, optional
-        The unit that multiplies; by default the scales may be those of any unit.
+        Unit that multiplies; by default the scales may be those of any unit.
     rules : (ScaleRule, ScaleRule), optional
-        The rules of A and of B where the caller knows them; some shapes fit several.
+        Rules of A and of B; by default they are recognised, although some shapes fit several rules.
 
     Raises
     ------
     ValueError
-        If only one is given, factors are NaN or infinite, a shape fits no rule or rules do not go together (the message lists
-        the rules with the shapes that are expected), or encodings could be of two formats.
+        If only one of the scales is given, factors are NaN or infinite, encodings could be of two formats, a shape fits no
+        rule, or the two rules cannot be combined (the message lists the rules with their shapes).
     """
     if scale_a is None and scale_b is None:
         return None
     if scale_a is None or scale_b is None:
-        raise ValueError("give scale_a and scale_b together, with 1.0 for an operand without a scale")
+        raise ValueError("only one of scale_a and scale_b is given: give both, with 1.0 for an operand without a scale")
     (a, whole_a), (b, whole_b) = (_parts(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
     known = RULES if unit is None else _rules_of(unit)
     tried = (known, known) if rules is None else tuple([rule] for rule in rules)
@@ -276,19 +274,19 @@ def read_scales(
     if not pairs:
         shapes = (f"{r.name}: {r.shape('a', m, k)} and {r.shape('b', n, k)}" for r in known)
         raise ValueError(
-            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}: these are applied at different "
+            f"scale_a is {fitting[0][0].name}, scale_b is {fitting[1][0].name}, which are applied at different "
             f"places. Expected both per tensor or per row and column, both in blocks of 128, or both in one unit's "
             f"blocks. Expected shapes of scale_a and scale_b: {'; '.join(shapes)}"
         )
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
         raise ValueError(
-            f"scale_a and scale_b are encodings of {' or '.join(sorted(formats))}: give them as values or by their type"
+            f"scale_a and scale_b are uint8 encodings of {' or '.join(sorted(formats))}: give values, or arrays of that type"
         )
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
-        raise ValueError(f"a factor in addition to block scales needs a unit's blocks (nvfp4, mx), got {rule_a.name}")
+        raise ValueError(f"a further factor needs a unit's block scales (nvfp4, mx), got {rule_a.name}: multiply it in")
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
     shaped = [
         (v.reshape(r.shape(s, size, k)), e)
@@ -298,15 +296,17 @@ def read_scales(
 
 
 def _parts(given, name: str) -> tuple[np.ndarray, float]:
-    """Return (factors, FP32 factor of the whole tensor)."""
+    """Return the factors of an argument, and the FP32 factor of the whole tensor (1 if it has none)."""
     whole = 1.0
     if isinstance(given, list | tuple) and len(given) == 2 and np.ndim(given[0]) == 2:
         given, factor = given[0], as_array(given[1], name)
         if factor.size != 1:
-            raise ValueError(f"{name} is a pair (block scales, one factor), but the factor has shape {factor.shape}")
+            raise ValueError(
+                f"{name} is a pair (block scales, factor), but the factor has shape {factor.shape}, expected ()"
+            )
         whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):
-            raise ValueError(f"{name}: the factor of the whole tensor is {whole}")
+            raise ValueError(f"{name}: the factor of the whole tensor is {whole}, expected a finite number")
     return as_array(given, name), whole
 
 
@@ -315,7 +315,7 @@ def _kind(x: np.ndarray) -> str:
 
 
 def _rules_of(unit) -> Sequence[ScaleRule]:
-    """Return the rules that a unit can serve."""
+    """Return the rules whose scales can be used with a unit."""
     if unit.scale_format is None:
         return [rule for rule in RULES if rule.applied != "product"]
     fmt, size = get_format(unit.scale_format).name, unit.block_size
@@ -328,7 +328,7 @@ def _together(x: ScaleRule, y: ScaleRule) -> bool:
 
 
 def _values(x: np.ndarray, rule: ScaleRule, name: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return (values in float64, encodings where a unit takes them)."""
+    """Return the factors in float64, and their encodings if the rule applies them to each product (else None)."""
     bits = None
     if rule.applied == "product":
         fmt = get_float_format(rule.format)
@@ -341,7 +341,9 @@ def _values(x: np.ndarray, rule: ScaleRule, name: str) -> tuple[np.ndarray, np.n
     wrong = ~np.isfinite(values)
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(f"{name} holds {np.count_nonzero(wrong)} factors that are NaN or infinite, the first at {at}")
+        raise ValueError(
+            f"{name} holds {np.count_nonzero(wrong)} factors that are NaN or infinite, the first at {at}: replace them"
+        )
     return values, bits
 
 
@@ -352,7 +354,7 @@ def _unfitting(name: str, side: str, size: int, k: int, x: np.ndarray, rules: Se
         hint = f". Its transpose fits: pass {name}.T"
     elif any(rule.fits(side, size, k, x.shape) for rule in RULES if rule not in rules):
         other = next(rule for rule in RULES if rule not in rules and rule.fits(side, size, k, x.shape))
-        hint = f". The shape is that of {other.name}: name a unit that takes them" if other.applied == "product" else ""
+        hint = f". The shape is that of {other.name}: use a unit that takes them" if other.applied == "product" else ""
     kind = "" if _kind(x) == "numbers" else f" and type {x.dtype}"
     shapes = "; ".join(_row(rule, side, size, k) for rule in rules)
     return f"{name} has shape {x.shape}{kind}, which fits no rule for {operand}: {shapes}{hint}"

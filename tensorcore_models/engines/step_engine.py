@@ -1,4 +1,4 @@
-"""Defines the base of engines of single instructions: a row of the catalogue, and the checks of its operands."""
+"""This module defines the base class of engines that run one catalogued instruction, and checks their operands."""
 
 import abc
 from typing import Any
@@ -11,9 +11,9 @@ from .instruction import Instruction
 
 
 class StepEngine(Engine):
-    """A matrix instruction of the catalogue, `row`, that something else than its model computes; its accumulator is not used.
+    """`StepEngine` computes an instruction of the catalogue, `row`, by other means than its accumulator model.
 
-    ``gemm`` and ``gemm_bits`` work as every engine's; `mma_bits` takes batches as an instruction's does.
+    ``gemm`` and ``gemm_bits`` are those of every engine; `mma_bits` takes batches like that of an instruction.
     """
 
     row: Instruction
@@ -24,7 +24,7 @@ class StepEngine(Engine):
 
     @abc.abstractmethod
     def require(self) -> None:
-        """Raise OSError or RuntimeError now if what the engine needs is missing."""
+        """Raise OSError or RuntimeError if the hardware or software that the engine needs is missing."""
 
     @abc.abstractmethod
     def _run(
@@ -35,12 +35,12 @@ class StepEngine(Engine):
         scale_a: np.ndarray | None = None,
         scale_b: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return encodings of d; c is a batch, the others are batches or single matrices."""
+        """Return encodings of d; c is a batch, a and b and their scales are batches or single matrices."""
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return the instruction on raw encodings; arguments and errors as :meth:`tensorcore_models.Instruction.mma_bits`.
+        """Run the instruction on raw encodings; arguments are those of :meth:`tensorcore_models.Instruction.mma_bits`.
 
-        Raises OSError or RuntimeError if this machine does not run the instruction.
+        Raises TypeError or ValueError as that method does; OSError or RuntimeError if this machine cannot run the instruction.
         """
         row = self.row
         a, b, c = (check_bits(x, f, n) for x, f, n in zip((a, b, c), self.formats, "abc", strict=False))

@@ -1,9 +1,9 @@
-"""Number formats: their rows, encoding and rounding, words, block scales, exchange with other libraries.
+"""This package holds number formats, encoding, rounding, splitting into words, block scales and exchange of arrays.
 
-`rows` has the formats as data, `names` every spelling of them, `exact_rounding` the rounding of one number in plain integers,
-`rounding` the same for arrays, `words` the splitting into words of a narrower format, `split_analysis` what such a split keeps,
-`blocks` block scales, `interop` other libraries' arrays, `operands` what users give as operands, `sums` additions outside of
-an engine.
+`rows` holds the formats as data and `names` their spellings. `exact_rounding` rounds one number in plain integers, `rounding`
+rounds arrays. `words` splits values into words of a narrower format, `split_analysis` counts the bits that a split keeps.
+`blocks` quantises with block scales, `interop` reads arrays of other libraries, `operands` checks and encodes operands, `sums`
+adds outside an engine.
 """
 
 from .names import format_family, get_float_format, get_format, operand_format

@@ -1,9 +1,9 @@
-"""Block-scaled operands: quantisation of real matrices to mxfp8, mxfp6, mxfp4 and nvfp4.
+"""This module quantises real matrices to the block-scaled formats mxfp8, mxfp6, mxfp4 and nvfp4.
 
 A block of `block_size` consecutive elements along k shares one scale: x_i is approximately scale * q_i. The OCP Microscaling
-Formats specification (v1.0, section 6.3) sets the scale to 2^(floor(log2(max|x|)) - emax) with emax the exponent of the element
-format's largest number; nvfp4 keeps max|x| / max_finite in ue4m3 (NVIDIA, PTX ISA, block scaling), with the tensor's own FP32
-scale left to the caller.
+Formats specification (v1.0, section 6.3) sets the scale to 2^(floor(log2(max|x|)) - emax), where emax is the exponent of the
+element format's largest number. In nvfp4 the scale is max|x| / max_finite in ue4m3 (NVIDIA, PTX ISA, block scaling); an FP32
+scale of the whole tensor is left to the caller.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .operands import values_of_bits
 from .rounding import decode, encode
 from .rows import Format
 
-#: Usual combinations: (element format, scale format, block size).
+#: Block formats by name: (element format, scale format, block size).
 BLOCK_FORMATS: dict[str, tuple[str, str, int]] = {
     "mxfp8_e4m3": ("e4m3fn", "ue8m0", 32),
     "mxfp8_e5m2": ("e5m2", "ue8m0", 32),
@@ -38,15 +38,15 @@ class BlockScaled:
     Attributes
     ----------
     bits : ndarray
-        Encodings of the elements, the shape of the source.
+        Encodings of the elements, in the shape of the source.
     scales : ndarray of uint8
         Encodings of the scales; the blocked axis is ceil(length / block_size) long.
     element_format, scale_format : Format
-        Formats.
+        Formats of the elements and of the scales.
     block_size : int
-        Elements that share a scale.
+        Number of elements that share a scale.
     axis : int
-        The blocked axis (k): 1 for a, 0 for b.
+        Axis along k, which is blocked: 1 for a, 0 for b.
     """
 
     bits: np.ndarray
@@ -59,12 +59,12 @@ class BlockScaled:
     @property
     @default_fp_state
     def elements(self) -> np.ndarray:
-        """Return the elements as values of their natural type, as `gemm` takes them."""
+        """Return the elements without their scales, in the natural type that `gemm` takes."""
         return values_of_bits(self.bits, self.element_format)
 
     @default_fp_state
     def values(self) -> np.ndarray:
-        """Return the quantised matrix, scale * element, in float64 (exact)."""
+        """Return the quantised matrix, scale * element, exactly in float64."""
         spread = np.repeat(decode(self.scales, self.scale_format), self.block_size, axis=self.axis)
         length = self.bits.shape[self.axis]
         spread = spread[:, :length] if self.axis == 1 else spread[:length]
@@ -87,28 +87,28 @@ def quantize_blocks(
     Parameters
     ----------
     x : array_like
-        Finite values, shape (m, k) with ``axis=1`` or (k, n) with ``axis=0``. A last block may be shorter.
+        Finite values of shape (m, k) with ``axis=1`` or (k, n) with ``axis=0``. The last block may be shorter.
     kind : str or (element format, scale format, block size)
-        A name of :data:`BLOCK_FORMATS`, or the three facts.
+        Name of :data:`BLOCK_FORMATS`, or the three values of such a row.
     axis : {0, 1}
-        The axis along k.
+        Axis along k.
     scale_rounding : {"floor", "ceil", "nearest"}
-        How the scale is rounded to its format. ue8m0: "floor" is the OCP rule 2^(floor(log2 max) - emax), "ceil" the
-        smallest power of two at which no element overflows, "nearest" the power nearest to max / max_finite (ratio). Other
-        scale formats: max / max_finite rounded down, up or to nearest even.
+        Rounding of the scale to its format. For ue8m0, "floor" is the OCP rule 2^(floor(log2 max) - emax), "ceil" the
+        smallest power of two at which no element overflows, "nearest" the power of two with the ratio to max / max_finite
+        nearest to 1. For other scale formats, max / max_finite is rounded down, up or to nearest even.
     rounding : str
         Rounding of the elements.
     saturate : bool
-        Elements beyond the format's range become its largest number; if False, the rule of `encode` applies.
+        Whether elements beyond the format's range become its largest number; if False, the rule of `encode` applies.
 
     Raises
     ------
     ValueError
-        On NaN or infinity, another number of dimensions, unknown names.
+        If `x` holds NaN or infinity, or has another number of dimensions, or a name is unknown.
 
     Notes
     -----
-    A block of zeros gets the scale 1. Scales beyond their format's range are clamped to it.
+    A block of zeros gets the scale 1. Scales beyond the range of their format are clamped to it.
     """
     element, scale, block_size = _kind(kind)
     check_rounding(rounding)
@@ -119,7 +119,7 @@ def quantize_blocks(
         raise ValueError(f"x has shape {values.shape} and axis is {axis!r}: expected a matrix and axis 0 or 1")
     if not np.isfinite(values).all():
         raise ValueError(
-            f"x holds {int((~np.isfinite(values)).sum())} NaN or infinite values; block scales need finite ones"
+            f"x holds {int((~np.isfinite(values)).sum())} NaN or infinite values, expected finite values: replace them"
         )
     largest = _block_maxima(np.abs(values), block_size, axis)
     scales = _scale_bits(largest, element, scale, scale_rounding)
@@ -134,7 +134,7 @@ def quantize_blocks(
 def _kind(kind) -> tuple[Format, Format, int]:
     if isinstance(kind, str):
         if kind not in BLOCK_FORMATS:
-            raise ValueError(f"unknown block format {kind!r}; known: {', '.join(BLOCK_FORMATS)}")
+            raise ValueError(f"unknown block format {kind!r}, expected one of {', '.join(BLOCK_FORMATS)}")
         kind = BLOCK_FORMATS[kind]
     element, scale, block_size = kind
     block_size = checked_integer(block_size, "block_size")

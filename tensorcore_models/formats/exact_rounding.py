@@ -1,4 +1,4 @@
-"""Rounding in exact integers: slow, readable, the truth that every kernel is held to.
+"""This module rounds in exact integers: slow and readable, the reference that every kernel is tested against.
 
 A number is a sign and ``magnitude * 2**exponent`` with integer `magnitude`; nothing here passes through a
 float.
@@ -14,13 +14,13 @@ import numpy as np
 
 from .rows import Format
 
-#: Rounding modes. rne, rna: to nearest, ties to even, ties away from zero. rz: toward zero. ru, rd: toward
-#: +inf, -inf. ro: to odd (inexact results get an odd last bit). sr: stochastic, up with the probability of
-#: the discarded fraction. ra: away from zero. rnu, rnd, rnz, rno: to nearest, ties up, down, toward zero, to odd
-#: (xie-mma-sim, tables I and II). The order is that of the kernels (convert.h).
+#: Rounding modes. rne, rna, rnu, rnd, rnz, rno: to nearest with ties to even, away from zero, up, down, toward zero, to odd
+#: (xie-mma-sim, tables I and II). rz, ra: toward zero, away from zero. ru, rd: toward +inf, -inf. ro: to odd (an inexact result
+#: gets an odd last bit). sr: stochastic, away from zero with the probability of the discarded fraction. The order is that of
+#: the kernels (convert.h).
 Rounding = Literal["rne", "rna", "rz", "ru", "rd", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno"]
 ROUNDINGS: tuple[str, ...] = ("rne", "rna", "rz", "ru", "rd", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno")
-#: Modes whose error is half a unit at most.
+#: Modes whose error is at most half a unit in the last place.
 NEAREST = ("rne", "rna", "rnu", "rnd", "rnz", "rno")
 
 #: Random bits that a stochastic rounding compares the discarded fraction with.
@@ -28,17 +28,17 @@ STOCHASTIC_BITS = 32
 
 
 def check_rounding(rounding: str) -> str:
-    """Return `rounding` itself if it is a known mode; raises ValueError with the known ones if not."""
+    """Return `rounding` if it is a known mode; raises ValueError with the known modes if not."""
     if rounding not in ROUNDINGS:
-        raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
+        raise ValueError(f"unknown rounding {rounding!r}, expected one of {', '.join(ROUNDINGS)}")
     return rounding
 
 
 def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: bool, random: int = 0) -> int:
-    """Return ``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 is exact. ru and rd look at the sign.
+    """Return ``magnitude / 2**shift`` rounded to an integer magnitude; a shift below 0 multiplies exactly.
 
-    `random`, for sr, is a draw from [0, 2**STOCHASTIC_BITS): the result goes away from zero when the first STOCHASTIC_BITS
-    bits of the discarded fraction exceed it.
+    The directed modes use the sign `negative`. For sr, `random` is a draw from [0, 2**STOCHASTIC_BITS): the result is rounded
+    away from zero if the first STOCHASTIC_BITS bits of the discarded fraction exceed the draw.
     """
     if shift <= 0:
         return magnitude << -shift
@@ -67,7 +67,7 @@ def shift_right_rounded(magnitude: int, shift: int, rounding: str, negative: boo
     elif rounding == "sr":
         up = (rest << STOCHASTIC_BITS) >> shift > random
     else:
-        raise ValueError(f"unknown rounding {rounding!r}; known: {', '.join(ROUNDINGS)}")
+        raise ValueError(f"unknown rounding {rounding!r}, expected one of {', '.join(ROUNDINGS)}")
     return kept + up
 
 
@@ -83,27 +83,27 @@ def round_to_bits(
     fraction_bits: int | None = None,
     random: int = 0,
 ) -> int:
-    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once; 0 gives +0 where the format has no -0.
+    """Encode ``(-1)**negative * magnitude * 2**exponent`` in `fmt`, rounded once; zero is +0 if the format has no -0.
 
-    `overflow_to_inf`: overflow gives infinity (or NaN) in every rounding mode, as tensor cores do although they round toward
-    zero; `saturate`: the largest finite number. `fraction_bits`: fewer than the format stores (the others are 0), as Hopper's
-    fp8 instructions do; subnormal results have as many below the smallest normal exponent. `random` is the draw of
-    :func:`shift_right_rounded`. Raises OverflowError if the format cannot say that the number overflows, ValueError if it lacks
-    zero or the sign.
+    With `overflow_to_inf`, overflow gives infinity (or NaN) in every rounding mode, as on tensor cores, which round toward
+    zero; with `saturate`, it gives the largest finite number. `fraction_bits` can be fewer than the format stores, as in
+    Hopper's fp8 instructions: the other bits are 0, and subnormal results keep as many bits below the smallest normal exponent.
+    `random` is the draw of :func:`shift_right_rounded`. Raises OverflowError if the number overflows and the format has neither
+    infinity nor NaN, ValueError if the format lacks zero or a sign that the number needs.
     """
     sign = fmt.sign_bit if negative else 0
     if magnitude == 0:
         if fmt.specials == "scale":
-            raise ValueError(f"{fmt.name} has no encoding of zero")
+            raise ValueError(f"{fmt.name} has no encoding of zero: give a positive number")
         return sign if fmt.has_negative_zero else 0
     if negative and not fmt.signed:
-        raise ValueError(f"{fmt.name} is unsigned: it has no encoding of a negative number")
+        raise ValueError(f"{fmt.name} is unsigned and cannot encode a negative number: give its magnitude")
     kept_bits = fmt.fraction_bits if fraction_bits is None else min(fraction_bits, fmt.fraction_bits)
     leading = magnitude.bit_length() - 1 + exponent  # exponent of the leading bit
     quantum = max(leading, fmt.emin) - kept_bits  # unit of the rounded result
     rounded = shift_right_rounded(magnitude, quantum - exponent, rounding, negative, random)
     if rounded == 0:
-        if fmt.specials == "scale":  # no zero to underflow to: the smallest number is the nearest one
+        if fmt.specials == "scale":  # the format has no zero: the result is its smallest number
             return 0
         return sign if fmt.has_negative_zero else 0
     leading = rounded.bit_length() - 1 + quantum
@@ -121,11 +121,10 @@ def round_to_bits(
 
 
 def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: bool = False) -> int:
-    """Return the encoding of a number beyond the largest finite one of `fmt` (IEEE 754-2019, 7.4, carried over to the other
-    formats).
+    """Return the encoding of a number beyond the largest finite number of `fmt` (IEEE 754-2019, 7.4, for all formats).
 
-    Modes that never round away from zero on that side give the largest finite number; the others give infinity, NaN where there
-    is no infinity, OverflowError without either.
+    Modes that never round away from zero on that side give the largest finite number. Other modes give infinity, NaN if the
+    format has no infinity, and raise OverflowError if it has neither.
     """
     sign = fmt.sign_bit if negative else 0
     toward_zero = rounding in ("rz", "ro") or (rounding == "ru" and negative) or (rounding == "rd" and not negative)
@@ -137,7 +136,7 @@ def overflow_bits(negative: bool, fmt: Format, rounding: str = "rne", saturate: 
         return fmt.nan_encoding() | (sign if fmt.specials == "fn" else 0)
     raise OverflowError(
         f"a number beyond {fmt.max_finite} has no encoding in {fmt.name}, which has neither infinity nor NaN"
-        "; saturate=True gives the largest finite number"
+        ": saturate=True gives the largest finite number"
     )
 
 
@@ -153,8 +152,8 @@ def _mix64(z: int) -> int:
 def stochastic_draw(seed: int, index: int) -> int:
     """Return the draw from [0, 2**32) of the element with flat index `index`.
 
-    The upper half of output ``index + 1`` of SplitMix64 (Steele, Lea, Flood 2014) started at ``mix64(seed)``,
-    where mix64 is its finaliser: a function of (seed, index) alone.
+    It is the upper half of output ``index + 1`` of SplitMix64 (Steele, Lea, Flood 2014) started at ``mix64(seed)``, where mix64
+    is the finaliser of SplitMix64. It depends on (seed, index) alone.
     """
     state = (_mix64(seed & _MASK64) + (index + 1) * 0x9E3779B97F4A7C15) & _MASK64
     return _mix64(state) >> 32
@@ -162,7 +161,7 @@ def stochastic_draw(seed: int, index: int) -> int:
 
 @cache
 def magnitudes(fmt: Format) -> tuple[tuple[Fraction, int], ...]:
-    """Of a format without fields: the numbers that are not negative and what would follow them, ascending, with encodings."""
+    """Return (number, encoding) of all non-negative numbers of a format without fields, ascending, with the overflow bound."""
     found = [(Fraction(fmt.beyond), fmt.exponent_mask)]
     for code in range(fmt.sign_bit):
         kind, _, significand, exponent = fmt.decode_exact(code)
@@ -172,7 +171,7 @@ def magnitudes(fmt: Format) -> tuple[tuple[Fraction, int], ...]:
 
 
 def _encode_tapered(x: Fraction, negative: bool, fmt: Format, rounding: str, saturate: bool, random: int) -> int:
-    """Return the encoding of one number of magnitude `x` in a format without fields."""
+    """Return the encoding of a number with magnitude `x` in a format without fields."""
     numbers = magnitudes(fmt)
     last = len(numbers) - 1
     above = next((i for i, (value, _) in enumerate(numbers) if value >= x), last)
@@ -190,7 +189,7 @@ def _encode_tapered(x: Fraction, negative: bool, fmt: Format, rounding: str, sat
 
 
 def stochastic_draws(seed: int, count: int) -> np.ndarray:
-    """:func:`stochastic_draw` of the elements 0 to `count` - 1, as uint64."""
+    """Return :func:`stochastic_draw` of the elements 0 to `count` - 1, as uint64."""
     with np.errstate(over="ignore"):
         z = np.uint64(_mix64(seed)) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -210,10 +209,10 @@ def encode_exact(
     index: int = 0,
     scale_exponent: int = 0,
 ) -> int:
-    """Encode one number: the twin of :func:`tensorcore_models.formats.rounding.encode`, whose rules and parameters it has.
+    """Encode one number with the rules and parameters of :func:`tensorcore_models.formats.rounding.encode`.
 
-    A float may be -0, infinite or NaN, a Fraction must be dyadic; `index` is the second key of stochastic rounding. Numbers
-    that the format has no encoding for are a ValueError.
+    A float may be -0, infinite or NaN; a Fraction must be an integer times a power of two. `index` is the element's index for
+    stochastic rounding. Raises ValueError for a number that has no encoding in the format.
     """
     if isinstance(x, float) and not math.isfinite(x):
         if math.isnan(x):
@@ -221,7 +220,7 @@ def encode_exact(
         return _inf_exact(x < 0, fmt, fmt.clamps if saturate is None else saturate)
     numerator, denominator = x.as_integer_ratio()
     if denominator & (denominator - 1):
-        raise ValueError(f"{x} is not an integer times a power of two")
+        raise ValueError(f"{x} is not an integer times a power of two: round it to a float first")
     negative = numerator < 0 or (isinstance(x, float) and math.copysign(1.0, x) < 0)
     exponent = scale_exponent - (denominator.bit_length() - 1)
     random = stochastic_draw(seed, index) if rounding == "sr" else 0
@@ -255,7 +254,7 @@ def _nan_exact(x: float, fmt: Format, saturate: bool | None, nan: float | None, 
         if saturate:
             return fmt.max_bits
         raise ValueError(
-            f"{fmt.name} has no NaN: give its replacement as nan=value, or saturate=True, which gives {fmt.max_finite}"
+            f"{fmt.name} has no NaN: give a replacement as nan=value, or saturate=True, which gives {fmt.max_finite}"
         )
     (source,) = struct.unpack("<Q", struct.pack("<d", x))
     sign = fmt.sign_bit if source >> 63 and fmt.specials in ("ieee", "fn") else 0
@@ -267,7 +266,7 @@ def _nan_exact(x: float, fmt: Format, saturate: bool | None, nan: float | None, 
 
 def _inf_exact(negative: bool, fmt: Format, saturate: bool) -> int:
     if negative and not fmt.signed:
-        raise ValueError(f"{fmt.name} is unsigned: it has no encoding of a negative number")
+        raise ValueError(f"{fmt.name} is unsigned and cannot encode a negative number: give its magnitude")
     try:
         return overflow_bits(negative, fmt, "rne", saturate)
     except OverflowError:

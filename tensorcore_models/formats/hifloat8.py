@@ -1,6 +1,6 @@
-"""Rounding to HiFloat8, whose encodings have no fields that the kernels of conversion could take apart: a table of its numbers.
+"""This module rounds to HiFloat8 by a table of its numbers, because its exponent field has no fixed position for the kernels.
 
-:class:`tensorcore_models.formats.rows.HiFloat8` says what they are. The paper (arXiv 2409.16626) rounds to nearest, ties away
+:class:`tensorcore_models.formats.rows.HiFloat8` defines the numbers. The paper (arXiv 2409.16626) rounds to nearest, ties away
 from zero (TA); its hybrid rounding is not here.
 """
 
@@ -15,9 +15,10 @@ FORMAT = FORMATS["hifloat8"]
 
 
 def encode_hifloat8(x: np.ndarray, rounding: str = "rna", saturate: bool = False, seed: int = 0) -> np.ndarray:
-    """Return encodings (uint8) of doubles, any shape; `saturate`: the largest number, 2^15, takes infinity's place.
+    """Return encodings (uint8) of float64 values of any shape; with `saturate`, infinity becomes the largest number, 2^15.
 
-    `rounding` and `seed` are those of :func:`tensorcore_models.formats.rounding.encode`, ValueError for an unknown one.
+    `rounding` and `seed` are those of :func:`tensorcore_models.formats.rounding.encode`. Raises ValueError for an unknown
+    rounding.
     """
     check_rounding(rounding)
     x = np.asarray(x, np.float64)
@@ -43,7 +44,7 @@ def encode_hifloat8(x: np.ndarray, rounding: str = "rna", saturate: bool = False
 
 
 def _toward_zero(rounding: str, negative: np.ndarray) -> np.ndarray:
-    """Where what overflows becomes the largest number."""
+    """Return where overflow becomes the largest number instead of infinity."""
     return (
         negative
         if rounding == "ru"
@@ -54,7 +55,7 @@ def _toward_zero(rounding: str, negative: np.ndarray) -> np.ndarray:
 
 
 def _goes_away(rounding: str, part: np.ndarray, odd: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    """Where a number with a rest of `part` units goes away from zero."""
+    """Return where a number with a rest of `part` units is rounded away from zero."""
     directed: dict[str, Any] = {"rz": False, "ra": True, "ru": ~negative, "rd": negative, "ro": ~odd}
     if rounding in directed:
         return np.broadcast_to(directed[rounding], part.shape)

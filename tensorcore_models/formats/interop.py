@@ -1,7 +1,7 @@
-"""Arrays from elsewhere as numpy arrays of their natural type: ml_dtypes for bf16, fp8, fp6 and fp4.
+"""This module reads arrays of other libraries as numpy arrays of their natural type (ml_dtypes for bf16, fp8, fp6, fp4).
 
-Accepted: numpy and ml_dtypes arrays, scalars and nested lists of numbers, torch CPU tensors (bfloat16 and
-float8 types included), objects with ``__array__``, and DLPack objects on the CPU.
+It accepts numpy and ml_dtypes arrays, scalars and nested lists of numbers, torch CPU tensors (bfloat16 and float8 types
+included), objects with ``__array__``, and DLPack objects on the CPU.
 """
 
 import sys
@@ -13,7 +13,7 @@ import numpy as np
 
 from .rows import FORMATS, Format
 
-#: torch types that torch's own numpy() refuses; ml_dtypes has types of the same names and encodings.
+#: torch types that torch's numpy() refuses; ml_dtypes has types of the same names and encodings.
 _TORCH_ONLY = (
     "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
 )  # fmt: skip
@@ -25,7 +25,7 @@ def _formats_by_dtype() -> dict[np.dtype, Format]:
 
 
 def format_of_dtype(dtype: Any) -> Format | None:
-    """Return the format of a numpy or ml_dtypes type, or None; for float32 it is fp32, never tf32 or hf32."""
+    """Return the format of a numpy or ml_dtypes type, None if it has none; float32 is fp32, never tf32 or hf32."""
     return _formats_by_dtype().get(np.dtype(dtype).newbyteorder("="))
 
 
@@ -47,9 +47,9 @@ def is_ml_float(dtype: np.dtype) -> bool:
 
 def _from_torch(tensor: Any) -> np.ndarray:
     if tensor.device.type != "cpu":
-        raise TypeError(f"a torch tensor on {tensor.device}: move it with .cpu() first")
+        raise TypeError(f"expected a torch tensor on the CPU, got one on {tensor.device}: move it with .cpu() first")
     if tensor.is_sparse or tensor.layout is not sys.modules["torch"].strided:
-        raise TypeError(f"a torch tensor of layout {tensor.layout}: make it dense first")
+        raise TypeError(f"expected a dense torch tensor, got layout {tensor.layout}: convert it with .to_dense() first")
     tensor = tensor.detach().resolve_conj().resolve_neg()
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in _TORCH_ONLY:
@@ -65,20 +65,19 @@ def _is_torch_tensor(x: Any) -> bool:
 
 
 def as_array(x: Any, name: str = "x") -> np.ndarray:
-    """Return `x` as a numpy array of real numbers in its natural type (or ml_dtypes'), a view of it where possible.
+    """Return `x` as a numpy array of real numbers in its natural numpy or ml_dtypes type, as a view where possible.
 
     Parameters
     ----------
     x : array_like
-        See the module's description. Any shape, strides and byte order; never modified.
+        Array that the module's description accepts, of any shape, strides and byte order; it is never modified.
     name : str
         Name of the argument in messages.
 
     Raises
     ------
     TypeError
-        If it is not an array of real numbers (object, complex, string, boolean, structured), or lies on a
-        device.
+        If `x` is not an array of real numbers (object, complex, string, boolean, structured), or is stored on a device.
     """
     if isinstance(x, np.ndarray):
         array = x
@@ -94,7 +93,7 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
             array = np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise TypeError(
-                f"{name}: numpy cannot take this DLPack object ({error}); copy it to the CPU first"
+                f"{name}: numpy cannot read this DLPack object ({error}): copy it to the CPU first"
             ) from None
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array: fill it first, because masked elements have no defined value")

@@ -1,11 +1,14 @@
-"""Formats by name: one reading of every spelling, for Python and for the command line.
+"""This module finds formats by name, with the same spellings in Python and on the command line.
 
-A format's own name is the key of its row. Besides, names of PTX, AMD, NumPy and frameworks are known, in any case ("half",
-"f16", "torch.bfloat16", "FP8"). Only "e4m3" is two things. The row of that name is the format with IEEE's infinities,
-ml_dtypes' ``float8_e4m3``: :func:`get_format` and all that computes with formats (encode, MatrixEngine, ...) mean this one.
-Hardware, libraries and frameworks have OCP's e4m3fn only and call it e4m3 (PTX's .e4m3): wherever operands of theirs are
-named (:func:`operand_format`: devices, instructions, recipes, methods, every command) e4m3 is e4m3fn, and the other one
-``e4m3_ieee``. "fp8" and "fp6" are families: one of a device's formats is meant by them, no encoding.
+A format's own name is the key of its row. Names of PTX, AMD, NumPy and frameworks are known as well, in upper or lower case
+("half", "f16", "torch.bfloat16", "FP8").
+
+Only "e4m3" is ambiguous. The row of that name is ml_dtypes' ``float8_e4m3``, which has IEEE infinities; :func:`get_format`
+and the functions that compute with formats (encode, MatrixEngine, ...) mean this format. Hardware, libraries and frameworks
+call OCP's e4m3fn "e4m3" (PTX's .e4m3). :func:`operand_format`, which reads operand formats of devices, instructions, recipes,
+methods and commands, therefore reads "e4m3" as e4m3fn, and ``e4m3_ieee`` as the row "e4m3".
+
+"fp8" and "fp6" are families: each means one of the formats of a device, not an encoding.
 """
 
 import difflib
@@ -14,7 +17,7 @@ import re
 from .rows import FORMATS, INTEGER_FORMATS, Format, IntegerFormat
 
 FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
-#: Other spellings; the families name all of their members, the usual one first.
+#: Formats of other spellings; a family lists all of its members, the usual member first.
 FORMAT_ALIASES: dict[str, tuple[str, ...]] = {
     "half": ("fp16",), "f16": ("fp16",), "float16": ("fp16",),
     "bfloat16": ("bf16",), "brain": ("bf16",),
@@ -29,12 +32,12 @@ FORMAT_ALIASES: dict[str, tuple[str, ...]] = {
     "int32": ("s32",), "i32": ("s32",),
 }  # fmt: skip
 _BY_TYPE = {row.dtype_name: row.name for row in FORMATS.values() if row.dtype_name and not row.padding_bits}
-#: Width and layout in one word, as frameworks write them: the layout names the format, not its family.
+#: Prefix of names such as "float8_e5m2": the layout behind it names the format.
 _LAYOUT = re.compile(r"^(float|fp|f)[468]_?(?=e\d)")
 
 
 def format_family(name: str) -> tuple[str, ...]:
-    """Return names of the formats that a word in any case may mean, the usual one first; none where it is no format.
+    """Return the names of the formats that a word can mean, the usual format first; empty if the word is not a format.
 
     >>> format_family("E4M3"), format_family("float8_e5m2"), format_family("fp9")
     (('e4m3fn', 'e4m3fnuz'), ('e5m2',), ())
@@ -55,7 +58,7 @@ def format_family(name: str) -> tuple[str, ...]:
 
 
 def unknown_format(name: str) -> ValueError:
-    """Return the error for a name that is no format, with the nearest names."""
+    """Return the error for a name that is not a format, with the nearest names."""
     known = [*FORMATS, *INTEGER_FORMATS]
     near = difflib.get_close_matches(name.lower(), [*known, *FORMAT_ALIASES], 3)
     hint = f"did you mean {' or '.join(near)}? Known" if near else "known"
@@ -68,13 +71,12 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     Parameters
     ----------
     fmt : str, Format or IntegerFormat
-        A name of :data:`tensorcore_models.FORMATS` or the name of its ml_dtypes type; or another spelling as for
-        :func:`operand_format`.
+        Name of :data:`tensorcore_models.FORMATS`, name of an ml_dtypes type, or a spelling that :func:`operand_format` reads.
 
     Raises
     ------
     ValueError
-        If the name is unknown, or stands for several formats ("fp8"); the message lists the known ones.
+        If the name is unknown, or stands for several formats ("fp8"); the message lists the known formats.
     TypeError
         If `fmt` is neither a string nor a format.
 
@@ -95,7 +97,7 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
 
 
 def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
-    """Return the format that hardware, libraries and frameworks call so, in any case; a format is returned as it is.
+    """Return the format that hardware, libraries and frameworks call `fmt`; a format is returned unchanged.
 
     Raises
     ------
@@ -110,18 +112,18 @@ def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     if isinstance(fmt, Format | IntegerFormat):
         return fmt
     if not isinstance(fmt, str):
-        raise TypeError(f"a format is a name or a Format, got {type(fmt).__name__}")
+        raise TypeError(f"expected a format's name or a Format, got {type(fmt).__name__}")
     family = format_family(fmt)
     if not family:
         raise unknown_format(fmt)
     rows = [FORMATS.get(name) or INTEGER_FORMATS[name] for name in family]
     if len({row.exponent_bits for row in rows if isinstance(row, Format)}) > 1:
-        raise ValueError(f"{fmt!r} stands for several formats, name one: {', '.join(family)}")
+        raise ValueError(f"{fmt!r} stands for several formats: give one of {', '.join(family)}")
     return rows[0]
 
 
 def get_float_format(fmt: str | Format | IntegerFormat) -> Format:
-    """Return the floating-point format of that name: :func:`get_format`, but ValueError for the integer formats."""
+    """Return the floating-point format called `fmt` as :func:`get_format` does; ValueError for integer formats."""
     found = get_format(fmt)
     if isinstance(found, IntegerFormat):
         raise ValueError(f"{found.name} is an integer format, expected a floating-point format: {', '.join(FORMATS)}")

@@ -1,4 +1,4 @@
-"""Operands of an engine: values to encodings and back, with the checks that users meet."""
+"""This module converts an engine's operands between values and encodings, and checks them."""
 
 import numpy as np
 
@@ -14,13 +14,14 @@ def check_bits(
 ) -> np.ndarray:
     """Return `x` as an array of encodings of `fmt` in its container type, of `ndim` dimensions (None: at least 2).
 
-    tf32's low bits are free, high bits of a container wider than the format must be 0 unless `ignore_high`.
+    The ignored low bits of tf32 may have any value. The high bits of a container wider than the format must be 0, unless
+    `ignore_high`. Raises TypeError for another type, ValueError for a wrong number of dimensions or nonzero high bits.
     """
     array = np.asarray(x)
     if array.dtype != fmt.container:
         if array.dtype.kind != "u" or array.dtype.itemsize != fmt.container.itemsize:
             raise TypeError(
-                f"{name}: encodings of {fmt.name} are {fmt.container.name}, got {array.dtype}; for values use gemm or mma"
+                f"{name}: encodings of {fmt.name} are {fmt.container.name}, got {array.dtype}: for values use gemm or mma"
             )
         array = array.astype(fmt.container)  # another byte order
     if ndim is not None and array.ndim != ndim:
@@ -32,18 +33,18 @@ def check_bits(
             return array & fmt.container.type((1 << fmt.bits) - 1)
         if int(array.max()) >> fmt.bits:
             raise ValueError(
-                f"{name}: {fmt.name} has {fmt.bits} bits, the high bits of each byte must be 0, got {int(array.max()):#x}"
+                f"{name}: expected {fmt.bits}-bit encodings of {fmt.name} with high bits 0, got {int(array.max()):#x}"
             )
     return array
 
 
 @default_fp_state
 def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str, saturate: bool = False) -> np.ndarray:
-    """Return values as encodings of `fmt`; arrays that hold the format already keep their bits (NaN payloads included).
+    """Return values as encodings of `fmt`; an array whose type has this format keeps its bits (NaN payloads included).
 
-    Values beyond the range become infinities where the format has them, the largest finite number where it has neither
-    infinity nor NaN (fp4, fp6: OCP MX v1.0, section 5.3) or with `saturate`; with NaN alone they are a ValueError, as are NaN
-    where there is none, and what `rounding` None would have to round.
+    Values beyond the range become infinity if the format has it. They become the largest finite number with `saturate`, or if
+    the format has neither infinity nor NaN (fp4, fp6: OCP MX v1.0, section 5.3). Raises ValueError for values beyond the range
+    of a format with NaN but no infinity, for NaN in a format without NaN, and for inexact values if `rounding` is None.
     """
     array = as_array(x, name)
     if isinstance(fmt, IntegerFormat):
@@ -55,12 +56,12 @@ def operand_bits(x, fmt: Format | IntegerFormat, rounding: str | None, name: str
     return _exact_bits(array, fmt, name)
 
 
-#: Values that are checked at a time: what a check keeps beside its operands stays small.
+#: Number of values that are checked at a time, which keeps temporary arrays small.
 _CHECKED = 1 << 20
 
 
 def _exact_bits(array: np.ndarray, fmt: Format, name: str) -> np.ndarray:
-    """Return values that the format has as its encodings; others raise."""
+    """Return the encodings of values that `fmt` can represent; raise ValueError for other values."""
     out, flat = np.empty(array.shape, fmt.container), array.reshape(-1)
     bits = out.reshape(-1)
     wrong, first = 0, 0
@@ -75,13 +76,13 @@ def _exact_bits(array: np.ndarray, fmt: Format, name: str) -> np.ndarray:
         index = tuple(int(i) for i in np.unravel_index(first, array.shape))
         raise ValueError(
             f"{name}: {wrong} of {array.size} values are not representable in {fmt.name}, the first is "
-            f"{float(array[index])!r} at {index}; round them first, or pass input_rounding"
+            f"{float(array[index])!r} at {index}: round them first, or pass input_rounding"
         )
     return out
 
 
 def _same(found: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Where values are equal, or both NaN."""
+    """Return where two arrays have equal values, or NaN in both."""
     with np.errstate(invalid="ignore"):  # signalling NaNs
         values = given.astype(np.float64)
     return (found == values) | (np.isnan(found) & np.isnan(values))
@@ -95,7 +96,7 @@ def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, satu
     if not fmt.has_nan:
         if nans.any():
             raise ValueError(
-                f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} does not have"
+                f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} lacks: replace them"
             )
         return encode(array, fmt, rounding, saturate=True)
     bits = encode(array, fmt, rounding, saturate)
@@ -104,7 +105,7 @@ def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, satu
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(lost)), array.shape))
         raise ValueError(
             f"{name}: {np.count_nonzero(lost)} of {array.size} values are beyond the range of {fmt.name}, which has no "
-            f"infinity (largest {fmt.max_finite:g}), the first is {float(array[index])!r} at {index}; scale them, or pass "
+            f"infinity (largest {fmt.max_finite:g}), the first is {float(array[index])!r} at {index}: scale them, or pass "
             "input_saturate=True"
         )
     return bits
@@ -112,13 +113,13 @@ def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, satu
 
 def _integer_bits(array: np.ndarray, fmt: IntegerFormat, name: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: {fmt.name} operands are integers, got {array.dtype}")
+        raise TypeError(f"{name}: expected integers for {fmt.name}, got {array.dtype}")
     if array.dtype == fmt.dtype and fmt.bits == 8 * fmt.container.itemsize:
         return np.ascontiguousarray(array).view(fmt.container).reshape(array.shape)
     if array.size and (int(array.min()) < fmt.minimum or int(array.max()) > fmt.maximum):
         outside = int(((array < fmt.minimum) | (array > fmt.maximum)).sum())
         raise ValueError(
-            f"{name}: {outside} of {array.size} values are outside {fmt.minimum} to {fmt.maximum}, the range of {fmt.name}"
+            f"{name}: {outside} of {array.size} values are outside the range of {fmt.name}, {fmt.minimum} to {fmt.maximum}"
         )
     mask = fmt.container.type((1 << fmt.bits) - 1)
     return array.astype(fmt.dtype).view(fmt.container) & mask
@@ -126,7 +127,7 @@ def _integer_bits(array: np.ndarray, fmt: IntegerFormat, name: str) -> np.ndarra
 
 @default_fp_state
 def values_of_bits(bits: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
-    """Return encodings as values of the format's natural type; float32 where it has none."""
+    """Return encodings as values of the format's natural type, or float32 if the format has none."""
     if isinstance(fmt, IntegerFormat):
         bits = np.ascontiguousarray(bits)
         if fmt.signed and fmt.bits < 8 * fmt.container.itemsize:
@@ -139,7 +140,7 @@ def values_of_bits(bits: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
 
 
 def scale_bits(x, scale_format, name: str) -> np.ndarray | None:
-    """Block scales as encodings: uint8 arrays are encodings already, anything else is values that must be representable."""
+    """Return block scales as encodings: uint8 arrays are encodings, arrays of other types are values to be encoded exactly."""
     if x is None or scale_format is None:
         return x
     array = as_array(x, name)

@@ -1,28 +1,26 @@
-"""Arrays of values to arrays of encodings and back, each element rounded exactly once.
+"""This module converts arrays of values to arrays of encodings and back; each element is rounded once.
 
-The kernels are in ``_kernels/conversion/convert.h``; :func:`tensorcore_models.formats.exact_rounding.encode_exact` is their
-twin in Python integers.
+The kernels are in ``_kernels/conversion/convert.h``; :func:`tensorcore_models.formats.exact_rounding.encode_exact` is the
+reference in Python integers.
 
-Rules for what has no plain rounding (all formats):
+The rules for special values, in all formats:
 
-- *NaN* stays NaN, quiet. IEEE-like formats keep its sign and the leading bits of its payload (IEEE 754-2019,
-  6.2.3); ``fn`` formats keep the sign; the others have one NaN. Into a format without NaN it raises, with
-  ``saturate=True`` it becomes the largest finite number (as the PTX conversions to fp4 and fp6 do), and with
-  ``nan=value`` every NaN becomes that value.
-- *infinity and overflow* give infinity; in formats without it NaN; in those that have neither (fp6, fp4) the
-  largest finite number of that sign (OCP Microscaling Formats v1.0). ``saturate=True`` gives the largest finite
-  number in every format, ``saturate=False`` raises where there is neither infinity nor NaN. Modes that do not
-  round away from zero on that side give the largest finite number on overflow (IEEE 754-2019, 7.4); rounding to
-  odd counts as one of them.
-- *zero* keeps its sign where the format has -0. A format without zero (ue8m0) raises for zero; a tiny number
-  becomes its smallest one.
-- *negative numbers* raise in unsigned formats; -0 is 0 there.
-- ``subnormals="flush"``: rounded results below the smallest normal number become zero (of the same sign where
-  there is -0).
-- ``rounding="sr"``: the magnitude goes up where the first 32 bits of the discarded fraction exceed a draw
-  from [0, 2^32). The draw of the element with flat (C order) index i is the upper half of output i + 1 of
-  SplitMix64 (Steele, Lea, Flood 2014) whose state starts at mix64(seed), so neither threads nor the shape of
-  the loop change a bit.
+- *NaN* stays NaN and becomes quiet. IEEE-like formats keep its sign and the leading bits of its payload (IEEE 754-2019,
+  6.2.3); ``fn`` formats keep the sign; other formats have a single NaN. A format without NaN raises an error, or gives the
+  largest finite number with ``saturate=True`` (as the PTX conversions to fp4 and fp6 do). With ``nan=value`` every NaN becomes
+  that value.
+- *Infinity and overflow* give infinity; NaN in formats without infinity; in formats with neither (fp6, fp4) the largest finite
+  number of that sign (OCP Microscaling Formats v1.0). ``saturate=True`` gives the largest finite number in every format;
+  ``saturate=False`` raises an error in formats with neither infinity nor NaN. On overflow, modes that do not round away from
+  zero on that side, and rounding to odd, give the largest finite number (IEEE 754-2019, 7.4).
+- *Zero* keeps its sign if the format has -0. A format without zero (ue8m0) raises an error for zero; a tiny number becomes its
+  smallest number.
+- *Negative numbers* raise an error in unsigned formats; -0 becomes 0.
+- With ``subnormals="flush"``, rounded results below the smallest normal number become zero, of the same sign if the format has
+  -0.
+- With ``rounding="sr"``, the magnitude is rounded up if the first 32 bits of the discarded fraction exceed a draw from
+  [0, 2^32). The draw of the element with flat (C order) index i is the upper half of output i + 1 of SplitMix64 (Steele, Lea,
+  Flood 2014) whose state starts at mix64(seed), so that results do not depend on threads or array shapes.
 """
 
 from dataclasses import dataclass, replace
@@ -41,9 +39,9 @@ from .interop import as_array, format_of_dtype, is_ml_float, is_ml_integer
 from .names import get_float_format
 from .rows import Format
 
-#: Elements between two looks at pending signals (Ctrl-C).
+#: Number of elements between two checks for pending signals (Ctrl-C).
 SLICE = 1 << 24
-#: Operations that a conversion takes, about, for `threads_for`.
+#: Approximate number of operations of one conversion, for `threads_for`.
 _OPERATIONS = 16
 
 _NAN_ERROR, _NAN_CONSTANT, _NAN_SIGNED, _NAN_PAYLOAD = range(4)  # as in convert.h
@@ -52,7 +50,7 @@ SUBNORMALS = ("keep", "flush")
 
 @dataclass(frozen=True)
 class EncodeTarget:
-    """A format and the rules of a conversion, in the kernel's terms (``mpg_target`` in convert.h)."""
+    """`EncodeTarget` holds a format and the rules of a conversion as the kernel takes them (``mpg_target`` in convert.h)."""
 
     fraction_bits: int
     padding_bits: int
@@ -117,12 +115,12 @@ def _target(fmt: Format, rounding: str, saturate: bool | None, flush: bool) -> E
 def subnormals_flushed(subnormals: str) -> bool:
     """Return whether subnormal results become zero; raises ValueError for an unknown rule."""
     if subnormals not in SUBNORMALS:
-        raise ValueError(f"unknown subnormals {subnormals!r}; known: {', '.join(SUBNORMALS)}")
+        raise ValueError(f"unknown subnormals {subnormals!r}, expected one of {', '.join(SUBNORMALS)}")
     return subnormals == "flush"
 
 
 def checked_seed(seed: int) -> int:
-    """Return a key of stochastic rounding; raises ValueError beyond 64 bits."""
+    """Return a seed of stochastic rounding if it fits in 64 bits, else raise ValueError."""
     seed = checked_integer(seed, "seed")
     if not 0 <= seed < 1 << 64:
         raise ValueError(f"seed must lie in [0, 2**64), got {seed}")
@@ -146,30 +144,29 @@ def encode_target(
     if nan is not None and not np.isnan(nan):
         constant = encode_exact(float(nan), fmt, "rne", saturate=saturate, subnormals=subnormals)
         target = replace(target, nan_code=constant, nan_rule=_NAN_CONSTANT)
-    # A source has at most 2200 binades: beyond twice that and the format's own range every scale does the
-    # same.
+    # A source has at most 2200 binades, so scales beyond twice this number plus the format's range have the same effect.
     reach = 5000 + abs(fmt.quantum_exponent) + abs(fmt.emax)
     scale = max(-reach, min(reach, checked_integer(scale_exponent, "scale_exponent")))
     return replace(target, seed=seed, scale=scale)
 
 
 def source_array(x: Any, name: str = "x") -> np.ndarray:
-    """Return `x` as an aligned C-contiguous float32 or float64 array of the same values (read only, possibly `x` itself)."""
+    """Return `x` as an aligned C-contiguous float32 or float64 array of the same values, possibly `x` itself (do not write)."""
     array = as_array(x, name)
     dtype = array.dtype
     if dtype.kind == "f" and dtype.itemsize > 8:
-        raise TypeError(f"{name} has dtype {dtype}, wider than float64: round it explicitly first, .astype(float)")
+        raise TypeError(f"{name} has dtype {dtype}, which is wider than float64: round it first with .astype(float)")
     if dtype.kind in "iu" or is_ml_integer(dtype):
         if is_ml_integer(dtype):
             array = array.astype(np.int8)
         wide = array.astype(np.float64)
         if dtype.itemsize == 8 and array.size:
-            # 2^63 and 2^64 are float64 values but no int64 or uint64: leave them out before converting back
+            # 2^63 and 2^64 are float64 values but exceed int64 and uint64: exclude them before converting back
             fits = wide < 2.0 ** (63 if dtype.kind == "i" else 64)
             if not (fits.all() and (np.where(fits, wide, 0).astype(array.dtype) == array).all()):
                 raise ValueError(
-                    f"{name} holds integers beyond 2**53 that float64 does not have: "
-                    "convert it explicitly, .astype(float)"
+                    f"{name} holds integers beyond 2**53 that float64 cannot represent: "
+                    "round it first with .astype(float)"
                 )
         array = wide
     elif dtype.kind == "f" and dtype.itemsize == 2:
@@ -178,13 +175,12 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
         fmt = format_of_dtype(dtype)
         array = array.astype(np.float32) if fmt is None else decode(bits_of(array), fmt, np.float32)
     native = array.dtype.newbyteorder("=")
-    # require() drops subclasses and copies only what is strided, misaligned or byte-swapped; 0-d stays 0-d
+    # require() drops subclasses and copies only strided, misaligned or byte-swapped arrays; reshape keeps 0-d arrays 0-d
     return np.require(array, dtype=native, requirements=["C", "A"]).reshape(array.shape)
 
 
 def bits_of(array: np.ndarray) -> np.ndarray:
-    """Return the encodings of an array of floating-point values as unsigned integers of the same width, in native byte
-    order."""
+    """Return the bits of floating-point values as unsigned integers of the same width, in native byte order."""
     swapped = array.dtype.kind == "f" and not array.dtype.isnative
     native = array.astype(array.dtype.newbyteorder("=")) if swapped else array
     return np.ascontiguousarray(native).reshape(array.shape).view(f"u{array.dtype.itemsize}")
@@ -195,7 +191,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _encode_exactly(source: np.ndarray, fmt: Format, target: EncodeTarget) -> np.ndarray | None:
-    """Return encodings of numbers by a copy if `fmt` has the same bits, else None; NaNs too, which CPUs convert differently."""
+    """Return encodings by a plain copy if `source` has no NaN (CPUs convert NaN differently) and fits in `fmt`, else None."""
     width = {"fp32": 4, "fp64": 8}.get(fmt.name, 0)
     if source.itemsize > width or target.scale or target.flush or target.saturate or np.isnan(source).any():
         return None
@@ -236,35 +232,35 @@ def encode(
     Parameters
     ----------
     x : array_like
-        float64, float32, float16, ml_dtypes or integer values of any shape, strides and byte order; see
-        :func:`tensorcore_models.formats.interop.as_array`. Never modified.
+        Values as float64, float32, float16, ml_dtypes or integers, of any shape, strides and byte order; see
+        :func:`tensorcore_models.formats.interop.as_array`. They are never modified.
     fmt : str or Format
         Target format.
     rounding : {"rne", "rna", "rz", "ru", "rd", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno"}
-        To nearest with ties to even or away from zero; toward zero, +inf, -inf; to odd; stochastic.
+        Rounding mode: to nearest with ties to even or away from zero; toward zero, +inf, -inf; to odd; stochastic; away from
+        zero; to nearest with ties up, down, toward zero, to odd.
     saturate : bool, optional
-        True: overflow and infinity give the largest finite number. False: infinity, or NaN without it, or an error where the
-        format has neither. By default as the format's standard says: False, but True for formats that have neither (fp6 and
-        fp4: OCP Microscaling Formats v1.0), where a NaN still raises.
+        If True, overflow and infinity give the largest finite number. If False, they give infinity, NaN in a format without
+        infinity, or an error in a format with neither. By default False, but True for overflow and infinity in formats with
+        neither (fp6 and fp4: OCP Microscaling Formats v1.0), where a NaN raises an error.
     nan : float, optional
-        Replacement of a NaN (0.0 on an Ascend 910A, with ``saturate=True``); the format's own rule by default.
+        Replacement of NaN (0.0 on an Ascend 910A, with ``saturate=True``); by default the rule of the format applies.
     subnormals : {"keep", "flush"}
-        Whether rounded results below the smallest normal number stay or become zero.
+        Whether rounded results below the smallest normal number are kept or become zero.
     seed : int
-        Key of stochastic rounding, in [0, 2**64).
+        Seed of stochastic rounding, in [0, 2**64).
     scale_exponent : int
-        The values are multiplied by 2**scale_exponent first, exactly.
+        Exponent of the factor 2**scale_exponent by which the values are multiplied exactly before they are rounded.
 
     Returns
     -------
     numpy.ndarray
-        Encodings, dtype ``fmt.container``, shape of `x`.
+        Encodings of dtype ``fmt.container``, in the shape of `x`.
 
     Raises
     ------
     ValueError
-        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a name is
-        unknown.
+        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a name is unknown.
     TypeError
         If `x` is not an array of real numbers of at most 64 bits.
 
@@ -288,7 +284,7 @@ def encode(
         except ValueError as error:
             raise ValueError(f"{where} = {value!r}: {error}") from None
         raise RuntimeError(
-            f"{where} = {value!r}: the kernel refused what the exact reference encodes; please report this"
+            f"{where} = {value!r}: the kernel refused a value that the exact reference encodes; please report this"
         )
 
     return _encode_source(source_array(x), row, target, "x", fail)
@@ -297,7 +293,7 @@ def encode(
 def _encode_tapered(
     x: np.ndarray, fmt: Format, rounding: str, saturate, nan, subnormals: str, seed: int, scale: int
 ) -> np.ndarray:
-    """:func:`encode` of a format without fields."""
+    """Compute :func:`encode` for a format without fields."""
     from .hifloat8 import encode_hifloat8
 
     flush = subnormals_flushed(subnormals)
@@ -316,7 +312,7 @@ def _encode_tapered(
 
 @lru_cache(maxsize=64)
 def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
-    """Return values of all encodings of an 8- or 16-bit format, None where the container has more bits than the format."""
+    """Return the values of all encodings of an 8- or 16-bit format; None for other widths, or if `dtype` lacks a value."""
     if not fmt.has_fields:
         return _exact_values(fmt, dtype)
     if fmt.bits not in (8, 16):
@@ -324,13 +320,13 @@ def _value_table(fmt: Format, dtype: np.dtype) -> np.ndarray | None:
     codes = np.arange(1 << fmt.bits, dtype=fmt.container)
     out = np.empty(codes.shape, dtype)
     if convert.decode(_bytes(codes), codes.itemsize, _bytes(out), out.itemsize, fmt, 1) >= 0:
-        return None  # some encoding has no value of that type: decode one by one and say which
+        return None  # an encoding has no value of that type: decode one by one to find it
     out.setflags(write=False)
     return out
 
 
 def _exact_values(fmt: Format, dtype: np.dtype) -> np.ndarray:
-    """Return the same by the exact reference."""
+    """Return the values of all encodings from the exact reference."""
     special = {"nan": np.nan, "inf": np.inf}
     found = [fmt.decode_exact(code) for code in range(1 << fmt.bits)]
     sizes = [special.get(x.kind, x.significand * 2.0**x.exponent) for x in found]
@@ -343,12 +339,14 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
     array = np.asarray(bits)
     if array.dtype.kind not in "iu":
         raise TypeError(
-            f"encodings are integers, got dtype {array.dtype}; for values use encode, for bits .view({fmt.container})"
+            f"expected integer encodings, got dtype {array.dtype}: for values use encode, for bits .view({fmt.container})"
         )
     if array.dtype.newbyteorder("=") != fmt.container:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
         if wrong.any():
-            raise ValueError(f"{int(array[wrong][0])} is not a {fmt.bits}-bit encoding of {fmt.name}")
+            raise ValueError(
+                f"{int(array[wrong][0])} is not an encoding of {fmt.name}, expected 0 to {(1 << fmt.bits) - 1}"
+            )
     return np.require(array, dtype=fmt.container, requirements=["C", "A"]).reshape(array.shape)
 
 
@@ -359,24 +357,22 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
     Parameters
     ----------
     bits : array_like of int
-        Encodings: ``fmt.container``, or any other integer type with values in [0, 2**fmt.bits). The ignored
-        bits of tf32 (its low 13) are ignored; bits above the format's width are an error.
+        Encodings of type ``fmt.container``, or of any other integer type with values in [0, 2**fmt.bits). The low 13 bits of
+        tf32 are ignored; nonzero bits above the format's width are an error.
     fmt : str or Format
-        Their format.
+        Format of the encodings.
     dtype : dtype
-        float64 (default), float32, or the type of any format (float16, ml_dtypes) that has every one of the
-        values.
+        Type of the result: float64 (default), float32, or the type of a format (float16, ml_dtypes) that has all the values.
 
     Returns
     -------
     numpy.ndarray
-        Values, shape of `bits`. NaN keeps sign and leading payload bits where the format has them, and is
-        quiet.
+        Values in the shape of `bits`. NaN is quiet and keeps its sign and leading payload bits if the format has them.
 
     Raises
     ------
     ValueError
-        If a value does not exist in `dtype`, or an integer is not an encoding.
+        If `dtype` cannot represent a value, or an integer is not an encoding.
     TypeError
         If `bits` is not an integer array or `dtype` not a floating-point type.
     """
@@ -396,22 +392,22 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
         if bad >= 0:
             code = int(part[bad])
             if code >> row.bits:
-                raise ValueError(f"{code:#x} is not a {row.bits}-bit encoding of {row.name}")
-            raise ValueError(f"the {row.name} encoding {code:#x} has no exact {dtype} value; decode to a wider type")
+                raise ValueError(f"{code:#x} is not a {row.bits}-bit encoding of {row.name}: its high bits must be 0")
+            raise ValueError(f"the {row.name} encoding {code:#x} has no exact {dtype} value: decode to a wider type")
     return out
 
 
 def _decode_to_format(codes: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
     wanted = format_of_dtype(dtype)
     if wanted is None:
-        raise TypeError(f"dtype must be a floating-point type with a format (float64, float32, ml_dtypes), got {dtype}")
+        raise TypeError(f"dtype is {dtype}, expected a floating-point type with a format (float64, float32, ml_dtypes)")
     if wanted == fmt:
         return codes.view(dtype)
     values = decode(codes, fmt, np.float64)
     result = encode(values, wanted)
     same = (decode(result, wanted) == values) | np.isnan(values)
     if not same.all():
-        raise ValueError(f"the {fmt.name} value {values[~same][0]!r} does not exist in {dtype}; decode to a wider type")
+        raise ValueError(f"{dtype} cannot represent the {fmt.name} value {values[~same][0]!r}: decode to a wider type")
     return result.view(dtype)
 
 
@@ -435,14 +431,13 @@ def round_to(
     Returns
     -------
     numpy.ndarray
-        dtype of `x` (float64 for integers), shape of `x`.
+        Rounded values in the dtype (float64 for integers) and shape of `x`.
 
     Raises
     ------
     ValueError
-        See :func:`encode`; also if a rounded value does not exist in the type of `x` (bf16 values rounded to
-        fp64 always do; a float16 65504 rounded to bf16 is 65536, which does not): convert `x` to a wider type
-        first.
+        See :func:`encode`; also if the type of `x` cannot represent a rounded value. A float16 65504 rounded to bf16 is 65536,
+        which float16 cannot represent; convert `x` to a wider type first.
     TypeError
         If `x` is not an array of real numbers of at most 64 bits.
     """

@@ -1,8 +1,8 @@
-"""Number formats as rows of data.
+"""This module holds number formats as rows of data.
 
-A :class:`Format` is a handful of facts in a frozen record; everything else about it is derived. Encodings are
-plain integers here (see :meth:`Format.decode_exact`); arrays of them are handled by
-:mod:`tensorcore_models.formats.rounding`.
+A :class:`Format` is a frozen record of a few fields, from which all its other properties are derived. Encodings are plain
+integers in this module (see :meth:`Format.decode_exact`); :mod:`tensorcore_models.formats.rounding` handles arrays of
+encodings.
 
 Sources: IEEE 754-2019 (binary64/32/16); NVIDIA's PTX ISA (tf32, bf16, ue4m3); CANN's --allow_hf32 (hf32); OCP 8-bit
 Floating Point (e4m3fn, e5m2); OCP Microscaling Formats (e3m2, e2m3, e2m1, ue8m0); Noune et al. 2022 (the FNUZ formats);
@@ -17,16 +17,15 @@ from typing import ClassVar, Literal, NamedTuple
 import ml_dtypes
 import numpy as np
 
-#: What the encodings beyond the finite numbers mean.
-#: ``ieee``: the top exponent holds infinities and NaNs. ``fn``: only the all-ones encoding is NaN, no
-#: infinity. ``fnuz``: the encoding of -0 is the only NaN, no infinity, no -0. ``finite``: numbers only.
-#: ``scale``: all ones is NaN, no zero, no sign (ue8m0). ``tapered``: the widths of exponent and fraction
-#: depend on the number.
+#: Meaning of the encodings that are not finite numbers.
+#: ``ieee``: the top exponent holds infinities and NaNs. ``fn``: only all ones is NaN, and there is no infinity. ``fnuz``: only
+#: the encoding of -0 is NaN, and there is no infinity and no -0. ``finite``: all encodings are numbers. ``scale``: all ones is
+#: NaN, and there is no zero and no sign (ue8m0). ``tapered``: the widths of exponent and fraction depend on the number.
 Specials = Literal["ieee", "fn", "fnuz", "finite", "scale", "tapered"]
 
 
 class Decoded(NamedTuple):
-    """One encoding taken apart: value = (-1)^negative * significand * 2^exponent when `kind` is "finite"."""
+    """`Decoded` is a decoded number; its value is (-1)^negative * significand * 2^exponent if `kind` is "finite"."""
 
     kind: Literal["finite", "inf", "nan"]
     negative: bool
@@ -41,24 +40,24 @@ class Format:
     Parameters
     ----------
     name : str
-        The field's name for it, lower case.
+        Usual name of the format, in lower case.
     exponent_bits, fraction_bits : int
         Widths of the exponent field and of the stored fraction (the precision is ``fraction_bits + 1``).
     bias : int
         Exponent bias: a normal number is ``1.f * 2**(field - bias)``.
     specials : {"ieee", "fn", "fnuz", "finite", "scale", "tapered"}
-        What the encodings beyond the finite numbers mean.
+        Meaning of the encodings that are not finite numbers (see :data:`Specials` in the source).
     signed : bool
         Whether there is a sign bit.
     padding_bits : int
         Bits below the fraction that are stored and ignored (13 for tf32, 12 for hf32 in 32-bit containers).
     dtype_name : str
-        The numpy or ml_dtypes type whose values it holds; empty for none.
+        Name of the numpy or ml_dtypes type of its values; empty if there is none.
 
     Raises
     ------
     ValueError
-        If the widths are negative, need more than 64 bits, or leave the range that the kernels handle.
+        If the widths are negative, need more than 64 bits, or exceed the range that the kernels handle.
     """
 
     name: str
@@ -70,7 +69,7 @@ class Format:
     padding_bits: int = 0
     dtype_name: str = ""
 
-    #: Of a format without fields: the number that would follow the largest one.
+    #: In a format without fields, the number that would follow the largest number.
     beyond: ClassVar[int] = 0
 
     def __post_init__(self):
@@ -80,20 +79,20 @@ class Format:
                 f"{self.fraction_bits} and padding_bits {self.padding_bits} at least 0"
             )
         if self.bits > 64:
-            raise ValueError(f"format {self.name!r} needs {self.bits} bits; at most 64 are supported")
+            raise ValueError(f"format {self.name!r} needs {self.bits} bits, expected at most 64")
         if self.exponent_bits > 30 or self.exponent_bits + self.fraction_bits > 63 or abs(self.bias) > 1 << 31:
             raise ValueError(
                 f"format {self.name!r}: exponent_bits {self.exponent_bits} may be at most 30, exponent and "
                 f"fraction together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
             )
         if self.specials == "scale" and (self.signed or self.fraction_bits):
-            raise ValueError(f"format {self.name!r}: a scale format has neither sign nor fraction")
+            raise ValueError(f"format {self.name!r}: a scale format must have signed=False and fraction_bits=0")
         if self.specials == "fnuz" and not self.signed:
-            raise ValueError(f"format {self.name!r}: fnuz needs a sign bit, its NaN is the encoding of -0")
+            raise ValueError(f"format {self.name!r}: fnuz needs signed=True, because its NaN is the encoding of -0")
         if self.specials == "ieee" and (self.exponent_bits < 2 or self.fraction_bits < 1):
             raise ValueError(
-                f"format {self.name!r}: ieee needs two exponent bits and a fraction bit to distinguish infinity "
-                f"from NaN"
+                f"format {self.name!r}: ieee needs at least two exponent bits and one fraction bit, got "
+                f"{self.exponent_bits} and {self.fraction_bits}"
             )
 
     @property
@@ -104,12 +103,12 @@ class Format:
     # -- widths
     @cached_property
     def bits(self) -> int:
-        """Return width of an encoding in bits, sign and padding included."""
+        """Return the width of an encoding in bits, sign and padding included."""
         return int(self.signed) + self.exponent_bits + self.fraction_bits + self.padding_bits
 
     @property
     def precision(self) -> int:
-        """Return the number of significand bits including the hidden one (p in the papers)."""
+        """Return the number of significand bits including the hidden bit (p in the papers)."""
         return self.fraction_bits + 1
 
     @cached_property
@@ -119,7 +118,7 @@ class Format:
 
     @cached_property
     def dtype(self) -> np.dtype | None:
-        """Return the numpy or ml_dtypes type of its values, or None; tf32 and hf32 values are float32."""
+        """Return the numpy or ml_dtypes type of the values, None if there is none; tf32 and hf32 values are float32."""
         if not self.dtype_name:
             return None
         return np.dtype(getattr(ml_dtypes, self.dtype_name, self.dtype_name))
@@ -127,17 +126,17 @@ class Format:
     # -- exponent range
     @property
     def has_subnormals(self) -> bool:
-        """Return whether exponent field 0 means zero and subnormals."""
+        """Return whether exponent field 0 means zero and subnormal numbers."""
         return self.specials != "scale"
 
     @cached_property
     def emin(self) -> int:
-        """Return exponent of the smallest normal number."""
+        """Return the exponent of the smallest normal number."""
         return 1 - self.bias if self.has_subnormals else -self.bias
 
     @cached_property
     def emax(self) -> int:
-        """Return exponent of the largest finite number."""
+        """Return the exponent of the largest finite number."""
         top = (1 << self.exponent_bits) - 1 - self.bias
         if self.specials == "ieee" or self.specials == "scale" or (self.specials == "fn" and self.fraction_bits == 0):
             return top - 1
@@ -145,26 +144,25 @@ class Format:
 
     @cached_property
     def quantum_exponent(self) -> int:
-        """Return exponent of the smallest positive number of an exponent range with subnormals (unit of the lowest
-        binade)."""
+        """Return the exponent of the unit in the last place of the smallest normal number."""
         return self.emin - self.fraction_bits
 
     # -- specials
     @cached_property
     def has_inf(self) -> bool:
-        """Return whether there are encodings of infinity."""
+        """Return whether the format has encodings of infinity."""
         return self.specials == "ieee"
 
     @cached_property
     def has_nan(self) -> bool:
-        """Return whether there is an encoding of NaN."""
+        """Return whether the format has an encoding of NaN."""
         return self.specials != "finite"
 
     @cached_property
     def clamps(self) -> bool:
-        """Return whether conversions give the largest finite number for what is beyond it: there is neither infinity nor NaN.
+        """Return whether overflow gives the largest finite number by default, as the format has neither infinity nor NaN.
 
-        OCP Microscaling Formats v1.0 converts to its element formats so, the fp6 and fp4 ones among them.
+        OCP Microscaling Formats v1.0 prescribes this for conversions to its element formats, among them fp6 and fp4.
         """
         return self.specials == "finite"
 
@@ -180,22 +178,22 @@ class Format:
 
     @cached_property
     def magnitude_mask(self) -> int:
-        """Mask over encodings of everything but the sign bit and bits that are ignored."""
+        """Return the mask over encodings of all bits except the sign bit and ignored bits."""
         return ((1 << (self.exponent_bits + self.fraction_bits)) - 1) << self.padding_bits
 
     @cached_property
     def exponent_mask(self) -> int:
-        """Return mask over encodings of the exponent field: the encoding of +infinity in formats that have it."""
+        """Return the mask of the exponent field over encodings, which also encodes +infinity in formats that have it."""
         return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.padding_bits)
 
     @cached_property
     def inf_bits(self) -> int | None:
-        """Return encoding of +infinity, None for a format without one."""
+        """Return the encoding of +infinity, None for a format without infinity."""
         return self.exponent_mask if self.has_inf else None
 
     @cached_property
     def nan_bits(self) -> int | None:
-        """Return encoding of the quiet NaN that conversions produce, None for a format without NaN."""
+        """Return the encoding of the quiet NaN that conversions produce, None for a format without NaN."""
         if self.specials == "ieee":
             return self.exponent_mask | (1 << (self.fraction_bits + self.padding_bits - 1))
         if self.specials == "fnuz":
@@ -210,15 +208,15 @@ class Format:
         Raises
         ------
         ValueError
-            If it has none.
+            If the format has no NaN.
         """
         if self.nan_bits is None:
-            raise ValueError(f"{self.name} has no NaN")
+            raise ValueError(f"{self.name} has no NaN: use a format that has one")
         return self.nan_bits
 
     @cached_property
     def max_bits(self) -> int:
-        """Return encoding of the largest finite number."""
+        """Return the encoding of the largest finite number."""
         top = (1 << (self.exponent_bits + self.fraction_bits)) - 1
         if self.specials == "ieee":
             top = (((1 << self.exponent_bits) - 1) << self.fraction_bits) - 1
@@ -229,40 +227,39 @@ class Format:
     # -- values (exact in float64 for every format up to binary64)
     @cached_property
     def max_finite(self) -> float:
-        """Return largest finite value (F_max of the papers)."""
+        """Return the largest finite value (F_max of the papers)."""
         significand, exponent = self.decode_exact(self.max_bits)[2:]
         return float(np.ldexp(float(significand), exponent))
 
     @cached_property
     def min_normal(self) -> float:
-        """Return smallest positive normal value (f_min of the papers)."""
+        """Return the smallest positive normal value (f_min of the papers)."""
         return float(np.ldexp(1.0, self.emin))
 
     @cached_property
     def min_subnormal(self) -> float:
-        """Return smallest positive value."""
+        """Return the smallest positive value."""
         return float(np.ldexp(1.0, self.quantum_exponent if self.has_subnormals else self.emin))
 
     @cached_property
     def unit_roundoff(self) -> float:
-        """u = 2^-precision, the largest relative error of rounding to nearest without underflow."""
+        """Return u = 2^-precision, the largest relative error of rounding to nearest without underflow."""
         return float(np.ldexp(1.0, -self.precision))
 
-    # -- taking encodings apart
+    # -- decoding
     def decode_exact(self, bits: int) -> Decoded:
         """Decode one encoding into exact integers.
 
         Parameters
         ----------
         bits : int
-            The encoding. Padding bits and, in unsigned formats stored in wider containers, high bits are
-            ignored.
+            Encoding; padding bits are ignored, and so are high bits of unsigned formats stored in wider containers.
 
         Returns
         -------
         Decoded
-            kind, sign, integer significand and exponent; zero has significand 0 and the lowest binade's
-            exponent.
+            Kind, sign, integer significand and exponent of the unit in the last place; zero has significand 0 and the exponent
+            of the smallest subnormal number.
         """
         bits = int(bits)
         negative = bool(bits & self.sign_bit)
@@ -282,9 +279,9 @@ class Format:
 
 
 class HiFloat8(Format):
-    """HiFloat8 (arXiv 2409.16626), an 8-bit format with tapered precision: Ascend 950.
+    """`HiFloat8` (arXiv 2409.16626) is an 8-bit format of Ascend 950 with tapered precision.
 
-    Behind the sign a prefix code, the dot, says how many bits of exponent follow; what is left is fraction:
+    After the sign, a prefix code, the dot, says how many exponent bits follow; the remaining bits are the fraction:
 
         dot    exponent bits   exponents           fraction bits
         11     4               +-8 to +-15         1
@@ -294,9 +291,9 @@ class HiFloat8(Format):
         0001   0               0                   3
         0000   0               2^(m - 23), m = 1 to 7 in the last three bits, no fraction
 
-    An exponent is a sign and a magnitude whose leading one is not stored. Code 0 is zero (there is no -0), 0x80 is NaN, and
-    0x6F and 0xEF, in the place of 1.5 x 2^15, are infinities. `fraction_bits` are those of numbers near 1, and the numbers
-    without a fraction count as subnormal. Every number is one of fp16 and of bf16.
+    An exponent is a sign and a magnitude whose leading bit is not stored. Code 0 is zero (there is no -0), 0x80 is NaN, and
+    0x6F and 0xEF, in the place of 1.5 x 2^15, are infinities. `fraction_bits` is that of numbers near 1, and numbers without a
+    fraction count as subnormal. fp16 and bf16 can represent every number of HiFloat8.
     """
 
     bits, emax, quantum_exponent = 8, 15, -22  # type: ignore[assignment]
@@ -305,7 +302,7 @@ class HiFloat8(Format):
     sign_bit, magnitude_mask, exponent_mask, inf_bits, nan_bits, max_bits = 0x80, 0x7F, 0x6F, 0x6F, 0x80, 0x6E  # type: ignore[assignment]
 
     def decode_exact(self, bits: int) -> Decoded:
-        """Take one encoding apart as :meth:`Format.decode_exact` does; the significand has the encoding's own fraction bits."""
+        """Decode one encoding as :meth:`Format.decode_exact` does; the significand has the fraction bits of this encoding."""
         negative, magnitude = bool(bits & 0x80), int(bits) & 0x7F
         if magnitude == 0:
             return Decoded("nan" if negative else "finite", negative, 0, 0 if negative else self.quantum_exponent)
@@ -322,7 +319,7 @@ class HiFloat8(Format):
         return Decoded("finite", negative, significand, exponent - fraction_bits)
 
 
-#: Prefix codes of HiFloat8: (dot, its length, exponent bits).
+#: Prefix codes of HiFloat8 as (dot, length of the dot, exponent bits).
 _DOTS = ((0b11, 2, 4), (0b10, 2, 3), (0b01, 2, 2), (0b001, 3, 1), (0b0001, 4, 0))
 
 FORMATS: dict[str, Format] = {
@@ -354,7 +351,7 @@ FORMATS: dict[str, Format] = {
 
 @dataclass(frozen=True)
 class IntegerFormat:
-    """A two's complement or unsigned integer operand of an integer matrix unit."""
+    """`IntegerFormat` is a two's complement or unsigned integer format of an integer matrix unit."""
 
     name: str
     bits: int
@@ -362,22 +359,22 @@ class IntegerFormat:
 
     @cached_property
     def container(self) -> np.dtype:
-        """The unsigned integer type that holds one encoding."""
+        """Return the unsigned integer type that holds one encoding."""
         return np.dtype(next(f"u{size}" for size in (1, 2, 4, 8) if 8 * size >= self.bits))
 
     @cached_property
     def dtype(self) -> np.dtype:
-        """The numpy type of its values; 4-bit values travel as 8-bit integers."""
+        """Return the numpy type of the values; 4-bit values are stored as 8-bit integers."""
         return np.dtype(("i" if self.signed else "u") + str(self.container.itemsize))
 
     @property
     def minimum(self) -> int:
-        """Smallest value."""
+        """Return the smallest value."""
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def maximum(self) -> int:
-        """Largest value."""
+        """Return the largest value."""
         return (1 << (self.bits - int(self.signed))) - 1
 
     def decode_integer(self, bits: int) -> int:

@@ -1,14 +1,15 @@
-"""Analyses the bits that a two-word float16 split keeps: Xue et al., SGEMM-cube, sections 4.1 and 4.2.
+"""This module analyses the bits that a two-word float16 split keeps (Xue et al., SGEMM-cube, sections 4.1 and 4.2).
 
-Terms. E is the exponent of the float32 number (``2**E <= |V| < 2**(E+1)``), s_b the scaling exponent; the residual is
-``(V - V_high) * 2**s_b`` before its own rounding. The *paper's events* (eqs. 4 and 5) are "the exponent of the residual
-is below -14" (underflow or gradual underflow) and "below -24" (underflow), a zero residual included. They overstate the
-loss of a split by rounding to nearest, which takes a residual in (2^-25, 2^-24) to 2^-24, not to 0: so the count of
-residuals that are *flushed* (they are not zero, their word is) is given beside the events. It is half as large, and as
-large as for a split by rounding toward zero.
+E is the exponent of the float32 number (``2**E <= |V| < 2**(E+1)``) and s_b the scaling exponent. The residual is
+``(V - V_high) * 2**s_b`` before it is rounded. The paper's events (eqs. 4 and 5) are "the exponent of the residual is below
+-14" (underflow or gradual underflow) and "the exponent of the residual is below -24" (underflow); both include a zero residual.
 
-The formulas are the paper's; the counts here go over all 2^23 fractions of an exponent, with the rounding of
-the kernels.
+These events overstate the loss of a split that rounds to nearest, because a residual in (2^-25, 2^-24) becomes 2^-24, not 0.
+This module therefore also counts *flushed* residuals, which are not zero but become a zero word. With rounding to nearest
+their count is half that of the underflow event; with rounding toward zero it is the same as that of the event.
+
+The formulas are those of the paper. The counts of this module cover all 2^23 fractions of an exponent, with the rounding of the
+kernels.
 """
 
 from dataclasses import dataclass, replace
@@ -24,24 +25,24 @@ from .rows import FORMATS
 from .words import bits_kept, split_fp16
 
 _FP32, _FP16 = FORMATS["fp32"], FORMATS["fp16"]
-#: |x| from which rounding to nearest goes beyond fp16's largest number.
+#: Smallest |x| that overflows fp16 when rounded to nearest.
 FP16_OVERFLOW = 65520.0
 FRACTIONS = 1 << _FP32.fraction_bits
 
-#: Fraction bits that the two words keep where neither under- nor overflows (section 3.3).
+#: Fraction bits that the two words keep if neither word under- or overflows (section 3.3).
 FULL_BITS = 22
 #: The paper's choice when the range of the input is unknown (section 4.2).
 DEFAULT_SCALE_EXPONENT = 12
 
 
 def residual_probability(leading_zeros: int, mode: str) -> float:
-    """Return eq. 3: probability that the residual has n `leading_zeros` and the high word was "truncated" (T) or "rounded" up
-    (R).
+    """Return the probability of eq. 3 that the residual has `leading_zeros` (n) and the high word was truncated or rounded up.
 
-    n = -1 is a residual of exactly half a unit of the high word.
+    `mode` is "truncated" (T) or "rounded" (R). n = -1 is a residual of exactly half a unit of the high word. Raises ValueError
+    for another mode.
     """
     if mode not in ("truncated", "rounded"):
-        raise ValueError(f"unknown mode {mode!r}; known: truncated, rounded")
+        raise ValueError(f"unknown mode {mode!r}, expected truncated or rounded")
     dropped = _FP32.fraction_bits - _FP16.fraction_bits  # l_M - l_Mhigh = 13
     if leading_zeros == -1:
         return 0.5 ** (dropped + 1)
@@ -53,12 +54,14 @@ def residual_probability(leading_zeros: int, mode: str) -> float:
 
 
 def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool = False) -> float:
-    """Return eqs. 4 and 5: P_u, or P_u+gu with `gradual`, at exponent E with the low word scaled by 2**scale_exponent (s_b).
+    """Return P_u (eq. 4), or P_u+gu (eq. 5) with `gradual`, at exponent E with the low word scaled by 2**scale_exponent (s_b).
 
-    It is a probability over uniformly distributed fractions; `gradual` counts subnormal low words too, which hardware without
-    subnormals loses. Scaling shifts the curve: P(E) with s_b is P(E + s_b) without. A residual of zero, one fraction in 2^13,
-    is part of the sum up to E + s_b = -1 (9 with `gradual`) and not above, where the formula gives 0. The formula takes the
-    high word to be a normal number; below E = -14 it is not, and :func:`count_residuals` differs from it there.
+    The probability is over uniformly distributed fractions; `gradual` also counts subnormal low words, which are lost on
+    hardware without subnormal numbers. Scaling shifts the curve: P(E) with s_b is P(E + s_b) without scaling.
+
+    A residual of zero, one fraction in 2^13, is part of the sum up to E + s_b = -1 (9 with `gradual`); above, the formula gives
+    0. The formula assumes that the high word is a normal number. Below E = -14 it is not, and :func:`count_residuals` gives
+    other results.
     """
     first = exponent + scale_exponent + _FP16.bias - 2 - (_FP16.fraction_bits if gradual else 0)
     last = _FP32.fraction_bits - _FP16.fraction_bits - 1
@@ -70,10 +73,11 @@ def underflow_probability(exponent: int, scale_exponent: int = 0, gradual: bool 
 
 @dataclass(frozen=True)
 class ResidualCount:
-    """How many of the 2^23 float32 numbers of one exponent (sign aside) meet each event; see the module for the terms.
+    """`ResidualCount` counts how many of the 2^23 positive float32 numbers of one exponent meet each event.
 
-    `underflow` and `underflow_or_gradual` are the paper's events P_u and P_u+gu; `flushed`: the residual is not zero, the low
-    word is; `high_overflow`: the high word is infinite; `low_overflow`: only the low word is.
+    The module's description defines the events. `underflow` and `underflow_or_gradual` count the paper's events P_u and P_u+gu.
+    `flushed` counts residuals that are not zero but become a zero low word. `high_overflow` counts numbers whose high word is
+    infinite, `low_overflow` numbers of which only the low word is infinite.
     """
 
     exponent: int
@@ -93,10 +97,11 @@ class ResidualCount:
 
 @dataclass(frozen=True)
 class RetainedBits:
-    """Fraction bits that the two words keep of the float32 numbers of one exponent (fig. 2(b)).
+    """`RetainedBits` holds the fraction bits that the two words keep of the float32 numbers of one exponent (fig. 2(b)).
 
-    `worst` and `mean` (:func:`tensorcore_models.formats.words.bits_kept`) are over the fractions of which no word overflows, 0
-    where every one does; `overflowed` is the share of the others, which keep nothing when overflow is infinite.
+    `worst` and `mean` (:func:`tensorcore_models.formats.words.bits_kept`) are over the fractions without an overflowing word,
+    and 0 if every fraction has one. `overflowed` is the share of fractions with an overflowing word, which keep no bits when
+    overflow gives infinity.
     """
 
     exponent: int
@@ -108,10 +113,10 @@ class RetainedBits:
 
 
 def _representatives(exponent: int) -> np.ndarray:
-    """Float32 numbers of one exponent that represent all 2^23 of them, each equally many.
+    """Return float32 numbers of one exponent that stand for all 2^23 numbers, each for equally many.
 
-    The residual of a number depends on the fraction bits that the high word drops and on the last one that it
-    keeps (ties to even), so one period of those is enough, except where the high word may overflow.
+    The residual of a number depends on the fraction bits that the high word drops and on the last bit that it keeps (ties to
+    even), so one period of these bits is enough, unless the high word may overflow.
     """
     dropped = _FP32.fraction_bits - _FP16.fraction_bits + max(0, _FP16.emin - exponent)
     period = FRACTIONS if exponent == _FP16.emax else min(FRACTIONS, 1 << (dropped + 1))
@@ -119,9 +124,9 @@ def _representatives(exponent: int) -> np.ndarray:
 
 
 def _split_positive(x: np.ndarray, scale: int, rounding: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return high words, residuals, low words of finite x > 0, and which word overflows (0 none, 1 low, 2 high)."""
+    """Return high words, residuals and low words of finite x > 0, and the overflowing word (0 none, 1 low, 2 high)."""
     high = encode(x, _FP16, rounding)
-    # rz stops at the largest finite number; what it cuts off there is an overflow all the same
+    # rz gives the largest finite number beyond the range, which counts as an overflow here
     high_overflow = (high == _FP16.inf_bits) | (x >= 2.0 ** (_FP16.emax + 1))
     finite = np.where(high_overflow, np.uint16(0), high)
     residual = np.where(high_overflow, np.float32(0), x - decode(finite, _FP16, np.float32)).astype(np.float32)
@@ -159,12 +164,12 @@ def _measure(exponent: int, scale: int, rounding: str) -> tuple[ResidualCount, R
 
 def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[ResidualCount, RetainedBits]:
     if rounding not in ("rne", "rz"):
-        raise ValueError(f"the analysis knows the roundings rne and rz, got {rounding!r}")
+        raise ValueError(f"rounding is {rounding!r}, expected rne or rz")
     if not -126 <= exponent <= 127:
-        raise ValueError(f"exponent {exponent} is not that of a normal float32, -126 to 127")
+        raise ValueError(f"exponent is {exponent}, expected that of a normal float32 number, -126 to 127")
     if not -500 <= scale_exponent <= 500:
-        raise ValueError(f"scale_exponent {scale_exponent} is beyond every float32: -500 to 500")
-    # With a normal high word only exponent + scale matters, and likewise where every high word is zero.
+        raise ValueError(f"scale_exponent is {scale_exponent}, expected -500 to 500")
+    # If all high words are normal, or all are zero, the result depends only on exponent + scale.
     stand_in = exponent
     if _FP16.emin <= exponent < _FP16.emax:
         stand_in = 0
@@ -176,26 +181,25 @@ def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[Residu
 
 
 def count_residuals(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> ResidualCount:
-    """Split every float32 number of exponent E, -126 to 127, and count what happens to its residual.
+    """Split every float32 number of exponent E, -126 to 127, and count the events of its residual.
 
-    Both words are rounded to nearest ("rne") as on Ascend, or toward zero ("rz"), the paper's contrast.
+    Both words are rounded to nearest ("rne") as on Ascend, or toward zero ("rz"), with which the paper compares. Raises
+    ValueError for another rounding or range.
     """
     return _measured(exponent, scale_exponent, rounding)[0]
 
 
 def bits_retained(exponent: int, scale_exponent: int = 0, rounding: str = "rne") -> RetainedBits:
-    """Return the bits kept over all 2^23 numbers of one exponent: fig. 2(b) measured; parameters as for
-    :func:`count_residuals`."""
+    """Return the bits kept over all 2^23 numbers of one exponent (fig. 2(b), counted); see :func:`count_residuals`."""
     return _measured(exponent, scale_exponent, rounding)[1]
 
 
 def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
-    """Fig. 2(b) by eq. 6: one bit less for each exponent below the range where 22 are kept, never less than
-    the high word's.
+    """Return the bits of fig. 2(b) by eq. 6: one bit fewer for each exponent below the range where 22 bits are kept.
 
-    The number counts up to the last bit whose weight is a float16 quantum (2^-24) or more in one of the words. 0 from
-    exponent 16 up, whatever s_b: the high word overflows there (the paper's remark that exponents 15 to 27 are remapped
-    into range holds for the low word only).
+    The result is never below the bits of the high word. It counts bits whose weight is at least a float16 quantum (2^-24) in
+    one of the words. From exponent 16 on it is 0 for every s_b, because the high word overflows (the paper's remark that
+    exponents 15 to 27 are remapped into range holds for the low word only).
     """
     if exponent > _FP16.emax:
         return 0
@@ -205,19 +209,18 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
 
 @integer_arguments("min_exponent", "max_exponent")
 def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, int]:
-    """Return the range of s_b that keeps 22 bits of every number with exponents in [min_exponent, max_exponent] (eq.
-    6, Rules 1 and 2).
+    """Return the range of s_b that keeps 22 bits of all numbers in a range of exponents (eq. 6, Rules 1 and 2).
 
     Parameters
     ----------
     min_exponent, max_exponent : int
-        Range of the high words' exponents: E' - 15 in the paper, E plus one where rounding carries. -14 and 15 for
-        inputs that may be any normal float16, which leaves s_b = 12 alone.
+        Range of the exponents of the high words, which are E' - 15 in the paper: E, or E + 1 where rounding carries. For all
+        normal float16 numbers the range is -14 to 15, which allows only s_b = 12.
 
     Returns
     -------
     lower, upper : int
-        ``-24 + 22 - min_exponent`` and ``15 + 12 - max_exponent``. There is no such s_b when lower > upper.
+        Bounds of s_b, ``-24 + 22 - min_exponent`` and ``15 + 12 - max_exponent``. No s_b exists if lower > upper.
 
     Raises
     ------
@@ -225,29 +228,33 @@ def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, 
         If min_exponent is above max_exponent.
     """
     if min_exponent > max_exponent:
-        raise ValueError(f"min_exponent {min_exponent} is above max_exponent {max_exponent}")
+        raise ValueError(f"min_exponent {min_exponent} is above max_exponent {max_exponent}: exchange them")
     return -24 + FULL_BITS - min_exponent, 15 + 12 - max_exponent
 
 
 @dataclass(frozen=True)
 class ScaleChoice:
-    """A scaling exponent s_b for an array, and what it costs its nonzero finite elements.
+    """`ScaleChoice` is a scaling exponent s_b for an array, with its effect on the nonzero finite elements.
 
     Attributes
     ----------
+    scale_exponent : int
+        The scaling exponent s_b.
     lower, upper : int or None
-        Bounds of eq. 6 over the elements whose high word does not overflow; None where there are none. For the upper bound
-        high words below 2^-14 count as exponent -14: their unit, and so their residuals, get no smaller.
+        Bounds of eq. 6 over the elements whose high word does not overflow; None if all overflow. For the upper bound, high
+        words below 2^-14 count with exponent -14, because their unit, and so their residuals, get no smaller.
     min_exponent, max_exponent : int or None
-        Exponents of those elements' high words.
+        Smallest and largest exponent of the high words that do not overflow.
+    elements : int
+        Number of nonzero finite elements.
     overflowing : int
-        Elements whose high word overflows: nothing is kept of them (saturated or infinite), whatever s_b.
+        Number of elements whose high word overflows, for every s_b; no bits of them are kept.
     vanishing : int
-        Elements of which both words are zero.
+        Number of elements whose two words are zero.
     worst_bits, mean_bits : float or None
         Fraction bits kept of the elements that do not overflow (:func:`tensorcore_models.formats.words.bits_kept`).
     losing : int
-        How many of these keep fewer than 22 bits.
+        Number of elements without overflow that keep fewer than 22 bits.
     """
 
     scale_exponent: int
@@ -264,19 +271,19 @@ class ScaleChoice:
 
     @property
     def has_solution(self) -> bool:
-        """Whether eq. 6 has a solution for all elements, their high words being normal as it presumes."""
+        """Return whether eq. 6 has a solution for all elements, with normal high words as it assumes."""
         if self.lower is None or self.upper is None or self.min_exponent is None:
             return self.overflowing == 0
         return self.lower <= self.upper and self.min_exponent >= _FP16.emin and self.overflowing == 0
 
     @property
     def bits_lost(self) -> float:
-        """Bits short of 22 in the worst element whose high word does not overflow."""
+        """Return how many of 22 bits the worst element loses whose high word does not overflow."""
         return 0.0 if self.worst_bits is None else max(0.0, FULL_BITS - self.worst_bits)
 
     def __str__(self) -> str:
         if self.elements == 0:
-            return f"s_b = {self.scale_exponent}: no nonzero finite element to choose by"
+            return f"s_b = {self.scale_exponent}: the array has no nonzero finite element to choose it by"
         bounds = kept = ""
         if self.lower is not None:
             verdict = "allows" if self.has_solution else "has no solution:"
@@ -290,7 +297,7 @@ class ScaleChoice:
 
 
 def scale_report(x: Any, scale_exponent: int) -> ScaleChoice:
-    """Report the effect of s_b = `scale_exponent` on an array; raises as :func:`tensorcore_models.formats.words.split_fp16`."""
+    """Report the effect of s_b = `scale_exponent` on an array; errors are those of :func:`.words.split_fp16`."""
     values = source_array(x).reshape(-1)
     values = values[np.isfinite(values) & (values != 0)]
     high, low = split_fp16(values, scale_exponent, overflow="saturate")
@@ -322,7 +329,7 @@ def scale_report(x: Any, scale_exponent: int) -> ScaleChoice:
 
 
 def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return exponents of the high words, of the value itself where the word is zero."""
+    """Return the exponents of the high words, or of the values where the high word is zero."""
     words = high.astype(np.float32)
     return np.frexp(np.where(words == 0, values, words))[1] - 1
 
@@ -331,14 +338,14 @@ def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
 def automatic_scale_exponent(x: Any) -> ScaleChoice:
     """Choose s_b for an array from its nonzero finite elements.
 
-    12 (the paper's choice) where eq. 6 allows it, else the upper bound of eq. 6, with a report of the bits lost. One less
-    if a scaled residual of this very array would overflow: a residual of half a unit of the high word scales to 2^16 at
-    the upper bound, which eq. 6 overlooks. Elements whose high word overflows take no part in the choice.
+    s_b is 12 (the paper's choice) if eq. 6 allows it, else the upper bound of eq. 6. It is one less than the bound if a scaled
+    residual of this array would overflow: at the bound, a residual of half a unit of the high word becomes 2^16, which eq. 6
+    overlooks. Elements whose high word overflows are left out of the choice.
 
     Parameters
     ----------
     x : array_like
-        float32 values or narrower ones.
+        Values of type float32 or narrower.
 
     Raises
     ------
@@ -350,8 +357,10 @@ def automatic_scale_exponent(x: Any) -> ScaleChoice:
 
 @default_fp_state
 def chosen_scale_exponent(x: Any) -> int:
-    """Return the s_b of :func:`automatic_scale_exponent` alone. Exponents of high words grow with their elements, so the
-    smallest and the largest element tell the bounds of eq. 6."""
+    """Return the s_b of :func:`automatic_scale_exponent` without a report.
+
+    Exponents of high words grow with their elements, so the smallest and the largest element give the bounds of eq. 6.
+    """
     values = source_array(x)
     sizes = np.abs(values)
     inside = (sizes > 0) & (sizes < FP16_OVERFLOW)
@@ -364,5 +373,5 @@ def chosen_scale_exponent(x: Any) -> int:
     upper = allowed_scale_exponents(_FP16.emin, max(high, _FP16.emin))[1]
     if lower <= DEFAULT_SCALE_EXPONENT < upper:
         return DEFAULT_SCALE_EXPONENT
-    residuals = split_fp16(values[inside], upper)[1]  # which half a unit of a high word overflows only there
+    residuals = split_fp16(values[inside], upper)[1]  # only at the upper bound can half a unit of a high word overflow
     return int(upper - np.isinf(residuals).any())

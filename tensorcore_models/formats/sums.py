@@ -1,7 +1,7 @@
-"""Correctly rounded combinations of results outside a matrix unit: scaling by a scalar and adding two results.
+"""This module scales results by a scalar and adds results outside a matrix unit, correctly rounded.
 
-Both round once, to nearest even unless told otherwise: intermediate float64 values are rounded to odd, which keeps a later
-rounding to at most 51 bits correct (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums").
+Both operations round once, to nearest even by default. Intermediate float64 values are rounded to odd, so that a later rounding
+to at most 51 bits is correct (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums").
 """
 
 from collections.abc import Iterable
@@ -17,8 +17,7 @@ from .rows import Format, IntegerFormat
 
 
 def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return x + y in float64, rounded to odd: where TwoSum (Knuth) has an error, the neighbour with an odd last bit on its
-    side."""
+    """Return x + y in float64, rounded to odd: an inexact sum becomes the odd neighbour on the side of TwoSum's error."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = x + y
         part = total - x
@@ -33,7 +32,7 @@ def sum_to_odd(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @default_fp_state
 def scale_cut(bits: np.ndarray, exponent: int, fmt: Format) -> np.ndarray:
-    """Return x 2^exponent (not positive) for encodings x of `fmt`, with what a subnormal result has no place for cut off."""
+    """Return x 2^exponent for encodings x of `fmt` and exponent <= 0, truncated where the result is subnormal."""
     fields = bits >> bits.dtype.type(fmt.fraction_bits) & bits.dtype.type((1 << fmt.exponent_bits) - 1)
     lowered = bits - bits.dtype.type(-exponent << fmt.fraction_bits)
     rare = (fields <= -exponent) | (fields == (1 << fmt.exponent_bits) - 1)
@@ -46,10 +45,12 @@ def scale_cut(bits: np.ndarray, exponent: int, fmt: Format) -> np.ndarray:
 def scale_rounded(
     bits: np.ndarray, scalar: float, source: Format | IntegerFormat, target: Format | IntegerFormat
 ) -> np.ndarray:
-    """RN(scalar * x) in `target` for encodings x of `source`; -0 and NaN by IEEE's rules. Integers raise ValueError."""
+    """Return RN(scalar * x) in `target` for encodings x of `source`; ValueError if integers would be scaled."""
     if isinstance(source, IntegerFormat) or isinstance(target, IntegerFormat):
         if scalar != 1 or source != target:
-            raise ValueError("integer results are not scaled: alpha and beta must be 1 (or beta 0)")
+            raise ValueError(
+                f"the scalar is {scalar}, but integer results cannot be scaled: use alpha = 1, beta = 1 or 0"
+            )
         return bits
     if scalar == 1 and source == target:
         return bits
@@ -60,7 +61,7 @@ def scale_rounded(
             return encode(values * scalar, target)
         if source.precision > 26:
             return _scaled_exactly(values, scalar, target)
-        # The scalar's leading 26 bits and its rest, each times at most 26 bits: both products are exact.
+        # The scalar is split into its leading 26 bits and its rest; both times x, of at most 26 bits, are exact.
         high = np.float64(np.frombuffer((np.array(scalar).view(np.int64) & ~0x7FFFFFF).tobytes())[0])
         if not np.isfinite(scalar):
             return encode(values * scalar, target)
@@ -70,8 +71,8 @@ def scale_rounded(
 
 
 def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.ndarray:
-    """RN(scalar * x) in rational arithmetic, one element after the other: binary64 products need 106 bits."""
-    out = encode(values * scalar, target)  # infinities and NaN stay as they are here
+    """Return RN(scalar * x) in rational arithmetic, element by element, because binary64 products need 106 bits."""
+    out = encode(values * scalar, target)  # this result stands for infinities, NaN and zeros
     if np.isfinite(scalar):
         for index in zip(*np.nonzero(np.isfinite(values) & (values != 0)), strict=True):
             out[index] = encode_exact(Fraction(float(values[index])) * Fraction(float(scalar)), target)
@@ -80,17 +81,17 @@ def _scaled_exactly(values: np.ndarray, scalar: float, target: Format) -> np.nda
 
 @default_fp_state
 def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, rounding: str = "rne") -> np.ndarray:
-    """Return x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`. Integers wrap.
+    """Return x + y in `fmt`, rounded once; x, y and the result are encodings of `fmt`, and integers wrap.
 
-    NaN is the format's quiet one, whatever the operands' payloads, in every rounding. Raises ValueError for an unknown
-    rounding, and for sums of more than 51 significand bits that are not to nearest even.
+    NaN results are the format's quiet NaN for every payload and rounding. Raises ValueError for an unknown rounding, and for
+    formats of more than 51 significand bits unless sums are rounded to nearest even.
     """
     if isinstance(fmt, IntegerFormat):
         return x + y
     if check_rounding(rounding) == "rne" and fmt.name in ("fp32", "fp64"):
         return add_all(x, (y,), fmt)
     if fmt.precision > 51:
-        raise ValueError(f"sums in {fmt.name} are rounded to nearest even only, got {rounding!r}")
+        raise ValueError(f"rounding is {rounding!r}, but sums in {fmt.name} can only be rounded to nearest even, 'rne'")
     a, b = decode(x, fmt), decode(y, fmt)
     total = sum_to_odd(a, b)
     if rounding == "rd":  # an exact zero from opposite signs is -0 when rounding down (IEEE 754-2019, 6.3)
@@ -103,10 +104,9 @@ def add_rounded(x: np.ndarray, y: np.ndarray, fmt: Format | IntegerFormat, round
 
 @default_fp_state
 def add_all(total: np.ndarray, addends: Iterable[np.ndarray], fmt: Format | IntegerFormat) -> np.ndarray:
-    """Return total + x_1 + x_2 + ... in `fmt`, from left to right, as :func:`add_rounded` to nearest even; `total` is not
-    changed.
+    """Return total + x_1 + x_2 + ... in `fmt`, added from left to right as by :func:`add_rounded`; `total` is not changed.
 
-    Sums of binary32 and binary64 are added in place, and NaN is looked for once.
+    Sums of binary32 and binary64 are added in place, and NaN is searched for once.
     """
     if isinstance(fmt, IntegerFormat) or fmt.name not in ("fp32", "fp64"):
         for addend in addends:

@@ -1,17 +1,18 @@
-"""How FP32 operands become TF32, by library and GPU: the unit ignores 13 bits, libraries round before it sees them.
+"""This module lists how libraries round FP32 operands to TF32 on each GPU, before the unit ignores their last 13 bits.
 
-1024.5 x 1 is 1024 to nearest even and where nobody rounds, 1025 with ties away; 2051 x 1 is 2052 or, where nobody rounds, 2050.
+For example, 1024.5 x 1 is 1024 to nearest even and without rounding, 1025 with ties away; 2051 x 1 is 2052 with both roundings
+and 2050 without rounding.
 """
 
 from typing import NamedTuple
 
 
 class TF32Rounding(NamedTuple):
-    """One library on some GPUs."""
+    """`TF32Rounding` says how one library rounds FP32 operands to TF32 on some GPUs."""
 
-    library: str  #: With its version.
+    library: str  #: Name and version of the library.
     family: str  #: "cublas" or "triton".
-    devices: tuple[str, ...]  #: For which it is known; empty: all.
+    devices: tuple[str, ...]  #: GPUs for which the rounding is known; empty means all GPUs.
     rounding: str
     evidence: str
 
@@ -23,7 +24,7 @@ class TF32Rounding(NamedTuple):
         return f" on {', '.join(self.devices)}" if self.devices else ""
 
 
-#: What the roundings are called.
+#: Names of the roundings in sentences.
 ROUNDINGS = {"rne": "to nearest even", "rna": "to nearest, ties away", "rz": "truncated"}
 
 TF32_ROUNDINGS = (
@@ -40,7 +41,7 @@ TF32_ROUNDINGS = (
 
 
 def tf32_rounding(family: str, device: str | None) -> TF32Rounding | None:
-    """Return the row of a library on a device ("h100", "h100/mma"); None where nobody has measured or published it.
+    """Return the rounding of a library on a device ("h100", "h100/mma"); None if it is neither measured nor published.
 
     >>> tf32_rounding("cublas", "h100").rounding, tf32_rounding("cublas", "a100")
     ('rne', None)
@@ -50,5 +51,5 @@ def tf32_rounding(family: str, device: str | None) -> TF32Rounding | None:
 
 
 def tf32_owners() -> str:
-    """Return whose roundings are known, in a sentence without its end."""
+    """Return text that lists all known roundings with their libraries."""
     return "; ".join(map(str, TF32_ROUNDINGS))

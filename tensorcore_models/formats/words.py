@@ -1,25 +1,24 @@
-"""Splitting values into words of a narrower format, and putting them together again.
+"""This module splits values into words of a narrower format, and joins words.
 
-Xue et al., SGEMM-cube, eq. 7: ``V_high = to_half(V)``, ``V_low = to_half((V - to_single(V_high)) * 2**s_b)``. Here for
-any format and number of words: word j holds the residual r_j times ``2**s_j``, rounded, where r_0 = x and
+Xue et al., SGEMM-cube, eq. 7 is ``V_high = to_half(V)``, ``V_low = to_half((V - to_single(V_high)) * 2**s_b)``. This module
+splits into any number of words of any format. Word j holds the residual r_j times ``2**s_j``, rounded, where r_0 = x and
 
     r_(j+1) = r_j - word_j * 2**-s_j
 
-is one subtraction in the type of the source (float32 or float64), as the vector unit of the hardware does it.
+is one subtraction in the type of the source (float32 or float64), as in the vector unit of the hardware. The subtraction is
+exact for rne, rna and rz while no word overflows. Otherwise it is correctly rounded, and can be inexact in two cases: after a
+saturated word, and with ru, rd, ro and sr after a tiny residual that was rounded away from zero to a word more than 24 (53)
+binades above it. The scaling is always exact.
 
-It is exact for rne, rna and rz while no word overflows. Elsewhere it is correctly rounded: with ru, rd, ro and sr where a
-tiny residual was rounded away from zero to a word more than 24 (53) binades above it, and behind a word that saturated.
-The scaling is always exact.
+Special values follow from the same formula, element by element:
 
-What is special follows from the same formula, element by element:
-
-- Overflow with ``overflow="inf"``: the word is infinite, the next residual an infinity of the other sign (NaN
-  after an infinite x). The words no longer add up to anything: hardware that converts so gives NaN from such an element.
-- Overflow with ``overflow="saturate"`` (Ascend 910A): the word is the largest finite number, the next one
-  holds what is left (usually saturated too).
-- NaN gives NaN in every word (its sign and leading payload bits in formats that keep them); the NaN of inf -
-  inf is the positive quiet one. ``nan=0.0`` makes every NaN 0, as the 910A does.
-- Residuals that are zero are +0; word 0 of -0 is -0 where the format has one.
+- On overflow with ``overflow="inf"``, the word is infinite and the next residual is an infinity of the other sign (NaN if x is
+  infinite). The sum of such words is NaN, as on hardware that converts this way.
+- On overflow with ``overflow="saturate"`` (Ascend 910A), the word is the largest finite number, and the next word holds the
+  residual, which usually saturates too.
+- NaN gives NaN in every word, with its sign and leading payload bits in formats that keep them; inf - inf gives the positive
+  quiet NaN. ``nan=0.0`` replaces every NaN with 0, as on the 910A.
+- Zero residuals are +0; word 0 of -0 is -0 if the format has -0.
 """
 
 from collections.abc import Sequence
@@ -43,9 +42,10 @@ OVERFLOWS = ("inf", "saturate")
 
 
 def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tuple[int, ...]:
-    """Return the exponents s_j of `words` words: the sequence that is given, or (0, s, 2s, ...) for an int s.
+    """Return the exponents s_j of the words: a sequence unchanged, or (0, s, 2s, ...) for an int s.
 
-    The latter scales every residual by 2**s once more than the one before (eq. 7 for two words).
+    With (0, s, 2s, ...), each word is scaled by 2**s more than the word before (eq. 7 for two words). Raises TypeError if an
+    exponent is not an integer, ValueError for a wrong number of exponents.
     """
     given = isinstance(scale_exponent, Sequence | np.ndarray)
     numbers: list[Any] = list(scale_exponent) if isinstance(scale_exponent, Sequence | np.ndarray) else [scale_exponent]
@@ -54,13 +54,13 @@ def word_scale_exponents(scale_exponent: int | Sequence[int], words: int) -> tup
     if not given:
         return tuple(j * int(numbers[0]) for j in range(words))
     if len(numbers) != words:
-        raise ValueError(f"scale_exponent has {len(numbers)} entries for {words} words")
+        raise ValueError(f"scale_exponent has {len(numbers)} entries, expected one for each of {words} words")
     return tuple(int(s) for s in numbers)
 
 
 def _check_overflow(overflow: str) -> bool:
     if overflow not in OVERFLOWS:
-        raise ValueError(f"unknown overflow {overflow!r}; known: {', '.join(OVERFLOWS)}")
+        raise ValueError(f"unknown overflow {overflow!r}, expected one of {', '.join(OVERFLOWS)}")
     return overflow == "saturate"
 
 
@@ -84,31 +84,31 @@ def split(
     subnormals: str = "keep",
     seed: int = 0,
 ) -> tuple[np.ndarray, ...]:
-    """Return values split into words of a format; the module's docstring has the definition.
+    """Return values split into words of a format, as the module's docstring defines.
 
     Parameters
     ----------
     x : array_like
-        float32, float64, or what converts to one of them exactly (see :func:`tensorcore_models.encode`). Not
-        modified.
+        Values as float32, float64, or a type that converts to one of them exactly (see :func:`tensorcore_models.encode`). They
+        are not modified.
     fmt : str or Format
         Format of the words.
     words : int
         Number of words, at least 1.
     scale_exponent : int or sequence of int
-        s_b of eq. 7, or the exponent s_j of each word; see :func:`word_scale_exponents`.
+        Exponent s_b of eq. 7, or the exponent s_j of each word; see :func:`word_scale_exponents`.
     rounding, nan, subnormals, seed
-        See :func:`tensorcore_models.encode`; stochastic rounding draws word j with the key ``seed + j``.
+        See :func:`tensorcore_models.encode`; stochastic rounding of word j uses the seed ``seed + j``.
     overflow : {"inf", "saturate"}
         Whether a word that overflows becomes infinite (NaN in formats without infinity) or the largest finite number.
     bits : bool
-        Give encodings instead of values.
+        Whether to return encodings instead of values.
 
     Returns
     -------
     tuple of numpy.ndarray
-        The words, shape of `x`, in the natural type of `fmt` (ml_dtypes for bf16 and fp8; float32 for tf32) or, with
-        `bits`, in its container.
+        Words in the shape of `x`, in the natural type of `fmt` (ml_dtypes for bf16 and fp8; float32 for tf32) or, with `bits`,
+        in its container type.
 
     Raises
     ------
@@ -146,25 +146,24 @@ def split(
     return _as_words(encodings, row, bits)
 
 
-#: Scales up to which the smallest bit of a bf16 word, 2^-133, is one of FP32 when the scale is taken off again.
+#: Largest scale for which the smallest bit of a bf16 word, 2^-133, is still an FP32 number after the scale is divided out.
 _BF16_SCALES = 16
 
 
 def _bf16_by_halves(x: np.ndarray, scales: Sequence[int]) -> bool:
-    """Return whether the upper halves of FP32 numbers, rounded, are all words of x: finite, and no scaled word near the
-    overflow."""
+    """Return whether the words of x are the rounded upper halves of FP32 numbers, because no scaled word can overflow."""
     if x.dtype != np.float32 or not all(0 <= s <= _BF16_SCALES for s in scales):
         return False
     largest = max(x.max(initial=0.0), -x.min(initial=0.0))
     return bool(largest < 2.0 ** (126 - max(scales)))  # False where there is a NaN
 
 
-#: Elements of which words are made at a time: what is left of them stays in the cache.
+#: Number of elements that are split at a time, so that their residuals stay in the cache.
 _BF16_PART = 1 << 14
 
 
 def _split_bf16(x: np.ndarray, scales: Sequence[int]) -> list[np.ndarray]:
-    """Return encodings of the words of FP32 numbers: the nearest upper half of what is left, scaled up."""
+    """Return encodings of bf16 words of FP32 numbers, each the rounded upper half of the scaled residual."""
     words = [np.empty(x.shape, np.uint16) for _ in scales]
     flat, places = x.reshape(-1), [word.reshape(-1) for word in words]
     for start in range(0, flat.size, _BF16_PART):
@@ -181,7 +180,7 @@ def _split_bf16(x: np.ndarray, scales: Sequence[int]) -> list[np.ndarray]:
 
 
 def _scaled_up(x: np.ndarray, scale: int) -> tuple[np.ndarray, int]:
-    """Return x times a power of two and the exponent that is left: 0 where float32 holds all of it, which encodes faster."""
+    """Return x times 2**scale and 0 if float32 can hold the products, which encodes faster; else return x and `scale`."""
     if x.dtype != np.float32 or not 0 < scale <= 126:
         return x, scale
     with np.errstate(over="ignore", invalid="ignore"):
@@ -212,8 +211,8 @@ def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) ->
     nan_code = fmt.nan_encoding() if nan is None or np.isnan(nan) else encode_exact(nan, fmt, saturate=saturate)
     parts = (x.reshape(-1), high.reshape(-1), low.reshape(-1))
     scale, isa = max(-1000, min(1000, scale)), isa_level()
-    threads = threads_for_product(4 * x.size)  # about four operations an element
-    for start in range(0, x.size, SLICE):  # signals are looked at between slices
+    threads = threads_for_product(4 * x.size)  # about four operations per element
+    for start in range(0, x.size, SLICE):  # signals are checked between slices
         s, h, w = (part[start : start + SLICE].view(np.uint8) for part in parts)
         split_kernel.split_fp16(s, h, w, scale, saturate, nan_code, keep_nan, isa, threads)
     return high, low
@@ -225,25 +224,25 @@ def split_fp16(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return float32 values split into high and scaled low float16 words in one pass (eq. 7 of SGEMM-cube).
 
-    The same bits as ``split(x, "fp16", 2, scale_exponent, "rne", overflow)``.
+    The words have the same bits as those of ``split(x, "fp16", 2, scale_exponent, "rne", overflow)``.
 
     Parameters
     ----------
     x : array_like
-        float32 values, or narrower ones. float64 is refused: round it to float32 first, or use :func:`split`.
+        Values of type float32 or narrower. float64 is refused: round it to float32 first, or use :func:`split`.
     scale_exponent : int
-        s_b.
+        Exponent s_b of eq. 7.
     overflow : {"inf", "saturate"}
-        Value of a word that overflows; "saturate" is the rule of the Ascend 910A.
+        Whether a word that overflows becomes infinity or the largest finite number, as on the Ascend 910A.
     bits : bool
-        Give encodings (uint16) instead of float16 values.
+        Whether to return encodings (uint16) instead of float16 values.
     nan : float, optional
-        Replacement of a NaN (0.0 on the 910A); NaN by default.
+        Replacement of NaN (0.0 on the 910A); by default NaN is kept.
 
     Returns
     -------
     high, low : numpy.ndarray
-        float16 (uint16 with `bits`), shape of `x`.
+        Words of type float16 (uint16 with `bits`), in the shape of `x`.
 
     Raises
     ------
@@ -253,8 +252,8 @@ def split_fp16(
     source, saturate = source_array(x), _check_overflow(overflow)
     if source.dtype != np.float32:
         raise TypeError(
-            f"split_fp16 splits float32 values, got {as_array(x).dtype}: .astype(numpy.float32) rounds them, "
-            "split() takes float64"
+            f"split_fp16 splits float32 values, got {as_array(x).dtype}: round them with .astype(numpy.float32), "
+            "or use split, which takes float64"
         )
     (_, scale) = word_scale_exponents(scale_exponent, 2)
     high, low = _as_words(list(_split_fp16(source, scale, saturate, nan)), FORMATS["fp16"], bits)
@@ -263,7 +262,7 @@ def split_fp16(
 
 def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndarray]:
     if len(words) == 0:
-        raise ValueError("no words to join")
+        raise ValueError("join got an empty sequence of words: pass the result of split")
     if fmt is not None:
         return [decode(word, fmt) for word in words]
     return [source_array(word, f"word {j}").astype(np.float64) for j, word in enumerate(words)]
@@ -271,21 +270,21 @@ def _word_values(words: Sequence[Any], fmt: str | Format | None) -> list[np.ndar
 
 @default_fp_state
 def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None) -> np.ndarray:
-    """Return the sum of ``word_j * 2**-s_j``, exactly, as float64; infinite and NaN words follow IEEE addition.
+    """Return the exact sum of ``word_j * 2**-s_j`` as float64; infinite and NaN words follow the IEEE addition.
 
     Parameters
     ----------
     words : sequence of array_like
-        The result of :func:`split`.
+        Words, as :func:`split` returns them.
     scale_exponent : int or sequence of int
-        The exponents that were given to :func:`split`.
+        Exponents that were given to :func:`split`.
     fmt : str or Format, optional
-        Format of the words where they are encodings (``bits=True``).
+        Format of the words if they are encodings (``bits=True``).
 
     Raises
     ------
     ValueError
-        If a sum has no exact float64 value (words far apart), or the number of exponents is wrong.
+        If a sum has no exact float64 value (the words are too far apart), or the number of exponents is wrong.
     """
     values = _word_values(words, fmt)
     scales = word_scale_exponents(scale_exponent, len(values))
@@ -301,12 +300,14 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
             exact &= (lost == 0) | ~(np.isfinite(total) & np.isfinite(term))
             total = new
     if not exact.all():
-        raise ValueError("the words have no float64 sum: they span more than 53 bits or leave its exponent range")
+        raise ValueError(
+            "the words have no exact float64 sum, as they span more than 53 bits or its exponent range: add them in Fractions"
+        )
     return total
 
 
 def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
-    """Return values * 2**exponent; a multiplication where the factor exists, which is several times faster than ldexp."""
+    """Return values * 2**exponent, by a multiplication if float64 has the factor, which is several times faster than ldexp."""
     return values * 2.0**exponent if abs(exponent) <= 1000 else np.ldexp(values, exponent)
 
 
@@ -314,24 +315,24 @@ def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
 def bits_kept(
     x: Any, words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None
 ) -> np.ndarray:
-    """Return how many fraction bits of each value its words keep.
+    """Return how many fraction bits of each value are kept by its words.
 
-    With E the exponent of x and err = x - sum of the words, ``-log2(|err| / 2**E) - 1``: b bits are kept when
-    the error is at most half a unit of bit b after the leading one. Capped at the fraction bits of the source
-    type (23 or 52), which is what an exact representation has, and at 0. This is the measure of Xue et al.,
-    fig. 2(b): 22 for the two-word split in its good range.
+    With the exponent E of x and err = x - sum of the words, the number is ``-log2(|err| / 2**E) - 1``: b bits are kept if the
+    error is at most half a unit of the b-th bit after the leading bit. It is at most the number of fraction bits of the source
+    type (23 or 52), which an exact sum has, and at least 0. This is the measure of Xue et al., fig. 2(b), which is 22 for the
+    two-word split if no word under- or overflows.
 
     Parameters
     ----------
     x : array_like
-        The values that were split.
+        Values that were split.
     words, scale_exponent, fmt
         See :func:`join`.
 
     Returns
     -------
     numpy.ndarray
-        float64; 0 where a word of a finite value is not finite, NaN where x is not finite.
+        Numbers of bits as float64; 0 where a word of a finite value is not finite, NaN where x is not finite.
     """
     source = source_array(x)
     cap = 23 if source.dtype == np.float32 else 52

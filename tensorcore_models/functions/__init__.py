@@ -1,9 +1,10 @@
-"""Special functions of GPUs bit for bit: exponentials, logarithms, roots, reciprocals, sines and conversions.
+"""This package computes special functions of GPUs bit for bit: exponentials, logarithms, roots, sines and conversions.
 
-A function is a row of data (:mod:`.rows`; CUDA's library functions in :mod:`.library`): a short program of FP32 instructions
-(:mod:`.sequences`) around NVIDIA's special-function unit, whose datapath is written once (:mod:`.datapath`) over operations on
-integers (:mod:`.on_integers`) and on terms for solvers (:mod:`.on_terms`), with its coefficients in ``tables.txt``.
-Arrays run on a kernel (``_kernels/functions``). Recordings of whole domains are compared by hashes (:mod:`.hashes`).
+A function is a row of data (:mod:`.rows`; CUDA's library functions in :mod:`.library`). Its program is a short sequence of FP32
+instructions (:mod:`.sequences`) around NVIDIA's special-function unit. The datapath of that unit is written once
+(:mod:`.datapath`), for integers (:mod:`.on_integers`) and for terms of solvers (:mod:`.on_terms`), with its coefficients in
+``tables.txt``. Arrays are computed by a kernel (``_kernels/functions``). Recordings of whole domains are compared by hashes
+(:mod:`.hashes`).
 """
 
 import difflib
@@ -18,7 +19,7 @@ from .rows import INSTRUCTION, INSTRUCTIONS, Row
 
 __all__ = ["Function", "get_function", "list_functions"]
 
-#: The architecture whose GPU was recorded.
+#: The architecture of the GPU whose results were recorded.
 RECORDED = "hopper"
 
 
@@ -29,11 +30,11 @@ def _evidence(arch: str, row: Row) -> str:
     if row.kind == INSTRUCTION:
         known = f"hardware: {row.recorded} recorded on an H100, 0 differ"
         known = known if row.recorded else "inferred from the packed form, which was recorded on an H100"
-        where = "inferred from the H100's (the unit is a G80's, unchanged)"
+        where = "inferred from the H100 (the unit has not changed since G80)"
     else:
         known = f"hardware: {row.recorded} on an H100, 0 differ"
         known = known if row.recorded else "inferred: a sequence of instructions that were recorded on an H100"
-        where = "inferred from the H100's"
+        where = "inferred from the H100"
     return known if arch == RECORDED else f"{where}; {known}"
 
 
@@ -50,30 +51,29 @@ def _functions(arch: str) -> dict[str, Function]:
 
 
 def _architecture(name: str) -> str:
-    """Return the architecture of a name or device; raises ValueError where its functions are not known."""
+    """Return the architecture of a name or device; raises ValueError if its functions are not modelled."""
     device = canonical_device(name)
     arch = DEVICES.get(device, (device, ()))[0]
     if arch not in ARCHITECTURES:
         raise ValueError(
-            f"special functions of {name} are not modelled, only those of NVIDIA's architectures: "
+            f"special functions of {name} are not modelled, expected one of NVIDIA's architectures: "
             f"{', '.join(ARCHITECTURES)}"
         )
     return arch
 
 
 def list_functions(arch: str | None = None) -> list[Function]:
-    """Return the special functions that are modelled bit for bit: PTX's instructions, and CUDA's library functions
-    built from them.
+    """Return the special functions that are modelled bit for bit: PTX instructions and CUDA library functions.
 
     Parameters
     ----------
     arch : str, optional
-        Architecture or device of NVIDIA; by default all architectures.
+        NVIDIA architecture or device; by default all architectures.
 
     Raises
     ------
     ValueError
-        If the architecture is unknown, or no functions of it are known.
+        If the architecture is unknown, or its functions are not modelled.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def get_function(arch: str, name: str | None = None) -> Function:
     arch : str
         Architecture, device ("h100"), or "arch:name".
     name : str, optional
-        PTX's name of an instruction, CUDA's of a library function ("expf"), "torch.silu" and its kin.
+        PTX name of an instruction, CUDA name of a library function ("expf"), or torch function ("torch.silu").
 
     Raises
     ------
     ValueError
-        If the architecture or the name is unknown, or the architecture lacks the function; the message says what it has.
+        If the architecture or the name is unknown, or the architecture lacks the function; the message lists its functions.
     TypeError
-        If one of them is not a string.
+        If an argument is not a string.
 
     Examples
     --------
@@ -112,11 +112,11 @@ def get_function(arch: str, name: str | None = None) -> Function:
     """
     if not isinstance(arch, str) or not isinstance(name, str | None):
         given = arch if not isinstance(arch, str) else name
-        raise TypeError(f"an architecture and a function are named by strings, got {type(given).__name__}")
+        raise TypeError(f"architecture and function must be strings, got {type(given).__name__}: pass their names")
     if name is None:
         arch, separator, name = arch.partition(":")
         if not separator:
-            raise ValueError(f"a function is 'arch:name', got {arch!r}; list_functions() names them")
+            raise ValueError(f"a function is written 'arch:name', got {arch!r}: list_functions() returns all functions")
     known = _functions(_architecture(arch))
     if name in known:
         return known[name]

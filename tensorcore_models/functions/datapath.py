@@ -1,13 +1,14 @@
-"""States NVIDIA's special-function unit once, over operations `z` on integers of known range.
+"""This module states NVIDIA's special-function unit once, over operations `z` on integers of known range.
 
-:mod:`tensorcore_models.functions.on_integers` has the operations on Python's integers, the slow truth of every function, and
-:mod:`tensorcore_models.functions.on_terms` on bit-vectors for solvers; ``_kernels/functions/unit.h`` is the kernel.
+:mod:`tensorcore_models.functions.on_integers` has the operations on Python's integers, which are the slow reference of every
+function. :mod:`tensorcore_models.functions.on_terms` has the operations on bit-vectors for solvers.
+``_kernels/functions/unit.h`` is the kernel.
 
-An operand is reduced to an entry of the function's tables and 17 bits x. F = c0 + c1 x + c2 Q(x) is an exact integer, of which
-the leading bits are the result's significand: nothing is rounded, the rest is cut off. Q(x) is x^2 as a multiplier
-gives it that leaves out its folded partial products below the column 2^19, in units of 2^19.
+An operand is reduced to an entry of the function's tables and 17 bits x. F = c0 + c1 x + c2 Q(x) is an exact integer, whose
+leading bits are the result's significand; the remaining bits are truncated. Q(x) is x^2 in units of 2^19, from a multiplier
+that leaves out its folded partial products below column 2^19.
 
-Source: solved from recordings of an H100; all 2^32 results of each instruction are these (tools/check_functions.py).
+Source: derived from recordings of an H100; all 2^32 results of each instruction agree (tools/check_functions.py).
 """
 
 from typing import Any, NamedTuple
@@ -15,17 +16,17 @@ from typing import Any, NamedTuple
 from .tables import UNITS, X_BITS, UnitFunction, tables
 
 NAN = 0x7FFFFFFF
-#: 1 / (2 pi) as the unit has it: 0x3e22f983, this times 2^-26.
+#: The unit's 1 / (2 pi): the FP32 number 0x3e22f983 is this integer times 2^-26.
 _TURN = 0xA2F983
-#: Binades in which tanh is no identity and not 1.
+#: Binades in which tanh(x) is computed from tables; below them it is x, above them 1.
 _TANH_BINADES = range(-8, 3)
 
 
 class Reduced(NamedTuple):
-    """An operand taken apart: the result is (F + whole 2^fraction_bits) 2^(scale - fraction_bits), with the sign.
+    """`Reduced` is a reduced operand; the result is (F + whole 2^fraction_bits) 2^(scale - fraction_bits), with the sign.
 
-    `table` counts the function's tables, `fixed` are conditions, each with the code that is the result where it holds; of
-    several that hold the first decides.
+    `table` is the index of one of the function's tables. `fixed` are pairs of a condition and the result where it holds; the
+    first condition that holds decides.
     """
 
     table: Any
@@ -38,7 +39,7 @@ class Reduced(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The unit's values on its way to one result, all integers; `cut` is the significand, `code` the result."""
+    """`Steps` holds the unit's intermediate integers for one result; `cut` is the truncated significand, `code` the result."""
 
     reduced: Reduced
     fraction_bits: int
@@ -50,7 +51,7 @@ class Steps(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """Sign, exponent field and the fraction as 23 bits of a code, and what the exponent field says."""
+    """`Fields` holds the sign, the exponent field and the 23-bit fraction of a code, and whether it is zero or special."""
 
     sign: Any
     field: Any
@@ -61,7 +62,7 @@ class Fields(NamedTuple):
 
 
 def fields(z, unit: UnitFunction, code) -> Fields:
-    """Return a code taken apart; what has the exponent field 0 counts as zero."""
+    """Return the fields of a code; a number with exponent field 0 counts as zero."""
     field, fraction = z.bits(code, 30, unit.bits), z.bits(code, unit.bits - 1, 0)
     special = z.same(field, z.number(2 * unit.bias + 1))
     nan = z.both(special, z.negation(z.same(fraction, z.number(0))))
@@ -72,18 +73,18 @@ def fields(z, unit: UnitFunction, code) -> Fields:
 
 
 def split(z, unit: UnitFunction, fraction) -> tuple:
-    """Return the segment of a fraction of 23 bits, and x: what the segment leaves, as 17 bits."""
+    """Return the segment that the leading bits of a 23-bit fraction select, and the remaining bits x as 17 bits."""
     rest = 23 - (len(tables()[unit.tables[0]].rows).bit_length() - 1)
     return z.cut(fraction, rest), z.scaled(z.low(fraction, rest), X_BITS - rest)
 
 
 def signed(z, unit: UnitFunction, sign, magnitude: int):
-    """Return a code of that magnitude and a sign."""
+    """Return the code of a magnitude with a sign."""
     return z.choose(sign, z.code(1 << 31 | magnitude, 32), z.code(magnitude, 32))
 
 
 def square(z, x):
-    """Q(x): the square of 17 bits without its folded partial products below column 19, in units of 2^19."""
+    """Return Q(x), the square of 17 bits without its folded partial products below column 19, in units of 2^19."""
     total = z.number(0)
     for i in range(10, X_BITS):
         product = z.plus(z.cut(z.low(x, i), 18 - i), z.number(1 << (2 * i - 19)))
@@ -93,7 +94,7 @@ def square(z, x):
 
 # -- reductions ----------------------------------------------------------------------------------------------------------
 def reduce_ex2(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """|x| cut to 23 fraction bits, negated by inverting its bits where some of its fraction are set."""
+    """Reduce ex2: truncate |x| to 23 fraction bits; negate it by inverting its bits if the fraction is not zero."""
     wide = z.scaled(z.plus(a.fraction, z.number(1 << 23)), 7)
     size = z.shifted(wide, z.larger(z.minus(z.number(134), a.field), z.number(0)))
     size = z.select(z.less(z.number(134), a.field), z.number(0), size)
@@ -112,7 +113,7 @@ def reduce_ex2(z, unit: UnitFunction, a: Fields, code) -> Reduced:
 
 
 def reduce_lg2(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """The exponent is the whole part, the fraction the operand of the table."""
+    """Reduce lg2: the exponent is the whole part, the fraction selects the table entry."""
     segment, x = split(z, unit, a.fraction)
     one = z.both(z.same(a.field, z.number(127)), z.same(a.fraction, z.number(0)))
     fixed = [
@@ -125,7 +126,7 @@ def reduce_lg2(z, unit: UnitFunction, a: Fields, code) -> Reduced:
 
 
 def reduce_rcp(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """The exponent changes its sign, the fraction is the operand of a table with 128 segments."""
+    """Reduce rcp: the exponent changes its sign, the fraction selects an entry of a table with 128 segments."""
     segment, x = split(z, unit, a.fraction)
     infinity = (2 * unit.bias + 1) << unit.bits
     fixed = [(a.zero, signed(z, unit, a.sign, infinity)), (a.special, signed(z, unit, a.sign, 0))]
@@ -150,17 +151,17 @@ def _root(z, unit: UnitFunction, a: Fields, inverse: bool) -> Reduced:
 
 
 def reduce_rsqrt(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """Return half of the exponent with the other sign; its parity chooses the table."""
+    """Reduce rsqrt: half the exponent changes its sign; the exponent's parity chooses the table."""
     return _root(z, unit, a, inverse=True)
 
 
 def reduce_sqrt(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """Return half of the exponent; its parity chooses the table, and both tables are others than those of rsqrt."""
+    """Reduce sqrt: the exponent is halved; its parity chooses one of two tables, which differ from those of rsqrt."""
     return _root(z, unit, a, inverse=False)
 
 
 def _circle(z, unit: UnitFunction, a: Fields, cosine: bool) -> Reduced:
-    """|x| / (2 pi) cut to 24 bits, of whose fraction 25 bits are an angle: a quadrant and where in it."""
+    """Reduce an angle: |x| / (2 pi) is truncated to 24 bits; 25 bits of its fraction are a quadrant and a place in it."""
     product = z.times(z.plus(a.fraction, z.number(1 << 23)), z.number(_TURN))
     carry = z.cut(product, 47)
     turns = z.select(z.same(carry, z.number(1)), z.cut(product, 24), z.cut(product, 23))
@@ -180,17 +181,17 @@ def _circle(z, unit: UnitFunction, a: Fields, cosine: bool) -> Reduced:
 
 
 def reduce_sin(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """Return an angle of 25 bits; zeros keep their sign."""
+    """Reduce sin to an angle of 25 bits; a zero keeps its sign."""
     return _circle(z, unit, a, cosine=False)
 
 
 def reduce_cos(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """Return the sine a quarter turn further, of |x|."""
+    """Reduce cos to the sine of |x| plus a quarter turn."""
     return _circle(z, unit, a, cosine=True)
 
 
 def reduce_tanh(z, unit: UnitFunction, a: Fields, code) -> Reduced:
-    """Return a table for each binade; below them x itself, above them 1."""
+    """Reduce tanh: each binade has a table; below the binades the result is x, above them 1."""
     below = z.less(a.field, z.number(unit.bias + _TANH_BINADES[0]))
     above = z.less(z.number(unit.bias + _TANH_BINADES[-1]), a.field)
     fixed = [(below, code), (above, signed(z, unit, a.sign, 0x3F800000))]
@@ -217,16 +218,16 @@ REDUCTIONS = {
 
 # -- the datapath --------------------------------------------------------------------------------------------------------
 def steps(z, name: str, code) -> Steps:
-    """Return all that the unit computes of one operand.
+    """Return the intermediate values and the result of the unit for one operand.
 
     Parameters
     ----------
     z : module
         :mod:`~tensorcore_models.functions.on_integers` or :mod:`~tensorcore_models.functions.on_terms`.
     name : str
-        One of :data:`~tensorcore_models.functions.tables.UNITS`.
+        Name of a function in :data:`~tensorcore_models.functions.tables.UNITS`.
     code : int or Term
-        The operand's 32 bits.
+        The 32 bits of the operand.
     """
     unit = UNITS[name]
     a = fields(z, unit, code)
@@ -236,7 +237,7 @@ def steps(z, name: str, code) -> Steps:
     q = square(z, found.x)
     total = z.plus(c0, z.plus(z.product(found.x, c1), z.product(q, c2)))
     sign, size, unit_bits = found.sign, total, fraction_bits
-    if found.whole is not None:  # a logarithm: two bits less, rounded down, and -1 - V in place of -V
+    if found.whole is not None:  # a logarithm: two bits fewer, rounded down; -1 - V stands for -V
         total = z.floored(z.plus(z.scaled(found.whole, fraction_bits), total), 2)
         unit_bits = fraction_bits - 2
         sign = z.less(total, z.number(0))

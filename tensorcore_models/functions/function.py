@@ -1,4 +1,4 @@
-"""A special function of an architecture: results of arrays, of one operand step by step, and as terms for solvers."""
+"""This module defines `Function`: a special function on arrays, on one operand step by step, and as terms for solvers."""
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -16,20 +16,21 @@ from ..machine.threads import threads_for
 from . import on_integers, sequences
 from .rows import Row
 
-#: Operations of vector lanes for one step of a sequence, about, for `threads_for`.
+#: Approximate number of lane operations per step of a sequence, for `threads_for`.
 _OPERATIONS = 8
 _HIGH = "fp64 high"
 
 
 @dataclass(frozen=True)
 class Function:
-    """`Function` is one function of one architecture, as :func:`tensorcore_models.get_function` gives it.
+    """`Function` is one special function of one architecture; :func:`tensorcore_models.get_function` returns it.
 
     Attributes
     ----------
     arch, name : str
+        Architecture and name of the function.
     row : Row
-        Its program, formats and errors.
+        Program, formats and errors of the function.
     evidence : str
         Evidence for the bits on this architecture.
     """
@@ -42,7 +43,7 @@ class Function:
     def __str__(self) -> str:
         lines = [
             f"{self.arch}:{self.name}, {self.row.kind}, {self._signature}",
-            f"error: {self.row.error or 'the rounding of its result, ' + self.row.rounding}",
+            f"error: {self.row.error or 'one rounding of the result, ' + self.row.rounding}",
             f"evidence: {self.evidence}",
         ]
         return "\n".join(lines)
@@ -55,7 +56,7 @@ class Function:
     # -- arrays ----------------------------------------------------------------------------------------------------------
     @property
     def operand_dtype(self) -> np.dtype:
-        """Return the integer type of the operands' encodings: uint16 for one 16-bit number, else uint32."""
+        """Return the integer type of the operands' encodings: uint16 for a single 16-bit number, else uint32."""
         narrow = self._widened is not None and not self.row.packed
         return np.dtype(np.uint16 if narrow else np.uint32)
 
@@ -74,20 +75,21 @@ class Function:
         Parameters
         ----------
         *operands : array_like of integers
-            One; two of a division, and of a conversion into pairs, where the second becomes the lower half. Encodings of FP32,
-            FP16 or bf16; words with two of these where the instruction is packed; the upper words of FP64 numbers.
+            Encodings of the operands: FP32, FP16 or bf16 numbers, words with two 16-bit numbers for a packed instruction, or
+            the upper words of FP64 numbers. Most functions have one operand. Divisions have two, and so have conversions into
+            pairs, whose second operand becomes the lower half.
 
         Returns
         -------
         numpy.ndarray
-            Encodings: uint32, uint16 where the result has 16 bits; of the operands' shape, broadcast.
+            Encodings of the results in the operands' broadcast shape: uint16 for 16-bit results, else uint32.
 
         Raises
         ------
         ValueError
-            If there is another number of operands, or an element does not fit into the operand's word.
+            If the number of operands is wrong, or an element does not fit into the operand's word.
         TypeError
-            If an operand holds no integers.
+            If an operand does not hold integers.
 
         Examples
         --------
@@ -109,25 +111,27 @@ class Function:
 
     @default_fp_state
     def values(self, *operands: Any) -> np.ndarray:
-        """Return the function's results for values of its operands, as numbers.
+        """Return the function's results as numbers, for values of its operands.
 
         Parameters
         ----------
         *operands : array_like
-            Values that the operand's format has; of packed instructions each element is computed alone. Of FP64 numbers the
-            lower word is ignored (PTX ISA).
+            Values that the operand's format can represent. Packed instructions are computed for each element alone. The lower
+            word of an FP64 number is ignored (PTX ISA).
 
         Returns
         -------
         numpy.ndarray
-            float32, float64 of FP64 instructions. A conversion into pairs gives (..., 2): results of its operands.
+            Results as float32, or float64 for FP64 instructions. A conversion into pairs gives shape (..., 2), one result for
+            each operand.
 
         Raises
         ------
         ValueError
-            If the operand's format lacks a value (``tensorcore_models.round_to`` rounds), or the number of operands is wrong.
+            If the operand's format cannot represent a value (round it with ``tensorcore_models.round_to``), or the number of
+            operands is wrong.
         TypeError
-            If an operand holds no real numbers.
+            If an operand does not hold real numbers.
         """
         self._check_count(operands)
         codes = [self._codes_of(x, name) for x, name in zip(operands, self.row.operands, strict=True)]
@@ -140,10 +144,11 @@ class Function:
 
     def _check_count(self, operands: tuple) -> None:
         if len(operands) != len(self.row.operands):
-            raise ValueError(f"{self.name} takes {len(self.row.operands)} operands, got {len(operands)}")
+            wanted = f"{len(self.row.operands)} operands ({', '.join(self.row.operands)})"
+            raise ValueError(f"{self.name} takes {wanted}, got {len(operands)}")
 
     def _words(self, operands: tuple) -> list[np.ndarray]:
-        """Return operands as words of one shape."""
+        """Return the operands as arrays of words, broadcast to one shape."""
         self._check_count(operands)
         words = [
             self._checked(x, name, self.operand_dtype) for x, name in zip(operands, self.row.operands, strict=True)
@@ -152,11 +157,11 @@ class Function:
             together = np.broadcast_arrays(*words)
         except ValueError:
             shapes = " and ".join(str(x.shape) for x in words)
-            raise ValueError(f"operands of {self.name} have the shapes {shapes}, which do not broadcast") from None
+            raise ValueError(f"operands of {self.name} have shapes {shapes}, expected shapes that broadcast") from None
         return [np.ascontiguousarray(x).reshape(x.shape) for x in together]
 
     def _checked(self, given: Any, name: str, dtype: np.dtype) -> np.ndarray:
-        """Return one operand's words; an empty sequence has none, whatever its type."""
+        """Return one operand's words; an empty sequence of any type has no words."""
         x = as_array(given, name)
         if x.size:
             if x.dtype.kind not in "iu":
@@ -171,16 +176,14 @@ class Function:
         return x.astype(dtype, copy=False)
 
     def _single(self, given: Any, name: str, dtype: np.dtype) -> int:
-        """Return one operand's word as a number."""
+        """Return the word of a scalar operand as an integer."""
         x = self._checked(given, name, dtype)
         if x.ndim:
-            raise TypeError(
-                f"{name} of {self.name} has the shape {x.shape}, but this computes one number; use bits for arrays"
-            )
+            raise TypeError(f"{name} of {self.name} has shape {x.shape}, expected one number: use bits for arrays")
         return int(x)
 
     def _codes_of(self, given: Any, name: str) -> np.ndarray:
-        """Return encodings of values, or the upper words of doubles."""
+        """Return encodings of values, or the upper words of FP64 values."""
         x = source_array(given, name)
         if self.row.operand == _HIGH:
             return (x.astype(np.float64).view(np.uint64) >> np.uint64(32)).astype(np.uint32)
@@ -190,13 +193,13 @@ class Function:
         wide = x.astype(np.float64)
         if not ((back == wide) | (np.isnan(back) & np.isnan(wide))).all():
             raise ValueError(
-                f"{name} of {self.name} holds values that {fmt.name} cannot represent; round them first "
-                f"(tensorcore_models.round_to)"
+                f"{name} of {self.name} holds values that {fmt.name} cannot represent: round them with "
+                f"tensorcore_models.round_to"
             )
         return codes
 
     def _run(self, words: list[np.ndarray]) -> np.ndarray:
-        """Return the program's results, uint32 (n,)."""
+        """Return the program's results as uint32 of shape (n,)."""
         flat = [np.ascontiguousarray(x).reshape(-1) for x in words]
         program = self.sequence
         if not program.steps:
@@ -208,7 +211,7 @@ class Function:
         return out
 
     def _narrow(self, words: np.ndarray) -> np.ndarray:
-        """Return FP32 words in the result's format."""
+        """Return FP32 words converted to the result's format."""
         fmt = self._narrowed
         if fmt is None:
             return words
@@ -220,7 +223,7 @@ class Function:
 
     @cached_property
     def _halves(self) -> np.ndarray:
-        """Results of all 16-bit operands."""
+        """Return the results for all 16-bit operands."""
         codes = np.arange(1 << 16, dtype=np.uint16)
         wide = decode(codes, get_float_format(self.row.operand), np.float32)
         return self._narrow(self._run([wide.view(np.uint32)]))
@@ -234,30 +237,29 @@ class Function:
 
     # -- one operand -----------------------------------------------------------------------------------------------------
     def exact_bits(self, *operands: int) -> int:
-        """Return the result for one operand (or two), computed in plain integers: slow, the reference for :meth:`bits`.
+        """Return the result for scalar operands, computed slowly in plain integers: the reference for :meth:`bits`.
 
         Parameters
         ----------
         *operands : int
-            See :meth:`bits`.
+            Encodings of the operands, as in :meth:`bits`.
 
         Raises
         ------
         ValueError, TypeError
-            See :meth:`bits`; TypeError also for an array.
+            See :meth:`bits`; TypeError also if an operand is an array.
         """
         self._check_count(operands)
         named = zip(operands, self.row.operands, strict=True)
         return self._on(on_integers, [self._single(x, name, self.operand_dtype) for x, name in named])
 
     def terms(self, *operands: Any) -> Any:
-        """Return the result as a bit-vector term for solvers, for terms of the operands
-        (:mod:`tensorcore_models.bitvectors.terms`).
+        """Return the result as a bit-vector term (:mod:`tensorcore_models.bitvectors.terms`), for terms of the operands.
 
         Raises
         ------
         tensorcore_models.bitvectors.passes.Unencodable
-            For IEEE divisions and square roots, which have no terms.
+            If the function divides or takes a square root by the IEEE rules, which have no terms.
         """
         from . import on_terms
 
@@ -274,7 +276,7 @@ class Function:
         return self._one(z, *words)
 
     def _one(self, z, *words: Any) -> Any:
-        """Return the program of one result, over the operations `z`."""
+        """Return one result, computed with the operations `z`."""
         fp32 = get_float_format("fp32")
         if self._widened is not None:
             words = (z.converted(words[0], self._widened, fp32),)
@@ -282,12 +284,12 @@ class Function:
         return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
 
     def steps(self, *operands: int) -> list[tuple[sequences.SequenceStep, list[Any], Any]]:
-        """Return the instructions that compute one result, each with its operands and its result in plain integers.
+        """Return the instructions of one result, each with the plain integers of its operands and of its result.
 
         Parameters
         ----------
         *operands : int
-            Encodings, as those of :meth:`bits`; of packed instructions one number.
+            Encodings of the operands, as in :meth:`bits`; one number for a packed instruction.
 
         Raises
         ------
@@ -296,7 +298,8 @@ class Function:
         """
         program = self.sequence
         if len(operands) != len(program.operands):
-            raise ValueError(f"{self.name} takes {len(program.operands)} operands, got {len(operands)}")
+            wanted = f"{len(program.operands)} operands ({', '.join(program.operands)})"
+            raise ValueError(f"{self.name} takes {wanted}, got {len(operands)}")
         dtype = np.dtype(np.uint32 if self._widened is None else np.uint16)
         words = [self._single(x, name, dtype) for x, name in zip(operands, program.operands, strict=True)]
         if self._widened is not None:
@@ -308,10 +311,10 @@ class Function:
             found.append((step, given, known[number]))
         return found
 
-    # -- what the row says -----------------------------------------------------------------------------------------------
+    # -- from the row ----------------------------------------------------------------------------------------------------
     @cached_property
     def sequence(self) -> sequences.InstructionSequence:
-        """Return the instructions of one result."""
+        """Return the sequence of instructions that computes one result."""
         names = ("x",) if self.row.packed else self.row.operands
         return sequences.parse(self.row.program, names)
 
@@ -326,7 +329,7 @@ class Function:
 
 @cache
 def _target(fmt: Format, rounding: str):
-    """Return the rules of a conversion whose NaN has all bits but the sign set."""
+    """Return the rules of a conversion whose NaN has all bits set except the sign."""
     target = encode_target(fmt, rounding, None, None, "keep", 0)
     nan_is_constant = 1  # as in convert.h
     return replace(target, nan_code=fmt.magnitude_mask, nan_rule=nan_is_constant)

@@ -1,7 +1,7 @@
-"""CUDA's FP32 library functions and torch's, as sequences of instructions.
+"""This module holds FP32 library functions of CUDA and torch as sequences of instructions.
 
-Constants and the order of the operations are those of CUDA 13.0's functions without ``-ftz`` and ``-use_fast_math``, which
-torch calls; its results on an H100, recorded of all bf16 and of 65,536 FP32 numbers (torch 2.11), decide them: 0 differ.
+Constants and the order of operations are those of CUDA 13.0's functions without ``-ftz`` and ``-use_fast_math``, which torch
+calls. torch 2.11's results on an H100, recorded for all bf16 and for 65,536 FP32 numbers, confirm them: 0 differ.
 """
 
 from .rows import EX2, LG2, LIBRARY, RSQRT, Row
@@ -104,7 +104,7 @@ def _library(program: str, **fields) -> Row:
     return Row(program=program, kind=LIBRARY, **{"recorded": _RECORDED, **fields})
 
 
-#: CUDA's functions by their names, torch's with "torch." before them.
+#: Library functions by name; torch's functions have "torch." before their names.
 LIBRARY_FUNCTIONS = {
     "expf": _library(_EXP.format(x="x") + "e", error="at most 1.932 ulp"),
     "exp2f": _library(

@@ -1,4 +1,4 @@
-"""The operations of special functions on Python's integers: exact and slow, the truth of the kernels.
+"""This module has the operations of special functions on Python's integers: exact and slow, the reference of the kernels.
 
 A condition is a bool, a code an int. :mod:`tensorcore_models.functions.on_terms` has the same names on bit-vectors.
 """
@@ -33,7 +33,7 @@ false = False
 
 # -- integers ------------------------------------------------------------------------------------------------------------
 def number(value: int) -> int:
-    """Return a constant."""
+    """Return an integer constant."""
     return value
 
 
@@ -48,12 +48,12 @@ def low(x: int, count: int) -> int:
 
 
 def both(*conditions: bool) -> bool:
-    """Conjunction."""
+    """Return the conjunction of conditions."""
     return all(conditions)
 
 
 def either(*conditions: bool) -> bool:
-    """Disjunction."""
+    """Return the disjunction of conditions."""
     return any(conditions)
 
 
@@ -67,19 +67,19 @@ larger = max
 
 
 def entry(rows: list[tuple[tuple[int, int, int], ...]], table: int, segment: int) -> tuple[int, int, int]:
-    """Return the coefficients of a segment."""
+    """Return the coefficients of a segment of a table."""
     return rows[table][segment]
 
 
 def leading(x: int, count: int) -> tuple[int, int]:
-    """Return the `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
+    """Return the `count` leading bits of a natural number (0 for 0), and the exponent of the leading bit."""
     places = x.bit_length() - count
     return (x >> places if places >= 0 else x << -places), x.bit_length() - 1
 
 
 # -- codes ---------------------------------------------------------------------------------------------------------------
 def code(value: int, width: int) -> int:
-    """Return a constant code of that width."""
+    """Return a constant code of `width` bits."""
     return value
 
 
@@ -89,8 +89,7 @@ def as_code(x: int, width: int) -> int:
 
 
 def encoded(sign: bool, field: int, significand: int, fraction_bits: int) -> int:
-    """Return a code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the
-    largest."""
+    """Return the 32-bit code of a significand with its leading bit; subnormal numbers become 0, overflow infinity."""
     top = (1 << (31 - fraction_bits)) - 1
     if significand == 0 or field <= 0:
         magnitude = 0
@@ -107,30 +106,30 @@ def _decoded(x: int):
 
 
 def fma(x: int, y: int, addend: int, rounding: str = "rne") -> int:
-    """Return IEEE x y + addend."""
+    """Return x y + addend by the IEEE rules."""
     terms = (_decoded(x), _decoded(y), _decoded(addend))
     return arithmetic.fma(*terms, FP32, RULES, rounding)
 
 
 def mul(x: int, y: int) -> int:
-    """Return IEEE product."""
+    """Return the IEEE product."""
     return arithmetic.product(_decoded(x), _decoded(y), FP32, RULES, "rne")
 
 
 def add(x: int, y: int) -> int:
-    """Return IEEE sum."""
+    """Return the IEEE sum."""
     return arithmetic.add(x, FP32, y, FP32, FP32, RULES)
 
 
 def _rounded(negative: bool, value: Fraction) -> int:
-    """Return a positive value rounded to nearest even: enough bits of it, the last of them the logical OR of what is left."""
+    """Return a positive value rounded to nearest even, from enough of its bits, whose last is the OR of the remaining bits."""
     places = 160 + value.denominator.bit_length()
     whole, rest = divmod(value.numerator << places, value.denominator)
     return round_to_bits(negative, whole | (rest != 0), -places, FP32)
 
 
 def div(x: int, y: int) -> int:
-    """Return IEEE quotient to nearest even."""
+    """Return the IEEE quotient, rounded to nearest even."""
     a, b = _decoded(x), _decoded(y)
     sign = (x ^ y) & 0x80000000
     zeros, infinite = (a.is_zero, b.is_zero), (a.inf, b.inf)
@@ -145,7 +144,7 @@ def div(x: int, y: int) -> int:
 
 
 def square_root(x: int) -> int:
-    """Return IEEE square root to nearest even."""
+    """Return the IEEE square root, rounded to nearest even."""
     a = _decoded(x)
     if a.is_zero:
         return x
@@ -160,7 +159,7 @@ def square_root(x: int) -> int:
 
 
 def below(x: int, y: int) -> bool:
-    """Return whether x < y, FP32 numbers; not with NaN."""
+    """Return whether x < y for FP32 numbers; False if one is NaN."""
     a, b = _decoded(x), _decoded(y)
     if a.nan or b.nan:
         return False
@@ -175,22 +174,22 @@ same_codes = same
 
 
 def word_and(x: int, y: int) -> int:
-    """Return bitwise and."""
+    """Return the bitwise and."""
     return x & y
 
 
 def word_or(x: int, y: int) -> int:
-    """Return bitwise or."""
+    """Return the bitwise or."""
     return x | y
 
 
 def word_xor(x: int, y: int) -> int:
-    """Return bitwise exclusive or."""
+    """Return the bitwise exclusive or."""
     return x ^ y
 
 
 def word_add(x: int, y: int) -> int:
-    """Sum modulo 2**32."""
+    """Return the sum modulo 2**32."""
     return low(x + y, 32)
 
 
@@ -200,12 +199,12 @@ def word_sub(x: int, y: int) -> int:
 
 
 def shift_left(x: int, places: int) -> int:
-    """Return x times 2**places modulo 2**32, a constant places."""
+    """Return x times 2**places modulo 2**32, for a constant number of places."""
     return low(x << places, 32)
 
 
 def shift_right(x: int, places: int) -> int:
-    """Return x without its last bits, a constant number of places."""
+    """Return x without its last `places` bits, for a constant number of places."""
     return x >> places
 
 
@@ -216,18 +215,18 @@ def from_integer(x: int) -> int:
 
 
 def product_in_double(x: int, factor: int) -> int:
-    """Return the FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
+    """Return a natural number, rounded to FP64, times an FP64 number given by its bits; the FP64 product is rounded to FP32."""
     wide = arithmetic.decode(FP64, round_to_bits(False, x, 0, FP64) if x else 0, RULES)
     product = arithmetic.product(wide, arithmetic.decode(FP64, factor, RULES), FP64, RULES, "rne")
     return converted(product, FP64, FP32)
 
 
 def converted(x: int, given: Format, wanted: Format, rounding: str = "rne") -> int:
-    """Return a code in another format; NaN is the one of all ones."""
+    """Return a code converted to another format; NaN has all bits set except the sign."""
     terms = (arithmetic.decode(given, x, RULES), _decoded(0x3F800000), _decoded(0x80000000))
     return arithmetic.fma(*terms, wanted, RULES, rounding)
 
 
 def joined(upper: int, lower: int, width: int) -> int:
-    """Return a code above another one of that width."""
+    """Return the code with `upper` above the `width` bits of `lower`."""
     return upper << width | lower

@@ -1,8 +1,7 @@
-"""The operations of special functions on bit-vectors for solvers; their names are those of
-:mod:`tensorcore_models.functions.on_integers`.
+"""This module has the operations of special functions on bit-vectors for solvers.
 
-A condition is a term of width 0, a code a term of as many bits as its format has, an integer an
-:class:`~tensorcore_models.bitvectors.integers.Int`.
+Their names are those of :mod:`tensorcore_models.functions.on_integers`. A condition is a term of width 0, a code is a term with
+the bits of its format, an integer is an :class:`~tensorcore_models.bitvectors.integers.Int`.
 """
 
 from ..arithmetic import numbers as n
@@ -58,7 +57,7 @@ def product(x: Int, y: Int) -> Int:
 
 
 def _looked_up(values: list[int], index: Int, bit: int) -> Int:
-    """Return one of 2**(bit + 1) constants by the last bits of an index."""
+    """Return the one of 2**(bit + 1) constants that the last bits of an index select."""
     if len(values) == 1:
         return number(values[0])
     half = len(values) // 2
@@ -67,7 +66,7 @@ def _looked_up(values: list[int], index: Int, bit: int) -> Int:
 
 
 def entry(rows: list[tuple[tuple[int, int, int], ...]], table: Int, segment: Int) -> tuple[Int, Int, Int]:
-    """Return the coefficients of a segment."""
+    """Return the coefficients of a segment of a table."""
     found = []
     for column in range(3):
         value = number(0)
@@ -80,7 +79,7 @@ def entry(rows: list[tuple[tuple[int, int, int], ...]], table: Int, segment: Int
 
 
 def leading(x: Int, count: int) -> tuple[Int, Int]:
-    """Return the `count` leading bits of a natural number, 0 of 0, and the exponent of the first."""
+    """Return the `count` leading bits of a natural number (0 for 0), and the exponent of the leading bit."""
     wide = scaled(x, max(count + 1 - x.width, 0))
     shifted_bits, places = z.normalised(wide)
     first = minus(number(shifted_bits.width - 1 - (wide.width - x.width)), places)
@@ -89,7 +88,7 @@ def leading(x: Int, count: int) -> tuple[Int, Int]:
 
 # -- codes ---------------------------------------------------------------------------------------------------------------
 def code(value: int, width: int) -> Term:
-    """Return a constant code of that width."""
+    """Return a constant code of `width` bits."""
     return t.constant(value, width)
 
 
@@ -99,8 +98,7 @@ def as_code(x: Int, width: int) -> Term:
 
 
 def encoded(sign: Term, field: Int, significand: Int, fraction_bits: int) -> Term:
-    """Return a code of 32 bits of a significand with its leading bit: without subnormal numbers, an infinity beyond the
-    largest."""
+    """Return the 32-bit code of a significand with its leading bit; subnormal numbers become 0, overflow infinity."""
     exponent_bits = 31 - fraction_bits
     top = (1 << exponent_bits) - 1
     magnitude = t.joined(z.as_bits(field, exponent_bits), z.as_bits(significand, fraction_bits))
@@ -112,7 +110,7 @@ def encoded(sign: Term, field: Int, significand: Int, fraction_bits: int) -> Ter
 
 # -- instructions on FP32 codes and words --------------------------------------------------------------------------------
 def fma(x: Term, y: Term, addend: Term, rounding: str = "rne") -> Term:
-    """Return IEEE x y + addend."""
+    """Return x y + addend by the IEEE rules."""
     terms = [n.multiply(_decoded(x), _decoded(y)), _decoded(addend)]
     return ieee_sum(terms, FP32, RULES, rounding)
 
@@ -122,28 +120,28 @@ def _decoded(x: Term) -> n.Number:
 
 
 def mul(x: Term, y: Term) -> Term:
-    """Return IEEE product."""
+    """Return the IEEE product."""
     sign = t.bits_and(t.bits_xor(x, y), t.constant(1 << 31, 32))
     return fma(x, y, sign)  # a zero of the product's sign changes nothing
 
 
 def add(x: Term, y: Term) -> Term:
-    """Return IEEE sum."""
+    """Return the IEEE sum."""
     return ieee_sum([_decoded(x), _decoded(y)], FP32, RULES, "rne")
 
 
 def div(x: Term, y: Term) -> Term:
-    """Return IEEE quotient: it has no terms."""
+    """Raise Unencodable, because an IEEE quotient has no terms."""
     raise Unencodable("an IEEE division has no encoding for solvers")
 
 
 def square_root(x: Term) -> Term:
-    """Return IEEE square root: it has no terms."""
+    """Raise Unencodable, because an IEEE square root has no terms."""
     raise Unencodable("an IEEE square root has no encoding for solvers")
 
 
 def below(x: Term, y: Term) -> Term:
-    """Return whether x < y, FP32 numbers; not with NaN."""
+    """Return whether x < y for FP32 numbers; false if one is NaN."""
 
     def ordered(code: Term) -> Int:
         return z.with_sign(t.bit(code, 31), z.natural(t.extract(code, 30, 0)))
@@ -154,7 +152,7 @@ def below(x: Term, y: Term) -> Term:
 
 
 def word_add(x: Term, y: Term) -> Term:
-    """Sum modulo 2**32."""
+    """Return the sum modulo 2**32."""
     return t.added(x, y)
 
 
@@ -164,12 +162,12 @@ def word_sub(x: Term, y: Term) -> Term:
 
 
 def shift_left(x: Term, places: int) -> Term:
-    """Return x times 2**places modulo 2**32, a constant places."""
+    """Return x times 2**places modulo 2**32, for a constant number of places."""
     return t.shifted_left(x, t.constant(places, 32))
 
 
 def shift_right(x: Term, places: int) -> Term:
-    """Return x without its last bits, a constant number of places."""
+    """Return x without its last `places` bits, for a constant number of places."""
     return t.shifted_right(x, t.constant(places, 32))
 
 
@@ -180,18 +178,18 @@ def from_integer(x: Term) -> Term:
 
 
 def product_in_double(x: Int, factor: int) -> Term:
-    """Return the FP64 product of a natural number, rounded first, and a positive number (its bits), rounded to FP32."""
+    """Return a natural number, rounded to FP64, times an FP64 number given by its bits; the FP64 product is rounded to FP32."""
     wide = n.decode(FP64, n.finish(x, number(0), FP64, RULES, "rne"), RULES)
     constant, zero = (n.decode(FP64, t.constant(value, 64), RULES) for value in (factor, 0))
     return converted(ieee_sum([n.multiply(wide, constant), zero], FP64, RULES, "rne"), FP64, FP32)
 
 
 def converted(x: Term, given: Format, wanted: Format, rounding: str = "rne") -> Term:
-    """Return a code in another format; NaN is the one of all ones."""
+    """Return a code converted to another format; NaN has all bits set except the sign."""
     one, zero = _decoded(t.constant(0x3F800000, 32)), _decoded(t.constant(0x80000000, 32))
     return ieee_sum([n.multiply(n.decode(given, x, RULES), one), zero], wanted, RULES, rounding)
 
 
 def joined(upper: Term, lower: Term, width: int) -> Term:
-    """Return a code above another one of that width."""
+    """Return the code with `upper` above the `width` bits of `lower`."""
     return t.joined(upper, lower)

@@ -1,10 +1,11 @@
-"""Prints a function's sequence of instructions as PTX, for kernels that compute the function between other operations."""
+"""This module prints a function's sequence of instructions as PTX, for kernels that compute the function inline."""
 
 from functools import cache
 
 from .sequences import InstructionSequence, SequenceStep
 
-#: PTX of an operation: d is the result, x, y and z are the sources; a first letter says how constants are written (f or b).
+#: PTX text of each operation: d is the result, x, y and z are the sources; the first letter says whether constants are written
+#: as floats (f) or as bits (b).
 _PTX = {
     "ex2": "f ex2.approx.ftz.f32 {d}, {x};",
     "rcp": "f rcp.approx.ftz.f32 {d}, {x};",
@@ -30,12 +31,12 @@ _PTX = {
 
 @cache
 def ptx_text(program: InstructionSequence) -> str:
-    """Return the text of a sequence as one block of PTX: $0 is the result, $1 and the next ones are the operands, 32 bits each.
+    """Return a sequence as one block of PTX, where $0 is the result and $1, $2, ... are the operands, of 32 bits each.
 
     Raises
     ------
     ValueError
-        If the sequence has an operation that PTX does not have as one instruction, or that is not in the table.
+        If PTX has no single instruction for an operation of the sequence.
     """
     names = {name: f"${number}" for number, name in enumerate(program.operands, 1)}
     lines = [f"{{ .reg .b32 t<{len(program.steps)}>; .reg .pred p<{len(program.steps)}>;"]
@@ -46,7 +47,7 @@ def ptx_text(program: InstructionSequence) -> str:
 
 def _line(number: int, step: SequenceStep, names: dict[str, str]) -> str:
     if step.operation not in _PTX:
-        raise ValueError(f"{step.operation} has no instruction in PTX; there are {', '.join(_PTX)}")
+        raise ValueError(f"{step.operation} is not a single instruction in PTX, expected one of {', '.join(_PTX)}")
     kind, _, text = _PTX[step.operation].partition(" ")
     sources = [_source(source, kind, names) for source in step.sources]
     test = f"p{step.sources[0]}" if step.operation == "select" else f"p{number}"

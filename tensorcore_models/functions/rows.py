@@ -1,8 +1,8 @@
-"""The functions as rows of data: PTX's special functions and conversions, and CUDA's library functions made of them.
+"""This module holds PTX's special functions and conversions as rows of data.
 
-Instructions are solved from recordings of an H100 (:mod:`tensorcore_models.functions.datapath`); the compute capabilities that
-have one are the PTX ISA's. Errors are measured here over all operands (``tools/check_functions.py --errors``); an ulp is the
-unit in the last place of the exact result.
+The instructions were derived from recordings of an H100 (:mod:`tensorcore_models.functions.datapath`). The PTX ISA gives the
+first compute capability of each instruction. Errors are measured here over all operands
+(``tools/check_functions.py --errors``); an ulp is the unit in the last place of the exact result.
 """
 
 from dataclasses import dataclass
@@ -12,25 +12,29 @@ INSTRUCTION, LIBRARY = "PTX", "CUDA"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One function, on every architecture that has it.
+    """`Row` describes one function for all architectures that have it.
 
     Parameters
     ----------
     program : str
-        What becomes of FP32 words (:mod:`tensorcore_models.functions.sequences`).
+        Program on FP32 words, as text (:mod:`tensorcore_models.functions.sequences`).
     operands : tuple of str
         Names of the operands in `program`.
     operand, result : str
-        Formats of the package, "word", or "fp64 high": the upper word of an FP64 number. A narrower
-        operand is widened first, a narrower result rounded last.
+        Formats of the operands and the result: a format name, "word", or "fp64 high" for the upper word of an FP64 number. An
+        operand narrower than FP32 is widened first, a narrower result is rounded last.
     rounding : str
-        Of a narrower result.
+        Rounding of a narrower result.
     packed : bool
         Whether a word holds two operands or two results.
     capability : tuple of int
-        The first compute capability that has it (PTX ISA).
+        First compute capability that has the function (PTX ISA).
     recorded : str
-        What of it was recorded on an H100; empty: it is inferred from what was.
+        Operands whose results were recorded on an H100; empty if the function is inferred from recorded functions.
+    error : str
+        Greatest error in words; empty if the result is the exact value rounded once.
+    kind : str
+        "PTX" for an instruction, "CUDA" for a library function.
     """
 
     program: str
@@ -53,7 +57,7 @@ RSQRT = f"tiny = {_TINY}\ny = rsqrt(x * 2.0 ** 24 if tiny else x)\ny * 2.0 ** 12
 _OVERFLOW = "y = ex2(x)\n0x7F800000 if y > 65535.0 else y"
 _PAIRS = "131,072 pairs of operands"
 
-#: PTX's instructions.
+#: PTX instructions by name.
 INSTRUCTIONS = {
     "ex2.approx.ftz.f32": Row(error="at most 1.40 ulp for positive operands, 2.06 for negative ones", program="ex2(x)"),
     "ex2.approx.f32": Row(

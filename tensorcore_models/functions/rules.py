@@ -1,10 +1,10 @@
-"""NVIDIA's edge rules of IEEE operations: NaN results have all bits but the sign set."""
+"""This module holds NVIDIA's edge rules of IEEE operations: NaN results have all bits set except the sign."""
 
 from typing import NamedTuple
 
 
 class _Rules(NamedTuple):
-    """The rules that :class:`~tensorcore_models.arithmetic.numbers.SpecialRules` asks for."""
+    """`_Rules` holds the rules of :class:`~tensorcore_models.arithmetic.numbers.SpecialRules`."""
 
     nan: str = "all_ones"
     tf32_nan: str = "ignored"

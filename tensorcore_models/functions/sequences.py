@@ -1,15 +1,16 @@
-"""Sequences of FP32 and integer instructions as text, and what they become: steps of a kernel, integers, or terms for solvers.
+"""This module reads sequences of FP32 and integer instructions as text, and runs them on kernels, integers or solver terms.
 
-A text is a few assignments and one last expression, in Python's syntax:
+A text is a few assignments followed by one expression, in Python's syntax:
 
-- numbers with a point are FP32 values (`2.0 ** 24`, too), integers words (`0x3BBB989D` is the FP32 number with these bits);
-- `*`, `+`, `-`, `/` and unary `-` are FP32 operations to nearest even, so are `fma(a, b, c)` and `square_root(a)`; `fma_rd`
-  rounds down; `abs`, `sat` (to [0, 1], NaN to +0) and `flush` (subnormal numbers to zeros) round nothing;
-- `<`, `>` compare FP32 numbers, `==` words; `x if condition else y` chooses; `float_of(word)` is the nearest FP32 number;
+- numbers with a point, and `2.0 ** 24`, are FP32 values; integers are words (`0x3BBB989D` is the FP32 number with these bits);
+- `*`, `+`, `-`, `/`, unary `-`, `fma(a, b, c)` and `square_root(a)` are FP32 operations, rounded to nearest even; `fma_rd`
+  rounds down; `abs`, `sat` (clamps to [0, 1], NaN becomes +0) and `flush` (subnormal numbers become zeros) do not round;
+- `<` and `>` compare FP32 numbers, `==` compares words; `x if condition else y` selects; `float_of(word)` is the nearest FP32
+  number;
 - `&`, `|`, `^`, `<<`, `>>` (by a constant), `word_add` and `word_sub` are operations on words;
 - `large_turns` and `large_rest` are the two parts of an angle's reduction (:mod:`.angles`);
-- `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are the special-function unit's, `rcp_high` and `rsqrt_high` on
-  the upper word of a double.
+- `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` and `tanh` are operations of the special-function unit; `rcp_high` and
+  `rsqrt_high` work on the upper word of an FP64 number.
 """
 
 import ast
@@ -24,7 +25,7 @@ from .._kernels.functions.functions import Sequence
 from . import angles, datapath
 from .tables import UNITS, kernel_tables
 
-#: Operations after those of the unit, in the order of sequences.h; and how many operands they take.
+#: Number of operands of each operation, in the order of sequences.h, where the unit's operations come first.
 OPERATIONS = {
     **dict.fromkeys(UNITS, 1),
     "fma": 3, "fma_rd": 3, "mul": 2, "add": 2, "div": 2, "square_root": 1, "neg": 1, "abs": 1, "sat": 1, "flush": 1,
@@ -36,19 +37,19 @@ _BINARY = {
     ast.Mult: "mul", ast.Add: "add", ast.Div: "div", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl",
     ast.RShift: "shr",
 }  # fmt: skip
-#: Registers of the kernel.
+#: Number of registers of the kernel.
 REGISTERS = 64
 
 
 class SequenceStep(NamedTuple):
-    """One instruction: its name and its sources: names of operands, numbers of earlier steps, constants as (word,)."""
+    """`SequenceStep` is one instruction; its sources are names of operands, numbers of earlier steps, or constants (word,)."""
 
     operation: str
     sources: tuple[Any, ...]
 
 
 class InstructionSequence(NamedTuple):
-    """A text taken apart: names of operands, steps, and the source that is the result."""
+    """`InstructionSequence` is a parsed text: names of operands, steps, and the source that is the result."""
 
     operands: tuple[str, ...]
     steps: tuple[SequenceStep, ...]
@@ -62,7 +63,7 @@ def word_of(value: float) -> int:
 
 
 class _Reader:
-    """Reads one text; equal instructions become one step."""
+    """`_Reader` parses one text; equal instructions become one step."""
 
     def __init__(self, operands: tuple[str, ...], text: str) -> None:
         self.text, self.steps = text, dict[SequenceStep, int]()
@@ -70,11 +71,13 @@ class _Reader:
 
     def step(self, operation: str, *sources: Any) -> int:
         if OPERATIONS.get(operation) != len(sources):
-            raise ValueError(f"no operation {operation} of {len(sources)} operands in {self.text!r}")
+            raise ValueError(
+                f"{operation} with {len(sources)} operands in {self.text!r} is not in sequences.OPERATIONS"
+            )
         return self.steps.setdefault(SequenceStep(operation, sources), len(self.steps))
 
     def expression(self, node: ast.expr) -> Any:
-        """Return the source that an expression is."""
+        """Return the source of an expression, after adding the steps that compute it."""
         match node:
             case ast.Constant(value=float(value)):
                 return (word_of(value),)
@@ -99,37 +102,37 @@ class _Reader:
                 return self.step("select", *map(self.expression, (test, body, other)))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self.step(name, *map(self.expression, args))
-        raise ValueError(f"{ast.unparse(node)} in {self.text!r} is not an expression of a sequence")
+        raise ValueError(f"{ast.unparse(node)} in {self.text!r} is not an expression of a sequence (see {__name__})")
 
     def negated(self, node: ast.expr) -> Any:
-        """Return the negative of an expression."""
+        """Return the source of a negated expression."""
         source = self.expression(node)
         return (source[0] ^ 0x80000000,) if isinstance(source, tuple) else self.step("neg", source)
 
 
 @cache
 def parse(text: str, operands: tuple[str, ...] = ("x",)) -> InstructionSequence:
-    """Take a text apart.
+    """Parse the text of a sequence.
 
     Raises
     ------
     ValueError
-        If it is not of the form that the module describes.
+        If the text is not of the form that the module describes.
     """
     reader = _Reader(operands, text)
     *assignments, last = ast.parse("\n".join(line.strip() for line in text.strip().splitlines())).body
     for node in assignments:
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
-            raise ValueError(f"{ast.unparse(node)} in {text!r} is not an assignment")
+            raise ValueError(f"{ast.unparse(node)} in {text!r} is not an assignment, expected name = expression")
         reader.names[node.targets[0].id] = reader.expression(node.value)
     if not isinstance(last, ast.Expr):
-        raise ValueError(f"{text!r} does not end in an expression")
+        raise ValueError(f"{text!r} must end in an expression, the result")
     result = reader.expression(last.value)
     return InstructionSequence(operands, tuple(reader.steps), result)
 
 
 # -- integers and terms --------------------------------------------------------------------------------------------------
-#: What a step is over the operations of on_integers and on_terms; constants come as codes.
+#: Each step in terms of the operations of on_integers and on_terms; constants are codes.
 _MEANING: dict[str, Callable] = {
     "fma": lambda z, x, y, c: z.fma(x, y, c),
     "fma_rd": lambda z, x, y, c: z.fma(x, y, c, "rd"),
@@ -167,7 +170,7 @@ def _flushed(z, x):
 
 
 def values(z, program: InstructionSequence, operands) -> dict[Any, Any]:
-    """Compute the values of the operands, by their names, and the steps, by their numbers, by the operations `z`.
+    """Return the values of all operands by name, and of all steps by number, computed with the operations `z`.
 
     `z` is :mod:`.on_integers` or :mod:`.on_terms`.
     """
@@ -184,22 +187,23 @@ def values(z, program: InstructionSequence, operands) -> dict[Any, Any]:
 
 
 def evaluate(z, program: InstructionSequence, operands) -> Any:
-    """Evaluate a program for operands, by the operations `z`."""
+    """Return the result of a program for the given operands, computed with the operations `z`."""
     known = values(z, program, operands)
     return z.code(program.result[0], 32) if isinstance(program.result, tuple) else known[program.result]
 
 
 # -- the kernel ----------------------------------------------------------------------------------------------------------
 class KernelSequence(NamedTuple):
-    """A program as the kernel takes it.
+    """`KernelSequence` is a program in the form that the kernel takes.
 
     Parameters
     ----------
     steps : list of list of int
-        Operation, target and three sources of each step; registers are numbers: operands, constants, what steps write.
+        Operation, target register and three source registers of each step. Registers hold operands, constants and results.
     constants : list of int
+        Words of the constants.
     result : int
-        The register of the result.
+        Register of the result.
     """
 
     steps: list[list[int]]
@@ -208,12 +212,12 @@ class KernelSequence(NamedTuple):
 
 
 def allocated(program: InstructionSequence) -> KernelSequence:
-    """Give a program registers, each of them again after the last step that reads it.
+    """Assign registers to a program; a register is reused after the last step that reads it.
 
     Raises
     ------
     ValueError
-        If it needs more than the kernel has.
+        If the program needs more registers than the kernel has.
     """
     constants = list(dict.fromkeys(s for step in program.steps for s in step.sources if isinstance(s, tuple)))
     registers: dict[Any, int] = {source: at for at, source in enumerate([*program.operands, *constants])}
@@ -231,13 +235,15 @@ def allocated(program: InstructionSequence) -> KernelSequence:
         done = {s for s in sources if isinstance(s, int) and last[s] == number and s != program.result}
         free += [registers[s] for s in done]
     if used > REGISTERS:
-        raise ValueError(f"a sequence of {len(steps)} steps needs {used} registers, the kernel has {REGISTERS}")
+        raise ValueError(
+            f"a sequence of {len(steps)} steps needs {used} registers, expected at most {REGISTERS}: shorten it"
+        )
     return KernelSequence(steps, [value for (value,) in constants], registers[program.result])
 
 
 @cache
 def compiled(program: InstructionSequence) -> Sequence:
-    """Return the program with the unit's tables, ready to run."""
+    """Return the program and the unit's tables as the kernel's compiled sequence."""
     steps, constants, result = allocated(program)
     values, (coefficients, units) = np.array(constants, np.uint32), kernel_tables()
     return Sequence(np.array(steps, np.int32), values, len(program.operands), result, coefficients, units)

@@ -1,4 +1,4 @@
-"""The tables of the special-function unit, read from tables.txt, and how each function's operand is taken apart."""
+"""This module reads the special-function unit's tables from tables.txt, and says how each function reduces its operand."""
 
 from functools import cache
 from pathlib import Path
@@ -7,28 +7,28 @@ from typing import NamedTuple
 import numpy as np
 
 FILE = Path(__file__).with_name("tables.txt")
-#: Bits of x, in which a segment's polynomial is evaluated.
+#: Number of bits of x, the variable of a segment's polynomial.
 X_BITS = 17
 
 
 class CoefficientTable(NamedTuple):
-    """Triples c0, c1, c2 of a table, and the fraction bits of F = c0 + c1 x + c2 Q(x)."""
+    """`CoefficientTable` holds a table's triples c0, c1, c2, and the fraction bits of F = c0 + c1 x + c2 Q(x)."""
 
     rows: tuple[tuple[int, int, int], ...]
     fraction_bits: int
 
 
 class UnitFunction(NamedTuple):
-    """One function of the unit.
+    """`UnitFunction` is one function of the special-function unit.
 
     Parameters
     ----------
     reduction : str
-        How an operand becomes a table's entry and x: a function of :mod:`tensorcore_models.functions.datapath`.
+        Name of the reduction in :mod:`tensorcore_models.functions.datapath`, which gives a table entry and x.
     tables : tuple of str
-        One; one for even and one for odd exponents; of tanh one for each binade from 2**-8 on.
+        Names of the tables: a single table, one for even and one for odd exponents, or one per binade from 2**-8 on (tanh).
     bits : int
-        Fraction bits of operand and result: 23, or the 20 of a double's high word.
+        Fraction bits of operand and result: 23, or 20 in the upper word of an FP64 number.
     """
 
     reduction: str
@@ -37,13 +37,13 @@ class UnitFunction(NamedTuple):
 
     @property
     def bias(self) -> int:
-        """The exponent bias of operand and result."""
+        """Return the exponent bias of operand and result."""
         return 127 if self.bits == 23 else 1023
 
 
 _BINADES = tuple(f"tanh{e:+d}" for e in range(-8, 3))
 _BY_PARITY = {name: (f"{name}_even", f"{name}_odd") for name in ("rsqrt", "sqrt")}
-#: The unit's functions, in the order of unit.h.
+#: The functions of the special-function unit, in the order of unit.h.
 UNITS = {
     "ex2": UnitFunction("ex2", ("ex2",)),
     "lg2": UnitFunction("lg2", ("lg2",)),
@@ -76,8 +76,11 @@ def tables() -> dict[str, CoefficientTable]:
 
 @cache
 def kernel_tables() -> tuple[np.ndarray, np.ndarray]:
-    """Return coefficients of all tables as float64 (entries, 3), and for each unit function and table (units, 3, binades) as
-    int32: its first entry, how far 23 fraction bits are shifted to the right, the fraction bits of F."""  # fmt: skip
+    """Return the coefficients of all tables as float64 (entries, 3), and the places of the tables as int32 (units, 3, binades).
+
+    The three numbers of each function and table are its first entry, the right shift of 23 fraction bits, and the fraction bits
+    of F.
+    """
     first: dict[str, int] = {}
     rows: list[tuple[int, int, int]] = []
     for name, table in tables().items():

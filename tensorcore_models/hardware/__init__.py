@@ -1,9 +1,8 @@
-"""Runners for real hardware: single instructions of NVIDIA GPUs and of this machine's CPU with raw bits in and out, and the
-libraries that users call.
+"""This package runs real hardware: single instructions of NVIDIA GPUs and of this machine's CPU, and GPU libraries.
 
-`engine` looks an engine up by name, as the command line's ``--engine`` takes it. Importing needs no GPU; using an engine
-without one raises OSError or RuntimeError that says what is missing. ``mpgemm campaign`` compares a GPU with its models.
-docs/hardware.md says what has been run on which hardware.
+`engine` finds an engine by the name that the command line's ``--engine`` takes. Importing needs no GPU; an engine whose GPU is
+missing raises OSError or RuntimeError, which says what is missing. ``mpgemm campaign`` compares a GPU with its models.
+docs/hardware.md lists the runs on hardware.
 """
 
 from ..lazy import attach

@@ -1,4 +1,4 @@
-"""Hardware engines by name; what runs one is imported when it is asked for."""
+"""This module finds hardware engines by name, and imports an engine's module only when the engine is used."""
 
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from .cuda.engines import CudaEngine
     from .libraries.engines import CupyMatmulEngine, TorchMatmulEngine
 
-#: What names of hardware engines begin with.
+#: Prefixes of the names of hardware engines.
 PREFIXES = ("cuda", "torch", "cupy", "npu", "cpu", "cpu-emulated")
-#: What the parts of a name mean, for messages.
+#: Forms of names, for messages.
 NAMES = (
     "cuda:INSTRUCTION or cuda:ARCH:INSTRUCTION, torch:FORMAT[.RESULT][@DEVICE], cupy:FORMAT, npu:FORMAT "
     "(FORMAT: fp16, bf16, tf32, fp32, fp64, e4m3fn, e5m2), cpu:INSTRUCTION or cpu-emulated:INSTRUCTION"
@@ -26,18 +26,18 @@ def engine(
     Parameters
     ----------
     name : str
-        ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: one instruction of this machine's GPU. ``"torch:fp16"``: what
-        ``torch.matmul`` does with float16 on the GPU; ``"torch:e4m3fn.fp32"`` names the result's format,
-        ``"torch:fp16@cpu"`` the device. ``"cupy:fp16"``: cuBLAS through cupy. ``"npu:fp16"``: ``torch.matmul`` on an Ascend
-        NPU through torch_npu. ``"cpu:vdpbf16ps"``, ``"cpu:tdpbf16ps"``, ``"cpu:bfmmla"``: an instruction of this CPU (the
-        full name does too); ``"cpu-emulated:tdpbf16ps"``: plain C that gives its bits.
+        Name of the engine. ``"cuda:mma.m16n8k16.f32.f16.f16.f32"`` is an instruction of this machine's GPU.
+        ``"torch:fp16"`` is ``torch.matmul`` of float16 on the GPU; ``"torch:e4m3fn.fp32"`` also names the format of the
+        result, ``"torch:fp16@cpu"`` the device. ``"cupy:fp16"`` is cuBLAS through cupy. ``"npu:fp16"`` is
+        ``torch.matmul`` on an Ascend NPU through torch_npu. ``"cpu:vdpbf16ps"``, ``"cpu:tdpbf16ps"`` and ``"cpu:bfmmla"``
+        are instructions of this CPU, whose full names work, too. ``"cpu-emulated:tdpbf16ps"`` is plain C with the same bits.
     device : Device, optional
         GPU for the ``cuda:`` engines.
 
     Raises
     ------
     ValueError
-        On a name of another form, or an unknown instruction.
+        If the name has another form, or the instruction is unknown.
     OSError, RuntimeError
         If the GPU, CPU feature or package that the engine needs is missing.
     """
@@ -60,4 +60,4 @@ def engine(
         from .libraries.engines import CupyMatmulEngine
 
         return CupyMatmulEngine(a_format)
-    raise ValueError(f"{name!r} does not name a hardware engine: {NAMES}")
+    raise ValueError(f"{name!r} does not name a hardware engine, expected {NAMES}")

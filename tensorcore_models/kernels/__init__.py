@@ -1,11 +1,11 @@
-"""Kernels that run an accumulator over matrices of encodings.
+"""This package holds the kernels that run an accumulator over matrices of encodings.
 
-`dispatch` chooses among three layers, all with the same bits: the fast paths (`narrow`, `wide`, `chains`, `pairwise`, `groups`,
-`integer`; `common` has what they share), the compiled generic kernels (`generic`), and the plain-integer reference. `lowering`
-turns an accumulator with its formats into what the compiled kernels take, `small` keeps what small products need. A fast kernel
-computes what its operand ranges allow and marks the elements that it does not vouch for (infinities, NaNs, overflow, extreme
-addends); those go to the generic kernel.
-docs/kernels.md has each kernel's contract, docs/performance.md what bounds its speed.
+`dispatch` chooses among three layers with the same bits: the fast paths (`narrow`, `wide`, `chains`, `pairwise`, `groups`,
+`integer`, with shared parts in `common`), the compiled generic kernels (`generic`), and the plain-integer reference. `lowering`
+turns an accumulator with its formats into the arguments of the compiled kernels, `small` speeds up small products. A fast
+kernel marks the elements that it may compute wrongly (infinities, NaNs, overflow, extreme addends), and the generic kernel
+computes these again.
+docs/kernels.md states each kernel's contract, docs/performance.md the limits of its speed.
 """
 
 from .dispatch import (

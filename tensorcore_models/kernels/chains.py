@@ -1,4 +1,4 @@
-"""Chains of fused multiply-adds in the CPU's own float32 and double (chains.h): which accumulators, and how they are run."""
+"""This module runs accumulators as chains of fused multiply-adds in the CPU's own float32 and double (chains.h)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,9 @@ from .lowering import Lowered
 
 @dataclass(frozen=True)
 class ChainsKernel:
-    """SequentialFMA to nearest even into fp32 or fp64, and LanedFMA into fp32, of operands that are such numbers.
+    """`ChainsKernel` runs SequentialFMA to nearest even into fp32 or fp64, and LanedFMA into fp32.
+
+    The result format can represent every operand.
 
     Parameters
     ----------
@@ -28,14 +30,14 @@ class ChainsKernel:
     nan : int
         Encoding of NaN results.
     redo : {"", "nan", "special"}
-        Results that are left to the generic kernel: NaNs whose payload matters; infinities too, where they become the largest
-        number (an infinity never vanishes again).
+        Results that the generic kernel computes again: "nan" for NaNs whose payload matters, "special" for infinities, too, if
+        they become the largest number (an infinity never vanishes again in a chain).
     flush : bool
-        Subnormal operands and tiny results become zero, as x86 does under FTZ and DAZ.
+        Whether subnormal operands and tiny results become zero, as on x86 under FTZ and DAZ.
     pairs : bool
-        The odd product of each pair comes first.
+        Whether the odd product of each pair comes first.
     lanes, terms : int
-        LanedFMA: its lanes and products of one operation; else 0.
+        Lanes of LanedFMA, and products of one operation; 0 for SequentialFMA.
     """
 
     dtype: np.dtype
@@ -72,12 +74,12 @@ class ChainsKernel:
         return cls(dtype, a, b, nan, "special" if spec.saturate else redo, flush, spec.pair_order == "odd_first")
 
     def promotes(self, every: int) -> bool:
-        """Return whether chains of `every` products can be added up outside in the lanes."""
+        """Return whether the lanes can also add chains of `every` products outside the unit."""
         plain = not self.redo and not self.flush and not self.pairs and not self.lanes
         return every <= chains.LONGEST and plain and chains.available(isa_level())
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
-        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
+        """Return D = A B + C for one pair of matrices as `kernels.matrix_bits`, or `kernels.promoted_bits` with `every`."""
         level = isa_level()
         if not chains.available(level, self.flush):
             return generic_bits(low, a, b, c) if every is None else generic_promoted(low, a, b, c, None, None, every)
@@ -88,7 +90,7 @@ class ChainsKernel:
         task = {"every": every or self.terms, "lanes": self.lanes, "pairs": self.pairs, "flush": self.flush}
         nan = (
             self.nan if every is None else FORMATS[f"fp{8 * values.itemsize}"].nan_encoding()
-        )  # the encoding that sums outside give
+        )  # the NaN of sums outside the unit
         unit, special = every or self.terms or (2 if self.pairs else 1), False
         made = not (self._taken(self.a_format) and self._taken(self.b_format))
         for part in value_slices(m, n, k, unit, values.itemsize if made else 0):
@@ -101,25 +103,24 @@ class ChainsKernel:
         return d
 
     def _taken(self, fmt: Format) -> bool:
-        """Return whether the kernel takes encodings of the format."""
+        """Return whether the kernel reads encodings of the format without conversion."""
         return fmt.dtype == self.dtype or (fmt.name == "bf16" and self.dtype == np.float32)
 
     def _operand(self, x: np.ndarray, fmt: Format) -> np.ndarray:
-        """Numbers, or encodings that the kernel takes."""
+        """Return an operand as numbers, or as encodings if the kernel reads them."""
         if fmt.name == "bf16" and self._taken(fmt):
             return np.ascontiguousarray(x)
         return float_values(x, fmt, self.dtype)
 
 
 def _flushed_alike(spec: Any, fmt: Format, result: Format) -> bool:
-    """Return whether flushing float32 numbers below its normal ones is what the accumulator does with operands of the
-    format."""
+    """Return whether the accumulator flushes operands of the format exactly where float32 flushes subnormal numbers."""
     if spec.flush_inputs:
         return fmt.emin == result.emin
     return fmt.emin - fmt.fraction_bits >= result.emin
 
 
 def _holds(result: Format, fmt: Format) -> bool:
-    """Return whether every number of the format is one of the result's."""
+    """Return whether the result format can represent every number of the format."""
     fine = fmt.fraction_bits <= result.fraction_bits and fmt.emin - fmt.fraction_bits >= result.quantum_exponent
     return fine and fmt.emax <= result.emax and fmt.specials != "scale" and not fmt.padding_bits

@@ -1,4 +1,4 @@
-"""Parts that the fast kernels share: formats as they take them, order of k, workspaces, the way back to the generic kernel."""
+"""This module holds the shared parts of the fast kernels: formats, operands, order of k, slices, the generic kernel's redo."""
 
 import functools
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ def largest_significand(fmt: Format) -> float:
 
 @dataclass(frozen=True)
 class KernelFormat:
-    """A format as the kernels take it (mpg_operand of lanes.h)."""
+    """`KernelFormat` holds the fields of a format that the kernels take (mpg_operand of lanes.h)."""
 
     size: int
     fraction_bits: int
@@ -39,7 +39,7 @@ class KernelFormat:
 
     @classmethod
     def of(cls, fmt: Format, via: Format | None = None) -> "KernelFormat":
-        """Return `fmt` with the alignment exponents of `via`, to which it is converted first."""
+        """Return the fields of `fmt`, with the alignment exponents of the format `via` if operands are converted to it."""
         return cls(
             size=fmt.container.itemsize,
             fraction_bits=fmt.fraction_bits,
@@ -55,24 +55,24 @@ class KernelFormat:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - formats are few, and kept anyway
     def shifted(self, by: int) -> dict:
-        """Return fields of the format whose values are these times 2^-by."""
+        """Return the fields of the format whose values are 2^-by times the values of this format."""
         return vars(replace(self, bias=self.bias + by, emin=self.emin - by))
 
 
 @dataclass(eq=False, slots=True)
 class Source:
-    """Where the encodings of an operand are, and what they mean.
+    """`Source` gives the place and the format of an operand's encodings.
 
     Parameters
     ----------
     codes : ndarray of uint8
-        The encodings' memory, flat.
+        Flat memory of the encodings.
     outer, inner : int
-        Element strides along rows of A or columns of B, and along k.
+        Strides in elements along rows of A or columns of B, and along k.
     format : dict
-        Fields of the operand's format as the kernels take it.
+        Fields of the operand's format (:class:`KernelFormat`).
     scales : ndarray of uint8 or None
-        Block scales, flat, with the strides `scale_outer` and `scale_inner`, one for `block_size` products.
+        Flat memory of block scales, one for `block_size` products, with strides `scale_outer` and `scale_inner`.
     """
 
     codes: np.ndarray
@@ -88,7 +88,7 @@ class Source:
     def of_a(
         cls, a: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None
     ) -> "Source":
-        """Return rows of A, shape (..., m, k), with scales (..., m, blocks)."""
+        """Return the source of the rows of A (..., m, k), with scales (..., m, blocks)."""
         if scales is None:
             return cls(flat(a), a.shape[-1], 1, fmt)
         return cls(flat(a), a.shape[-1], 1, fmt, flat(scales), scales.shape[-1], 1, block_size or 0)
@@ -97,7 +97,7 @@ class Source:
     def of_b(
         cls, b: np.ndarray, fmt: dict, scales: np.ndarray | None = None, block_size: int | None = None
     ) -> "Source":
-        """Return columns of B, shape (..., k, n), with scales (..., blocks, n)."""
+        """Return the source of the columns of B (..., k, n), with scales (..., blocks, n)."""
         n = b.shape[-1]
         if scales is None:
             return cls(flat(b), 1, n, fmt)
@@ -106,7 +106,7 @@ class Source:
 
 @dataclass(eq=False, slots=True)
 class RunningResult:
-    """The running result of a product in float32, and what needs the generic kernel: elements, whole rows and columns."""
+    """`RunningResult` is a running float32 result, with the elements, rows and columns that need the generic kernel."""
 
     d: np.ndarray
     redo: np.ndarray
@@ -115,7 +115,7 @@ class RunningResult:
 
     @classmethod
     def of(cls, d: np.ndarray, redo: np.ndarray) -> "RunningResult":
-        """C-contiguous `d` (m, n) with the elements that are marked already."""
+        """Return the running result of a C-contiguous `d` (m, n) whose elements `redo` marks."""
         return cls(d, redo, np.zeros(d.shape[0], np.uint8), np.zeros(d.shape[1], np.uint8))
 
     def transposed(self) -> "RunningResult":
@@ -124,7 +124,7 @@ class RunningResult:
 
     @property
     def marked(self) -> bool:
-        """Whether anything needs the generic kernel."""
+        """Return whether any element needs the generic kernel."""
         return any_marks(self.rows, self.columns, self.redo)
 
 
@@ -133,14 +133,14 @@ def flat(x: np.ndarray) -> np.ndarray:
 
 
 def is_zero(c: np.ndarray) -> bool:
-    """Return whether an addend is +0 everywhere. One that was not given is a single number with strides of 0."""
+    """Return whether an addend is +0 everywhere; an addend that was not given is a single number with strides of 0."""
     if c.strides == (0, 0):
         c = c[:1, :1]
     return not (c.size and c[0, 0] or c.any())
 
 
 def running_sum(c: np.ndarray, threads: int) -> np.ndarray:
-    """Return a copy of an addend, C-contiguous, which becomes the result."""
+    """Return a C-contiguous copy of an addend, which becomes the result."""
     if c.strides == (0, 0) and is_zero(c):
         return np.zeros(c.shape, c.dtype)
     if threads == 1 or not c.flags.c_contiguous:
@@ -150,7 +150,7 @@ def running_sum(c: np.ndarray, threads: int) -> np.ndarray:
     return d
 
 
-#: FP32 bits without the sign: of infinity, and of the smallest normal FP16 number.
+#: FP32 bits, without the sign, of infinity and of the smallest normal FP16 number.
 INFINITE, _LEAST_FP16 = 0x7F800000, 113 << 23
 
 
@@ -163,7 +163,7 @@ def addends(
     scale: float = 1.0,
     tiny: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return c as float32 for the lanes, marks of what they cannot take (there c is 0), and all marks, joined by "or".
+    """Return c as float32 for the lanes, marks of addends that they cannot take (c is 0 there), and the OR of all marks.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def addends(
     threads : int
         Number of threads.
     least, beyond, scale, tiny
-        As `_kernels.common.addends.prepare` takes them.
+        Arguments of `_kernels.common.addends.prepare`.
     """
-    if is_zero(c):  # a product without addend; the rest would read and write it several times
+    if is_zero(c):  # a product without addend; the code below would read and write it several times
         return np.zeros(c.shape, np.float32), np.zeros(c.shape, np.uint8), 0
     if c.dtype == np.uint16:
         values = c.view(np.float16).astype(np.float32, order="C")
@@ -189,28 +189,28 @@ def least_addend(c_format: str, d_format: str) -> int:
     return _LEAST_FP16 if (c_format, d_format) == ("fp16", "fp32") else 1
 
 
-#: Bytes of the values that kernels make of operands at a time.
+#: Largest number of bytes of the values that a kernel makes of its operands at a time.
 _VALUES = 1 << 24
 
 
 def value_slices(m: int, n: int, k: int, unit: int, bytes_each: int) -> list[slice]:
-    """Return slices of k, multiples of `unit`, whose values of both operands take a bounded amount of memory.
+    """Return slices of k, multiples of `unit`, for which the values of both operands take a bounded amount of memory.
 
     Parameters
     ----------
     m, n, k : int
-        Sizes of the product; k positive.
+        Sizes of the product; k is positive.
     unit : int
-        Products after which a chain goes on as it began.
+        Number of products of one period of a chain.
     bytes_each : int
-        Bytes of a value that has to be made, 0 where the kernel reads the encodings themselves.
+        Bytes of a value that is made of an encoding, 0 if the kernel reads the encodings.
     """
     most = max(1, _VALUES // ((m + n) * bytes_each or 1) // unit) * unit if bytes_each else k
     return [slice(start, min(start + most, k)) for start in range(0, k, most)]
 
 
 def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
-    """Return values of encodings as float32 or float64, C-contiguous; `dtype` has all of them."""
+    """Return the values of encodings, C-contiguous, as float32 or float64, which can represent all of them."""
     if (fmt.name, dtype.itemsize) in (("fp32", 4), ("fp64", 8)):
         return np.ascontiguousarray(x).view(dtype)
     if (fmt.name, dtype.itemsize) == ("bf16", 4):
@@ -222,25 +222,24 @@ def float_values(x: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
 
 
 def lanes_over_rows(m: int, n: int, lanes: int = 32) -> bool:
-    """Return whether panels of `lanes` rows of A take so much less work than panels of columns of B that it pays to
-    transpose."""
+    """Return whether transposing pays, because panels of rows of A take much less work than panels of columns of B."""
     return 4 * n * -(-m // lanes) < 3 * m * -(-n // lanes)
 
 
 @functools.lru_cache(maxsize=16)
 def step_order(k: int, terms: int, padded: int, groups: tuple[tuple[int, ...], ...] | None = None) -> np.ndarray:
-    """Return the position in k of each place of the padded steps, -1 for padding; read-only, kept from call to call.
+    """Return the position in k of each place of the padded steps, -1 for padding, as a read-only cached array.
 
     Parameters
     ----------
     k : int
-        Products.
+        Number of products.
     terms : int
-        Products that one pass takes from k.
+        Number of products of one pass.
     padded : int
-        Places of one fused operation.
+        Number of places of one fused operation.
     groups : tuple of tuple of int, optional
-        The members of a pass, one array for each fused operation; by default one operation takes all in order.
+        Products of a pass that each fused operation adds; by default one operation adds all in order.
     """
     members = (range(terms),) if groups is None else groups
     one = np.full((len(members), padded), -1, np.int64)
@@ -253,7 +252,7 @@ def step_order(k: int, terms: int, padded: int, groups: tuple[tuple[int, ...], .
 
 
 def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) -> np.ndarray:
-    """Compute `kernels.promoted_bits` by the generic kernel, one chain after the other."""
+    """Compute `kernels.promoted_bits` by the generic kernel, one chain after another."""
     zero = np.zeros(total.shape, total.dtype)
     for start in range(0, a.shape[1], every):
         ks = slice(start, start + every)
@@ -266,9 +265,9 @@ def generic_promoted(low: Lowered, a, b, total, scale_a, scale_b, every: int) ->
 
 
 def redo_elements(low: Lowered, d, marks: RunningResult, a, b, c, scale_a=None, scale_b=None, every=None) -> None:
-    """Compute the marked rows, columns and elements of the encodings d again with the generic kernel.
+    """Compute the marked rows, columns and elements of the encodings d again by the generic kernel.
 
-    With `every`, c are FP32 sums to which the chains of that many products are added (`kernels.promoted_bits`).
+    With `every`, c holds FP32 sums to which chains of `every` products are added (`kernels.promoted_bits`).
     """
 
     def part(i, j):
@@ -278,7 +277,7 @@ def redo_elements(low: Lowered, d, marks: RunningResult, a, b, c, scale_a=None, 
         return generic_bits(low, a[i], b[:, j], c[i][:, j], *scales)
 
     everywhere, redo = slice(None), marks.redo
-    if np.count_nonzero(redo) > redo.size // 4:  # row by row, B would be taken apart again and again
+    if np.count_nonzero(redo) > redo.size // 4:  # row by row, B would be decoded many times
         d[...] = part(everywhere, everywhere)
         return
     marked_rows, marked_columns = np.flatnonzero(marks.rows), np.flatnonzero(marks.columns)

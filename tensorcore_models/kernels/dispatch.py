@@ -1,13 +1,16 @@
-"""Chooses the kernel that runs an accumulator over matrices of encodings.
+"""This module chooses the kernel that runs an accumulator over matrices of encodings.
 
-Three layers, all with the same bits: fast paths for particular accumulators and shapes (:data:`FAST_PATHS`, tried in order),
-the compiled generic kernels for every accumulator (:mod:`tensorcore_models.kernels.lowering` says what they hold) and Programs
-for those that they do not (:mod:`tensorcore_models.kernels.recorded`), and the plain-integer reference for what is wider than
-both. Environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel`:
-``auto`` (default), ``generic`` (no fast paths) or ``reference``. The variable is read at the first product, and again after
-``set_kernel(None)``.
+Three layers give the same bits:
 
-Arguments are validated by :mod:`tensorcore_models.engines.engine` before they come here.
+- fast paths for particular accumulators and shapes (:data:`FAST_PATHS`, tried in order);
+- the compiled generic kernels (:mod:`tensorcore_models.kernels.lowering`), and for accumulators that they lack, recorded
+  programs (:mod:`tensorcore_models.kernels.recorded`);
+- the plain-integer reference for accumulators that are too wide for both.
+
+The environment variable ``MPGEMM_KERNEL`` or :func:`set_kernel` selects ``auto`` (default), ``generic`` (no fast paths) or
+``reference``. The variable is read at the first product, and again after ``set_kernel(None)``.
+
+:mod:`tensorcore_models.engines.engine` validates arguments before it calls this module.
 """
 
 import math
@@ -32,15 +35,15 @@ KERNELS: tuple[str, ...] = ("auto", "generic", "reference")
 
 
 class FastKernel(Protocol):
-    """The interface of a fast kernel: :meth:`of` prepares it for an accumulator with its formats, :meth:`run` runs it.
+    """`FastKernel` is the interface of a fast kernel: :meth:`of` prepares it for an accumulator, :meth:`run` runs it.
 
-    Operands are arrays of encodings, aligned and native, any strides, k positive; results are new C-contiguous arrays in the
-    container type of ``low.d_format``. Elements that the lanes cannot compute go to the generic kernel.
+    Operands are aligned arrays of encodings in native byte order, with any strides and positive k. Results are new C-contiguous
+    arrays in the container type of ``low.d_format``. The generic kernel computes elements that the lanes cannot compute.
     """
 
     @classmethod
     def of(cls, low: Lowered) -> "FastKernel | None":
-        """Return the kernel for an accumulator with its formats, None if it is not covered. Asked once for each."""
+        """Return the kernel for an accumulator with its formats, None if it is not covered; called once for each."""
 
     def run(self, low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
         """Return D = A B + C for one pair of matrices."""
@@ -48,23 +51,24 @@ class FastKernel(Protocol):
 
 @dataclass(frozen=True)
 class FastPath:
-    """A kernel for some accumulators and shapes that is faster than the generic one and gives the same bits.
+    """`FastPath` is a kernel for some accumulators and shapes that is faster than the generic kernel, with the same bits.
 
     Parameters
     ----------
     name : str
         Name for messages and benchmarks.
     kernel : str
-        A :class:`FastKernel` and its module, as ``"narrow.NarrowKernel"``: read when a product comes to it.
+        Module and name of a :class:`FastKernel`, such as ``"narrow.NarrowKernel"``, imported at its first product.
     smallest : int
-        Multiply-adds (m n k) below which the generic kernel is faster.
+        Number of multiply-adds (m n k) below which the generic kernel is faster.
     smallest_batch : int or None
-        The same for a whole batch of small products, which ``kernel.run_batch`` takes; None: it has no such method.
+        Number of multiply-adds of a batch of small products below which the generic kernel is faster than
+        ``kernel.run_batch``; None if the kernel has no such method.
     largest_item : int
-        Multiply-adds below which a single product is run as a batch of one.
+        Number of multiply-adds below which a single product is run as a batch of one.
     promotes : bool
-        Whether ``kernel.run`` takes the number of products after which it adds up outside (:func:`promoted_bits`), and
-        ``kernel.promotes(every)`` says whether it can.
+        Whether ``kernel.run`` can add chains outside the unit (:func:`promoted_bits`); ``kernel.promotes(every)`` says for
+        which chain lengths.
     """
 
     name: str
@@ -80,18 +84,18 @@ class FastPath:
         return getattr(import_module(f".{module}", __package__), name).of(low)
 
 
-#: Multiply-adds below which laying out the operands costs more than the generic kernel; chains have less to lay out, and
-#: pairwise sums cost the generic kernel more.
+#: Number of multiply-adds below which packing the operands costs more than the generic kernel. It is smaller for chains, which
+#: pack less, and for pairwise sums, which are slow in the generic kernel.
 _SMALLEST = 1 << 14
 _SMALLEST_CHAINS, _SMALLEST_PAIRWISE, _SMALLEST_INTEGER = 1 << 11, 1 << 12, 1 << 13
-#: Above it a product whose NaN needs the generic kernel costs too much where that takes all of it.
+#: Largest product that is run as a batch of one, because one NaN makes the generic kernel compute the whole product.
 _LARGEST_ITEM = 1 << 16
 _SMALLEST_BATCH = 1 << 9
 _SMALLEST_BATCH_OF_BYTES = 1 << 13
-#: Multiply-adds of each product of a batch from which a call of a fast path for each is faster than the generic kernel for all.
+#: Multiply-adds per product from which calling a fast path for each product is faster than the generic kernel for the batch.
 _SMALLEST_ALONE = 1 << 16
 
-#: Products of one slice of k, at most: what the kernels prepare for every value of k stays small, however long k is.
+#: Largest number of products of one slice of k, which bounds the memory that the kernels need for every value of k.
 LONGEST_SLICE = 1 << 17
 
 #: Fast paths in the order in which they are tried.
@@ -105,18 +109,18 @@ FAST_PATHS: tuple[FastPath, ...] = (
     FastPath("integer lanes", "integer.IntegerKernel", _SMALLEST_INTEGER, _SMALLEST_BATCH_OF_BYTES),
 )
 
-#: The layer that runs; None: not looked for yet.
+#: The layer that runs; None if it is not chosen yet.
 _chosen: str | None = None
 
 
 def _checked(name: str, what: str) -> str:
     if name not in KERNELS:
-        raise ValueError(f"{what} is one of {', '.join(KERNELS)}, got {name!r}")
+        raise ValueError(f"{what} is {name!r}, expected one of {', '.join(KERNELS)}")
     return name
 
 
 def set_kernel(name: str | None) -> None:
-    """Choose the layer that runs: "auto", "generic" or "reference"; None reads ``MPGEMM_KERNEL`` again (else "auto").
+    """Choose the layer that runs: "auto", "generic" or "reference"; None resets it to ``MPGEMM_KERNEL`` or "auto".
 
     Raises
     ------
@@ -133,7 +137,7 @@ def get_kernel() -> str:
     Raises
     ------
     ValueError
-        If ``MPGEMM_KERNEL`` names none.
+        If ``MPGEMM_KERNEL`` is not the name of a layer.
     """
     global _chosen
     if _chosen is None:
@@ -143,18 +147,18 @@ def get_kernel() -> str:
 
 @kept_for_object
 def lowered(engine) -> Lowered:
-    """Return the engine's accumulator and formats, made ready for the kernels; kept from call to call.
+    """Return the engine's accumulator and formats, prepared for the kernels and cached.
 
     Parameters
     ----------
     engine : MatrixEngine or Instruction
-        Anything with `accumulator`, the four formats, `scale_format` and `block_size`; it must not change.
+        Object with `accumulator`, the four formats, `scale_format` and `block_size`, which must not change.
     """
     return engine if type(engine) is Lowered else lower(engine)
 
 
 def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
-    """Return the first fast path for a product of m n k = `size`, with its kernel."""
+    """Return the first fast path for a product with m n k = `size`, and its kernel."""
     for path in FAST_PATHS:
         if size >= path.smallest and (kernel := _prepared(low, path)) is not None:
             return path, kernel
@@ -162,7 +166,7 @@ def _fast_path(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
 
 
 def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
-    """Return the first fast path for a batch of small products, m n k = `size` in all, with its kernel."""
+    """Return the first fast path for a batch of small products with `size` multiply-adds in total, and its kernel."""
     for path in FAST_PATHS:
         if (
             path.smallest_batch is not None
@@ -174,7 +178,7 @@ def _fast_batch(low: Lowered, size: int) -> tuple[FastPath | None, Any]:
 
 
 def _kernel_of_one(low: Lowered, size: int) -> tuple[Any, bool]:
-    """Return the fast kernel that takes a single product of m n k = `size`, or None; whether it does as a batch of one."""
+    """Return the fast kernel for a single product with m n k = `size`, or None, and whether it runs it as a batch of one."""
     path, kernel = _fast_path(low, size)
     if path is None:
         return _fast_batch(low, size)[1], True
@@ -182,29 +186,29 @@ def _kernel_of_one(low: Lowered, size: int) -> tuple[Any, bool]:
 
 
 def small_kernel(low: Lowered, size: int) -> Any:
-    """Return the kernel of batches that takes a single product of m n k = `size`; None: another one does."""
+    """Return the batch kernel that runs a single product with m n k = `size`, None if another kernel runs it."""
     kernel, as_batch = _kernel_of_one(low, size)
     return kernel if as_batch else None
 
 
 def _taken_as_given(low: Lowered, size: int) -> bool:
-    """Return whether a fast path takes the operands of a unit that converts them as they are given."""
+    """Return whether a fast path takes unconverted operands of a unit that converts its operands first."""
     if low.converted is None or get_kernel() != "auto":
         return False
     return _fast_path(low, size)[0] is not None or _fast_batch(low, size)[0] is not None
 
 
 def _prepared(low: Lowered, path: FastPath) -> Any:
-    """Return the kernel of a fast path for this accumulator with its formats, None if it is not covered; kept with it."""
+    """Return the cached kernel of a fast path for an accumulator with its formats, None if it is not covered."""
     if path.name not in low.fast_kernels:
         low.fast_kernels[path.name] = path.of(low)
     return low.fast_kernels[path.name]
 
 
 def fast_kernels(engine) -> list[tuple[str, Lowered, Any]]:
-    """Return every fast path that covers an engine, whatever the size of a product: its name, what it runs, and its kernel.
+    """Return every fast path that covers an engine for products of some size: its name, its accumulator and its kernel.
 
-    What it runs is the engine's arithmetic, or what follows the conversion of the operands where only that is covered.
+    The accumulator is that of the engine, or the one after the conversion of operands if only that is covered.
     """
     low, found = lowered(engine), []
     for path in FAST_PATHS:
@@ -216,9 +220,9 @@ def fast_kernels(engine) -> list[tuple[str, Lowered, Any]]:
 
 
 def kernel_name(engine, m: int = 64, n: int = 64, k: int = 64) -> str:
-    """Return the name of the kernel that would run a product of this shape, with the reason where that is the reference.
+    """Return the name of the kernel that would run a product of this shape, with the reason if it is the reference.
 
-    Products of bf16 and tf32 whose operands use more than 32 exponents run in lanes of 64 bits, whatever is named.
+    Products of bf16 and tf32 whose operands use more than 32 exponents run in lanes of 64 bits, whatever name is returned.
     """
     low = lowered(engine)
     if low.converted is not None and not _taken_as_given(low, m * n * k):
@@ -242,18 +246,18 @@ def _ready(x: np.ndarray, container: np.dtype, what: str) -> np.ndarray:
     if x.dtype == container and x.flags.aligned:
         return x
     if x.dtype.newbyteorder("=") != container:
-        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}")
+        raise TypeError(f"{what} holds {x.dtype}, expected encodings in {container}: use .view({container})")
     return np.require(x, container, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _operands(low: Lowered, a, b, c, scale_a, scale_b) -> tuple:
-    """Return the accumulator that runs, and its checked operands, converted where the unit does that first."""
+    """Return the accumulator that runs, and its checked operands, converted if the unit converts its operands first."""
     a = _ready(a, low.a_format.container, "a")
     b = _ready(b, low.b_format.container, "b")
     c = _ready(c, low.c_format.container, "c")
     if low.scale_format is not None:
         if scale_a is None or scale_b is None:
-            raise ValueError("this accumulator takes block scales: scale_a and scale_b are missing")
+            raise ValueError("scale_a or scale_b is missing: give both for this accumulator with block scales")
         scale_a = _ready(scale_a, low.scale_format.container, "scale_a")
         scale_b = _ready(scale_b, low.scale_format.container, "scale_b")
     if low.finish is None and get_kernel() != "reference" and not _taken_as_given(low, a.size * b.shape[-1]):
@@ -269,15 +273,15 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     engine : MatrixEngine or Instruction
         Accumulator and formats.
     a, b, c : ndarray of unsigned integers
-        Shapes (m, k), (k, n), (m, n) in the container types of the formats, any strides; a last pass over fewer products
-        than `accumulator.terms_per_step` is made of those only.
+        Encodings of shapes (m, k), (k, n), (m, n) in the container types of the formats, with any strides. k need not be a
+        multiple of `accumulator.terms_per_step`: the last pass adds the remaining products only.
     scale_a, scale_b : ndarray, optional
-        Block scales, shapes (m, k/bs) and (k/bs, n).
+        Block scales of shapes (m, k/bs) and (k/bs, n) for block size bs.
 
     Returns
     -------
     ndarray
-        Shape (m, n), the container type of the output format. With k = 0 no instruction runs: the encodings of c.
+        Encodings of shape (m, n) in the container type of the output format; with k = 0 the encodings of c.
 
     Raises
     ------
@@ -301,11 +305,10 @@ def matrix_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
 
 
 def _slices(low: Lowered, k: int, every: int = 1) -> list[slice]:
-    """Return slices of k that are computed one after the other: each starts where an instruction does, at a multiple of
-    `every`.
+    """Return slices of k that are computed one after another; each starts at an instruction, and at a multiple of `every`.
 
-    The reference takes all of k: it keeps nothing for each value of k, and counts the steps of an accumulator of the user's. So
-    do sums that are rounded stochastically, whose draws are those of the steps.
+    The reference takes all of k in one slice, because it keeps no memory per value of k and counts the steps of user-defined
+    accumulators. Stochastically rounded sums are not split either, because their draws depend on the number of the step.
     """
     if low.plan is None or get_kernel() == "reference" or low.accumulator.key is not None:
         return [slice(0, k)]
@@ -315,7 +318,7 @@ def _slices(low: Lowered, k: int, every: int = 1) -> list[slice]:
 
 
 def _scales_of(low: Lowered, part: slice, scale_a, scale_b) -> tuple:
-    """Block scales of a slice of k that starts where a block does."""
+    """Return the block scales of a slice of k that starts with a block."""
     if scale_a is None or low.block_size is None:
         return scale_a, scale_b
     blocks = slice(part.start // low.block_size, -(-part.stop // low.block_size))
@@ -323,7 +326,7 @@ def _scales_of(low: Lowered, part: slice, scale_a, scale_b) -> tuple:
 
 
 def slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
-    """Compute :func:`matrix_bits` of operands that need no conversion, for k of at most :data:`LONGEST_SLICE`."""
+    """Compute :func:`matrix_bits` for operands that need no conversion and k of at most :data:`LONGEST_SLICE`."""
     (m, k), n = a.shape, b.shape[1]
     chosen = get_kernel()
     if chosen == "auto":
@@ -340,8 +343,7 @@ def slice_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
 
 
 def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarray | None:
-    """Return FP32 sum outside of the chains of every `every` products, each from zero: total + D_1 + D_2 + ..., in this order,
-    RN.
+    """Return total + D_1 + D_2 + ... in FP32, added in this order (RN), where D_i are chains of `every` products from zero.
 
     Parameters
     ----------
@@ -350,16 +352,16 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
     a, b : ndarray of unsigned integers
         See :func:`matrix_bits`; k is a multiple of `every`.
     total : ndarray of uint32
-        Encodings of the FP32 sums to start from, shape (m, n).
+        Encodings of the FP32 sums to start from, of shape (m, n).
     scale_a, scale_b : ndarray, optional
         Block scales.
     every : int
-        Products of one chain, a multiple of the accumulator's step.
+        Number of products of one chain, a multiple of the accumulator's step.
 
     Returns
     -------
     ndarray of uint32 or None
-        None where no fast path does this and the chains are not small: the caller adds them up itself.
+        Encodings of the sums; None if no fast path covers them and the chains are not small, so that the caller must add them.
     """
     low = lowered(engine)
     if get_kernel() != "auto" or a.shape[1] == 0:
@@ -376,21 +378,22 @@ def promoted_bits(engine, a, b, total, scale_a, scale_b, every: int) -> np.ndarr
 
 
 def scaled_bits(engine, a, b, total, every: int, steps: Collection[int], exponent: int) -> np.ndarray | None:
-    """Compute :func:`promoted_bits` where the unit scales its accumulator by 2**exponent before some steps of each chain.
+    """Compute :func:`promoted_bits` for a unit that scales its accumulator by 2**exponent before some steps of each chain.
 
     Parameters
     ----------
     engine, a, b, total, every
-        The same as :func:`promoted_bits`, without block scales.
+        See :func:`promoted_bits`; block scales are not supported.
     steps : collection of int
-        The steps of the accumulator in a chain, counted from 0, before which its sum is multiplied.
+        Steps of a chain, counted from 0, before which the accumulator's sum is scaled.
     exponent : int
-        Negative; over all steps of a chain down to -32, so that sums stay normal numbers or 0.
+        Negative exponent; times the number of steps it is at least -32, so that sums stay normal numbers or 0.
 
     Returns
     -------
     ndarray of uint32 or None
-        None where the lanes do not take all of it: special or far addends, operands of too many exponents, other accumulators.
+        Encodings of the sums; None if the lanes cannot compute all of them (special or far addends, operands with too many
+        exponents, other accumulators).
     """
     low = lowered(engine)
     if get_kernel() != "auto" or a.shape[1] == 0 or not -32 <= exponent * len(steps) < 0 or max(steps) >= 31:
@@ -409,7 +412,7 @@ def scaled_bits(engine, a, b, total, every: int, steps: Collection[int], exponen
 
 
 def _promoted_batch(engine, a, b, total, every: int) -> np.ndarray:
-    """Compute :func:`promoted_bits` with all chains as one batch: calls for small products cost more than their work."""
+    """Compute :func:`promoted_bits` with all chains as one batch, because calls cost more than the work of small products."""
     (m, k), n = a.shape, b.shape[1]
     x = np.ascontiguousarray(a.reshape(m, k // every, every).transpose(1, 0, 2))
     zero = np.zeros((k // every, m, n), total.dtype)
@@ -417,9 +420,9 @@ def _promoted_batch(engine, a, b, total, every: int) -> np.ndarray:
 
 
 def batch_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Return D = A B + C for a batch of matrices of encodings: shapes (batch, m, k), (batch, k, n), (batch, m, n).
+    """Return D = A B + C for a batch of matrices of encodings, shapes (batch, m, k), (batch, k, n), (batch, m, n).
 
-    The same as :func:`matrix_bits`, with a leading dimension; threads share the batch where its matrices are small.
+    Arguments are those of :func:`matrix_bits` with a leading dimension. Threads share the batch if its matrices are small.
     """
     low = lowered(engine)
     low, a, b, c, scale_a, scale_b = _operands(low, a, b, c, scale_a, scale_b)

@@ -1,4 +1,4 @@
-"""The generic kernel of an accumulator, of its lowered form; where that is too narrow its Programs or the reference."""
+"""This module runs a lowered accumulator on the generic kernel, or on recorded programs or the reference if it is too wide."""
 
 from collections.abc import Callable
 
@@ -10,25 +10,24 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
 from .lowering import Lowered
 
-#: Operations of vector lanes that take as long as one product here, for `threads_for`.
+#: Number of lane operations that take as long as one product of the generic kernel, for `threads_for`.
 _OPERATIONS = 64
 
 
 def _tabled(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return operands in the encodings of the format in which the unit multiplies."""
+    """Return operands as encodings of the format in which the unit multiplies."""
     return a if low.a_table is None else low.a_table[a], b if low.b_table is None else low.b_table[b]
 
 
 def converted(low: Lowered, a: np.ndarray, b: np.ndarray) -> tuple[Lowered, np.ndarray, np.ndarray]:
-    """Return the accumulator that runs, and its operands, where the unit converts them first; else the ones given."""
+    """Return the accumulator after a unit's conversion of operands and the converted operands, or else the arguments."""
     if low.converted is None or low.convert is None:
         return low, a, b
     return low.converted, low.convert(a, 0), low.convert(b, 1)
 
 
 def finished_bits(low: Lowered, a, b, c, run: Callable[..., np.ndarray]) -> np.ndarray:
-    """Return D = A B + C of a unit that converts c and its results; `run` computes what is between, for any leading
-    dimensions."""
+    """Return D = A B + C of a unit that converts c and its results; `run` computes the product between the conversions."""
     every = low.every or a.shape[-1]
     for start in range(0, a.shape[-1], every):
         assert low.converted is not None and low.convert is not None and low.finish is not None
@@ -39,7 +38,7 @@ def finished_bits(low: Lowered, a, b, c, run: Callable[..., np.ndarray]) -> np.n
 
 
 def _unplanned_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
-    """Compute the products of an accumulator that the generic kernel does not hold, for any leading dimensions."""
+    """Compute products of an accumulator that the generic kernel lacks, for any leading dimensions."""
     from .recorded import recorded_kernel
 
     kernel, _ = recorded_kernel(low, a.size * b.shape[-1])
@@ -53,7 +52,7 @@ def _unplanned_bits(low: Lowered, a, b, c, scale_a, scale_b) -> np.ndarray:
 
 
 def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Compute `kernels.matrix_bits` by the generic kernel or what takes its place (:func:`_unplanned_bits`); k > 0."""
+    """Compute `kernels.matrix_bits` for k > 0 by the generic kernel, or by :func:`_unplanned_bits` without a plan."""
     if low.finish is not None:
         return finished_bits(low, a, b, c, generic_bits)
     low, a, b = converted(low, a, b)
@@ -70,7 +69,7 @@ def generic_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarra
 
 
 def generic_batch_bits(low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Compute `kernels.batch_bits` by the generic kernel or what takes its place (:func:`_unplanned_bits`); k is positive."""
+    """Compute `kernels.batch_bits` for k > 0 by the generic kernel, or by :func:`_unplanned_bits` without a plan."""
     if low.finish is not None:
         return finished_bits(low, a, b, c, generic_batch_bits)
     low, a, b = converted(low, a, b)

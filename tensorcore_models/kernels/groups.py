@@ -1,4 +1,4 @@
-"""Exact group sums with block scales (groups.h): which accumulators, and how they are run."""
+"""This module runs accumulators of exact group sums with block scales (groups.h)."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,12 +15,12 @@ from .common import RunningResult, Source, addends, lanes_over_rows, redo_elemen
 from .generic import generic_batch_bits
 from .lowering import Lowered
 
-_LOWEST = -400  # below every alignment exponent that formats of one byte and fp32 addends have
+_LOWEST = -400  # below every alignment exponent of one-byte formats and fp32 addends
 
 
 @dataclass(frozen=True)
 class GroupTask:
-    """The computation of the lanes (mpg_group_task of groups.h)."""
+    """`GroupTask` holds the parameters of the lanes (mpg_group_task of groups.h)."""
 
     group: int
     groups: int
@@ -32,7 +32,7 @@ class GroupTask:
 
 @dataclass(frozen=True, eq=False)
 class GroupTables:
-    """The meaning of each byte of an operand and of its scales (mpg_group_source of groups.h)."""
+    """`GroupTables` holds the value of each byte of an operand and of its scales (mpg_group_source of groups.h)."""
 
     values: np.ndarray
     scale_values: np.ndarray
@@ -41,7 +41,7 @@ class GroupTables:
 
     @classmethod
     def of(cls, values: np.ndarray, unit: int, scale: Format) -> "GroupTables":
-        """Return tables of an operand with fixed-point numbers `values` in units of 2**unit and scales of format `scale`."""
+        """Return the tables of an operand with fixed-point numbers `values` in units of 2**unit, and of scales in `scale`."""
         decoded = [scale.decode_exact(code) for code in range(256)]
         special = np.array([x.kind != "finite" for x in decoded])
         significands = np.where(special, 0, [x.significand for x in decoded])
@@ -57,7 +57,7 @@ class GroupTables:
 
 @dataclass(frozen=True, eq=False)
 class GroupsKernel:
-    """GroupDotFusedSum of fp4 operands with ue4m3 or ue8m0 scales, and of other formats as small."""
+    """`GroupsKernel` runs GroupDotFusedSum of fp4 and other formats as small, with ue4m3 or ue8m0 scales."""
 
     task: GroupTask
     swapped_task: GroupTask
@@ -94,7 +94,7 @@ class GroupsKernel:
         return cls(task, replace(task, offset=largest_b), *tables)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices as `kernels.matrix_bits` does."""
         (m, k), n = a.shape, b.shape[1]
         threads = threads_for_product(m * n * k)
         values, redo, _ = addends(c, threads)
@@ -128,8 +128,7 @@ class GroupsKernel:
     def _arranged(
         self, a, b, scale_a, scale_b, block_size, swapped: bool
     ) -> tuple[tuple[Source, Source], tuple["GroupTables", "GroupTables"], GroupTask]:
-        """Return sources and tables of A and B as the kernel takes them, with its task; where `swapped`, A and B change
-        places."""
+        """Return the kernel's sources, tables and task for A and B, or for B and A if `swapped`."""
         x, y = Source.of_a(a, {}, scale_a, block_size), Source.of_b(b, {}, scale_b, block_size)
         if swapped:
             return (y, x), (self.b, self.a), self.swapped_task
@@ -137,7 +136,7 @@ class GroupsKernel:
 
 
 def fixed_point(fmt: Format) -> np.ndarray | None:
-    """Return numbers of a format of one byte in units of its smallest one; None if it has specials or wider numbers."""
+    """Return the numbers of a one-byte format in units of its smallest number; None if it has specials or wider numbers."""
     if fmt.container.itemsize != 1 or fmt.specials != "finite" or fmt.precision + fmt.emax - fmt.emin > 7:
         return None
     decoded = [fmt.decode_exact(code) for code in range(256)]
@@ -146,7 +145,7 @@ def fixed_point(fmt: Format) -> np.ndarray | None:
 
 
 def _covered(spec: Any, formats: tuple[Format, ...], scale: Format) -> bool:
-    """Return whether formats and rules are those that the lanes have."""
+    """Return whether the lanes support the formats and edge rules."""
     if any(f.name != "fp32" for f in formats[2:]) or spec.output_rounding != "rz":
         return False
     if scale.signed or scale.container.itemsize != 1 or scale.emin < -127 or scale.emax > 128:
@@ -159,8 +158,7 @@ def _covered(spec: Any, formats: tuple[Format, ...], scale: Format) -> bool:
 
 
 def _exact(spec: Any, largest_a: int, largest_b: int, unit: int) -> bool:
-    """Return whether group sums, A's offset included, fit in 16 bits, and all aligned numbers and sums stay below 2^51
-    units."""
+    """Return whether group sums with A's offset fit in 16 bits, and aligned numbers and sums stay below 2^51 units."""
     largest = spec.group * largest_a * largest_b
     scaled = 4 * largest * Fraction(2) ** unit  # two scales below 2 in units of their alignment exponents
     addends = scaled * (spec.terms // spec.group) + 2

@@ -1,4 +1,4 @@
-"""Integer dot products into int32 (integer.h): which accumulators, and how they are run."""
+"""This module runs accumulators of integer dot products into int32 (integer.h)."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ from ..machine.threads import threads_for, threads_for_product
 from .common import Source, lanes_over_rows, running_sum
 from .lowering import Lowered
 
-_WRAPPING_TERMS = 256  # where nothing is clamped, sums may be cut anywhere
-_EXACT_SUM = (1 << 31) - 1  # of one operation that clamps, in int32
+_WRAPPING_TERMS = 256  # sums without clamping may be split anywhere
+_EXACT_SUM = (1 << 31) - 1  # largest exact sum of one clamping operation in int32
 
 
 @dataclass(frozen=True)
 class IntegerOperand:
-    """An integer format as the lanes take it: a number is ((code & keep) ^ flip) - flip."""
+    """`IntegerOperand` is an integer format for the lanes, whose numbers are ((code & keep) ^ flip) - flip."""
 
     keep: int
     flip: int
@@ -30,7 +30,7 @@ class IntegerOperand:
 
 @dataclass(frozen=True)
 class IntegerTask:
-    """The computation of the lanes (mpg_integer_task of integer.h)."""
+    """`IntegerTask` holds the parameters of the lanes (mpg_integer_task of integer.h)."""
 
     terms: int
     clamp: bool
@@ -38,7 +38,7 @@ class IntegerTask:
 
 @dataclass(frozen=True)
 class IntegerKernel:
-    """IntegerDotAdd of integers of at most 8 bits into int32."""
+    """`IntegerKernel` runs IntegerDotAdd of integers of at most 8 bits into int32."""
 
     task: IntegerTask
     a: IntegerOperand
@@ -60,7 +60,7 @@ class IntegerKernel:
         return cls(IntegerTask(terms, spec.saturate), IntegerOperand.of(a), IntegerOperand.of(b))
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices as `kernels.matrix_bits` does."""
         operands, swapped = self._arranged(a, b)
         threads = threads_for_product(a.size * b.shape[1])
         d = running_sum(c.T if swapped else c, threads)
@@ -78,7 +78,7 @@ class IntegerKernel:
         return d
 
     def _arranged(self, a, b) -> tuple[tuple[Source, Source], bool]:
-        """Return A and B as the kernel takes them, and whether they have changed places."""
+        """Return the kernel's sources for A and B, and whether they are exchanged."""
         x, y = Source.of_a(a, vars(self.a)), Source.of_b(b, vars(self.b))
         swapped = lanes_over_rows(a.shape[-2], b.shape[-1])
         return ((y, x) if swapped else (x, y)), swapped

@@ -1,4 +1,4 @@
-"""A cache by identity: a function's result for an object is made once and found again by the object, not by its value."""
+"""This module caches a function's result for each object by the object's identity, not by its value."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,14 +6,14 @@ from typing import Any, TypeVar
 
 Made = TypeVar("Made")
 
-#: Objects that a function remembers at most.
+#: Largest number of objects that a function remembers.
 MOST = 4096
 
 
 def kept_for_object(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
-    """Return `make`, called once for each object, which must not change; `cache_clear` forgets them all.
+    """Decorate `make` so that it is called once for each object, which must not change; `cache_clear` empties the cache.
 
-    Hashing a specification costs more than a small product: so it is not `functools.cache`.
+    `functools.cache` is not used, because hashing a specification costs more than a small product.
     """
     found: dict[int, tuple[Any, Made]] = {}
 
@@ -25,7 +25,7 @@ def kept_for_object(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
         if len(found) > MOST:
             found.clear()
         made = make(thing)
-        found[id(thing)] = thing, made  # the object is kept with it, so that no other one can come to have its id
+        found[id(thing)] = thing, made  # the object is kept, so that no other object can get its id
         return made
 
     remembered.cache_clear = found.clear  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""An accumulator with its formats, made ready for the kernels: the plan that the accumulator states, compiled and kept."""
+"""This module prepares an accumulator with its formats for the kernels: it compiles and keeps the accumulator's plan."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,51 +14,53 @@ from ..formats import Format, IntegerFormat, get_float_format, get_format
 
 
 class AsRead(NamedTuple):
-    """The arithmetic of :attr:`Lowered.as_read`."""
+    """`AsRead` holds the arithmetic of :attr:`Lowered.as_read`."""
 
     form: Form
     formats: tuple[Format, Format, Format, Format]
-    via: Format | None  # whose exponents subnormal operands have
+    via: Format | None  # format whose exponents subnormal operands have
 
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """An accumulator with its formats, made ready for the kernels.
+    """`Lowered` is an accumulator with its formats, prepared for the kernels.
 
     Parameters
     ----------
     accumulator : Accumulator
-        The algorithm.
+        Accumulator algorithm.
     a_format, b_format, c_format, d_format : Format or IntegerFormat
         Formats of the operands, the addend and the result.
     scale_format : Format or None
-        Format of the block scales, None without.
+        Format of the block scales, None if there are none.
     block_size : int or None
-        Products that share a block scale.
+        Number of products that share a block scale.
     plan : generic.Plan or None
-        What the generic kernel runs; None: the reference must.
+        Plan that the generic kernel runs; None if it cannot run the accumulator.
     reason : str
-        Why there is no plan; empty if there is one.
+        Reason why there is no plan; empty if there is one.
     kernel : str
         Name of the generic kernel's family and integer width.
+    step : int
+        Number of products of one pass of the plan.
     a_table, b_table : ndarray or None
-        Encodings of the format in which the unit multiplies, for every encoding of the operand's (InterleavedDotAdd).
+        Encoding in the format in which the unit multiplies, for every encoding of the operand's format (InterleavedDotAdd).
     operands_alike : bool
-        A and B are taken apart by the same rules and no result shows which of them it comes from, so that they may change
-        places; under the rules nan "x86" and "dmma" the NaN of one comes before that of the other.
+        Whether A and B may be exchanged, because they are decoded by the same rules and results do not depend on the side.
+        Under the rules nan "x86" and "dmma" they may not, because the NaN of one side comes first.
     converted : Lowered or None
-        What runs once the operands are converted by `convert`; None: they are taken as they are.
+        Accumulator that runs on operands converted by `convert`; None if operands are not converted.
     convert : callable or None
-        (encodings of a or b, 0 or 1) -> encodings in the formats of `converted`; with `finish` c is 2.
+        Function from (encodings, 0 for a, 1 for b, 2 for c) to encodings in the formats of `converted`; c is converted only
+        with `finish`.
     finish : callable or None
-        Encodings of results of `converted` -> those of d; None: they are the same.
+        Function from encodings of results of `converted` to encodings of d; None if they are the same.
     every : int or None
-        Products after which results are finished; None: those of a whole chain.
+        Number of products after which results are finished; None if they are finished after the whole chain.
     arithmetic : tuple or None
-        Everything that the generic kernel is told about the algorithm: where it is equal, so are all results.
+        All parameters of the generic kernel for the algorithm; equal parameters give equal results.
     layouts, fast_kernels, small : dict
-        What has been prepared so far: arrangements of passes by length, kernels of the fast paths by name, small products by
-        the shapes of their operands.
+        Caches: arrangements of passes by length, kernels of the fast paths by name, small products by operand shapes.
     """
 
     accumulator: Accumulator
@@ -86,7 +88,7 @@ class Lowered:
 
     @property
     def floating(self) -> tuple[Format, Format, Format, Format] | None:
-        """Formats of a, b, c and d; None if one of them is an integer format."""
+        """Return the formats of a, b, c and d, None if one of them is an integer format."""
         a, b, c, d = self.a_format, self.b_format, self.c_format, self.d_format
         if isinstance(a, Format) and isinstance(b, Format) and isinstance(c, Format) and isinstance(d, Format):
             return a, b, c, d
@@ -94,14 +96,14 @@ class Lowered:
 
     @cached_property
     def form(self) -> Form:
-        """The arithmetic as fast kernels know it."""
+        """Return the arithmetic in the form that fast kernels know."""
         return self.accumulator.form()
 
     @property
     def as_read(self) -> "AsRead | None":
-        """The arithmetic of operands that lanes may take as they are given, exact values with other alignment exponents.
+        """Return the arithmetic if lanes can read unconverted operands: exact values with other alignment exponents.
 
-        None where a conversion rounds or flushes them, or formats are integers.
+        The result is None if a conversion rounds or flushes operands, or if formats are integers.
         """
         if self.floating is None:
             return None
@@ -121,16 +123,16 @@ class Lowered:
 
     @property
     def cycle(self) -> int:
-        """Products after which a chain goes on as it began."""
+        """Return the number of products of one period of the chain."""
         return self.accumulator.terms_per_step * self.accumulator.groups_per_instruction
 
     @cached_property
     def continued(self) -> "Lowered":
-        """The accumulator, made ready for the rest of a chain, whose addend is a result."""
+        """Return the lowered accumulator for the rest of a chain, whose addend is a result."""
         return self if self.c_format == self.d_format else lower(replace(self, c_format=self.d_format))
 
     def layout(self, k: int) -> generic.Layout:
-        """Return arrangement of the last pass over a chain of `k` products."""
+        """Return the arrangement of the last pass of a chain of `k` products."""
         length = k % self.step or self.step
         found = self.layouts.get(length)
         if found is None:
@@ -139,7 +141,7 @@ class Lowered:
 
 
 def _alike(spec: Accumulator, formats, fields) -> bool:
-    """Return whether A and B may change places."""
+    """Return whether A and B may be exchanged."""
     same = formats[0] == formats[1] and fields.get("a") == fields.get("b")
     return same and spec.operands_alike and spec.nan not in OPERAND_NAN and spec.key is None
 
@@ -154,12 +156,12 @@ def laid_out(spec: Accumulator, length: int) -> tuple[list[int], list[int], list
 
 
 def lower(engine) -> Lowered:
-    """Make an engine's accumulator and formats ready for the kernels.
+    """Return an engine's accumulator and formats, prepared for the kernels.
 
     Parameters
     ----------
     engine : MatrixEngine or Instruction
-        Anything with `accumulator`, `a_format`, `b_format`, `c_format`, `d_format`, `scale_format` and `block_size`.
+        Object with `accumulator`, `a_format`, `b_format`, `c_format`, `d_format`, `scale_format` and `block_size`.
     """
     spec = engine.accumulator
     formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))

@@ -1,4 +1,4 @@
-"""Fused sums of operands of few exponents in 32-bit lanes (narrow.h): which accumulators, and how they are run."""
+"""This module runs accumulators of fused sums in 32-bit lanes, for operands with few exponents (narrow.h)."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,23 +26,23 @@ from .generic import generic_batch_bits
 from .lowering import Lowered
 from .wide import WideKernel
 
-_TINY = narrow.FLOOR << 23  # float32 bits of 2^-68: smaller addends do not take part in the lanes (narrow.h)
+_TINY = narrow.FLOOR << 23  # float32 bits of 2^-68: the lanes ignore smaller addends (narrow.h)
 _PADDED_TERMS = (4, 8, 16, 32)
 _FUSED = (SumAlgorithm.FUSED, SumAlgorithm.INTERLEAVED)
 _HIGHEST_FLOOR = 60  # keeps units and sums within float32
-#: Operations between two outside additions, at most: their operands are packed together.
+#: Largest number of operations between two outside additions, whose operands are packed together.
 _LONGEST_CHAIN = 1 << 10
-#: `output` of the task, as narrow.h numbers it, where it is not FP32.
+#: Values of the task's `output` in narrow.h other than FP32.
 _FP16, _DOWN, _DOWN_GROUPS = 1, 2, 3
-#: Addends from which on the lanes do not round down: results could become infinite.
+#: Smallest addends for which the lanes do not round down, because results could become infinite.
 _FARTHEST_C = 227 << 23  # float32 bits of 2^100
-#: Float32 bits of the addends that are shifted with the operands: from the first on, below the second.
+#: Float32 bits of the range of addends that are shifted with the operands: from the first, below the second.
 _WINDOW_C = (127 - narrow.ADDEND << 23, 127 + narrow.ADDEND << 23)
 
 
 @dataclass(frozen=True)
 class NarrowTask:
-    """The computation of the lanes (mpg_narrow_task of narrow.h)."""
+    """`NarrowTask` holds the parameters of the lanes (mpg_narrow_task of narrow.h)."""
 
     terms: int
     fraction_bits: int
@@ -64,9 +64,9 @@ class NarrowTask:
 
 @dataclass(frozen=True)
 class NarrowKernel:
-    """Sums of fp16, fp8, fp6 and fp4 operands in 32-bit lanes: FusedDotAdd, InterleavedDotAdd, FusedDotRoundDownAdd.
+    """`NarrowKernel` runs FusedDotAdd, InterleavedDotAdd and FusedDotRoundDownAdd in 32-bit lanes.
 
-    So are those of bf16 and tf32 operands that use 32 exponents only (narrow_window.h), which is asked in each call.
+    Operands are fp16, fp8, fp6 and fp4, or bf16 and tf32 with at most 32 exponents (narrow_window.h), which each call checks.
     """
 
     task: NarrowTask
@@ -78,7 +78,7 @@ class NarrowKernel:
     d_format: Format
     pass_terms: int
     groups: tuple[tuple[int, ...], ...] | None
-    #: What runs instead where operands do not fit in the lanes, or where a CPU is slower with them.
+    #: Kernel that runs instead if operands do not fit in the lanes, or if it is faster on this CPU.
     wide: WideKernel | None = None
     items: dict[int, narrow.NarrowItems] = field(default_factory=dict, repr=False, compare=False)
 
@@ -97,7 +97,7 @@ class NarrowKernel:
             positions = np.arange(spec.terms_per_step) // spec.run % spec.groups
             groups = tuple(tuple(np.flatnonzero(positions == group).tolist()) for group in spec.group_order)
             if max(map(len, groups)) > dot.terms or dot.fraction_bits < _kept(dot, formats[3]):
-                return None  # an operation of a group that a short last pass leaves empty would cut the sum
+                return None  # a short last pass would leave a group empty, whose operation would truncate the sum
         a, b, c, d = formats
         if algorithm is SumAlgorithm.ROUND_DOWN:
             if spec.parity_groups > 1:
@@ -122,14 +122,14 @@ class NarrowKernel:
         )
 
     def promotes(self, every: int) -> bool:
-        """Return whether chains of `every` products can be added up outside in the lanes: c is then a late addend of each."""
+        """Return whether the lanes can add chains of `every` products outside the unit, with c as a late addend of each."""
         chained = self.task.chain == 0 and self.task.output != _FP16 and every % self.task.terms == 0
         return chained and self.pass_terms == self.task.terms and every // self.task.terms <= _LONGEST_CHAIN
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
-        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
+        """Return D = A B + C for one pair of matrices as `kernels.matrix_bits`, or `kernels.promoted_bits` with `every`."""
         if self.wide is not None and self.task.output >= _DOWN and isa_level() == ISAS.index("baseline"):
-            return self.wide.run(low, a, b, c, every=every)  # no shifts by a number of places for each lane there
+            return self.wide.run(low, a, b, c, every=every)  # baseline has no shift by a different amount in each lane
         operands = self._operands(a, b)
         if operands is None:
             assert self.wide is not None
@@ -142,7 +142,7 @@ class NarrowKernel:
         return d
 
     def run_scaled(self, a, b, c, every: int, places: int, exponent: int) -> np.ndarray | None:
-        """Compute `kernels.scaled_bits`; None where lanes do not take the whole product."""
+        """Compute `kernels.scaled_bits`; None if the lanes cannot compute the whole product."""
         operands, chain = self._operands(a, b), every // self.task.terms
         if operands is None or chain > 31:
             return None
@@ -151,8 +151,7 @@ class NarrowKernel:
         return None if result.marked else result.d.view(np.uint32)
 
     def _operands(self, a, b) -> tuple[Source, Source, int] | None:
-        """Return operands as the lanes take them and the exponent by which their products are shifted; None where they do not
-        fit."""
+        """Return the sources of A and B and the exponent by which products are shifted, None if they do not fit the lanes."""
         x, y = Source.of_a(a, vars(self.a_operand)), Source.of_b(b, vars(self.b_operand))
         if not self.task.windowed:
             return x, y, 0
@@ -163,7 +162,7 @@ class NarrowKernel:
         return replace(x, format=of_a), replace(y, format=of_b), sum(shifts)
 
     def _lanes(self, task: NarrowTask, x: Source, y: Source, shift: int, c, k: int) -> RunningResult:
-        """Compute the whole product on the lanes, and mark the elements to compute again."""
+        """Compute the whole product in the lanes, and mark the elements to compute again."""
         m, n = c.shape
         threads = threads_for_product(m * n * k)
         values, redo, tiny = self._addends(c, task.chain > 0 or task.output >= _DOWN, shift, threads)
@@ -175,7 +174,7 @@ class NarrowKernel:
         narrow.narrow(x, y, *self._order(k), result, vars(task), isa_level(), threads)
         if swapped:
             result = result.transposed()
-        if tiny is not None:  # next to a nonzero product such a c adds nothing
+        if tiny is not None:  # such a c adds nothing to a nonzero product
             result.redo |= tiny & (result.d == 0)
         return result
 
@@ -191,7 +190,7 @@ class NarrowKernel:
         return d
 
     def items_of(self, k: int) -> narrow.NarrowItems:
-        """Return the kernel for products of that length."""
+        """Return the cached kernel for products of length k."""
         found = self.items.get(k)
         if found is None:
             if len(self.items) > 64:
@@ -203,15 +202,16 @@ class NarrowKernel:
         return found
 
     def _order(self, k: int) -> tuple[np.ndarray, bool]:
-        """Return the position in k of each packed place, and whether that is the plain order."""
+        """Return the position in k of each packed place, and whether the order is the plain order of k."""
         parts = 1 if self.task.output != _DOWN_GROUPS else 2
         order = step_order(k, self.pass_terms, self.task.terms // parts, self.groups)
         return order, self.groups is None and order.size == k
 
     def _addends(self, c, late: bool, shift: int, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return c as float32 for the lanes, the elements that they cannot compute, and those whose c is too small for them.
+        """Return c as float32 for the lanes, marks of elements they cannot compute, and marks of c too small for them.
 
-        In both c is 0. `late`: c counts however small it is: it is added outside, or rounded down. Lanes hold 2^-shift c.
+        c is 0 in marked elements. With `late`, even a tiny c counts, because it is added outside or rounded down. The lanes
+        hold 2^-shift c.
         """
         least, beyond = _WINDOW_C if shift else (least_addend(self.c_format.name, self.d_format.name), INFINITE)
         tiny = 1 if self.c_format.name == "fp16" else _TINY
@@ -227,7 +227,7 @@ class NarrowKernel:
 
 
 def _fused_task(dot: Any, formats: Formats, via: Format | None, groups: tuple | None) -> NarrowTask | None:
-    """Return a fused dot-add, or those of InterleavedDotAdd, which are added outside in `groups`."""
+    """Return the task of a fused dot-add, or of InterleavedDotAdd, whose `groups` are added outside; None if not covered."""
     a, b, c, d = formats
     if not (_plain_alignment(dot) and _narrow_ranges(dot, a, b, via) and _narrow_output(dot, c, d)):
         return None
@@ -255,7 +255,7 @@ def _kept(dot: Any, d: Format) -> int:
 
 
 def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowTask | None:
-    """CDNA3's dot product and c, both rounded down (mpg_down_result of narrow.h has what the widths must be for)."""
+    """Return the task of CDNA3's dot product and c, both rounded down, or None (mpg_down_result of narrow.h has the limits)."""
     a, b, c, d = formats
     f, guard, halves = spec.fraction_bits, spec.dot_fraction_bits - spec.fraction_bits, spec.parity_groups
     kept = 60 if spec.sum_fraction_bits is None else spec.sum_fraction_bits
@@ -268,7 +268,7 @@ def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowT
         return None
     if not _narrow_ranges(spec, a, b, via) or _largest_sum(spec, a, b) + 2.0 ** (f + 1) >= 2.0**30:
         return None
-    if halves == 2 and spec.c_cutoff < f:  # the lanes drop a far c: truncation leaves nothing of it
+    if halves == 2 and spec.c_cutoff < f:  # the lanes drop a far c, of which truncation leaves 0
         return None
     limit = spec.product_overflow_exponent
     if limit is not None and limit <= 2 * narrow.MOST + 1 + narrow.SHIFT:
@@ -290,19 +290,19 @@ def _round_down_task(spec: Any, formats: Formats, via: Format | None) -> NarrowT
 
 
 def _largest_sum(dot: Any, a: Format, b: Format) -> float:
-    """More than any sum of products alone, in units."""
+    """Return a bound of every sum of products, in units."""
     return dot.terms * largest_significand(a) * largest_significand(b) * 2.0**dot.fraction_bits
 
 
 def _plain_alignment(dot: Any) -> bool:
-    """Return whether addends are truncated at one alignment exponent, and zeros take no part in it."""
+    """Return whether addends are truncated at one alignment exponent and zeros take no part in the alignment."""
     zeros_skip = (dot.zero_operand, dot.zero_c) == ("skip", "skip")
     low_floor = dot.exponent_floor is None or dot.exponent_floor <= _HIGHEST_FLOOR
     return zeros_skip and low_floor and dot.alignment_rounding == "rz" and not dot.normalised_products
 
 
 def _windowed(a: Format, b: Format, via: Format | None) -> bool:
-    """Return whether one of the operands has more exponents than the lanes."""
+    """Return whether an operand format has more exponents than the lanes."""
     lowest = (fmt.emin if via is None else max(via.emin, fmt.quantum_exponent) for fmt in (a, b))
     return max(a.emax, b.emax) > narrow.MOST or min(lowest) < narrow.LEAST
 
@@ -324,7 +324,7 @@ def _narrow_ranges(dot: Any, a: Format, b: Format, via: Format | None) -> bool:
 
 
 def _narrow_output(dot: Any, c: Format, d: Format) -> bool:
-    """Return whether the lanes have the output rounding, and the rules that an fp16 addend or result brings into play."""
+    """Return whether the lanes support the output rounding, and the rules for an fp16 addend or result."""
     if c.name not in ("fp32", "fp16"):
         return False
     if d.name == "fp32":

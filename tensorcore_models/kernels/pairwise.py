@@ -1,4 +1,4 @@
-"""Sums of a few products in lanes (pairwise.h): pairwise float32 sums of CDNA2 (GPS), exact sums of CDNA1."""
+"""This module runs accumulators of few products in lanes (pairwise.h): pairwise sums of CDNA2 (GPS), exact sums of CDNA1."""
 
 from dataclasses import dataclass
 
@@ -13,20 +13,20 @@ from .common import RunningResult, redo_elements, running_sum
 from .generic import generic_bits
 from .lowering import Lowered
 
-#: Operations of vector lanes that take as long as one product here, for `threads_for_product`.
+#: Number of lane operations that take as long as one product of these kernels, for `threads_for_product`.
 _OPERATIONS = 4
 
 
 @dataclass(frozen=True)
 class PairwiseKernel:
-    """GroupPairwiseSum of fp16 and bf16 that flushes operands, products, sums and c.
+    """`PairwiseKernel` runs GroupPairwiseSum of fp16 and bf16 with flushed operands, products, sums and c.
 
     Parameters
     ----------
     group, terms : int
-        Products of one pairwise sum, and of one instruction.
+        Number of products of one pairwise sum, and of one instruction.
     operands : tuple of (Format, int)
-        Formats of a and b, and the magnitudes of their encodings below which they become +0.
+        Formats of a and b, each with the magnitude of the encodings below which operands become +0.
     nan : int
         Encoding of NaN results.
     """
@@ -52,20 +52,20 @@ class PairwiseKernel:
         return cls(spec.group, spec.group * spec.groups_per_instruction, operands, nan)
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices as `kernels.matrix_bits` does."""
         if a.shape[1] % self.group:
-            return generic_bits(low, a, b, c)  # a last group with fewer products
+            return generic_bits(low, a, b, c)  # the last group has fewer products
         return _run(a, b, c, None, self.operands, {"group": self.group, "terms": self.terms, "nan": self.nan})
 
 
 @dataclass(frozen=True)
 class ExactSumKernel:
-    """ParametricDotAdd of fp16 and bf16 that cuts nothing off and rounds to nearest even into FP32.
+    """`ExactSumKernel` runs exact sums (ParametricDotAdd) of fp16 and bf16, rounded to nearest even into FP32.
 
     Parameters
     ----------
     terms : int
-        Products that are summed with c: 2 or 4.
+        Number of products that are summed with c: 2 or 4.
     operands : tuple of Format
         Formats of a and b.
     """
@@ -93,7 +93,7 @@ class ExactSumKernel:
         return cls(spec.terms, formats[:2]) if spec == plain else None
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`."""
+        """Return D = A B + C for one pair of matrices as `kernels.matrix_bits` does."""
         redo = np.zeros(c.shape, np.uint8)
         operands = tuple((fmt, 0) for fmt in self.operands)
         d = _run(a, b, c, redo, operands, {"group": self.terms, "terms": self.terms, "nan": 0})
@@ -103,7 +103,7 @@ class ExactSumKernel:
 
 
 def _run(a, b, c, redo, operands, task: dict) -> np.ndarray:
-    """Return encodings of A B + C; operands: formats and what is flushed, redo and task: as the kernel takes them."""
+    """Return encodings of A B + C; `operands` are formats with flush limits, `redo` and `task` arguments of the kernel."""
     rules = tuple((fmt.name == "fp16", below) for fmt, below in operands)
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     threads = threads_for_product(_OPERATIONS * c.size * a.shape[1])
@@ -113,5 +113,5 @@ def _run(a, b, c, redo, operands, task: dict) -> np.ndarray:
 
 
 def _flushed_below(fmt: Format, rule: str) -> int:
-    """Return smallest magnitude that an operand may have and is not flushed."""
+    """Return the smallest magnitude of an encoding that is not flushed."""
     return 1 if rule == "fp32" and fmt.name == "fp16" else 1 << fmt.fraction_bits

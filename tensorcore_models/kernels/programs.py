@@ -1,7 +1,7 @@
-"""Compiles Programs for the machine that runs them over lanes of columns (_kernels/programs).
+"""This module compiles PassPrograms for the machine that runs them over lanes of columns (_kernels/programs).
 
-Numbers of the machine have 64 bits: a PassProgram with wider ones raises :class:`TooWide`. Operands of A are the same in all
-lanes of a panel, those of B are rows of lanes.
+Numbers of the machine have 64 bits; a PassProgram with numbers of more than 62 bits raises :class:`TooWide`. An operand of A is
+one number for all lanes of a panel, an operand of B is a row of lanes.
 """
 
 from collections import Counter
@@ -14,17 +14,17 @@ from .._kernels.programs import programs
 from ..arithmetic.program import PassProgram, Prepared
 from ..arithmetic.recorder import RecordedOperation
 
-#: The size of numbers that the machine rounds without overflow.
+#: Bound of the numbers that the machine can round without overflow.
 LARGEST = 1 << 62
 _SIGNED = ("ru", "rd", "rnu", "rnd")
 
 
 class TooWide(TypeError):
-    """A PassProgram has numbers of more than 62 bits."""
+    """`TooWide` is raised for a PassProgram with numbers of more than 62 bits."""
 
 
 class _Link(NamedTuple):
-    """A _Link is an operation with a product: what it goes on from, what it shares, what it takes of operands."""
+    """`_Link` is an operation on a product: the value it continues, the values that links share, and its operand values."""
 
     rest: Any
     shared: tuple[Any, ...]
@@ -32,18 +32,18 @@ class _Link(NamedTuple):
 
 
 class _Line:
-    """A _Line is a straight line of operations on its way to instructions.
+    """`_Line` translates a straight-line program into instructions of the machine.
 
     Parameters
     ----------
     operations : sequence of RecordedOperation
-        The line.
+        Straight-line program.
     inputs : dict
-        Memory and place of every input, by its constant.
+        Memory and place of every input, by the input's constant.
     uniform : str
-        The side whose inputs are one number for all lanes; "" for none.
+        Side whose inputs are one number for all lanes; "" if there is none.
     strides : tuple of int
-        From what a product takes of A, and of B, to what the next one does.
+        Distances in the memories of A and of B from the values of a product to those of the next product.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class _Line:
         self.chosen: dict[Any, tuple[str, list[Any]]] = {}
         self.uses = Counter(x for operation in operations for x in operation.sources)
 
-    # -- operations as the machine has them ------------------------------------------------------------------------------
+    # -- single operations -------------------------------------------------------------------------------------------------
     def _is(self, at: Any, *names: str) -> bool:
         return type(at) is int and self.operations[at].name in names
 
@@ -73,7 +73,7 @@ class _Line:
         return ("copy", at) if self._scalar(at) else at
 
     def _instruction(self, at: Any) -> tuple[str, list[Any]]:
-        """Name and sources of the instruction that computes a value."""
+        """Return the name and the sources of the instruction that computes a value."""
         if type(at) is tuple:
             return ("copy_s", [at[1]]) if at[0] == "copy" else ("leave_v", [at[1]])
         x = self.operations[at]
@@ -119,9 +119,9 @@ class _Line:
         x, y = self.operations[at].sources
         return y == of and self._is(x, "constant") and self.operations[x].constant == 0
 
-    # -- operations that go together -------------------------------------------------------------------------------------
+    # -- operations that are merged into one instruction -------------------------------------------------------------------
     def _of_operands(self, at: Any, name: str) -> tuple[int, int] | None:
-        """Return the values that an operation joins of an operand of A and one of B."""
+        """Return the values of an operand of A and an operand of B that an operation combines, None for other operations."""
         if not self._is(at, name):
             return None
         pair = self.operations[at].sources
@@ -129,7 +129,7 @@ class _Line:
         return (sides["a"], sides["b"]) if set(sides) == {"a", "b"} and self.uniform == "a" else None
 
     def _run(self, at: Any, match: Callable[[Any], "_Link | None"]) -> "tuple[_Link, Any, int, int] | None":
-        """Find operations with products that lie evenly: the last one, what is before the first, how many, how far apart."""
+        """Return a run of evenly spaced products: its last link, the value before it, their number and their distance."""
         found = link = match(at)
         if found is None or link is None:
             return None
@@ -146,7 +146,7 @@ class _Line:
         return found, rest, count, step or 0
 
     def _distance(self, x: Sequence[int], y: Sequence[int]) -> int | None:
-        """Return how many places of k lie between two products of which the same is taken."""
+        """Return the distance in k of two products whose values have the same meaning, None if they differ otherwise."""
         pairs = [(self.operations[p].constant, self.operations[q].constant) for p, q in zip(x, y, strict=True)]
         places = {q[1] - p[1] for p, q in pairs}
         return places.pop() if len(places) == 1 and all((p[0], p[2]) == (q[0], q[2]) for p, q in pairs) else None
@@ -158,7 +158,7 @@ class _Line:
         return "larger_sums", [self._vector(rest), *link.taken, ("plain", count), ("plain", step)]
 
     def _larger_sum(self, at: Any) -> "_Link | None":
-        """Return the largest of a number and the exponent of a product."""
+        """Return the link of a maximum of a number and a product's exponent, None for other operations."""
         if self._is(at, "larger"):
             x, y = self.operations[at].sources
             for rest, other in ((x, y), (y, x)):
@@ -175,7 +175,7 @@ class _Line:
         return f"cuts_{rounding.upper()}", sources
 
     def _cut(self, at: Any) -> "_Link | None":
-        """Return the sum of a number and a product that is cut at the exponent of an aligned sum; or that product alone."""
+        """Return the link of a product truncated at an aligned sum's exponent, alone or added to a number; else None."""
         if self._is(at, "add"):
             x, y = self.operations[at].sources
             for rest, other in ((x, y), (y, x)):
@@ -235,12 +235,12 @@ class _Line:
         return self._constant(x.constant)
 
     def compiled(self, results: Sequence[tuple[int, tuple[str, int]]], seldom: Sequence[int] = ()) -> programs.Code:
-        """Return instructions that put each result where it belongs, unless one of the conditions `seldom` holds in a lane."""
+        """Return instructions that store each result, and stop if one of the conditions `seldom` holds in a lane."""
         wanted: list[Any] = [("leave", at) for at in seldom]
         order = self._needed(wanted + [at for at, _ in results])
         for at in {*order, *(at for at, _ in results), *(x for y in order for x in self.chosen[y][1])}:
             if type(at) is int and max(self.operations[at].high, -self.operations[at].low) >= LARGEST:
-                raise TooWide(f"numbers of {self.operations[at].high.bit_length()} bits, of which the machine has 62")
+                raise TooWide(f"numbers have {self.operations[at].high.bit_length()} bits, expected at most 62")
         last = {x: place for place, at in enumerate(order) for x in self.chosen[at][1]}
         last |= {at: len(order) for at, _ in results}
         registers: dict[Any, int] = {}
@@ -276,7 +276,7 @@ def _line(name: str, destination: int, sources: Sequence[int]) -> list[int]:
 
 # -- operands ------------------------------------------------------------------------------------------------------------
 class TakenOperands:
-    """A TakenOperands gathers what the Programs of a chain take of the operands of one side."""
+    """`TakenOperands` gathers the values that the programs of a chain take of the operands of one side."""
 
     def __init__(self) -> None:
         self.line: list[RecordedOperation] = []
@@ -285,7 +285,7 @@ class TakenOperands:
         self.seldom: int | None = None
 
     def add(self, prepared: Prepared) -> list[int]:
-        """Take what one PassProgram asks for; where it finds each of its outputs."""
+        """Add the preparation of one PassProgram, and return the places of its outputs."""
         at: list[int] = []
         for x in prepared.operations:
             own = x._replace(sources=tuple(at[s] for s in x.sources))
@@ -308,7 +308,7 @@ class TakenOperands:
 
 
 def passes(chain: Sequence[PassProgram]) -> programs.Passes:
-    """Compile the four Programs of a chain: of a pass, the first one, the last one, and one that is both.
+    """Compile the four programs of a chain: for an inner pass, the first pass, the last pass, and a pass that is both.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Runs accumulators without a plan of the generic kernel as Programs: passes recorded, and compiled for the machine of lanes.
+"""This module runs accumulators that the generic kernel lacks: it records their passes and compiles them for the lanes.
 
-That is every family that writes its `pass_bits` in `p.arithmetic`, a user's own as well, if its numbers have at most 62 bits.
+It covers every family that writes its `pass_bits` in `p.arithmetic`, including user-defined families, if its numbers have at
+most 62 bits.
 """
 
 import math
@@ -17,23 +18,23 @@ from ..machine.instruction_sets import isa_level
 from ..machine.threads import threads_for
 from .programs import TooWide, passes
 
-#: Products below which the reference is done before a pass is recorded.
+#: Number of products below which the reference finishes before a pass is recorded.
 WORTH_RECORDING = 1 << 13
-#: Products of a pass up to which it is recorded: each takes a few operations.
+#: Largest number of products of a recorded pass; each product takes a few operations.
 MOST_TERMS = 256
-#: Operations of the machine that take as long as one product of the fast kernels, for `threads_for`.
+#: Number of lane operations that take as long as one product of a program, for `threads_for`.
 _OPERATIONS = 64
-#: Bytes of a slice of operands taken apart, about.
+#: Approximate number of bytes of a slice of decoded operands.
 _SLICE = 1 << 27
 
 
 class RecordedKernel:
-    """A RecordedKernel runs the Programs of one accumulator with its formats.
+    """`RecordedKernel` runs the recorded programs of one accumulator with its formats.
 
     Parameters
     ----------
     low : Lowered
-        The accumulator with its formats. What it does not record raises Unrecordable, and what is too wide TooWide.
+        Accumulator with its formats. Raises Unrecordable if it cannot be recorded, TooWide if its numbers are too wide.
     """
 
     def __init__(self, low: Any):
@@ -42,7 +43,7 @@ class RecordedKernel:
         self.scale: Format | None = low.scale_format
         self.block = low.block_size or 0 if self.scale is not None else 0
         if self.step > MOST_TERMS:
-            raise Unrecordable(f"passes of {self.step} products, of which {MOST_TERMS} are recorded")
+            raise Unrecordable(f"passes have {self.step} products, expected at most {MOST_TERMS}")
         self._programs: dict[tuple[bool, bool, int], PassProgram] = {}
         self._passes: dict[tuple[bool, bool, int], programs.Passes] = {}
         self._passes_of(True, True, self.step)
@@ -52,7 +53,7 @@ class RecordedKernel:
         return self.formats[2] == self.formats[3]
 
     def program(self, regular: bool, first: bool, terms: int) -> PassProgram:
-        """Return the Program of a pass of so many products; `first`: of one that takes the c given, not a result."""
+        """Return the program of a pass of `terms` products; with `first`, its addend is the given c, not a result."""
         key = (regular, first and not self._same_addend, terms)
         if key not in self._programs:
             a, b, c, d = self.formats
@@ -61,8 +62,7 @@ class RecordedKernel:
         return self._programs[key]
 
     def _passes_of(self, regular: bool, begins: bool, last: int) -> programs.Passes:
-        """Return the Programs of a chain that begins with the c given or goes on with a result, and ends with `last`
-        products."""
+        """Return the programs of a chain that starts from the given c (`begins`) or a result, and ends with `last` products."""
         key = (regular, begins, last)
         if key not in self._passes:
             chain = [
@@ -72,7 +72,7 @@ class RecordedKernel:
         return self._passes[key]
 
     def run(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return D = A B + C of encodings, shapes (m, k), (k, n) and (m, n), k positive, any strides."""
+        """Return D = A B + C for encodings of shapes (m, k), (k, n) and (m, n) with positive k and any strides."""
         (m, k), n = a.shape, b.shape[1]
         unit = math.lcm(self.step, self.block or 1)
         length = max(_SLICE // (64 * max(m + n, 1) * unit), 1) * unit
@@ -99,12 +99,12 @@ class RecordedKernel:
 
 
 def recorded_kernel(low: Any, size: int) -> tuple[RecordedKernel | None, str]:
-    """Give the kernel of Programs for a product of m n k = `size`; None, and why, where the reference runs it.
+    """Return the recorded kernel for a product with m n k = `size`, or None and the reason why the reference runs it.
 
     Parameters
     ----------
     low : Lowered
-        The accumulator with its formats; the kernel is kept with it.
+        Accumulator with its formats, which caches the kernel.
     """
     if "recorded" not in low.fast_kernels:
         if size < WORTH_RECORDING:

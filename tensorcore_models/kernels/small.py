@@ -1,6 +1,6 @@
-"""Small products: what depends on an engine and a shape is settled once, a call compares types and shapes only.
+"""This module speeds up small products: it prepares an engine and a shape once, so that a call compares only types and shapes.
 
-A tile of 16 x 8 x 16 takes the kernel a microsecond, and checks that are made for any product several times as long.
+The kernel computes a tile of 16 x 8 x 16 in a microsecond, and the checks of a general product take several times as long.
 """
 
 import numpy as np
@@ -14,22 +14,22 @@ from .kept import kept_for_object
 from .lowering import Lowered
 from .narrow import NarrowKernel
 
-#: Shapes that are kept for one engine.
+#: Largest number of shapes that are cached for one engine.
 _SHAPES = 256
 
 
 class SmallProduct:
-    """D = A B + C of one engine for matrices of one shape, in the layer and variant that are chosen when it is called.
+    """`SmallProduct` computes D = A B + C on one engine for matrices of one shape, in the currently chosen layer.
 
-    Its methods take numpy arrays of exactly the types and shapes that the kernels take. For any other operands they return
-    None: the caller checks and converts those, or refuses them.
+    Its methods take numpy arrays of exactly the types and shapes that the kernels take. For other operands they return None,
+    and the caller checks and converts them.
 
     Parameters
     ----------
     low : Lowered
-        The accumulator with its formats; it takes operands as they are, without block scales.
+        Accumulator with its formats, which neither converts operands nor has block scales.
     m, k, n : int
-        Sizes, positive; k is a multiple of the engine's step.
+        Positive sizes; k is a multiple of the engine's step.
     """
 
     __slots__ = ("_a", "_b", "_c", "_codes", "_items", "_low", "_m", "_n", "_values", "_zeros")
@@ -38,7 +38,7 @@ class SmallProduct:
         formats = low.a_format, low.b_format, low.c_format, low.d_format
         self._low, self._m, self._n = low, m, n
         self._a, self._b, self._c = (m, k), (k, n), (m, n)
-        every_bit = all(f.bits == 8 * f.container.itemsize for f in formats[:3])  # otherwise encodings are looked at
+        every_bit = all(f.bits == 8 * f.container.itemsize for f in formats[:3])  # otherwise encodings must be checked
         self._codes = tuple(f.container for f in formats) if every_bit else None
         types = tuple(t for t in map(_value_type, formats) if t is not None)
         self._values = types if len(types) == len(formats) else None
@@ -47,12 +47,12 @@ class SmallProduct:
         self._items = kernel.items_of(k) if isinstance(kernel, NarrowKernel) else None
 
     def bits(self, a, b, c) -> np.ndarray | None:
-        """Return encodings of d from encodings; None for c means zeros."""
+        """Return encodings of d from encodings of a, b and c; c = None means zeros."""
         fits = self._codes is not None and self._fits(a, b, c, self._codes)
         return self._run(a, b, self._zeros if c is None else c) if fits else None
 
     def values(self, a, b, c) -> np.ndarray | None:
-        """Return values of d from values, all in the formats' natural types."""
+        """Return values of d from values of a, b and c, all in the natural types of the formats."""
         types = self._values
         if types is None or not self._fits(a, b, c, types):
             return None
@@ -81,27 +81,27 @@ class SmallProduct:
             return slice_bits(self._low, a, b, c, None, None)
         d = np.empty(self._c, self._low.d_format.container)
         taken = self._items.one(a, b, c, d, self._m, self._n, isa_level())
-        if taken < 0:  # strides that it does not take
+        if taken < 0:  # the kernel does not take these strides
             return None
         return d if taken else generic_bits(self._low, a, b, c)
 
 
 def _value_type(fmt: Format | IntegerFormat) -> np.dtype | None:
-    """Return the type whose arrays are encodings of the format, bit by bit; None: values are converted."""
+    """Return the type whose arrays have the bits of the format's encodings, None if values must be converted."""
     if isinstance(fmt, IntegerFormat):
         return fmt.dtype if fmt.bits == 8 * fmt.container.itemsize else None
     return None if fmt.padding_bits else fmt.dtype
 
 
 def small_product(engine, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None:
-    """Return the product of matrices of these shapes, kept from call to call; None where it is none of its own.
+    """Return the cached small product for matrices of these shapes, None if the product is not a small one.
 
     Parameters
     ----------
     engine : MatrixEngine or Instruction
-        The same as :func:`tensorcore_models.kernels.matrix_bits`, with its step `k`.
+        Engine as in :func:`tensorcore_models.kernels.matrix_bits`, with its k step `k`.
     a_shape, b_shape : tuple of int
-        Shapes of the operands. Products that are large, empty, scaled, converted, or whose k is padded are not taken.
+        Shapes of the operands. A product that is large, empty, scaled, converted or padded in k is not a small product.
     """
     low = lowered(engine)
     try:
@@ -116,7 +116,7 @@ def small_product(engine, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) ->
 
 @kept_for_object
 def tile_product(instruction) -> SmallProduct | None:
-    """:func:`small_product` of the instruction's own shape, None for one that is not published."""
+    """Return :func:`small_product` for the instruction's own shape, None if its arithmetic is not published."""
     m, k, n = instruction.m, instruction.k, instruction.n
     return small_product(instruction, (m, k), (k, n)) if instruction.published else None
 

@@ -1,4 +1,4 @@
-"""Fused algorithms of operands of any exponent in 64-bit lanes (wide.h): which accumulators, and how they are run."""
+"""This module runs accumulators of fused sums in 64-bit lanes, for operands of any exponent (wide.h)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,21 +29,21 @@ _FARTHEST = 900
 _LOWEST = -900  # alignment exponent below every product's
 _PADDED_TERMS = (4, 8, 16, 32)
 _ALGORITHMS = (SumAlgorithm.FUSED, SumAlgorithm.ROUND_DOWN, SumAlgorithm.LATE)
-#: Products between two outside additions, at most: their operands are packed together.
+#: Largest number of products between two outside additions, whose operands are packed together.
 _LONGEST_CHAIN = 1 << 12
-#: How a late c is added, as wide.h numbers it.
+#: Values in wide.h for the addition of a late c.
 _EXACT, _ODD = 1, 2
 _SMALLEST_NORMAL = 1 << 23  # FP32 bits
 
 
 def _padded(terms: int) -> int:
-    """Return products of one operation as packed: the lanes have loops of these lengths."""
+    """Return the number of packed products of one operation, for which the lanes have a loop."""
     return next(n for n in _PADDED_TERMS if n >= terms)
 
 
 @dataclass(frozen=True)
 class WideTask:
-    """The computation of the lanes (mpg_wide_task of wide.h)."""
+    """`WideTask` holds the parameters of the lanes (mpg_wide_task of wide.h)."""
 
     terms: int
     fraction_bits: int
@@ -65,9 +65,9 @@ class WideTask:
 
 @dataclass(frozen=True)
 class WideKernel:
-    """FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd or a fused sum with a late c in 64-bit lanes.
+    """`WideKernel` runs FusedDotAdd, FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd and fused sums with a late c.
 
-    FusedDotAdd truncates at its alignment or, with fp32 results, rounds to nearest even there.
+    It uses 64-bit lanes. FusedDotAdd truncates aligned addends or, with fp32 results, rounds them to nearest even.
     """
 
     task: WideTask
@@ -102,16 +102,16 @@ class WideKernel:
         return cls(task, KernelFormat.of(formats[0], via), KernelFormat.of(formats[1], via), spec.terms, groups)
 
     def promotes(self, every: int) -> bool:
-        """Return whether chains of `every` products can be added up outside in the lanes."""
+        """Return whether the lanes can also add chains of `every` products outside the unit."""
         whole = self.pass_terms == self.task.terms and every % self.pass_terms == 0
         return whole and not self.task.output and every <= _LONGEST_CHAIN
 
     def run(self, low: Lowered, a, b, c, scale_a=None, scale_b=None, every: int | None = None) -> np.ndarray:
-        """Return D = A B + C for one pair of matrices, as `kernels.matrix_bits`; with `every` as `kernels.promoted_bits`."""
+        """Return D = A B + C for one pair of matrices as `kernels.matrix_bits`, or `kernels.promoted_bits` with `every`."""
         task = self.task if every is None else replace(self.task, promote=every)
         threads = threads_for_product(a.size * b.shape[1])
         least, exact = least_addend(low.c_format.name, low.d_format.name), task.late == _EXACT
-        tiny = _SMALLEST_NORMAL if exact and every is None else 1  # sums outside are kept as they are
+        tiny = _SMALLEST_NORMAL if exact and every is None else 1  # subnormal sums outside the unit are kept
         values, redo, found = addends(c, threads, least=least, tiny=tiny)
         if found & 2:  # subnormal addends count as zeros
             redo &= 1
@@ -123,7 +123,7 @@ class WideKernel:
         y = Source.of_b(b, vars(self.b_operand), scale_b, low.block_size)
         wide.wide(x, y, order, plain, result, vars(task), isa_level(), threads)
         d = result.d.astype(np.float16).view(np.uint16) if self.task.output else result.d.view(np.uint32)
-        if exact:  # the sign of a zero is one of the products', which the lanes do not follow; outside -0 shows it, too
+        if exact:  # the sign of a zero depends on the products' signs, which the lanes do not track
             zeros = result.d == 0
             if zeros.any():
                 result.redo |= zeros
@@ -133,7 +133,7 @@ class WideKernel:
 
 
 def _covered(fmt: Format) -> bool:
-    """Return whether products of the format are exact in double and their exponents fit in the lanes' words."""
+    """Return whether products of the format are exact in double, and their exponents fit in the lanes' words."""
     small = fmt.bits <= 32 and fmt.fraction_bits <= 23 and fmt.specials != "scale"
     return small and fmt.emin >= -127 and fmt.emax <= 128
 
@@ -174,7 +174,7 @@ def _fused_task(spec: Any, formats: Formats) -> WideTask | None:
 
 
 def _late_task(spec, formats: Formats) -> WideTask | None:
-    """Return units that add c to the aligned products: exactly, with one rounding (Gaudi 2), or all rounded to odd (RISC-V)."""
+    """Return the task of units that add c late: exactly with one rounding (Gaudi 2), or rounded to odd (RISC-V); else None."""
     a, b, c, d = formats
     if spec.fraction_bits is None or spec.terms > _PADDED_TERMS[-1] or (c.name, d.name) != ("fp32", "fp32"):
         return None
@@ -224,7 +224,7 @@ def _round_down_task(spec: Any, formats: Formats) -> WideTask | None:
     if (spec.zero_operand, spec.zero_c, spec.subnormal_c) != ("skip", "minus126", "raw"):
         return None
     if spec.c_cutoff is not None and not spec.c_fraction_bits <= spec.c_cutoff <= _FARTHEST:
-        return None  # the lanes drop a far c: truncation leaves nothing of it
+        return None  # the lanes drop a far c, of which truncation leaves 0
     kept = _SIGNIFICAND if spec.sum_fraction_bits is None else min(spec.sum_fraction_bits, _SIGNIFICAND)
     limit = spec.product_overflow_exponent
     if limit is not None and not 100 <= limit <= 900:

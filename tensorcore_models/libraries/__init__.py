@@ -1,6 +1,6 @@
-"""Models GPU libraries bit for bit: which instruction their kernels chain, in which order of k, joined and finished how.
+"""This package models GPU libraries bit for bit: the instruction, the order of k, the joining of sums and the epilogue.
 
-Nothing here runs a GPU, and nothing is guessed: what nobody has measured raises :class:`Unknown`.
+No function of this package runs on a GPU, and none guesses: a case that was not measured raises :class:`Unknown`.
 """
 
 from ..orders.order import Chain, Sum

@@ -1,4 +1,4 @@
-"""Attention as torch's kernels on an H100 compute it, bit for bit: cuDNN, FlashAttention 2, CUTLASS's and the math path."""
+"""This module computes torch's attention on an H100 bit for bit: cuDNN, FlashAttention 2, CUTLASS and the math path."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from .fp32_lanes import apply, butterfly, chain, halves
 from .recipe import Unknown
 from .row_operations import softmax
 
-#: Kernels by their names in torch's SDPBackend, in small letters.
+#: Names of the kernels: those of torch's SDPBackend in lower case.
 KERNELS = ("cudnn", "flash", "efficient", "math")
 _LOG2E, _LN2 = 1.4426950408889634, np.float32(0.6931471805599453)
 _LOG2E_32 = np.float32(_LOG2E)
@@ -33,20 +33,21 @@ def attention(kernel: str, fmt: str, gpu: str = "h100") -> "AttentionRecipe":
     Parameters
     ----------
     kernel : {"cudnn", "flash", "efficient", "math"}
-        Torch's backend.
+        Backend of torch.
     fmt : {"fp16", "bf16"}
         Format of Q, K, V and the output.
     gpu : str
-        "h100".
+        GPU, only "h100".
 
     Returns
     -------
     AttentionRecipe
+        Recipe whose method `product` computes the output.
 
     Raises
     ------
     Unknown
-        For another kernel, format or GPU.
+        If the kernel, the format or the GPU was not measured.
 
     Examples
     --------
@@ -59,16 +60,16 @@ def attention(kernel: str, fmt: str, gpu: str = "h100") -> "AttentionRecipe":
     """
     for value, known, field in ((kernel, KERNELS, "kernel"), (fmt, tuple(_INSIDE), "fmt")):
         if value not in known:
-            raise Unknown(f"attention with {field} {value!r}", field=field, known=known)
+            raise Unknown(f"attention with {field} {value!r} is not known", field=field, known=known)
     device = canonical_device(gpu)
     if device not in MULTIPROCESSORS:
-        raise Unknown(f"attention on {gpu}", field="gpu", known=MULTIPROCESSORS)
+        raise Unknown(f"attention on {gpu} is not known", field="gpu", known=MULTIPROCESSORS)
     return AttentionRecipe(kernel, fmt, device)
 
 
 @dataclass(frozen=True)
 class AttentionRecipe:
-    """`AttentionRecipe` is an attention kernel on a GPU, as :func:`attention` gives it."""
+    """`AttentionRecipe` describes an attention kernel on a GPU; :func:`attention` returns it."""
 
     kernel: str
     fmt: str
@@ -78,14 +79,13 @@ class AttentionRecipe:
         return f"{self.kernel} attention of {self.fmt} on {self.gpu} (recorded with torch 2.11, cuDNN 9.19)"
 
     def plan(self, heads: int, queries: int, keys: int, d: int) -> AttentionPlan | None:
-        """Return the plan of a problem, or None for the math path; raises Unknown for sizes that were not measured."""
+        """Return the plan for a problem, None for the math path; raises Unknown for sizes that were not measured."""
         return None if self.kernel == "math" else plan(self.kernel, self.gpu, heads, queries, keys, d)
 
     def inferred(self, heads: int, queries: int, keys: int, d: int) -> str:
-        """Return the reason why the result of a problem is inferred from other recorded problems; an empty string if
-        it was recorded itself."""
+        """Return the reason why a problem's result is inferred from other problems; an empty string if it was recorded."""
         if self.kernel == "math":
-            return "products of other sizes than recorded may be cut into slices" * (queries * keys * d > 1 << 27)
+            return "products of sizes that were not recorded may be split along k" * (queries * keys * d > 1 << 27)
         return plan(self.kernel, self.gpu, heads, queries, keys, d).inferred
 
     @default_fp_state
@@ -95,23 +95,23 @@ class AttentionRecipe:
         Parameters
         ----------
         q, k, v : ndarray of unsigned integers, shapes (..., queries, d), (..., keys, d), (..., keys, d)
-            Encodings. The dimensions in front are batch and heads.
+            Encodings of Q, K and V. The leading dimensions are batch and heads.
         causal : bool
-            Query i sees keys up to i.
+            Whether query i attends only to keys up to i.
         scale : float, optional
-            1 / sqrt(d) by default.
+            Factor of the scores, by default 1 / sqrt(d).
 
         Returns
         -------
         ndarray of unsigned integers, shape (..., queries, d)
-            Encodings.
+            Encodings of the output.
 
         Raises
         ------
         Unknown
-            For sizes that were not measured.
+            If the sizes were not measured.
         TypeError, ValueError
-            For operands that are not encodings, or whose shapes do not fit.
+            If operands are not encodings, or their shapes do not fit.
         """
         heads = [np.asarray(x) for x in (q, k, v)]
         _check(heads, self.fmt, causal)
@@ -141,11 +141,11 @@ def _check(heads: list[np.ndarray], fmt: str, causal: bool) -> None:
     ):
         raise ValueError(
             f"Q, K and V are {q.shape}, {k.shape} and {v.shape}, expected (..., queries, d), (..., keys, d) and (..., keys, d) "
-            "with equal leading dimensions and no empty array; for grouped queries repeat the keys and values"
+            "with equal leading dimensions and no empty array: for grouped queries repeat the keys and values"
         )
     if causal and q.shape[-2] != k.shape[-2]:
         raise Unknown(
-            f"causal attention of {q.shape[-2]} queries and {k.shape[-2]} keys",
+            f"causal attention of {q.shape[-2]} queries and {k.shape[-2]} keys is not known",
             field="causal",
             known=("as many queries",),
         )
@@ -155,7 +155,7 @@ def _check(heads: list[np.ndarray], fmt: str, causal: bool) -> None:
 
 @dataclass
 class _Head:
-    """The tiled kernels on one head."""
+    """`_Head` runs a tiled kernel on one head."""
 
     plan: AttentionPlan
     fmt: str
@@ -179,7 +179,7 @@ class _Head:
         return encode(out, self.fmt, "rne")
 
     def _scores(self, q, k, keys: int, columns: slice) -> np.ndarray:
-        """Return scores of a tile, those that are masked -infinity; scaled where the kernel does so first."""
+        """Return the scores of a tile; masked scores are -infinity, and scores are scaled if the kernel scales first."""
         s = self.engine.gemm_bits(q, np.ascontiguousarray(k[columns].T)).view(np.float32).copy()
         s[:, max(keys - columns.start, 0) :] = -np.inf
         if self.mask is not None:
@@ -196,7 +196,7 @@ class _Head:
         return apply(EX2, s - top[:, None])
 
     def _shrinking(self, before: np.ndarray, top: np.ndarray) -> np.ndarray:
-        """Return the factor of the sums of earlier tiles; 0 for rows that saw no key."""
+        """Return the factor that rescales the sums of earlier tiles; 0 for rows that saw no key."""
         seen = before > -np.inf
         before = np.where(seen, before, np.float32(0))
         if self.rule.exponent == "scaled":
@@ -206,7 +206,7 @@ class _Head:
         return np.where(seen, apply(EX2, power), np.float32(0))
 
     def _part(self, q, k, v, keys: int, tiles: range) -> tuple[np.ndarray, np.ndarray]:
-        """Return (normalised outputs, logarithms of the row sums) over some tiles."""
+        """Return the normalised outputs over some tiles, and the logarithms of the row sums."""
         n, tile = q.shape[0], self.plan.tile
         top = np.full(n, -np.inf, np.float32)
         out = np.zeros((n, v.shape[1]), np.float32)
@@ -241,12 +241,12 @@ class _Head:
 
 
 def _of_threads(p: np.ndarray) -> np.ndarray:
-    """Return (rows, 4, columns / 4): which columns of a tile each thread of a quad holds, in its order."""
+    """Return the columns of a tile that each of the four threads of a row holds, in their order: (rows, 4, columns / 4)."""
     return p.reshape(p.shape[0], -1, 4, 2).transpose(0, 2, 1, 3).reshape(p.shape[0], 4, -1)
 
 
 def _combined(parts: list[tuple[np.ndarray, np.ndarray]], d: int) -> np.ndarray:
-    """FlashAttention's parts joined by their logarithms of row sums."""
+    """Return the outputs of FlashAttention's parts, joined by the logarithms of their row sums."""
     lse = np.stack([each for _, each in parts], axis=1)
     top = lse.max(1)
     width = 1 << (len(parts) - 1).bit_length()
@@ -263,13 +263,13 @@ def _combined(parts: list[tuple[np.ndarray, np.ndarray]], d: int) -> np.ndarray:
 
 
 def _power(x: np.ndarray) -> np.ndarray:
-    """expf, 0 of -infinity."""
+    """Return expf(x), which is 0 for -infinity."""
     seen = x > -np.inf
     return np.where(seen, apply("expf", np.where(seen, x, np.float32(0))), np.float32(0))
 
 
 def _math(q, k, v, fmt: str, scale: float, mask: np.ndarray | None) -> np.ndarray:
-    """Torch's math path: FP32, Q and K times the square root of the scale, chains of multiply-adds."""
+    """Return the output of torch's math path: FP32, Q and K times the square root of the scale, chains of multiply-adds."""
     q, k, v = (decode(x, fmt, np.float32) for x in (q, k, v))
     root, engine = np.float32(math.sqrt(scale)), _fp32_engine()
     s = engine.gemm_bits((q * root).view(np.uint32), _words((k * root).T)).view(np.float32)

@@ -1,8 +1,8 @@
-"""Attention kernels of torch on an H100 as rows of data: tiles of keys, exponents, sums of rows.
+"""This module holds attention kernels of torch on an H100 as rows of data: tiles of keys, exponents, row sums.
 
-SHA-256 of the whole outputs of 28 recordings (FP16 and BF16, d 64 and 128, up to 1024 keys, torch 2.11, cuDNN 9.19) are
-these rules'. Which kernel of FlashAttention 2 runs, and with how many parts, is its source's (set_params_splitkv,
-num_splits_heuristic); tiles for other sizes of heads, too.
+The rules reproduce the SHA-256 of the whole outputs of 28 recordings (FP16 and BF16, d 64 and 128, up to 1024 keys, torch 2.11,
+cuDNN 9.19). The choice of FlashAttention 2's kernel, its number of parts, and its tiles for other head sizes follow its source
+(set_params_splitkv, num_splits_heuristic).
 """
 
 from collections.abc import Sequence
@@ -11,38 +11,40 @@ from typing import Any
 
 from .recipe import Unknown
 
-#: Multiprocessors of the GPUs for which rules are known.
+#: Number of multiprocessors of each GPU with known rules.
 MULTIPROCESSORS = {"h100": 132}
 
 
 @dataclass(frozen=True)
 class AttentionRule:
-    """How one kernel goes over the keys.
+    """`AttentionRule` says how one attention kernel processes the keys.
 
     Parameters
     ----------
     name : str
-        What is said of it.
+        Name of the kernel in messages.
     unit : str
-        Instruction of both products, with the operands' format left open.
+        Instruction of both products, with a placeholder for the operands' format.
     tiles : tuple of (int, int)
-        Largest size of a head and the keys of a tile, in ascending order.
+        Pairs of a largest head size and the number of keys in a tile, in ascending order.
     recorded : tuple of int
-        Sizes of heads of the recording.
+        Head sizes in the recordings.
     last_first : bool
-        Whether tiles come from the last to the first.
+        Whether tiles are processed from the last to the first.
     exponent : {"fused", "products", "scaled"}
-        With c = RN(log2(e) scale) and m the running maximum of a row: ex2(fma(s, c, -RN(m c))); ex2(RN(s c) - RN(m c)); or
-        scores scaled first, t = RN(RN(s scale) log2(e)), and ex2(t - m) with m the maximum of t.
+        Weight of a score s, with c = RN(log2(e) scale) and the running maximum m of a row: ex2(fma(s, c, -RN(m c))) for
+        "fused", ex2(RN(s c) - RN(m c)) for "products". For "scaled", scores are scaled first, t = RN(RN(s scale) log2(e)), and
+        the weight is ex2(t - m) with the maximum m of t.
     rescale : {"products", "difference"}
-        What shrinks earlier sums: ex2(RN(m' c) - RN(m c)), or ex2(RN(RN(m' - m) c)).
+        Factor of earlier sums, whose maximum is m': ex2(RN(m' c) - RN(m c)), or ex2(RN(RN(m' - m) c)).
     row_sums : {"tiles", "running", "warps"}
-        Threads add the weights of a tile, then fma(earlier sum, what shrinks it, that sum); or go on over tiles from
-        fma(earlier sum, what shrinks it, first weight); or the quad joins the sums of each 32 columns.
+        Addition of the weights of a row. "tiles": each thread adds the weights of a tile, then fma(earlier sum, factor, sum of
+        the tile). "running": each thread continues its sum over tiles from fma(earlier sum, factor, first weight). "warps": the
+        four threads join their sums after each 32 columns.
     quad : tuple of int
         Distances at which the four threads of a row join their sums.
     inverse : str
-        What gives 1 / (row sum): a function of the GPU.
+        Function of the GPU that computes 1 / (row sum).
     """
 
     name: str
@@ -57,11 +59,13 @@ class AttentionRule:
     inverse: str = "rcp.rn.f32"
 
     def tile(self, d: int) -> int:
-        """Return keys of a tile for heads of size d; raises Unknown where nobody has looked."""
+        """Return the number of keys in a tile for heads of size d; raises Unknown if it was not measured."""
         for largest, keys in self.tiles:
             if d <= largest:
                 return keys
-        raise Unknown(f"{self.name}: heads of size {d}", field="d", known=[f"up to {self.tiles[-1][0]}"])
+        raise Unknown(
+            f"{self.name} with heads of size {d} is not known", field="d", known=[f"up to {self.tiles[-1][0]}"]
+        )
 
 
 _WGMMA, _MMA, _MMA8 = "wgmma.m64n8k16.f32.{0}.{0}", "mma.m16n8k16.f32.{0}.{0}.f32", "mma.m16n8k8.f32.{0}.{0}.f32"
@@ -80,16 +84,16 @@ _EFFICIENT = AttentionRule(
 
 @dataclass(frozen=True)
 class AttentionPlan:
-    """One kernel for one problem: its rule, keys of a tile, and parts over which the tiles are dealt."""
+    """`AttentionPlan` is a kernel for one problem: its rule, the keys of a tile, and the parts that share the tiles."""
 
     rule: AttentionRule
     tile: int
     parts: int
-    inferred: str  #: Why it is inferred; empty: recorded.
+    inferred: str  #: Reason why the plan is inferred; empty if it was recorded.
 
 
 def plan(kernel: str, gpu: str, heads: int, queries: int, keys: int, d: int) -> AttentionPlan:
-    """Return the kernel's plan for a problem; heads: of the whole batch. Raises Unknown for sizes that nobody knows."""
+    """Return the kernel's plan for a problem with `heads` heads in the whole batch; raises Unknown for unmeasured sizes."""
     rule, parts = {"cudnn": _CUDNN, "efficient": _EFFICIENT, "flash": _FLASH}[kernel], 1
     if kernel == "flash":
         parts = flash_parts(heads * -(-queries // 64), MULTIPROCESSORS[gpu], -(-keys // _FLASH_SPLIT.tile(d)))
@@ -102,9 +106,9 @@ def plan(kernel: str, gpu: str, heads: int, queries: int, keys: int, d: int) -> 
 
 
 def flash_parts(blocks: int, multiprocessors: int, tiles: int) -> int:
-    """Return parts over which FlashAttention 2 deals the keys: the fewest that fill the GPU to 85 % of the best choice.
+    """Return the number of parts into which FlashAttention 2 splits the keys: the fewest with 85 % of the best occupancy.
 
-    blocks: blocks of 64 queries of all heads. tiles: tiles of keys. Two blocks fit on a multiprocessor.
+    `blocks` counts blocks of 64 queries over all heads, `tiles` the tiles of keys. Two blocks fit on a multiprocessor.
     """
     places = 2 * multiprocessors
     if blocks >= 0.8 * places:

@@ -1,4 +1,4 @@
-"""Two recipes beside each other: in what they differ, from which k on, and which recipe explains a result."""
+"""This module compares two recipes: their differences, the k from which results differ, and recipes that explain a result."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from ..orders.order import Chain, Order, Sum
 from .cutlass import cutlass
 from .recipe import Recipe
 
-#: Slices of split-k that are tried where nobody says what ran.
+#: Numbers of split-k slices that are tried if the kernel is not known.
 TRIED_SPLITS = (2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 20, 24, 32)
 
 
@@ -32,7 +32,7 @@ def summary(order: Order, result: str = "fp32") -> str:
 
 
 def differences(first: Recipe, second: Recipe) -> list[str]:
-    """In what two recipes differ, in words; empty where they compute the same (instructions of one arithmetic are the same)."""
+    """Return the differences of two recipes in words; empty if they compute the same (also with other instructions)."""
     found = []
     if _arithmetic(first) != _arithmetic(second):
         found.append(f"engine: {_engine(first)} against {_engine(second)}")
@@ -69,7 +69,7 @@ def up_to(order: Order, stop: int) -> Order:
     if isinstance(order, Chain):
         if order.joined:
             raise ValueError(
-                "the order takes several ranges of k in one step, so a part of it is not an order of its own"
+                "the order adds several ranges of k in one step, so it cannot be cut at a k: compare whole sums only"
             )
         return Chain(tuple(p for p in (range(p.start, min(p.stop, stop), p.step) for p in order.pieces) if len(p)))
     parts = [up_to(part, stop) for part in order.parts]
@@ -79,9 +79,9 @@ def up_to(order: Order, stop: int) -> Order:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where two recipes part on one output element: their sums of the products below k, before the epilogue.
+    """`Divergence` holds the sums of two recipes over the products below k, before the epilogue, on one output element.
 
-    The sums agree for every smaller k of the scan, and not for this one.
+    k is the first k of the scan for which the sums differ.
     """
 
     k: int
@@ -90,7 +90,10 @@ class Divergence:
 
 
 def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> Divergence | None:
-    """Where two recipes part on a row of A (1, k) and a column of B (k, 1), in the smaller k steps; None if they agree."""
+    """Return where two recipes diverge on a row of A (1, k) and a column of B (k, 1), None if they agree.
+
+    The scan goes in steps of the smaller k step of the two engines. Raises ValueError for orders that cannot be cut.
+    """
     step = min(first.engine.k, second.engine.k)
     for stop in [*range(step, first.k, step), first.k]:
         sums = []
@@ -104,8 +107,7 @@ def divergence(first: Recipe, second: Recipe, row, column, out_format: str) -> D
 
 
 def candidates(device: str, k: int, format: str) -> Iterator[Recipe]:
-    """Yield recipes of a device to try where nobody says which kernel ran: one chain, then split-k, on each arithmetic it
-    has."""
+    """Yield recipes to try for an unknown kernel of a device: one chain, then split-k, on each of its arithmetics."""
     operands, units = operand_format(format).name, {}  # type: str, dict
     for row in list_instructions(device):
         same = (

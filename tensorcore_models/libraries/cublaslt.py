@@ -1,9 +1,9 @@
-"""cuBLASLt: from an algorithm configuration to a recipe.
+"""This module turns an algorithm configuration of cuBLASLt into a recipe.
 
-The orders were measured by the authors of cublas_match (`facebookexperimental/triton`, bitequiv/cublas_match): on an H100
-with 13.1.1 they compared 1,890,189 results, of which 1,886,731 agreed in every byte; on sm_100 99.91 % of 100,692 shapes
-have an order and 99.891 % of those agreed. The tables are theirs (:mod:`.cublaslt_tables`), the instructions this
-package's.
+The orders were measured by the authors of cublas_match (`facebookexperimental/triton`, bitequiv/cublas_match). On an H100 with
+13.1.1 they compared 1,890,189 results, of which 1,886,731 agreed in every byte. On sm_100 99.91 % of 100,692 shapes have an
+order, and 99.891 % of the shapes with an order agreed. The tables come from cublas_match (:mod:`.cublaslt_tables`), the
+instructions from this package.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ from .cublaslt_tables import PLATFORMS, TARGETS, Platform
 from .recipe import Epilogue, Recipe, Unknown, butterfly, contiguous, joined, residue_first, restarted
 
 SOURCE = "order measured by the authors of cublas_match (facebookexperimental/triton, MIT)"
-#: Operand format: output formats of cuBLASLt's kernels.
+#: Output formats of cuBLASLt's kernels by operand format.
 OUTPUTS = {"fp16": ("fp16", "fp32"), "bf16": ("bf16", "fp32"), "e4m3fn": ("fp16", "bf16", "fp32")}
-RECORD = "Record what the library chooses there, or compare a recorded result with `mpgemm diff`"
+RECORD = "Record the library's choice on this GPU, or compare a recorded result with `mpgemm diff`"
 
 
 def _unknown(what: str, field: str, known: Iterable = ()) -> Unknown:
@@ -30,7 +30,7 @@ def _unknown(what: str, field: str, known: Iterable = ()) -> Unknown:
 
 
 def platform_of(device: str, version: str) -> Platform:
-    """Return the row of a device and a version of cuBLASLt; raises Unknown if nobody has measured them."""
+    """Return the row of a device and a version of cuBLASLt; raises Unknown if they were not measured."""
     target = TARGETS.get(device)
     if target is None:
         raise _unknown(f"cuBLASLt on device {device!r} is not known", "device", TARGETS)
@@ -42,18 +42,20 @@ def platform_of(device: str, version: str) -> Platform:
 
 
 def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
-    """Return a configuration with every field of :data:`~.cublaslt_tables.FIELDS`, None where it is not set; ALGO_ID must
-    be."""
+    """Return a configuration with all fields of :data:`~.cublaslt_tables.FIELDS`; fields that are not set are None.
+
+    Raises TypeError if it is not a mapping of integers, ValueError for unknown fields or a missing ALGO_ID.
+    """
     if not isinstance(config, Mapping):
         raise TypeError(
-            f"config is a mapping of fields to numbers, got {type(config).__name__}; fields: {', '.join(tables.FIELDS)}"
+            f"config is {type(config).__name__}, expected a mapping to integers from fields {', '.join(tables.FIELDS)}"
         )
     unknown = [name for name in config if name not in tables.FIELDS]
     if unknown:
-        raise ValueError(f"config has the field {unknown[0]!r}; known: {', '.join(tables.FIELDS)}")
+        raise ValueError(f"config has the field {unknown[0]!r}, expected fields of {', '.join(tables.FIELDS)}")
     if config.get("ALGO_ID") is None:
         raise ValueError(
-            "config lacks ALGO_ID, which identifies the kernel; record it with cublasLtMatmulAlgoGetHeuristic"
+            "config lacks ALGO_ID, which identifies the kernel: record it with cublasLtMatmulAlgoGetHeuristic"
         )
     given = {
         name: None if value is None else checked_integer(value, f"config field {name}")
@@ -63,7 +65,7 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
 
 
 def _lookup(table: Mapping, key, field: str, value, family: str):
-    """Return the row of a table, or Unknown."""
+    """Return the row of a table; raises Unknown if the table lacks the key."""
     if key not in table:
         known = sorted(
             {k[1] if isinstance(k, tuple) else k for k in table if not isinstance(k, tuple) or k[0] == key[0]}
@@ -73,28 +75,27 @@ def _lookup(table: Mapping, key, field: str, value, family: str):
 
 
 def slice_length(k: int, parts: int, grain: int) -> int:
-    """Return the length of a slice of split-K: as many whole grains as divide k evenly, rounded up."""
+    """Return the length of a slice of split-K: k over `parts`, rounded up to whole grains."""
     grains = -(-k // grain)
     return -(-grains // parts) * grain
 
 
 def tail_loss(k: int, split_k: int, tile: int) -> int:
-    """Return how many of the last values of k nvjet's split-K leaves out of the sum.
+    """Return how many of the last values of k are left out of the sum by nvjet's split-K.
 
-    A known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py): it occurs if k is not a
-    multiple of the tile, the whole tiles divide evenly into the parts, and there are more parts than values left
-    over.
+    This is a known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py). It occurs if k is not a
+    multiple of the tile, the whole tiles divide evenly into the parts, and there are more parts than remaining values of k.
 
     Parameters
     ----------
     k, split_k, tile : int
-        Length of the sum, SPLITK_NUM, k in a tile (64 for fp16 and bf16, 128 for fp8).
+        Length of the sum, number of parts (SPLITK_NUM), and values of k in a tile (64 for fp16 and bf16, 128 for fp8).
     """
     tail = k % tile
     return tail if tail and split_k > max(tail, 1) and (k // tile) % split_k == 0 else 0
 
 
-# Each planner gives the order and the k step of the instruction.
+# Each planner returns the order of k and the k step of the instruction.
 def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     stage = config["STAGES_ID"]
     tile = _lookup(tables.NVJET_STAGES, stage, "STAGES_ID", stage, "nvjet")
@@ -106,7 +107,7 @@ def _nvjet(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 
 
 def nvjet_slices(platform: Platform, k: int, parts: int, tile: int) -> tuple[range, ...]:
-    """Return the slices of k of nvjet's split-K: whole tiles; where the library loses the last values of k, without these."""
+    """Return the slices of k of nvjet's split-K, in whole tiles and without the last values of k if the library loses them."""
     if parts == 1:
         return (range(k),)
     length = slice_length(k, parts, tile)
@@ -116,7 +117,7 @@ def nvjet_slices(platform: Platform, k: int, parts: int, tile: int) -> tuple[ran
     lost = tail_loss(k, parts, tile)
     if lost and platform.loses_tail is None:
         raise _unknown(
-            f"SPLITK_NUM {parts} with k {k}: other platforms lose the last {lost} values of k here, nobody has looked on "
+            f"SPLITK_NUM {parts} with k {k}: other platforms lose the last {lost} values of k, which was not measured on "
             f"{platform.target} with {platform.version}",
             "SPLITK_NUM",
         )
@@ -154,7 +155,7 @@ def _strided(start: int, stop: int, step: int) -> Chain:
 
 
 def _lane(start: int, stop: int, lane: int, width: int, lanes: int) -> Chain:
-    """Return the values of k that one lane multiplies: `width` neighbours of each tile from start to stop."""
+    """Return the values of k that one lane multiplies: `width` consecutive values of each tile from start to stop."""
     tile = width * lanes
     if width == 1:
         return _strided(start + lane, stop, lanes)
@@ -163,8 +164,7 @@ def _lane(start: int, stop: int, lane: int, width: int, lanes: int) -> Chain:
 
 
 def _vector_slice(start: int, stop: int, row: tables.Gemv, whole: int) -> Order:
-    """Return one slice of k by the lanes of a matrix-vector kernel; the width of a lane follows from the length of a whole
-    slice."""
+    """Return the order of one slice of k in a matrix-vector kernel; `whole`, the length of a full slice, sets the width."""
     width = row.width if row.width > 0 else min(-row.width, -(-whole // row.lanes))
     chunk = (row.chunk or -(-(stop - start) // (width * row.lanes))) * width * row.lanes
     chunks = contiguous(start, stop, chunk)
@@ -192,10 +192,12 @@ def _gemv(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 
 
 def vector_order(row: tables.Gemv, k: int, parts: int) -> Order:
-    """Return the order of a matrix-vector kernel whose k is cut into so many slices, which are added left to right."""
+    """Return the order of a matrix-vector kernel whose k is split into `parts` slices, which are added left to right."""
     length = -(-k // parts)
     held = -(-k // length)
-    starts = [min(i * length, k) for i in range(min(parts, held + 1))]  # slices without k add +0: one does what all do
+    starts = [
+        min(i * length, k) for i in range(min(parts, held + 1))
+    ]  # slices without k add +0, so one of them is enough
     return joined(_vector_slice(x, min(x + length, k), row, length) if x < k else Chain(()) for x in starts)
 
 
@@ -205,7 +207,7 @@ def _dot(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
     tile = 128 * width
     partials = []
     held = -(-k // tile)
-    # Blocks without k give +0: a second row of 128 does what all of them do in `reduce_one_block`.
+    # Blocks without k give +0, so in `reduce_one_block` one further row of 128 blocks has the effect of all of them.
     for block in range(min(parts, (-(-held // 128) + 1) * 128)):
         threads = [
             Sum(tuple(_strided(block * tile + t * width + s, k, parts * tile) for s in range(width)), start="zero")
@@ -216,10 +218,10 @@ def _dot(platform: Platform, config, m, k, n, parts) -> tuple[Order, int]:
 
 
 def reduce_one_block(partials: list) -> Order:
-    """Return the second pass of ALGO_ID 14: 128 threads, folded over two warps and one, then groups of four."""
+    """Return the second pass of ALGO_ID 14: 128 threads are folded to 64 and to 32, then added in groups of four."""
     nothing = Chain(())
     q = [joined(partials[t::128]) if t < len(partials) else nothing for t in range(128)]
-    if len(partials) > 128:  # rows of partials have one length; missing ones are +0
+    if len(partials) > 128:  # all rows of partials have the same length; missing partials are +0
         rows = -(-len(partials) // 128)
         q = [joined([*partials[t::128], *[nothing] * (rows - len(partials[t::128]))]) for t in range(128)]
     for half in (64, 32):
@@ -229,7 +231,9 @@ def reduce_one_block(partials: list) -> Order:
 
 def _check_vector(config, m: int, n: int) -> None:
     if m != 1 and n != 1:
-        what = f"ALGO_ID {config['ALGO_ID']} with m {m} and n {n}: these kernels multiply a matrix with a vector"
+        what = (
+            f"ALGO_ID {config['ALGO_ID']} with m {m} and n {n} is not known: its kernels multiply a matrix by a vector"
+        )
         raise _unknown(what, "ALGO_ID", ("m 1", "n 1"))
 
 
@@ -237,7 +241,7 @@ _PLANNERS = {"nvjet": _nvjet, "cutlass": _cutlass, "gemmsn": _gemmsn, "gemv": _g
 
 
 def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
-    """Return the engine with which a family of kernels multiplies."""
+    """Return the engine that a family of kernels multiplies with."""
     if family == "nvjet":
         return default_instruction(device, fmt, path="wgmma" if TARGETS[device] == "sm_90" else "tcgen05")
     if family == "cutlass":
@@ -249,28 +253,28 @@ def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
 def cublaslt(
     device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]
 ) -> Recipe:
-    """Return the recipe of one cuBLASLt kernel; its `lost` says which values of k are left out (see :func:`tail_loss`).
+    """Return the recipe of one cuBLASLt kernel; its `lost` are the values of k that are left out (see :func:`tail_loss`).
 
     Parameters
     ----------
     device : str
-        "h100", "b200", "gb200", "b300" or "gb300".
+        GPU: "h100", "b200", "gb200", "b300" or "gb300".
     version : str
         Version of cuBLASLt, "13.1" (or "12.8" on sm_100).
     m, k, n : int
-        Size: A is m by k, B is k by n, row-major as in torch.
+        Sizes: A is m by k, B is k by n, row-major as in torch.
     format : str
         Format of A and B: "fp16", "bf16" or "e4m3fn".
     config : mapping
-        The algorithm's configuration as cublasLtMatmulAlgoConfigGetAttribute gives it: ALGO_ID, SPLITK_NUM, REDUCTION_SCHEME,
-        CUSTOM_OPTION and STAGES_ID decide; fields that are not set may be left out or None.
+        Configuration of the algorithm as cublasLtMatmulAlgoConfigGetAttribute returns it. ALGO_ID, SPLITK_NUM,
+        REDUCTION_SCHEME, CUSTOM_OPTION and STAGES_ID decide; fields that are not set may be missing or None.
 
     Raises
     ------
     Unknown
-        For anything that was not measured: the message names the field, its known values, and what to do.
+        If the case was not measured; the message names the field, its known values, and what to do.
     TypeError, ValueError
-        For sizes below 1 and fields that cuBLASLt does not have.
+        If a size is below 1, or cuBLASLt does not have a field.
     """
     platform = platform_of(device, version)
     for name, size in (("m", m), ("k", k), ("n", n)):

@@ -1,6 +1,6 @@
-"""Tabulates the meaning of a cuBLASLt algorithm configuration's fields, for the GPUs and versions where it was measured.
+"""This module tabulates the fields of cuBLASLt's algorithm configurations for the GPUs and versions that were measured.
 
-The rows are carried over from `facebookexperimental/triton`, bitequiv/cublas_match/arch/*.py, under its licence:
+The rows are taken from `facebookexperimental/triton`, bitequiv/cublas_match/arch/*.py, under its licence:
 
     Copyright 2018-2020 Philippe Tillet. Copyright 2020-2022 OpenAI.
     Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
@@ -22,39 +22,39 @@ FIELDS = (
     "CLUSTER_SHAPE_ID",
 )  # fmt: skip
 
-#: ALGO_ID: family of kernels. 12 was seen with K = 1 only, where there is no order.
+#: Family of kernels by ALGO_ID. 12 was seen only with K = 1, which has no order.
 KERNELS = {
     11: "gemmsn", 12: "cutlass", 13: "gemv", 14: "dot", 16: "gemmsn", 21: "cutlass", 23: "cutlass", 24: "cutlass", 66: "nvjet",
 }  # fmt: skip
 
-#: STAGES_ID of CUTLASS kernels: (k in a tile, k in an MMA). The names of the public enumeration spell the tile; 0 names none
-#: and
-#: was measured; 11 and 17 rest on the names alone.
+#: (k in a tile, k in an MMA) of CUTLASS kernels by STAGES_ID. The names of the public enumeration give the tile. STAGES_ID 0
+#: has no tile in its name and was measured; 11 and 17 are known by their names alone.
 CUTLASS_STAGES = {0: (32, 8), 25: (32, 16)} | {stage: (16 << ((stage - 1) // 6), 16) for stage in range(7, 21)}
-#: STAGES_ID of nvjet kernels: k in a tile, which is also the grain of split-K.
+#: k in a tile of nvjet kernels by STAGES_ID; the tile is also the grain of split-K.
 NVJET_STAGES = {35: 64, 36: 128}
 
-#: Grains of CUTLASS's split-K: the first where it divides k, else the second.
+#: Grains of CUTLASS's split-K: the first if it divides k, else the second.
 CUTLASS_GRAINS = (64, 8)
 
-#: REDUCTION_SCHEME of CUTLASS's split-K: (format of the partials, format of the running sum), None for fp32.
+#: (format of the partials, format of the running sum) of CUTLASS's split-K by REDUCTION_SCHEME; None means fp32.
 CUTLASS_MERGES = {0: (None, "output"), 1: (None, "output"), 2: (None, None), 4: ("output", None)}
 
-#: (ALGO_ID, CUSTOM_OPTION): contiguous chunks of k, length of the blocks in a chunk (0: the chunk).
+#: (number of contiguous chunks of k, length of the blocks in a chunk) by (ALGO_ID, CUSTOM_OPTION); length 0 means the chunk.
 GEMMSN = {(11, 0): (2, 256), (11, 1): (4, 128), (16, 0): (1, 0)}
 
-#: CUSTOM_OPTION of matrix-vector kernels whose lanes own one contiguous slice: (lanes, k in a chunk).
+#: (lanes, k in a chunk) of matrix-vector kernels whose lanes own one contiguous slice, by CUSTOM_OPTION.
 GEMV_SLICES = {5: (32, 16)}
-#: CUSTOM_OPTION whose number of lanes depends on occupancy beyond the outputs that the GPU holds at once.
+#: CUSTOM_OPTION values whose number of lanes depends on occupancy if there are more outputs than the GPU holds at once.
 GEMV_OCCUPANCY = (10,)
 
 
 @dataclass(frozen=True)
 class Gemv:
-    """Order of a matrix-vector kernel.
+    """`Gemv` is the order of k in a matrix-vector kernel.
 
-    A lane takes `width` neighbouring k from each tile (negative: ceil(k/lanes), at most -width); `chunk` tiles are summed by
-    themselves (0: all); lanes are joined by a count-down `butterfly`, otherwise from left to right.
+    A lane takes `width` consecutive values of k from each tile; a negative width means ceil(k/lanes), at most -width. Each
+    `chunk` tiles have a sum of their own (0 means all tiles). Lanes are joined by a butterfly with halving distances if
+    `butterfly`, else from left to right.
     """
 
     width: int
@@ -83,9 +83,9 @@ GEMV_SM100 = dict([
     *_rows(1, 32, 0, True, 37, 47, 75, 83, 93),
     *_rows(4, 32, 0, True, 10),
 ])  # fmt: skip
-#: sm_103 differs in one row.
+#: The rows of sm_103, which differ from sm_100 in one row.
 GEMV_SM103 = {**GEMV_SM100, **dict(_rows(1, 1, 256, False, 8))}
-#: sm_90 restarts its single lanes and reaches more options.
+#: The rows of sm_90, which restarts single lanes and has more options.
 GEMV_SM90 = {**GEMV_SM100, **dict([
     *_rows(1, 1, 256, False, 7, 8),
     *_rows(1, 1, 512, False, 0),
@@ -102,11 +102,11 @@ GEMV_SM90 = {**GEMV_SM100, **dict([
 
 @dataclass(frozen=True)
 class Platform:
-    """One GPU architecture (compute capability) with one version of cuBLASLt as measured.
+    """`Platform` is a GPU architecture (compute capability) with a measured version of cuBLASLt.
 
-    `gemv` has the orders by CUSTOM_OPTION of ALGO_ID 13; nvjet kernels with `restarting_stages` (STAGES_ID) restart at each
-    tile of k; `loses_tail`: whether nvjet's split-K was measured to leave out the last k of some shapes (None: nobody has
-    looked); `processors`: multiprocessors of the GPU, 2048 threads each.
+    `gemv` holds the orders of ALGO_ID 13 by CUSTOM_OPTION. nvjet kernels with `restarting_stages` (STAGES_ID) restart at each
+    tile of k. `loses_tail` says whether nvjet's split-K leaves out the last values of k of some shapes (None if not measured).
+    `processors` is the number of multiprocessors of the GPU, with 2048 threads each.
     """
 
     target: str
@@ -117,7 +117,7 @@ class Platform:
     processors: int
 
 
-#: (target, major.minor): row. 13.0 on sm_90 is carried over from 13.1: what an H100 recorded of it agrees
+#: Rows by (target, major.minor). The row of 13.0 on sm_90 is that of 13.1; recordings of 13.0 on an H100 agree with it
 #: (:mod:`.profile_tables`).
 PLATFORMS = {
     ("sm_90", "13.0"): Platform("sm_90", "13.0", GEMV_SM90, (36,), True, 132),
@@ -127,5 +127,5 @@ PLATFORMS = {
     ("sm_103", "13.1"): Platform("sm_103", "13.1.1", GEMV_SM103, (), True, 152),
 }
 
-#: device: target. Other GPUs of a target have not been measured.
+#: Target of each device. Other GPUs of the same target were not measured.
 TARGETS = {"h100": "sm_90", "b200": "sm_100", "gb200": "sm_100", "b300": "sm_103", "gb300": "sm_103"}

@@ -1,10 +1,14 @@
-"""CUTLASS kernels and plain `mma` loops: tiles of k, split-k, stream-k and sliced-k as CUTLASS documents and its headers state.
+"""This module gives the order of k in CUTLASS kernels and plain `mma` loops: tiles, split-k, stream-k and sliced-k.
 
-Sources: CUTLASS, media/docs/cpp/efficient_gemm.md (split-k, sliced-k), gemm/kernel/params_universal_base.h (length of a slice
-of GemmUniversal), gemm/kernel/gemm.h and gemm_splitk_parallel.h (the older kernels; with semaphores the running sum is
-read back from the output), transform/threadblock/predicated_tile_access_iterator.h (the residue tile comes first),
-reduction/kernel/reduce_split_k.h (forward in the workspace's format); read at commit 7107b0553. How a kernel was built (tile,
-slices, ranges) is for its user to state.
+The sources are CUTLASS's documentation and headers at commit 7107b0553:
+
+- media/docs/cpp/efficient_gemm.md: split-k, sliced-k;
+- gemm/kernel/params_universal_base.h: length of a slice of GemmUniversal;
+- gemm/kernel/gemm.h and gemm_splitk_parallel.h: the older kernels; with semaphores the running sum is read from the output;
+- transform/threadblock/predicated_tile_access_iterator.h: the residue tile comes first;
+- reduction/kernel/reduce_split_k.h: slices are added forward in the workspace's format.
+
+The caller states how a kernel was built (tile, slices, ranges).
 """
 
 from collections.abc import Sequence
@@ -32,8 +36,7 @@ def _tiles(part: range, tile: int, residue: str) -> list[range]:
 
 
 def _warps(part: range, tile: int, residue: str, slices: int) -> Order:
-    """Return a range of k by the warps of a threadblock: each takes its share of every tile; their accumulators are added
-    forward."""
+    """Return the order of a range of k whose tiles are shared by the warps of a threadblock, which are added forward."""
     tiles = _tiles(part, tile, residue)
     if slices == 1:
         short = len(tiles[0])
@@ -42,7 +45,7 @@ def _warps(part: range, tile: int, residue: str, slices: int) -> Order:
     share = tile // slices
     chains = []
     held = -(-max(map(len, tiles)) // share)
-    for warp in range(min(slices, held + 1)):  # warps without k add +0: one does what all do
+    for warp in range(min(slices, held + 1)):  # warps without k add +0, so one of them is enough
         pieces = (range(t.start + warp * share, min(t.start + (warp + 1) * share, t.stop)) for t in tiles)
         chains.append(Chain(tuple(piece for piece in pieces if len(piece))))
     return joined(chains)
@@ -67,34 +70,36 @@ def cutlass(
     Parameters
     ----------
     engine : str or Instruction
-        The instruction, or a device: then its `mma` of that format with the largest k.
+        Instruction, or a device, which means its `mma` of `format` with the largest k.
     k : int
         Length of the sum.
     format : str
-        Operand format, where `engine` is a device.
+        Operand format if `engine` is a device.
     tile_k : int
-        k of a threadblock's tile, a multiple of the instruction's k times `sliced_k`.
+        Values of k in a threadblock's tile, a multiple of the instruction's k times `sliced_k`.
     split_k : int
-        Slices of k, of k / split_k rounded up to whole grains each; the last one has what is left.
+        Number of slices of k. A slice has k / split_k values, rounded up to whole grains; the last slice has the remaining
+        values.
     split_mode : {"parallel", "serial"}
-        Partials in the accumulator's format and added forward, or a running sum that is rounded to the output format between
-        slices.
+        Joining of slices: "parallel" adds partials in the accumulator's format forward, "serial" keeps a running sum that is
+        rounded to the output format after each slice.
     grain : int, optional
-        Slices are multiples of it. By default GemmUniversal's with k contiguous in an operand (A by rows or B by columns): 128
-        bytes where they divide k, else 16 bytes. `tile_k` for the older kernels (device::Gemm, GemmSplitKParallel).
+        Number of values of which a slice's length is a multiple. The default is that of GemmUniversal with k contiguous in an
+        operand (A by rows or B by columns): 128 bytes if they divide k, else 16 bytes. Give `tile_k` for the older kernels
+        (device::Gemm, GemmSplitKParallel).
     sliced_k : int
-        Warps of a threadblock that share each tile along k.
+        Number of warps of a threadblock that share each tile along k.
     stream_k : sequence of (start, stop), optional
-        Ranges of k of the threadblocks that share an output tile; added forward in the accumulator's format.
+        Ranges of k of the threadblocks that share an output tile; their sums are added forward in the accumulator's format.
     residue : {"first", "last"}
-        Position of the tile that k does not fill: first in CUTLASS 2.x, last in kernels that load by TMA (CUTLASS 3.x).
+        Position of a partly filled tile of k: first in CUTLASS 2.x, last in kernels that load by TMA (CUTLASS 3.x).
 
     Raises
     ------
     ValueError
         If sizes are not positive or do not fit each other, or a mode is unknown.
     Unknown
-        For slices of operands narrower than a byte without a `grain`.
+        If operands narrower than a byte are split without a `grain`.
     """
     _positive(k=k, tile_k=tile_k, split_k=split_k, sliced_k=sliced_k, grain=1 if grain is None else grain)
     unit = engine
@@ -109,10 +114,10 @@ def cutlass(
         ("residue", residue, ("first", "last")),
     ):
         if value not in known:
-            raise ValueError(f"{name} is {value!r}; known: {', '.join(known)}")
+            raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
     if stream_k is not None:
         if split_k != 1:
-            raise ValueError("stream_k and split_k exclude each other; leave one out")
+            raise ValueError("stream_k and split_k exclude each other: leave one out")
         parts = _stream(k, tile_k, stream_k)
     else:
         grain = (_grain(unit, k) if split_k > 1 else k) if grain is None else grain
@@ -126,18 +131,18 @@ def cutlass(
 
 
 def _grain(unit: Instruction, k: int) -> int:
-    """Return values of k in 128 bytes of the narrower operand where that divides k, else in 16 bytes."""
+    """Return how many values of k are in 128 bytes of the narrower operand if they divide k, else in 16 bytes."""
     narrower = min(unit.formats[:2], key=lambda fmt: fmt.container.itemsize)
     if narrower.bits < 8:
         raise Unknown(
-            f"slices of {narrower.name} operands are not known", field="grain", advice="Name the grain of the kernel"
+            f"slices of {narrower.name} operands are not known", field="grain", advice="Give the grain of the kernel"
         )
     line = 128 // narrower.container.itemsize
     return line if k % line == 0 else 16 // narrower.container.itemsize
 
 
 def _stream(k: int, tile: int, ranges: Sequence[tuple[int, int]]) -> list[range]:
-    """Return the stated ranges, checked."""
+    """Return the given ranges of k after checking them."""
     parts = [range(int(start), int(stop)) for start, stop in ranges]
     ends = [0, *(part.stop for part in parts)]
     if not parts or [part.start for part in parts] != ends[:-1] or ends[-1] != k or not all(map(len, parts)):

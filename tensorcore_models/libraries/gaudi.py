@@ -1,8 +1,7 @@
-"""Converts the FP32 results of Gaudi's matrix engine to bf16, fp16 and fp8.
+"""This module converts the FP32 results of Gaudi's matrix engine to bf16, fp16 and fp8.
 
-Source: HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference: fp32_to_bf16, fp32_to_cfp16, fp32_to_fp8,
-restated. :func:`tensorcore_models.encode` is another conversion: its rules for infinities, NaN and stochastic rounding
-differ.
+It restates fp32_to_bf16, fp32_to_cfp16 and fp32_to_fp8 of HabanaAI/Intel_Gaudi3_Software e6cef1c (MIT), mme/mme_reference.
+:func:`tensorcore_models.encode` has other rules for infinities, NaN and stochastic rounding.
 """
 
 import dataclasses
@@ -13,10 +12,10 @@ import numpy as np
 from ..formats import Format, get_float_format
 from ..integers import checked_integer
 
-#: Formats that it converts to; any bias and, but for bf16, any use of the largest exponent.
+#: Target formats. All except bf16 allow any bias and any meaning of the largest exponent.
 TARGETS = ("bf16", "fp16", "e4m3", "e5m2")
 ROUNDINGS = ("rne", "rz", "ru", "rd", "sr", "rna")
-#: More places than a significand of FP32 has.
+#: A shift beyond all places of an FP32 significand.
 _FAR = 40
 
 
@@ -32,23 +31,45 @@ def convert_results(
     clip_infinities: bool = False,
     flush: bool = False,
 ) -> np.ndarray:
-    """Return encodings of FP32 results (uint32) in bf16, fp16, e4m3 or e5m2, with the device's rounding (rne by default).
+    """Return FP32 results (uint32 encodings) as encodings in bf16, fp16, e4m3 or e5m2, converted as Gaudi converts them.
 
-    `bias` is the target's exponent bias, its own by default; `specials` says what its largest exponent means: infinities and
-    NaN ("ieee"), numbers ("finite"), or numbers but for all ones, which is NaN ("fn", fp8 only). `random`, for "sr", has one
-    number for each result, which goes away from zero unless what is cut off, as a fraction of 32 bits, is below; what is less
-    than half of the smallest number of fp16 or fp8 becomes zero (seen in the vectors that the model gave). `clip`: infinite
-    results of finite numbers become the largest finite number; `clip_infinities`: those of infinities, too. `flush`: subnormal
-    results become zero, or the smallest normal number where the rounding is directed towards it.
+    Parameters
+    ----------
+    results : ndarray of uint32
+        Encodings of FP32 numbers.
+    target : str or Format
+        Format of the output.
+    rounding : {"rne", "rz", "ru", "rd", "sr", "rna"}
+        Rounding mode.
+    bias : int, optional
+        Exponent bias of the target; by default that of the format.
+    specials : {"ieee", "finite", "fn"}
+        Meaning of the target's largest exponent: infinities and NaN ("ieee"), numbers ("finite"), or numbers except that all
+        ones is NaN ("fn", fp8 only).
+    random : ndarray, optional
+        One 32-bit number for each result, for rounding "sr". A result is rounded away from zero if its discarded bits, as a
+        fraction of 32 bits, are not below this number. A result below half of the smallest number of fp16 or fp8 becomes zero
+        (seen in the model's vectors).
+    clip : bool
+        Whether finite numbers that overflow become the largest finite number.
+    clip_infinities : bool
+        With `clip`, whether infinities become the largest finite number, too.
+    flush : bool
+        Whether subnormal results become zero, or the smallest normal number if they are rounded up in magnitude.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `results` is not uint32, a name is unknown, or `random` is given without "sr" or missing with it.
     """
     fmt = _target(target, bias, specials)
     if rounding not in ROUNDINGS:
         raise ValueError(f"rounding is {rounding!r}, expected one of Gaudi's: {', '.join(ROUNDINGS)}")
     if (random is None) == (rounding == "sr"):
-        raise ValueError("random numbers are for rounding 'sr' only, one for each result")
+        raise ValueError("random numbers go with rounding 'sr' only: give one for each result with 'sr', else none")
     bits = np.asarray(results)
     if bits.dtype != np.uint32:
-        raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32")
+        raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32: use .view(numpy.uint32)")
     draws = np.broadcast_to(np.asarray(0 if random is None else random, np.uint32), bits.shape)
     negative = bits >> np.uint32(31) != 0
     code = _rounded(bits, fmt, rounding, negative, draws, flush)
@@ -60,24 +81,24 @@ def convert_results(
 def _target(target: str | Format, bias: int | None, specials: str) -> Format:
     fmt = get_float_format(target)
     if fmt.name not in TARGETS:
-        raise ValueError(f"Gaudi converts results to {', '.join(TARGETS)}, not to {fmt.name}")
+        raise ValueError(f"target is {fmt.name}, expected a format of Gaudi's conversions: {', '.join(TARGETS)}")
     codes = {"bf16": ("ieee",), "fp16": ("ieee", "finite")}.get(fmt.name, ("ieee", "finite", "fn"))
     if specials not in codes:
-        raise ValueError(f"specials is {specials!r}, {fmt.name} has {', '.join(map(repr, codes))}")
+        raise ValueError(f"specials is {specials!r}, expected {', '.join(map(repr, codes))} for {fmt.name}")
     if bias is not None and fmt.name == "bf16" and bias != fmt.bias:
-        raise ValueError(f"bias is {bias}, but bf16 has the bias {fmt.bias} only")
+        raise ValueError(f"bias is {bias}, expected {fmt.bias}, the only bias of bf16")
     found = fmt.bias if bias is None else checked_integer(bias, "bias")
     changes: dict[str, Any] = {"bias": found, "specials": specials, "dtype_name": ""}
     return dataclasses.replace(fmt, **changes)
 
 
 def _rounded(bits, fmt: Format, rounding: str, negative, random, flush: bool) -> np.ndarray:
-    """Return magnitudes of the encodings, as if the largest exponent were a number's, without an end."""
+    """Return the magnitudes of the encodings in a format without largest number, before overflow is handled."""
     field, fraction = (bits >> np.uint32(23) & 0xFF).astype(np.int64), (bits & 0x7FFFFF).astype(np.int64)
     tiny = field == 0
     significand = np.where(tiny, fraction, fraction | 1 << 23)
     exponent = np.where(tiny, -126, field - 127)
-    if fmt.name != "bf16":  # a subnormal number is only known to be there
+    if fmt.name != "bf16":  # of a subnormal number only its presence counts
         exponent = np.where(tiny, -1000, exponent)
     normal = (exponent >= fmt.emin) & ~(tiny & (significand < 1 << 23))
     places = np.minimum(np.maximum(fmt.emin - exponent, 0), _FAR) + 23 - fmt.fraction_bits
@@ -100,7 +121,7 @@ def _rounded(bits, fmt: Format, rounding: str, negative, random, flush: bool) ->
 
 
 def _fraction(rest: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return the bits that are cut off as a fraction of 32 bits."""
+    """Return the discarded bits as a fraction of 32 bits."""
     return np.where(places <= 32, rest << np.maximum(32 - places, 0), rest >> np.maximum(places - 32, 0))
 
 

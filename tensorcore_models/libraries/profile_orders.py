@@ -1,4 +1,4 @@
-"""From a profile to the order of k that its kernel sums in."""
+"""This module derives the order of k of a kernel from its profile."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,7 +18,7 @@ from .scaled_mm import pairwise
 
 
 def unit_of(profile: ProductProfile, device: str) -> Engine:
-    """Return the unit with which the kernel multiplies."""
+    """Return the unit that the kernel multiplies with."""
     a, b = profile.formats
     unit = profile.family.units[a]
     if unit == "fma":
@@ -28,7 +28,7 @@ def unit_of(profile: ProductProfile, device: str) -> Engine:
 
 
 def _step(profile: ProductProfile) -> int:
-    """Return k of the MMA: as the kernel's name spells it; by the stages where only these are known."""
+    """Return the k of the MMA from the kernel's name, or a default where the name lacks it."""
     spelled = profile.parts.get("step")
     if spelled is not None:
         return tables.STEPS.get(spelled) or int(spelled)
@@ -38,12 +38,12 @@ def _step(profile: ProductProfile) -> int:
 
 
 def order_of_profile(profile: ProductProfile, device: str) -> Order:
-    """Return the order of k: how it is cut, what one slice does, and how slices are joined.
+    """Return the order of k of a profile's kernel: its slices, the order within a slice, and the joining of slices.
 
     Raises
     ------
     Unknown
-        If the number of slices, their lengths or how they are joined do not follow from the profile.
+        If the number, the lengths or the joining of the slices do not follow from the profile.
     """
     cut = profile.family.cut
     slices = _slices_asked(profile)
@@ -69,12 +69,12 @@ def _platform(device: str) -> Platform:
 
 
 def _slices_asked(profile: ProductProfile) -> int:
-    """numSplitsK, held against what the kernels' names say."""
+    """Return numSplitsK after checking it against the kernels' names."""
     asked, joins = profile.number("numSplitsK"), profile.partials is not None or bool(profile.parts.get("split"))
     if joins and (asked is None or asked < 2):
         raise unknown(
-            f"{profile.kernel[:80]} cuts k, but numSplitsK is {asked}: into how many slices is not known", "numSplitsK",
-            ("what cuBLASLt logs",),
+            f"{profile.kernel[:80]} splits k, but numSplitsK is {asked}, so the number of slices is not known", "numSplitsK",
+            ("the value that cuBLASLt logs",),
         )  # fmt: skip
     if asked is not None and asked < 1:
         raise ValueError(f"the configuration's numSplitsK is {asked}, expected at least 1")
@@ -93,17 +93,17 @@ def _tile(profile: ProductProfile) -> int:
 
 
 def _one_slice(profile: ProductProfile, part: range, tile: int) -> Order:
-    """Return one slice of k: a chain with its residue where the family has it, or accumulators added outside at intervals."""
+    """Return the order of one slice of k: a chain with the family's residue, or chains added outside at intervals."""
     if profile.slow:
         return restarted(part.start, part.stop, tables.SLOW_INTERVAL, begin="zero")
     return residue_first(part.start, part.stop, tile) if profile.family.residue == "first" else Chain((part,))
 
 
 def _grain(profile: ProductProfile) -> int:
-    """Slices are multiples of 128 bytes where these divide k and an operand has k contiguous, else of 16 bytes."""
+    """Return the grain of slices: 128 bytes if they divide k and an operand has k contiguous, else 16 bytes."""
     if profile.layout is None:
         raise unknown(
-            f"{profile.kernel} cuts k by the layout of its operands, which is not known", "layout", ("nn", "nt", "tn")
+            f"{profile.kernel} splits k by the layout of its operands, which is not known", "layout", ("nn", "nt", "tn")
         )
     size = get_format(profile.formats[0]).container.itemsize
     line = 128 // size
@@ -111,7 +111,7 @@ def _grain(profile: ProductProfile) -> int:
 
 
 def _merge(profile: ProductProfile) -> tuple[str | None, str | None]:
-    """Return (format of partial sums, format of the running sum) of slices that lie side by side."""
+    """Return the formats of partial sums and of the running sum, for slices that are contiguous ranges of k."""
     if profile.partials is not None:
         wide = "fp64" if profile.formats[0] == "fp64" else "fp32"
         return (None if profile.partials == wide else profile.partials), None
@@ -122,7 +122,7 @@ def _merge(profile: ProductProfile) -> tuple[str | None, str | None]:
 
 
 def _joined(profile: ProductProfile, dealt: Sequence[Order]) -> Order:
-    """Return slices dealt in turn: added in their order, or in buffers where customOption or cleared memory says so."""
+    """Return the sum of interleaved slices: in their order, or pairwise if customOption or cleared memory says so."""
     if profile.family.join == "forward":
         return joined(dealt)
     if profile.cleared:
@@ -135,17 +135,18 @@ def _joined(profile: ProductProfile, dealt: Sequence[Order]) -> Order:
 
 
 def _lanes(profile: ProductProfile, device: str) -> Gemv:
-    """Return the lanes of a matrix-vector kernel: by its template arguments, else by customOption."""
+    """Return the lanes of a matrix-vector kernel from its template arguments, or else from customOption."""
     if 1 not in (profile.m, profile.n):
         raise unknown(
-            f"{profile.kernel[:80]} with m {profile.m} and n {profile.n}: it multiplies a matrix with a vector",
+            f"{profile.kernel[:80]} with m {profile.m} and n {profile.n} is not known: it multiplies a matrix by a vector",
             "kernels",
         )
     option, options = profile.number("customOption"), tables.MORE_OPTIONS | _platform(device).gemv
     named, row = tables.LANES.get(profile.parts.get("template") or ""), options.get(-1 if option is None else option)
     if named is not None and row not in (None, named):
         raise unknown(
-            f"customOption {option} and the name {profile.kernel[:160]!r} say different orders of lanes", "customOption"
+            f"customOption {option} and the name {profile.kernel[:160]!r} mean different orders of lanes",
+            "customOption",
         )
     row = named or row
     if row is None:

@@ -1,9 +1,11 @@
-"""Which kernel name of an H100's libraries means which order of k, on which unit: rows of data.
+"""This module maps kernel names of an H100's libraries to their unit and order of k, as rows of data.
 
-The rows hold what recordings of one H100 80GB HBM3 tell (torch 2.11.0+cu130, cuBLAS 13.0): with them the SHA-256 of every
-recorded matrix comes out. Beside the recordings they rest on published orders: matrix-vector kernels, nvjet's slices and
-CUTLASS's partial sums as cublas_match has them for cuBLASLt 13.1 (:mod:`.cublaslt_tables`), the join of slices dealt in turn
-as mmaemu has it for customOption 1 (:func:`.scaled_mm.pairwise`), CUTLASS's residue and grain as its headers state them.
+The rows reproduce the SHA-256 of every recorded matrix of one H100 80GB HBM3 (torch 2.11.0+cu130, cuBLAS 13.0). They also rest
+on published orders:
+
+- matrix-vector kernels, nvjet's slices and CUTLASS's partial sums: cublas_match for cuBLASLt 13.1 (:mod:`.cublaslt_tables`);
+- the joining of interleaved slices: mmaemu for customOption 1 (:func:`.scaled_mm.pairwise`);
+- CUTLASS's residue and grain: its headers.
 """
 
 import re
@@ -15,10 +17,10 @@ from .cublaslt_tables import Gemv
 
 @dataclass(frozen=True)
 class MeasuredLibraries:
-    """A GPU and the version of its libraries on which the rules were seen to hold.
+    """`MeasuredLibraries` is a GPU and the versions of its libraries on which the rules were measured to hold.
 
-    `named` is found in the GPU's own name; `versions` are cuBLAS's major.minor, which are also those of the CUDA toolkit that
-    torch brings.
+    `named` is a part of the GPU's own name; `versions` are the major.minor versions of cuBLAS, which are also those of torch's
+    CUDA toolkit.
     """
 
     target: str
@@ -27,7 +29,7 @@ class MeasuredLibraries:
     evidence: str
 
 
-#: device: what was measured there.
+#: Measured libraries by device.
 MEASURED = {
     "h100": MeasuredLibraries(
         "sm_90", "H100", ("13.0",), "recorded on an H100 80GB HBM3 with torch 2.11.0+cu130 and cuBLAS 13.0"
@@ -37,29 +39,29 @@ MEASURED = {
 
 @dataclass(frozen=True)
 class KernelFamily:
-    """Kernels whose names fit one pattern, and how they sum.
+    """`KernelFamily` describes kernels whose names fit one pattern, and the order in which they sum.
 
     Parameters
     ----------
     name : str
-        What they are called here.
+        Name of the family in this package.
     pattern : str
-        Regular expression; its groups say more of a kernel: `tile` (values of k in a tile), `step` (k of an MMA as the name
-        spells it), `layout` (letters of the operands as cuBLAS, column-major, takes them), `types`, `features`, `split`.
+        Regular expression of the names. Its groups are `tile` (values of k in a tile), `step` (k of an MMA as the name spells
+        it), `layout` (letters of the operands as column-major cuBLAS takes them), `types`, `features` and `split`.
     algorithms : tuple of int
-        Their algoId in cuBLASLt's log.
+        Values of algoId in cuBLASLt's log.
     units : mapping
-        Format of A: the instruction, with {step}, {a} and {b} left open; "fma": the CUDA cores' fused multiply-add.
+        Instruction by format of A, with placeholders {step}, {a} and {b}; "fma" is the fused multiply-add of the CUDA cores.
     cut : {"tiles", "bytes", "turns", "lanes", None}
-        Slices of split-k: whole tiles side by side, whole 128 or 16 bytes side by side, tiles dealt in turn, lanes of a
-        matrix-vector kernel; None: k is not cut.
+        Slices of split-k: contiguous whole tiles, contiguous multiples of 128 or 16 bytes, interleaved tiles, lanes of a
+        matrix-vector kernel; None if k is not split.
     residue : {"first", "last"}
-        Where the part of k that fills no tile comes in a slice.
+        Position in a slice of the part of k that fills no tile.
     join : {"forward", "option"}
-        How slices are joined: added in their order, or pairwise where memory is cleared before or customOption says so
+        Joining of slices: added in their order, or pairwise if memory is cleared before or customOption says so
         (:data:`PAIRWISE`).
     rounding : str, optional
-        Rounding of FP32 operands into the unit's format.
+        Rounding of FP32 operands to the unit's format.
     """
 
     name: str
@@ -72,7 +74,7 @@ class KernelFamily:
     rounding: str | None = None
 
     def match(self, kernel: str) -> re.Match | None:
-        """Return the kernel's name taken apart, None where it is of another family."""
+        """Return the match of a kernel's name, None if the kernel is of another family."""
         return re.search(self.pattern, kernel)
 
 
@@ -80,7 +82,7 @@ _WGMMA8 = "wgmma.m64n8k32.f32.{a}.{b}"
 _XMMA = r"_gemm_{types}_(?P<layout>[nt]{{2}})_n_tilesize\d+x\d+x(?P<tile>\d+)_"
 _VECTOR = r"(?P<types>float|double|__half|__nv_bfloat16)"
 
-#: Kernels that multiply; a name fits one row.
+#: Families of kernels that multiply; a name fits one row.
 FAMILIES = (
     KernelFamily(
         "nvjet", r"\bnvjet_sm90_(?P<types>[a-z]{3,5})_\d+x\d+_(?P<tile>\d+)x\d+_\d+x\d+_[hv]_bz"
@@ -140,44 +142,44 @@ FAMILIES = (
     ),
 )  # fmt: skip
 
-#: Kernels beside a product's own that leave its order alone: conversions and copies of torch, memory that is cleared.
+#: Names of other kernels that do not change a product's order: torch's conversions and copies, cleared memory.
 BESIDE = re.compile(r"\bat::native::|^Memset|^Memcpy|\bat_cuda_detail::")
-#: The kernel that joins the slices; its first type is that of the partial sums.
+#: Name of the kernel that joins slices; its first type is the type of the partial sums.
 REDUCTION = re.compile(r"\bsplitKreduce_kernel<\d+, \d+, \w+, (?P<partials>float|double|__half|__nv_bfloat16),")
-#: Type in a kernel's name: format.
+#: Format of each type in a kernel's name.
 TYPES = {"float": "fp32", "double": "fp64", "__half": "fp16", "__nv_bfloat16": "bf16", "f16": "fp16", "bf16": "bf16",
          "s8": "s8"}  # fmt: skip
-#: Letter of nvjet's names: format. B comes before A, since cuBLAS computes the transposed product for torch.
+#: Format of each letter in nvjet's names. B comes before A, because cuBLAS computes the transposed product for torch.
 LETTERS = {"h": "fp16", "t": "bf16", "s": "fp32", "q": "e4m3fn", "r": "e5m2"}
-#: k of an MMA as names spell it.
+#: k of an MMA by its spelling in names.
 STEPS = {"1688": 8, "16816": 16, "161616": 16, "884": 4}
-#: Values of k in a tile of CUTLASS (and integer) kernels whose names and stages say none.
+#: Values of k in a tile of CUTLASS and integer kernels whose names and stages do not give it.
 NO_STAGES_TILE = 32
-#: reductionScheme without a kernel that joins: (format of the partials, format of the running sum).
+#: (format of the partials, format of the running sum) by reductionScheme, if no kernel joins the slices.
 MERGES = {
     "NONE": (None, None),
     "INPLACE": (None, "output"),
     "COMPUTE_TYPE": (None, None),
     "OUTPUT_TYPE": ("output", None),
 }
-#: customOption with which slices dealt in turn are joined pairwise, in buffers that are cleared before; others were not
-#: recorded on this GPU.
+#: customOption values with which interleaved slices are joined pairwise, in buffers that are cleared before. Other values were
+#: not recorded on this GPU.
 PAIRWISE = (1,)
 
-#: What nvjet's names may say beside tile and layout, and what it does to a sum.
+#: Effect on the sum of each feature in nvjet's names; None if it has no effect.
 NVJET_FEATURES = {
     "coopA": None, "coopB": None, "algo2": "slow", "ovscale": "row", "Ablk128": "block", "Bvec128": "block",
     "Avec128": "block", "Bblk128": "block",
 }  # fmt: skip
-#: Products after which slow accumulation adds an accumulator to the sum outside, in FP32.
+#: Number of products after which slow accumulation adds the accumulator to an FP32 sum outside the unit.
 SLOW_INTERVAL = 128
 
-#: Template arguments of matrix-vector kernels: the order of their lanes. Widths are in values of up to 4 bytes.
+#: Order of the lanes of matrix-vector kernels by template arguments. Widths count values of up to 4 bytes.
 LANES = {
     "false, true, false, false, 9": Gemv(-64, 16, 0, True),
     "false, true, false, false, 7": Gemv(-64, 8, 0, True),
     "false, true, true, false, 9": Gemv(1, 16, 0, True),
     "128, 16, 4, 4, false, false": Gemv(1, 16, 32, False),
 }
-#: customOption of matrix-vector kernels that the published table lacks.
+#: Orders of matrix-vector kernels by customOption, for options that the published table lacks.
 MORE_OPTIONS = {88: Gemv(-64, 8, 0, True)}

@@ -1,4 +1,4 @@
-"""Products as a profile says they ran: :func:`from_profile` and the recipe that it returns."""
+"""This module predicts the result of a product from its profile with :func:`from_profile`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .profiles import LOGGED, MORE_LOGGED, ProductProfile, read_profile, unknown
 from .recipe import Epilogue, Recipe, Unknown, finish, folded_scale
 from .scaled_mm import EPILOGUE as SCALED_EPILOGUE
 
-#: Rules of the factors of A and B by how a kernel scales.
+#: Scale rules of A and B by the kind of scaling of a kernel.
 _SCALES = {
     "tensor": ("per tensor", "per tensor"), "row": ("per row and column", "per row and column"),
     "block": ("blocks of 1 x 128", "blocks of 128 x 128"),
@@ -30,7 +30,7 @@ _SCALE_WORDS = {
     "row": "(sum scale_b) scale_a, each product rounded",
     "block": "after each 128 products, total = RN32(RN32(scale_a scale_b) chain + total)",
 }  # fmt: skip
-#: Formats whose results are returned as numbers; others as encodings.
+#: Formats whose results are returned as numbers; results in other formats are encodings.
 _NUMBERS = {"fp32": np.float32, "fp64": np.float64, "s32": np.int32}
 
 
@@ -41,11 +41,11 @@ class ProfiledProduct:
     Attributes
     ----------
     recipe : Recipe
-        Unit, order of k and end of the sum.
+        Unit, order of k and conversion to the output.
     profile : ProductProfile
-        The facts of the profile.
+        Facts of the profile.
     assumed : str
-        Assumptions beyond the profile; empty if the rules were recorded on this GPU with this version.
+        Assumptions of the prediction; empty if the rules were recorded on this GPU with this version.
     """
 
     recipe: Recipe
@@ -54,7 +54,7 @@ class ProfiledProduct:
 
     @property
     def order(self) -> Order:
-        """Return the order of k: chains and the sums that join them."""
+        """Return the order of k, which consists of chains and the sums that join them."""
         return self.recipe.order
 
     @property
@@ -64,7 +64,7 @@ class ProfiledProduct:
 
     @property
     def scale_words(self) -> str:
-        """Return a sentence on where the kernel applies scale factors."""
+        """Return text that says how the kernel applies scale factors."""
         return _SCALE_WORDS[self.profile.scales]
 
     def bits(self, x: np.ndarray, side: str) -> np.ndarray:
@@ -73,8 +73,10 @@ class ProfiledProduct:
         Parameters
         ----------
         x : ndarray
-            Unsigned integers are encodings (for TF32 those of FP32); else values that the operand's format holds.
+            Operand. Unsigned integers are encodings (for TF32 those of FP32); other types are values that the operand's format
+            can represent.
         side : {"a", "b"}
+            Side of the operand.
         """
         fmt = get_format(self.recipe.operand_formats["ab".index(side)])
         x = np.asarray(x)
@@ -82,34 +84,34 @@ class ProfiledProduct:
 
     @default_fp_state
     def product(self, a, b, scale_a=None, scale_b=None, c=None) -> np.ndarray:
-        """Return the GPU's result for A B, as predicted.
+        """Return the predicted result of the GPU for A B.
 
         Parameters
         ----------
         a, b : ndarray, shapes (m, k) and (k, n)
-            Encodings as unsigned integers, or values in the operands' format (float32 for TF32). Some rows of A or columns of
-            B may be given alone: an element depends on its own row and column.
+            Encodings as unsigned integers, or values in the operands' format (float32 for TF32). A may have only some of the
+            rows and B only some of the columns, because an element depends only on its own row and column.
         scale_a, scale_b : array_like, optional
-            Factors where the kernel scales: numbers; (m, 1) and (1, n); or (m, k/128) and (k/128, n/128).
+            Factors for a kernel that scales: two numbers, arrays (m, 1) and (1, n), or arrays (m, k/128) and (k/128, n/128).
         c : ndarray, shape (m, n), optional
-            The addend of the sum, in the accumulator's format before the output is rounded, as a beta of 1 does
-            (inferred: no such product was recorded); encodings of the output's format or values that it holds.
+            Addend, as encodings of the output format or values that it can represent. It is added in the accumulator's format
+            before the output is rounded, as for beta = 1 (inferred: no such product was recorded).
 
         Returns
         -------
         ndarray, shape (m, n)
-            float32, float64 or int32 for such outputs, else encodings as unsigned integers.
+            Results as float32, float64 or int32 if the output has this format, else encodings as unsigned integers.
 
         Raises
         ------
         Unknown
-            If a kernel of this kind cannot do it: scales where it has none, or `c` with scales.
+            If scales are given to a kernel without scales, or `c` together with scales.
         TypeError, ValueError
-            For wrong types and shapes, and values that the operands' format does not hold.
+            If types or shapes are wrong, or the operands' format cannot represent a value.
         """
         a, b = self.bits(a, "a"), self.bits(b, "b")
         if a.shape[1] != self.recipe.k or b.shape[0] != self.recipe.k:
-            raise ValueError(f"A is {a.shape} and B is {b.shape}, but the profile has k = {self.recipe.k}")
+            raise ValueError(f"A is {a.shape} and B is {b.shape}, expected k = {self.recipe.k} as in the profile")
         scaling = self._scaling(a, b, scale_a, scale_b)
         fmt = get_format(self.out_format)
         if c is not None:
@@ -138,7 +140,7 @@ class ProfiledProduct:
         """Return the sum plus C in the accumulator's format, rounded to the output."""
         wide, fmt = self.recipe.engine.formats[3], get_format(self.out_format)
         if scaling is not None or not isinstance(wide, Format) or not isinstance(fmt, Format):
-            raise unknown("an addend beside scales, or of integers, was not recorded", "c", (None,))
+            raise unknown("an addend with scales, or of integer products, was not recorded", "c", (None,))
         c = np.asarray(c)
         c = check_bits(c, fmt, "c", 2) if c.dtype.kind == "u" else operand_bits(c, fmt, None, "c")
         sums = values_of_bits(self.recipe.sum_bits(a, b, out_format=fmt.name), wide)
@@ -156,25 +158,25 @@ class ProfiledProduct:
 
 
 def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) -> ProfiledProduct:
-    """Return the recipe of a product from its profile: kernels, cuBLASLt's configuration, sizes and formats.
+    """Return a product's prediction from its profile: kernels, cuBLASLt's configuration, sizes and formats.
 
     Parameters
     ----------
     row : mapping
-        The profile; its fields are those of :mod:`tensorcore_models.libraries.profiles`, and of the rows that `python
-        -m mpgemm.traces.record_products` writes.
+        Profile with the fields of :mod:`tensorcore_models.libraries.profiles`, as in rows that `python -m
+        mpgemm.traces.record_products` writes.
     gpu : str
-        Device whose rules hold.
+        Device on which the product ran.
     assume : str, optional
-        Predict a profile of another GPU or version by the rules of this device; the recipe says so.
+        Device whose rules are applied to a profile of another GPU or version; the result states this assumption.
 
     Raises
     ------
     Unknown
-        For a GPU, version, kernel, number of slices or join that was not recorded: the message names the field, what is known
-        and what to do.
+        If the GPU, version, kernel, number of slices or their joining was not recorded; the message names the field, its known
+        values and what to do.
     TypeError, ValueError
-        For fields that are missing, of a wrong type or contradict each other.
+        If fields are missing, have a wrong type or contradict each other.
     """
     device, assumed = _rules_of(row, gpu, assume)
     profile = read_profile(row)
@@ -198,7 +200,7 @@ def from_profile(row: Mapping, gpu: str = "h100", *, assume: str | None = None) 
 
 
 def _rules_of(row: Mapping, gpu: str, assume: str | None) -> tuple[str, str]:
-    """Return whose rules hold, and what that assumes."""
+    """Return the device whose rules are applied, and the assumption that this makes."""
     if assume is not None and assume not in tables.MEASURED:
         raise Unknown(f"assume is {assume!r}, whose libraries are not known", field="assume", known=tables.MEASURED)
     gpu = canonical_device(gpu)
@@ -218,8 +220,8 @@ def _rules_of(row: Mapping, gpu: str, assume: str | None) -> tuple[str, str]:
     if assume is None:
         what = " and ".join(text for _, text, _ in other)
         raise Unknown(
-            f"what the libraries return for {what} was not recorded", field=other[0][0], known=other[0][2],
-            advice=f"Predict by the rules of another with assume={next(iter(tables.MEASURED))!r}",
+            f"results of the libraries for {what} were not recorded", field=other[0][0], known=other[0][2],
+            advice=f"Predict by the rules of another GPU with assume={next(iter(tables.MEASURED))!r}",
         )  # fmt: skip
     evidence = tables.MEASURED[assume].evidence
     return assume, f"{' and '.join(text for _, text, _ in other)} follows the rules {evidence}"
@@ -236,27 +238,27 @@ def configured(
     out_format: str,
     config: Mapping[str, Any],
 ) -> Recipe:
-    """Return the recipe of a configuration of cuBLASLt, by the rules of profiles if these were recorded, else by
-    :func:`cublaslt`.
+    """Return the recipe of a cuBLASLt configuration, by the rules for profiles if recorded, else by :func:`cublaslt`.
 
     Parameters
     ----------
     device, version : str
-        "h100" and "13.0" have the rules of profiles, which know more formats; others are those of :func:`cublaslt`.
+        GPU and version of cuBLASLt. "h100" with "13.0" follows the rules for profiles, which cover more formats; for others,
+        see :func:`cublaslt`.
     m, k, n : int
-        A is (m, k), B is (k, n).
+        Sizes: A is (m, k), B is (k, n).
     format, out_format : str
         Formats of the operands and of the result.
     config : mapping
-        cuBLASLt's fields, for the rules of profiles also under the names of its log (algoId, stages, numSplitsK, ...), with
-        `layout` (torch's memory order of A and B: nn, nt, tn) and `fast_accumulation` (FP8).
+        Fields of cuBLASLt's configuration. The rules for profiles also take the names of its log (algoId, stages, numSplitsK,
+        ...), `layout` (torch's memory order of A and B: nn, nt, tn) and `fast_accumulation` (FP8).
 
     Raises
     ------
     Unknown
-        For what was not recorded or measured.
+        If the case was neither recorded nor measured.
     TypeError, ValueError
-        For fields that cuBLASLt does not have, and values that are no numbers where numbers are expected.
+        If cuBLASLt does not have a field, or a value that must be a number is none.
     """
     measured = tables.MEASURED.get(device)
     if measured is None or ".".join(version.split(".")[:2]) not in measured.versions:
@@ -270,7 +272,7 @@ def configured(
     for name in given:
         if name not in names:
             raise ValueError(
-                f"config has the field {name!r}; known: {', '.join(sorted(names))}, layout, fast_accumulation"
+                f"config has the field {name!r}, expected fields of {', '.join(sorted(names))}, layout, fast_accumulation"
             )
     sizes = {"m": m, "n": n, "k": k, "operands": format, "dtype": out_format, "configuration": given}
     return from_profile({**sizes, **beside, "cublas": version}, device).recipe
@@ -280,4 +282,4 @@ def _number(name: str, value) -> int:
     try:
         return int(value)
     except (TypeError, ValueError):
-        raise ValueError(f"config {name}={value}: expected an integer") from None
+        raise ValueError(f"config field {name} is {value!r}, expected an integer") from None

@@ -1,11 +1,15 @@
-"""Reads a profiler's and cuBLASLt's log of one product into one record; the rules that follow are elsewhere.
+"""This module reads a profiler's and cuBLASLt's log of one product into a `ProductProfile`.
 
-A row is a mapping. `m`, `n`, `k` are the product's sizes; `kernels` the names that a profiler lists, alone or each with a time;
-`configuration` what cuBLASLt logged: a mapping whose `algo` (and `computeDesc`, `Adesc`, ...) are text, that text itself
-("algoId=66 tile=MATMUL_TILE_64x8 ... numSplitsK=2"), or a mapping of its fields, also under the names of
-:data:`.cublaslt_tables.FIELDS`. `operands` names the formats, `dtype` (or `out`, `output`) that of the result, `layout` how
-torch's A and B lie in memory ("n" by rows, "t" by columns), `fast` torch's use_fast_accum. `gpu` and `cublas` (or `cuda`) say
-where it ran.
+A row is a mapping with these fields:
+
+- `m`, `n`, `k`: sizes of the product;
+- `kernels`: kernel names that a profiler lists, alone or each with a time;
+- `configuration`: cuBLASLt's log, as text ("algoId=66 tile=MATMUL_TILE_64x8 ... numSplitsK=2"), as a mapping whose `algo`
+  (and `computeDesc`, `Adesc`, ...) are such texts, or as a mapping of fields, also with the names of
+  :data:`.cublaslt_tables.FIELDS`;
+- `operands`: formats of A and B; `dtype` (or `out`, `output`): format of the result;
+- `layout`: memory order of torch's A and B ("n" by rows, "t" by columns); `fast`: torch's use_fast_accum;
+- `gpu` and `cublas` (or `cuda`): GPU and library version on which the product ran.
 """
 
 import re
@@ -25,51 +29,54 @@ _PAIRS = {
     "e5e4": ("e5m2", "e4m3fn"),
     "e5e5": ("e5m2", "e5m2"),
 }
-#: torch's names of types, and cuBLAS's, that are not those of formats.
+#: Formats by type names of torch and cuBLAS.
 _NAMES = {
     "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "float64": "fp64",
     "double": "fp64", "int32": "s32", "int8": "s8", "float8_e4m3fn": "e4m3fn", "float8_e5m2": "e5m2", "R_16F": "fp16",
     "R_16BF": "bf16", "R_32F": "fp32", "R_64F": "fp64", "R_8F_E4M3": "e4m3fn", "R_8F_E5M2": "e5m2", "R_8I": "s8",
     "R_32I": "s32",
 }  # fmt: skip
-#: Fields as cublasLtMatmulAlgoConfigGetAttribute numbers them, under their names in the log.
+#: Names in the log of the fields of cublasLtMatmulAlgoConfigGetAttribute.
 _LOGGED = {"ALGO_ID": "algoId", "SPLITK_NUM": "numSplitsK", "REDUCTION_SCHEME": "reductionScheme",
            "CUSTOM_OPTION": "customOption", "STAGES_ID": "stages"}  # fmt: skip
-#: Names in the log, and those of them that decide nothing.
+#: Names in the log of fields that decide the order, and of fields that do not.
 LOGGED = tuple(_LOGGED.values())
 MORE_LOGGED = ("tile", "clusterShape", "innerShape", "ctaSwizzling")
 _SCHEMES = {0: "NONE", 1: "INPLACE", 2: "COMPUTE_TYPE", 4: "OUTPUT_TYPE"}
-#: Memory orders of A and B as cuBLAS, which computes the transposed product, spells them: those of torch.
+#: torch's memory orders of A and B by their spelling in cuBLAS, which computes the transposed product.
 LAYOUTS = {"nn": "nn", "tn": "nt", "nt": "tn", "tt": "tt"}
 
 
 @dataclass(frozen=True)
 class ProductProfile:
-    """One product as it ran.
+    """`ProductProfile` holds the facts of one product as it ran.
 
     Attributes
     ----------
     m, n, k : int
+        Sizes: A is (m, k), B is (k, n).
     family : KernelFamily
-        Of the kernel that multiplied.
+        Family of the kernel that multiplied.
     parts : dict
-        What the kernel's name says: the groups of the family's pattern.
+        Groups of the family's pattern in the kernel's name.
     kernel : str
-        Its name.
+        Name of the kernel.
     partials : str or None
-        Format of the partial sums that a joining kernel reads; None without such a kernel.
+        Format of the partial sums that a joining kernel reads; None if no kernel joins.
     formats : (str, str)
-        Operands A and B.
+        Formats of A and B.
     out_format : str
+        Format of the result.
     layout : str or None
-        Memory order of A and B as torch has them.
+        torch's memory order of A and B.
     fields : dict
-        cuBLASLt's configuration under the names of its log.
+        Fields of cuBLASLt's configuration with the names of its log.
     scales : {None, "tensor", "row", "block"}
+        Kind of scaling.
     slow : bool
-        FP8: accumulators are added outside of the unit at intervals.
+        Whether FP8 accumulators are added outside the unit at intervals.
     cleared : bool
-        Memory was cleared before, as for buffers in which slices add up.
+        Whether memory was cleared before, as for buffers in which slices are added.
     """
 
     m: int
@@ -88,7 +95,7 @@ class ProductProfile:
     cleared: bool = False
 
     def number(self, name: str) -> int | None:
-        """Return a field of the configuration as an integer, None where it is not set."""
+        """Return a field of the configuration as an integer, None if the field is not set."""
         text = self.fields.get(name)
         if text is None:
             return None
@@ -99,18 +106,20 @@ class ProductProfile:
 
 
 def unknown(what: str, field: str, known=()) -> Unknown:
-    """Return the error for a profile whose result no rule gives."""
-    advice = "Record such products where the GPU is (python -m mpgemm.traces.record_products) and compare with whodunit"
+    """Return the error for a profile whose result cannot be predicted."""
+    advice = "Record such products on the GPU (python -m mpgemm.traces.record_products) and compare with whodunit"
     return Unknown(what, field=field, known=known, advice=advice)
 
 
 def read_profile(row: Mapping) -> ProductProfile:
-    """Return the record of a row; raises Unknown for a kernel that no family has, ValueError for fields that are missing or
-    wrong."""
+    """Return the record of a row.
+
+    Raises Unknown for a kernel of no known family, TypeError and ValueError for fields that are missing or wrong.
+    """
     if not isinstance(row, Mapping):
-        raise TypeError(f"a profile is a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
+        raise TypeError(f"expected a profile as a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
     if "failed" in row:
-        raise ValueError(f"the profile records a call that failed: {row['failed']}")
+        raise ValueError(f"the profile is of a call that failed ({row['failed']}): give one of a product that ran")
     m, n, k = (_size(row, name) for name in "mnk")
     logged = _logged(row.get("configuration"))
     fields = _fields(logged)
@@ -126,7 +135,7 @@ def read_profile(row: Mapping) -> ProductProfile:
 
 def _size(row: Mapping, name: str) -> int:
     if name not in row:
-        raise ValueError(f"the profile lacks {name}; it needs m, n, k, the kernels, and cuBLASLt's log")
+        raise ValueError(f"the profile lacks {name}: give m, n, k, the kernels and cuBLASLt's log")
     size = checked_integer(row[name], name)
     if size < 1:
         raise ValueError(f"the profile's {name} is {size}, expected a positive integer")
@@ -134,17 +143,17 @@ def _size(row: Mapping, name: str) -> int:
 
 
 def _kernels(given) -> tuple[list[str], bool]:
-    """Return names of the kernels that belong to the product, and whether memory is cleared before."""
+    """Return the names of the kernels that belong to the product, and whether memory is cleared before."""
     if given is None:
         return [], False
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise TypeError(f"kernels is a list of names, or of (name, time), got {given!r}")
+        raise TypeError(f"kernels is {given!r}, expected a list of names or of (name, time)")
     names = [each if isinstance(each, str) else each[0] for each in given]
     return [name for name in names if not tables.BESIDE.search(name)], any(name.startswith("Memset") for name in names)
 
 
 def _multiplying(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str, str | None]:
-    """Return the family of the kernel that multiplies, what its name says, and the format of partial sums."""
+    """Return the family, name parts and name of the kernel that multiplies, and the format of partial sums."""
     found: dict[str, tuple[KernelFamily, dict]] = {}
     partials = None
     for name in names:
@@ -158,18 +167,18 @@ def _multiplying(names: list[str], fields: Mapping, operands) -> tuple[KernelFam
         found[name] = fits[0]
     families = {family.name for family, _ in found.values()}
     if len(families) > 1:
-        raise unknown(f"several kernels multiply: {', '.join(found)}", "kernels", ("one of them",))
+        raise unknown(f"several kernels multiply: {', '.join(found)}", "kernels", ("the one of this product",))
     if not found:
         return (*_by_algorithm(names, fields, operands), partials)
-    name, (family, parts) = list(found.items())[-1]  # that of a split k comes last
+    name, (family, parts) = list(found.items())[-1]  # the kernel of a split k comes last
     match = family.match(name)
     return family, parts, name if match is None else match[0], partials
 
 
 def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFamily, dict, str]:
-    """Return the family by algoId and operands, where no kernel is named; the tile of k by the stages."""
+    """Return the family by algoId and operands, and the tile of k by the stages, for a profile without kernel names."""
     if names:
-        raise unknown(f"only a kernel that joins is named, {names[0][:80]!r}", "kernels")
+        raise unknown(f"only a kernel that joins slices is named, {names[0][:80]!r}", "kernels")
     if "algoId" not in fields:
         raise ValueError(
             "the profile names neither kernels nor algoId: give the profiler's names or cuBLASLt's configuration"
@@ -180,14 +189,14 @@ def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFa
     fits = [f for f in fits if f.cut != "lanes"] or fits[:1]  # the two matrix-vector families have one table of options
     if len(fits) != 1:
         known = sorted({a for f in FAMILIES for a in f.algorithms})
-        raise unknown(f"algoId {number} with operands {formats or 'that are not named'} is not known", "algoId", known)
+        raise unknown(f"algoId {number} with operands {formats or 'without format'} is not known", "algoId", known)
     stages = re.fullmatch(r"(?:MATMUL_STAGES_)?(\d+)x(?:\d+|AUTO)", fields.get("stages", ""))
     parts = {"tile": stages[1] if stages else None}
     return fits[0], parts, f"algoId {number}"
 
 
 def operands_of_row(row: Mapping) -> tuple[str, str] | None:
-    """Return the formats of A and B as a row names them; None where it does not."""
+    """Return the formats of A and B that a row names, None if it names none."""
     given = row.get("operands")
     if given is None:
         return None
@@ -202,19 +211,19 @@ def operands_of_row(row: Mapping) -> tuple[str, str] | None:
 
 
 def _named(name) -> str:
-    """Return a format's name by torch's, cuBLAS's or the package's name of it."""
+    """Return the package's name of a format from its name in torch, cuBLAS or the package."""
     text = str(name).removeprefix("torch.")
     return get_format(_NAMES.get(text, text)).name
 
 
 def _logged(configuration) -> dict[str, str]:
-    """Return everything that a configuration says, flat: fields of `algo` and of the descriptors, these as "Adesc.type"."""
+    """Return a configuration as a flat dict of the fields of `algo` and of the descriptors, such as "Adesc.type"."""
     if configuration is None:
         return {}
     if isinstance(configuration, str):
         configuration = {name: text.strip("[]") for name, text in re.findall(r"(\w+)=(\[[^\]]*\]|\S*)", configuration)}
     if not isinstance(configuration, Mapping):
-        raise TypeError(f"configuration is text or a mapping, got {type(configuration).__name__}")
+        raise TypeError(f"configuration is {type(configuration).__name__}, expected text or a mapping")
     flat: dict[str, str] = {}
     for name, value in configuration.items():
         if isinstance(value, str) and "=" in value:
@@ -226,7 +235,7 @@ def _logged(configuration) -> dict[str, str]:
 
 
 def _fields(logged: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of an algorithm that decide, with names of schemes without their prefix."""
+    """Return the fields of an algorithm that decide the order, with reduction schemes without their prefix."""
     fields = {name: logged[name] for name in _LOGGED.values() if name in logged}
     if "reductionScheme" in fields:
         text = fields["reductionScheme"].removeprefix("REDUCTION_SCHEME_")
@@ -237,7 +246,7 @@ def _fields(logged: Mapping[str, str]) -> dict[str, str]:
 
 
 def _stages(number: int) -> str:
-    """cublasLtMatmulStages_t by its number: 1 to 24 are 16x1 to 128x6."""
+    """Return the stages of a number of cublasLtMatmulStages_t as text; 1 to 24 are 16x1 to 128x6."""
     if 1 <= number <= 24:
         return f"{16 << (number - 1) // 6}x{(number - 1) % 6 + 1}"
     named = {0: "", 25: "32x10", 26: "8x4", 27: "16x10", 28: "8x5", 31: "8x3", 32: "8xAUTO", 33: "16xAUTO", 34: "32xAUTO",
@@ -266,7 +275,7 @@ def _nvjet(parts: Mapping) -> dict:
 
 
 def _formats(row: Mapping, logged: Mapping, family: KernelFamily, parts: Mapping, nvjet: Mapping) -> tuple[str, str]:
-    """Return formats of A and B: as the row says, else the kernel's name, else cuBLASLt's log."""
+    """Return the formats of A and B from the row, or else from the kernel's name, or else from cuBLASLt's log."""
     given = operands_of_row(row)
     by_name = nvjet.get("formats")
     if parts.get("types") in tables.TYPES:
@@ -274,9 +283,9 @@ def _formats(row: Mapping, logged: Mapping, family: KernelFamily, parts: Mapping
     elif len(family.units) == 1:
         by_name = (*family.units,) * 2
     if given == ("tf32", "tf32") and family.cut == "lanes":
-        given = None  # matrix-vector kernels take FP32 as it is, where TF32 is allowed, too
+        given = None  # matrix-vector kernels do not round FP32, even if TF32 is allowed
     if given is not None and by_name is not None and given != by_name:
-        raise ValueError(f"operands are {given}, but the kernel multiplies {by_name}: name the formats that ran")
+        raise ValueError(f"operands are {given}, but the kernel multiplies {by_name}: give the formats that ran")
     found = given or by_name
     if found is None and "Bdesc.type" in logged and "Adesc.type" in logged:
         found = _named(logged["Bdesc.type"]), _named(logged["Adesc.type"])
@@ -291,16 +300,15 @@ def _output(row: Mapping, logged: Mapping, nvjet: Mapping) -> str:
     if given is None:
         given = by_name or logged.get("Ddesc.type")
     if given is None:
-        raise ValueError("the profile does not state its output format; give dtype, such as 'torch.float32'")
+        raise ValueError("the profile does not state its output format: give dtype, such as 'torch.float32'")
     found = _named(given)
     if by_name is not None and found != by_name:
-        raise ValueError(f"the output is {found}, but the kernel writes {by_name}")
+        raise ValueError(f"the output is {found}, but the kernel writes {by_name}: give the format that ran")
     return found
 
 
 def _layout(row: Mapping, parts: Mapping, logged: Mapping) -> str | None:
-    """Return the memory order that the kernel was built for, else the row's, else cuBLASLt's descriptor's, in torch's
-    letters."""
+    """Return torch's memory order from the kernel's name, or else from the row, or else from cuBLASLt's descriptors."""
     if parts.get("layout"):
         return LAYOUTS[str(parts["layout"]).lower()]
     if row.get("layout") is not None:
@@ -316,7 +324,7 @@ def _layout(row: Mapping, parts: Mapping, logged: Mapping) -> str | None:
 
 
 def _scaling(row: Mapping, logged: Mapping, nvjet: Mapping, formats: tuple[str, str]) -> tuple[str | None, bool]:
-    """Return how the sum is scaled, and whether FP8 accumulates slowly."""
+    """Return the kind of scaling, and whether FP8 accumulates slowly."""
     if get_format(formats[0]).bits != 8 or formats[0] == "s8":
         return None, False
     effects = nvjet.get("effects")
@@ -328,5 +336,7 @@ def _scaling(row: Mapping, logged: Mapping, nvjet: Mapping, formats: tuple[str, 
     scales = "row" if "row" in effects else "block" if "block" in effects else "tensor"
     slow = "slow" in effects
     if row.get("fast") is not None and bool(row["fast"]) == slow:
-        raise ValueError(f"fast is {row['fast']}, but the kernel accumulates {'slowly' if slow else 'fast'}")
+        raise ValueError(
+            f"fast is {row['fast']}, but the kernel accumulates {'slowly' if slow else 'fast'}: mend `fast`"
+        )
     return scales, slow

@@ -1,7 +1,7 @@
-"""Recipes: which instruction a library's kernel chains, in which order of k, joined how, finished how.
+"""This module defines recipes: the instruction of a library's kernel, its order of k, and the conversion to the output.
 
-A recipe is data. :meth:`Recipe.gemm_bits` is the one interpreter: chains and sums run in
-:func:`tensorcore_models.orders.order.evaluate`, the end in :func:`finish`.
+A recipe is data that :meth:`Recipe.gemm_bits` interprets: :func:`tensorcore_models.orders.order.evaluate` computes chains and
+sums, :func:`finish` converts to the output.
 """
 
 from dataclasses import dataclass, replace
@@ -20,18 +20,18 @@ from ..orders.trees import tree_of_order
 
 
 class Unknown(ValueError):
-    """`Unknown` is the error for cases in which the result of a library is not known; nothing is guessed.
+    """`Unknown` is raised if the result of a library is not known, because results are not guessed.
 
     Parameters
     ----------
     what : str
-        The case, with the value at fault.
+        Description of the case, with the value that is not known.
     field : str
-        Name of the field.
+        Name of the field with this value.
     known : iterable
-        Values of that field for which the answer is known.
+        Values of the field for which results are known.
     advice : str
-        What to do.
+        Advice on what to do.
     """
 
     def __init__(self, what: str, *, field: str, known=(), advice: str = ""):
@@ -47,12 +47,12 @@ class Epilogue:
     Parameters
     ----------
     adds_zero : bool
-        The scale is applied by a fused multiply-add of +0, RN32(sum * scale + 0): an exact zero becomes +0. False: by a
-        product, which keeps the sign of -0.
+        Whether the scale is applied by a fused multiply-add, RN32(sum * scale + 0), which turns -0 into +0; if False, it is
+        applied by a product, which keeps -0.
     saturates : bool
-        Results beyond an output format of 8 bits (infinities too) become its largest number.
+        Whether results beyond an 8-bit output format, infinities included, become its largest number.
     formats : tuple of str
-        Output formats for which it is known.
+        Output formats for which the epilogue is known.
     scales : bool
         Whether the effect of a scale other than 1 is known.
     """
@@ -81,13 +81,13 @@ def finish(
 ) -> np.ndarray:
     """Return encodings of the output in `fmt` from encodings of the sum in `result`.
 
-    `scale` is one FP32 factor, `scale_result` a second one, rounded by itself, before the output is rounded.
+    `scale` is an FP32 factor. `scale_result` is a second factor, whose product is rounded to FP32 before the output is rounded.
     """
     scale32, float32 = np.float32(scale), get_format("fp32")
     values = total.view(np.float32) if result == float32 else decode(total, result, np.float32)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if epilogue.adds_zero:
-            # An FP32 product is exact in float64, adding +0 changes only the sign of an exact zero: one rounding.
+            # An FP32 product is exact in float64, and adding +0 changes only the sign of a zero, so there is one rounding.
             values = (values if scale32 == 1 else values.astype(np.float64) * np.float64(scale32)) + 0.0
         elif scale32 != 1:
             values = values * scale32
@@ -98,7 +98,7 @@ def finish(
             values = np.clip(values, -np.float32(fmt.max_finite), np.float32(fmt.max_finite))
     nan = np.isnan(values)
     bits = values.view(np.uint32) if fmt == float32 else encode(np.where(nan, np.float32(0), values), fmt)
-    if nan.any():  # that of NVIDIA's conversions has every bit below the sign set
+    if nan.any():  # NaN from NVIDIA's conversions has every bit below the sign set
         bits = np.where(nan, fmt.container.type(fmt.magnitude_mask), bits)
     return np.ascontiguousarray(bits, fmt.container)
 
@@ -110,11 +110,11 @@ class Recipe:
     Parameters
     ----------
     engine : Engine
-        The instruction, or the CUDA cores' fused multiply-add.
+        Instruction, or the fused multiply-add of the CUDA cores.
     k : int
         Length of the sum.
     order : Order
-        Chains and the sums that join them.
+        Order of k: chains and the sums that join them.
     epilogue : Epilogue
         Conversion of the sum to the output.
     name : str
@@ -122,15 +122,15 @@ class Recipe:
     source : str
         Source of the order, measured or published.
     shape : (m, n), optional
-        The only size for which it holds; None: any.
+        Only size for which the recipe holds; None if it holds for all sizes.
     rounding : str, optional
-        Rounding by which the library converts FP32 operands to the engine's formats; operands are then given as
-        encodings of FP32.
+        Rounding with which the library converts FP32 operands to the engine's formats. Operands are then given as encodings of
+        FP32.
 
     Raises
     ------
     TypeError, ValueError
-        If the order takes values of k beyond the end or more than once, or the engine's arithmetic is not public.
+        If the order takes a value of k beyond the end or more than once, or the engine's arithmetic is not public.
     """
 
     engine: Engine
@@ -144,11 +144,11 @@ class Recipe:
 
     def __post_init__(self):
         if not isinstance(self.engine, Engine):
-            raise TypeError(f"a recipe runs on an engine, got {type(self.engine).__name__}")
+            raise TypeError(f"engine is {type(self.engine).__name__}, expected an Engine")
         if not isinstance(self.order, Chain | Sum):
-            raise TypeError(f"a recipe's order is a Chain or a Sum, got {type(self.order).__name__}")
+            raise TypeError(f"order is {type(self.order).__name__}, expected a Chain or a Sum")
         if getattr(self.engine, "accumulator", self) is None:
-            raise ValueError(f"{self.engine.label}: its arithmetic is not public, so it cannot be computed")
+            raise ValueError(f"{self.engine.label} cannot be computed, because its arithmetic is not public")
         uncovered(self.order, self.k)
 
     @property
@@ -162,14 +162,16 @@ class Recipe:
         return uncovered(self.order, self.k)
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Return the encodings of the sum before the epilogue, in the engine's result format; `out_format` matters
-        only if partial sums are rounded to it."""
+        """Return the encodings of the sum before the epilogue, in the engine's result format.
+
+        `out_format` matters only if partial sums are rounded to it. Errors are those of :meth:`gemm_bits`.
+        """
         if self.rounding is not None:
             a, b = (self._rounded(x, name) for x, name in ((a, "a"), (b, "b")))
         return self.engine.sum_bits(a, b, with_output(self.order, out_format))
 
     def _rounded(self, x, name: str) -> np.ndarray:
-        """Return FP32 encodings of an operand in the engine's format."""
+        """Return an operand, given as FP32 encodings, rounded to the engine's format."""
         values = check_bits(x, get_float_format("fp32"), name).view(np.float32)
         return operand_bits(values, self.engine.formats["ab".index(name)], self.rounding, name)
 
@@ -187,44 +189,44 @@ class Recipe:
         Parameters
         ----------
         a, b : array of unsigned integers
-            Encodings, shapes (m, k) and (k, n).
+            Encodings of shapes (m, k) and (k, n).
         out_format : str
             Format of the output.
         scale : float
-            One FP32 factor; see :func:`folded_scale` for the product of two.
+            FP32 factor of the sum; see :func:`folded_scale` for the product of two factors.
         scale_result : float, optional
-            A second factor, for outputs of 8 bits.
+            Second factor, for 8-bit outputs.
 
         Raises
         ------
         TypeError, ValueError
-            On wrong types or shapes, or (:class:`Unknown`) an output format for which the epilogue is not known.
+            If types or shapes are wrong, or (:class:`Unknown`) the epilogue for the output format or the scale is not known.
         """
         fmt = get_format(out_format)
         result = get_format(self.engine.d_format)
-        as_it_is = fmt == result and fmt.name != "fp32"  # FP64 and integers: nothing is left to round
+        as_it_is = fmt == result and fmt.name != "fp32"  # FP64 and integers are not rounded
         plain = isinstance(fmt, Format) and isinstance(result, Format)
         if fmt.name not in self.epilogue.formats or not (plain or as_it_is):
             raise Unknown(
                 f"{self.name}: the output format {fmt.name} is not known",
                 field="out_format",
                 known=self.epilogue.formats,
-                advice="Choose one of these and round yourself",
+                advice="Choose one of these and round its result",
             )
         if not self.epilogue.scales and scale != 1:
             raise Unknown(
-                f"{self.name}: what a scale of {scale} does to this kernel's sum is not known",
+                f"{self.name}: the effect of a scale of {scale} on this kernel's sum is not known",
                 field="scale",
                 known=(1,),
-                advice="Leave the scale at 1 and scale yourself",
+                advice="Leave the scale at 1 and multiply the result",
             )
         a, b = np.asarray(a), np.asarray(b)
         if a.ndim == 2 and a.shape[1] != self.k:
-            raise ValueError(f"{self.name}: a is {a.shape}, but the recipe has k = {self.k}; make a recipe for this k")
+            raise ValueError(f"{self.name}: a is {a.shape}, but the recipe has k = {self.k}: make a recipe for this k")
         if self.shape is not None and a.ndim == b.ndim == 2 and (a.shape[0], b.shape[1]) != self.shape:
             got = (a.shape[0], b.shape[1])
             raise ValueError(
-                f"{self.name}: the recipe is for m, n = {self.shape}, but the operands have {got}; make a recipe "
+                f"{self.name}: the recipe is for m, n = {self.shape}, but the operands have {got}: make a recipe "
                 f"for this shape"
             )
         total = self.sum_bits(a, b, out_format=fmt.name)
@@ -233,22 +235,23 @@ class Recipe:
         return finish(total, result, self.epilogue, fmt, scale, scale_result)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
-        """Return the kernel's result for scaled operands. Except for one factor for each matrix this is predicted,
-        not measured.
+        """Return the kernel's result for scaled operands as encodings, shape (m, n).
+
+        Except for one factor per matrix, the result is predicted, not measured.
 
         Parameters
         ----------
         a, b : array of unsigned integers
-            Encodings, shapes (m, k) and (k, n).
+            Encodings of shapes (m, k) and (k, n).
         scaling : Scaling
-            Factors at the end of the recipe's sum, or after each block of 128 products of its one chain.
+            Factors that are applied to the recipe's sum, or after each block of 128 products of its only chain.
         out_format : str
             Format of the output.
 
         Raises
         ------
         Unknown
-            For scales inside of the unit, and for blocks where the recipe has several chains.
+            If the scales are applied inside the unit, or to blocks although the recipe has several chains.
         TypeError, ValueError
             See :meth:`gemm_bits`.
         """
@@ -259,7 +262,7 @@ class Recipe:
             raise Unknown(
                 f"{self.name} with scales ({scaling.in_words()}) is not known", field="scales",
                 known=("per tensor", "per row and column", "blocks of 128 with one chain"),
-                advice="engine.gemm(a, b, scale_a=..., scale_b=...) computes them on a unit",
+                advice="Use engine.gemm(a, b, scale_a=..., scale_b=...), which computes them on a unit",
             )  # fmt: skip
         if scaling.applied == "block":
             sums = scaled_sums(self.engine, np.asarray(a), np.asarray(b), scaling)
@@ -271,7 +274,7 @@ class Recipe:
         return finish(sums.view(np.uint32), float32, replace(self.epilogue, adds_zero=False), fmt, 1.0)
 
     def _fits_blocks(self, block: int | None) -> bool:
-        """Return whether factors can change after each block: one chain, which they cut, or one that starts anew there."""
+        """Return whether factors can change after each block: the order is one chain, or restarts after each block."""
         if isinstance(self.order, Chain) or block is None:
             return block is not None
         return self.order == restarted(0, self.k, block, begin="zero")
@@ -284,7 +287,7 @@ class Recipe:
         lost = self.lost
         lines = [f"{self.name}, k = {self.k}", f"  engine: {self.engine.label}, k step {self.engine.k}"]
         lines.append(
-            f"  order in {self.engine.d_format} (k a:b is a chain of the instruction from a to b - 1, from +0):"
+            f"  order in {self.engine.d_format} (k a:b is a chain of the instruction over k = a to b - 1, from +0):"
         )
         lines += [f"    {line}" for line in tree_of_order(self.order).outline()]
         if lost.size:
@@ -293,35 +296,37 @@ class Recipe:
         if self.rounding:
             lines.insert(2, f"  operands: FP32, rounded to {self.engine.formats[0].name} ({self.rounding})")
         if self.source:
-            lines.append(f"  source: {self.source}; what follows from it is predicted")
+            lines.append(f"  source: {self.source}; results of the recipe are predicted")
         return "\n".join(lines)
 
 
 # -- building blocks of orders ------------------------------------------------------------------------------------------------
 def contiguous(start: int, stop: int, length: int) -> tuple[range, ...]:
-    """start to stop in neighbouring ranges of `length`, the last may be shorter."""
+    """Return start to stop as consecutive ranges of `length`; the last range may be shorter."""
     return tuple(range(x, min(x + length, stop)) for x in range(start, stop, length))
 
 
 def restarted(start: int, stop: int, length: int, *, begin: str = "first") -> Order:
-    """Return chains over neighbouring ranges of `length`, added left to right; one chain where a single range covers all."""
+    """Return chains over consecutive ranges of `length`, added left to right, or one chain if a single range covers all."""
     blocks = tuple(Chain((piece,)) for piece in contiguous(start, stop, length))
     return blocks[0] if len(blocks) == 1 and begin == "first" else joined(blocks, start=begin)
 
 
 def joined(parts, **options) -> Order:
-    """Return the parts added left to right; a single part is returned unless there is something to do to it."""
+    """Return the parts added left to right; a single part is returned unchanged unless `options` ask for a sum."""
     whole = Sum(tuple(parts), **options)
     plain = len(whole.parts) == 1 and whole.start == "first" and not whole.carry and not whole.partials
     return whole.parts[0] if plain else whole
 
 
 def butterfly(parts) -> Order:
-    """Return lanes joined by a count-down butterfly: lane i takes lane i + W/2, then i + W/4, ..., i + 1. W is a power of
-    two."""
+    """Return lanes joined by a butterfly: lane i adds lane i + W/2, then i + W/4, ..., i + 1, for W lanes.
+
+    Raises ValueError if W is not a power of two.
+    """
     lanes = list(parts)
     if len(lanes) & (len(lanes) - 1):
-        raise ValueError(f"a butterfly needs a number of lanes that is a power of two, got {len(lanes)}")
+        raise ValueError(f"a butterfly got {len(lanes)} lanes, expected a power of two")
     while len(lanes) > 1:
         half = len(lanes) // 2
         lanes = [Sum((lanes[i], lanes[i + half])) for i in range(half)]
@@ -329,8 +334,7 @@ def butterfly(parts) -> Order:
 
 
 def residue_first(start: int, stop: int, tile: int) -> Chain:
-    """Return one chain whose first piece is the part of the range that fills no tile of `tile` values, as CUTLASS's iterators
-    march."""
+    """Return one chain that starts with the part of the range that fills no tile, as in CUTLASS's iterators."""
     residue = (stop - start) % tile
     pieces = (range(start, start + residue), range(start + residue, stop))
     return Chain(tuple(piece for piece in pieces if len(piece)))

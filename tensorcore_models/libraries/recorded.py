@@ -1,12 +1,12 @@
-"""Which configuration did the library choose? From a file recorded where the GPU is; nothing is guessed.
+"""This module reads the configurations that cuBLASLt chose from a file that was recorded on the GPU.
 
-`python -m tensorcore_models.hardware.libraries.cublaslt_heuristic` asks cuBLASLt there and writes such a file: JSON with
+`python -m tensorcore_models.hardware.libraries.cublaslt_heuristic` asks cuBLASLt on the GPU and writes such a JSON file:
 
     {"format": "mpgemm cublaslt recording 1", "device": "h100", "gpu": "NVIDIA H100 80GB HBM3", "cublaslt": "13.1.1",
      "workspace_bytes": 33554432,
      "records": [{"m": 1, "k": 4096, "n": 4096, "format": "fp16", "out_format": "fp16", "config": {"ALGO_ID": 66, ...}}]}
 
-where a `config` of null says that the library has no kernel.
+A `config` of null means that the library has no kernel.
 """
 
 import json
@@ -27,7 +27,7 @@ _RECORD = {"m": int, "k": int, "n": int, "format": str, "out_format": str}
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One product: sizes, format of the operands, format of the output."""
+    """`Problem` is one product: its sizes, the format of the operands and the format of the output."""
 
     format: str
     out_format: str
@@ -46,13 +46,13 @@ class Recording:
     Attributes
     ----------
     device, version : str
-        See :func:`~tensorcore_models.libraries.cublaslt`.
+        GPU and version of cuBLASLt; see :func:`~tensorcore_models.libraries.cublaslt`.
     workspace_bytes : int
         Workspace that the library was allowed to use; another size can change its choice.
     configs : dict
-        Problem: configuration, None where the library refused.
+        Configuration of each problem, None if the library refused it.
     path : str
-        File it was read from.
+        File that the recording was read from.
     """
 
     device: str
@@ -62,7 +62,7 @@ class Recording:
     path: str = ""
 
     def problems(self) -> list[Problem]:
-        """Return the recorded problems, by format, k, n and m."""
+        """Return the recorded problems, sorted by format, k, n and m."""
         return sorted(self.configs)
 
     def recipe(self, problem: Problem) -> Recipe:
@@ -71,7 +71,7 @@ class Recording:
         Raises
         ------
         Unknown
-            If it was not recorded, the library refused it, or nobody has measured its kernel.
+            If the problem was not recorded, the library refused it, or its kernel was not measured.
         """
         if problem not in self.configs:
             near = sorted(
@@ -79,7 +79,7 @@ class Recording:
             )
             raise Unknown(
                 f"{self.path or 'the recording'} has no {problem}", field="m, k, n", known=map(str, near[:4]),
-                advice="Record this shape where the GPU is",
+                advice="Record this shape on the GPU",
             )  # fmt: skip
         config = self.configs[problem]
         if config is None:
@@ -98,7 +98,7 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
     Parameters
     ----------
     path : path
-        The file.
+        File to read.
     device, version : str, optional
         Device and version that the recording must have.
 
@@ -115,21 +115,20 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(
-            f"{path}: not JSON ({error}); record it with tensorcore_models.hardware.libraries.cublaslt_heuristic"
+            f"{path} is not JSON ({error}): record it with tensorcore_models.hardware.libraries.cublaslt_heuristic"
         ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         got = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise ValueError(f"{path}: field format is {got!r}, known: {FORMAT!r}; record it with this version of mpgemm")
+        raise ValueError(f"{path}: format is {got!r}, expected {FORMAT!r}: record it with this version of mpgemm")
     _check(data, _TOP, f"{path}")
     if device is not None and data["device"] != device:
         raise ValueError(
-            f"{path}: recorded on device {data['device']!r}, but {device!r} was asked for; record it on that GPU"
+            f"{path} was recorded on device {data['device']!r}, expected {device!r}: record it on that GPU"
         )
     platform = platform_of(data["device"], data["cublaslt"])
     if version is not None and platform_of(data["device"], version) != platform:
         raise ValueError(
-            f"{path}: recorded with cuBLASLt {data['cublaslt']}, but {version} was asked for; record it with that "
-            f"version"
+            f"{path} was recorded with cuBLASLt {data['cublaslt']}, expected {version}: record it with that version"
         )
     configs: dict[Problem, dict[str, int | None] | None] = {}
     for index, record in enumerate(data["records"]):
@@ -141,7 +140,7 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
             )
         problem = Problem(record["format"], record["out_format"], record["k"], record["n"], record["m"])
         if configs.get(problem, config) != config:
-            raise ValueError(f"{path}: record {index}: {problem} is given twice with different configurations")
+            raise ValueError(f"{path}: record {index}: {problem} has two different configurations: remove one")
         configs[problem] = config
     return Recording(data["device"], data["cublaslt"], data["workspace_bytes"], configs, str(path))
 

@@ -1,9 +1,9 @@
-"""Recorded products: rows that say what a library ran and what it returned, and the operands that a row's seed means.
+"""This module reads recorded products, rows of a library's calls and results, and makes the operands from a row's seed.
 
-`python -m mpgemm.traces.record_products` writes such rows on a GPU. Operands come from NumPy's generator, so that a recording
-needs no matrices: of `default_rng([seed, i])` stream 0 is A and 1 is B (standard normal numbers; B of scaled products as
-(n, k), transposed), 2 and 3 are factors of rows and columns, 4 and 5 those of blocks of 1 x 128 and 128 x 128, 6 and 7 int8
-operands.
+`python -m mpgemm.traces.record_products` writes such rows on a GPU. Operands come from NumPy's `default_rng([seed, i])`, so
+that a recording needs no matrices. Streams i = 0 and 1 are A and B as standard normal numbers (B of scaled products is drawn
+as (n, k) and transposed). Streams 2 and 3 are factors of rows and columns, 4 and 5 factors of blocks of 1 x 128 and 128 x 128,
+6 and 7 int8 operands.
 """
 
 import json
@@ -18,25 +18,25 @@ import numpy as np
 from ..formats.rounding import encode
 from .profiles import operands_of_row
 
-#: What a row's product is: torch.mm, with a wider output, torch._scaled_mm by its scales, torch._int_mm.
+#: Operations of rows: torch.mm, torch.mm with a wider output, torch._scaled_mm by its kind of scales, torch._int_mm.
 OPERATIONS = ("mm", "mm out fp32", "scaled_mm", "rowwise", "block 1x128 128x128", "int_mm")
-#: What a row of a call has that gave no result, here and in a campaign.
+#: Fields of rows whose call gave no result, in recordings and in campaigns.
 FAILURES = ("failed", "refused")
-#: Factors of `torch._scaled_mm` with one for each matrix.
+#: Factors of `torch._scaled_mm` with one factor for each matrix.
 TENSOR_SCALES = (0.5, 3.0)
-#: What a file says of all its rows.
+#: Fields of a file that hold for all its rows.
 _SHARED = ("gpu", "torch", "cuda", "cublas")
 
 
 def load_rows(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """Return rows of a file: JSON with one row, a list or {"rows": [...]} beside what holds for all, or a row on each line.
+    """Return the rows of a file: JSON with one row, a list, or {"rows": [...]} with common fields, or JSON lines.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it holds no rows.
+        If the file holds no rows.
     """
     text = Path(path).read_text(encoding="utf-8")
     try:
@@ -45,7 +45,7 @@ def load_rows(path: str | os.PathLike) -> list[dict[str, Any]]:
         try:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
         except ValueError as error:
-            raise ValueError(f"{path}: neither JSON nor a JSON row on each line ({error})") from None
+            raise ValueError(f"{path}: expected JSON, or JSON with one row on each line ({error})") from None
     shared = {}
     if isinstance(found, dict):
         shared = {name: found[name] for name in _SHARED if found.get(name)} if "rows" in found else {}
@@ -61,19 +61,19 @@ def is_product(row: Mapping) -> bool:
 
 
 def operands(row: Mapping) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray | float]]:
-    """Return A (m, k), B (k, n) and the factors of a recorded row: as :meth:`ProfiledProduct.product` takes them.
+    """Return A (m, k), B (k, n) and the factors of a recorded row, in the form of :meth:`ProfiledProduct.product`.
 
-    16 and 8 bit floating-point operands are encodings, others numbers.
+    Floating-point operands of 16 and 8 bits are encodings, other operands are numbers.
 
     Raises
     ------
     ValueError
-        If the row has no seed, or its operation is another.
+        If the row has no seed, or its operation is not in :data:`OPERATIONS`.
     """
     op, (m, n, k) = row.get("op"), (int(row[name]) for name in "mnk")
     if op not in OPERATIONS or not row.get("seed"):
         raise ValueError(
-            f"op {op!r} with seed {row.get('seed')!r}: known operations with a seed are {', '.join(OPERATIONS)}"
+            f"op is {op!r} and seed {row.get('seed')!r}, expected a seed and an operation of {', '.join(OPERATIONS)}"
         )
     seed = int(row["seed"][0])
 
@@ -106,5 +106,5 @@ def operands(row: Mapping) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray
 
 
 def digest(result: np.ndarray) -> str:
-    """Return SHA-256 of a result's bytes, rows first."""
+    """Return the SHA-256 of a result's bytes in row-major order."""
     return sha256(np.ascontiguousarray(result).tobytes()).hexdigest()

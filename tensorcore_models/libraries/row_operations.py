@@ -1,7 +1,8 @@
-"""Models torch's CUDA kernels on rows: softmax, sums, means, and norms, with the order in which threads add.
+"""This module models torch's CUDA kernels on rows (softmax, sums, means, norms) with the order in which threads add.
 
-Recorded on an H100 with torch 2.11: softmax of 64, 128, 256, 300, 512 and 1024, means of 256, sums and norms of 512. Other
-lengths follow the kernels' source (softmax_warp_forward, Reduce.cuh, vectorized_layer_norm_kernel): inferred.
+Results were recorded on an H100 with torch 2.11 for softmax of 64, 128, 256, 300, 512 and 1024, means of 256, sums and norms of
+512. Results of other lengths are inferred from the kernels' source (softmax_warp_forward, Reduce.cuh,
+vectorized_layer_norm_kernel).
 """
 
 import numpy as np
@@ -19,11 +20,11 @@ RECORDED = {
     "layer_norm": (512,),
     "rms_norm": (512,),
 }
-#: The longest row that one warp takes.
+#: Length of the longest row that one warp computes.
 LONGEST_SOFTMAX = 1024
-#: Threads and elements that a thread reads at once in norms.
+#: Number of threads in norms, and number of elements that a thread reads at once.
 _THREADS, _VECTOR = 128, 4
-#: Threads of a block of a reduction, and values of a thread from which warps share a row.
+#: Number of threads in a block of a reduction, and number of values per thread from which warps share a row.
 _BLOCK, _MANY = 512, 256
 #: Rows shorter than this are read without vectors.
 _SHORT = 128
@@ -31,25 +32,27 @@ _SHORT = 128
 
 @default_fp_state
 def softmax(x: np.ndarray) -> np.ndarray:
-    """Return the softmax of rows in FP32, as softmax_warp_forward gives it.
+    """Return the softmax of rows in FP32, as computed by softmax_warp_forward.
 
     Parameters
     ----------
     x : ndarray of float32, shape (..., length)
+        Rows.
 
     Returns
     -------
     ndarray of float32
+        Softmax in the shape of `x`.
 
     Raises
     ------
     Unknown
-        For rows longer than 1024, which another kernel takes.
+        If rows are longer than 1024, which another kernel computes.
     """
     x = _rows(x, "softmax")
     length = x.shape[-1]
     if length > LONGEST_SOFTMAX:
-        raise Unknown(f"softmax of rows of {length}", field="length", known=[f"up to {LONGEST_SOFTMAX}"])
+        raise Unknown(f"softmax of rows of {length} is not known", field="length", known=[f"up to {LONGEST_SOFTMAX}"])
     lanes = min(WARP, 1 << (length - 1).bit_length())
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         e = apply("expf", x - x.max(-1, keepdims=True))
@@ -61,34 +64,38 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 @default_fp_state
 def sums(x: np.ndarray) -> np.ndarray:
-    """Return the sums of rows in FP32, as torch's reduce_kernel gives them.
+    """Return the sums of rows in FP32, as computed by torch's reduce_kernel.
 
-    Rows of 128 and more: a thread adds vectors of four, then the four, from the left. Shorter rows: a thread takes single
-    elements into four sums. Then lanes join at halving distances.
+    In rows of 128 and more, a thread adds vectors of four, then the four elements of the sum from the left. In shorter rows, a
+    thread adds single elements into four sums. Lanes then add their sums at halving distances.
 
     Parameters
     ----------
     x : ndarray of float32, shape (..., length)
+        Rows.
 
     Returns
     -------
     ndarray of float32, shape (...)
+        Sums.
 
     Raises
     ------
     Unknown
-        For rows that several warps or blocks share, and for lengths from 128 that are no multiple of 4.
+        If several warps or blocks share a row, or the length is at least 128 and not a multiple of 4.
     """
     x = _rows(x, "sum")
     length, rows = x.shape[-1], x.size // x.shape[-1]
     vectors = length >= _SHORT
     if vectors and length % _VECTOR:
-        raise Unknown(f"sums of rows of {length}", field="length", known=["below 128", "multiples of 4"])
+        raise Unknown(f"sums of rows of {length} are not known", field="length", known=["below 128", "multiples of 4"])
     width = _block_width(length // _VECTOR if vectors else length, rows)
     together = min(_power_below(rows), _BLOCK // width)
     if -(-length // width) >= min(_MANY, 16 * together):
         raise Unknown(
-            f"sums of {rows} rows of {length}", field="length", known=[f"below {min(_MANY, 16 * together) * width}"]
+            f"sums of {rows} rows of {length} are not known",
+            field="length",
+            known=[f"below {min(_MANY, 16 * together) * width}"],
         )
     per = width * _VECTOR
     padded = np.zeros((*x.shape[:-1], -(-length // per) * per), np.float32)
@@ -100,7 +107,7 @@ def sums(x: np.ndarray) -> np.ndarray:
 
 
 def _block_width(vectors: int, rows: int) -> int:
-    """Return threads of a block that share a row."""
+    """Return the number of threads of a block that share a row."""
     wide, high = (_power_below(min(n, _BLOCK)) for n in (vectors, rows))
     height = min(high, _BLOCK // min(wide, WARP))
     return min(wide, _BLOCK // height)
@@ -113,27 +120,28 @@ def _power_below(n: int) -> int:
 
 @default_fp_state
 def means(x: np.ndarray) -> np.ndarray:
-    """Return the means of rows: :func:`sums` times the rounded quotient of the numbers of results and elements, in FP32."""
+    """Return the means of rows in FP32: :func:`sums` times the rounded quotient of the numbers of results and elements."""
     total = sums(x)
     return total * (np.float32(total.size) / np.float32(np.size(x)))
 
 
 @default_fp_state
 def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float | None = None) -> np.ndarray:
-    """Return rows over their root mean square in FP32, as vectorized_layer_norm_kernel gives them.
+    """Return rows divided by their root mean square in FP32, as computed by vectorized_layer_norm_kernel.
 
     Parameters
     ----------
     x : ndarray of float32, shape (..., length)
+        Rows.
     weight : ndarray of float32, shape (length,), optional
-        What the normalised row is multiplied with (inferred from the kernel's source).
+        Factor of the normalised row (inferred from the kernel's source).
     eps : float, optional
-        FP32's 2^-23 by default.
+        Addend of the mean square, by default 2^-23.
 
     Raises
     ------
     Unknown
-        For a length that is no multiple of 4.
+        If the length is not a multiple of 4.
     """
     x = _rows(x, "rms_norm")
     of_threads, _ = _dealt(x, "rms_norm")
@@ -151,20 +159,23 @@ def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float | None 
 def layer_norm(
     x: np.ndarray, weight: np.ndarray | None = None, bias: np.ndarray | None = None, eps: float = 1e-5
 ) -> np.ndarray:
-    """Return rows less their mean, over their standard deviation, in FP32, as vectorized_layer_norm_kernel gives them:
-    Welford's sums.
+    """Return rows minus their mean, divided by their standard deviation, in FP32, by Welford's sums.
+
+    The result is that of vectorized_layer_norm_kernel.
 
     Parameters
     ----------
     x : ndarray of float32, shape (..., length)
+        Rows.
     weight, bias : ndarray of float32, shape (length,), optional
-        Applied as RN(weight r (x - mean)) + bias, contracted (inferred from the kernel's source).
+        Factor and addend of the normalised row, applied by one fused multiply-add (inferred from the kernel's source).
     eps : float
+        Addend of the variance.
 
     Raises
     ------
     Unknown
-        For a length that is no multiple of 4.
+        If the length is not a multiple of 4.
     """
     x = _rows(x, "layer_norm")
     of_threads, counts = _dealt(x, "layer_norm")
@@ -192,7 +203,7 @@ def layer_norm(
 
 
 def _welford(mean_a, mean_b, square_a, square_b, count_a, count_b):
-    """Return two partial Welford sums joined: (mean, sum of squares, count)."""
+    """Return the join of two partial Welford sums: (mean, sum of squares, count)."""
     count = count_a + count_b
     inverse = np.float32(1) / np.maximum(count, np.float32(1))
     share_a, share_b = count_a * inverse, count_b * inverse
@@ -203,10 +214,10 @@ def _welford(mean_a, mean_b, square_a, square_b, count_a, count_b):
 
 
 def _dealt(x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return ((..., threads, values), values that each thread has): vectors of 4 dealt to 128 threads in turn."""
+    """Return rows as (..., threads, values), with vectors of 4 dealt to 128 threads in turn, and each thread's count."""
     length = x.shape[-1]
     if length % _VECTOR:
-        raise Unknown(f"{what} of rows of {length}", field="length", known=["multiples of 4"])
+        raise Unknown(f"{what} of rows of {length} is not known", field="length", known=["multiples of 4"])
     per = _THREADS * _VECTOR
     padded = np.zeros((*x.shape[:-1], -(-length // per) * per), np.float32)
     padded[..., :length] = x
@@ -220,6 +231,6 @@ def _rows(x: np.ndarray, what: str) -> np.ndarray:
     x = np.asarray(x)
     if x.dtype != np.float32 or not x.ndim or not x.size:
         raise TypeError(
-            f"{what}: got an array of {x.dtype} with shape {x.shape}, expected float32 rows that are not empty"
+            f"{what} got an array of {x.dtype} with shape {x.shape}, expected float32 rows that are not empty"
         )
     return x

@@ -1,8 +1,8 @@
-"""`torch._scaled_mm` on FP8 operands with one scale for each matrix (torch 2.7.1, cuBLASLt 12.8.3.14).
+"""This module models `torch._scaled_mm` on FP8 operands with one scale per matrix (torch 2.7.1, cuBLASLt 12.8.3.14).
 
-The orders and the epilogue were measured on an RTX 4060 and an H100 PCIe by the authors of mmaemu 0.1.0 (PyPI, Apache-2.0, Xun
-Ding and contributors); the facts are theirs, this implementation is not. How many parts K is split into, and how they are
-joined, is the library's choice: record it (:mod:`tensorcore_models.libraries.recorded`) or name it.
+The authors of mmaemu 0.1.0 (PyPI, Apache-2.0, Xun Ding and contributors) measured the orders and the epilogue on an RTX 4060
+and an H100 PCIe; this implementation is independent of theirs. The library chooses the number of parts of K and how they are
+joined: record the choice (:mod:`tensorcore_models.libraries.recorded`) or give it.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,11 @@ FP8 = ("e4m3fn", "e5m2")
 
 @dataclass(frozen=True)
 class ScaledMatmul:
-    """How one GPU's FP8 kernels sum, with an instruction whose operand formats are left open, in tiles of `tile` values of k.
+    """`ScaledMatmul` says in which order one GPU's FP8 kernels sum, in tiles of `tile` values of k.
 
-    Slow accumulation restarts after `slow_tiles` tiles of a part, from `slow_start`. `interleaved`: tile t belongs to part
-    t mod S; otherwise parts own neighbouring tiles. `schemes` are the ways to join parts.
+    `instruction` has placeholders for the operand formats. Slow accumulation restarts from `slow_start` after `slow_tiles`
+    tiles of a part. If `interleaved`, tile t belongs to part t mod S for S parts; else parts are contiguous ranges of tiles.
+    `schemes` are the ways to join parts.
     """
 
     instruction: str
@@ -38,7 +39,7 @@ class ScaledMatmul:
     slow_start: str = "zero"
 
 
-#: device: row.
+#: Rows by device.
 DEVICES = {
     "rtx4060": ScaledMatmul("mma.m16n8k32.f32.{a}.{b}.f32", 64, 2, True, ("serial", "pairwise")),
     "h100": ScaledMatmul("wgmma.m64n8k32.f32.{a}.{b}", 128, 1, False, ("serial",)),
@@ -55,7 +56,7 @@ def _fp8(name: str, argument: str) -> str:
 
 
 def _split(tiles: tuple[range, ...], parts: int, row: ScaledMatmul) -> list[tuple[range, ...]]:
-    """Return the tiles of each part, up to so many parts that more of them, which have no tile and give +0, change nothing."""
+    """Return the tiles of each part; parts are left out if they have no tile and their +0 changes nothing."""
     held = min(parts, 2 * len(tiles) + 2)
     if row.interleaved:
         return [tiles[part::parts] for part in range(held)]
@@ -64,8 +65,10 @@ def _split(tiles: tuple[range, ...], parts: int, row: ScaledMatmul) -> list[tupl
 
 
 def pairwise(parts: list[Order]) -> Order:
-    """Return cuBLASLt's customOption 1: slot i adds parts i and i + h, h = ceil(S/2); the last part comes first, then the
-    slots."""
+    """Return the order of cuBLASLt's customOption 1 for S parts.
+
+    Slot i adds parts i and i + h, h = ceil(S/2), without the last part. The sum starts with the last part and adds the slots.
+    """
     last, half = len(parts) - 1, -(-len(parts) // 2)
     slots = [Sum((parts[i], parts[i + half])) if i + half < last else parts[i] for i in range(half)]
     return Sum((parts[last], *slots))
@@ -89,20 +92,20 @@ def scaled_mm_recipe(
     k : int
         Length of the sum; torch takes multiples of 16.
     device : str
-        One of :data:`DEVICES`.
+        GPU, a name of :data:`DEVICES`.
     a_format, b_format : str
-        "e4m3fn" or "e5m2", not both "e5m2".
+        Operand formats, "e4m3fn" or "e5m2", but not both "e5m2".
     fast_accumulation : bool
-        torch's `use_fast_accum`.
+        Value of torch's `use_fast_accum`.
     split_k : int
-        Parts of K.
+        Number of parts of K.
     scheme : str, optional
         Scheme by which parts are joined; needed if the device has several and split_k is above 1.
 
     Raises
     ------
     Unknown
-        For a device, formats or a scheme that was not measured.
+        If the device, the formats or the scheme was not measured.
     ValueError
         If k is not a positive multiple of 16 or split_k is below 1.
     """
@@ -110,15 +113,17 @@ def scaled_mm_recipe(
     if row is None:
         raise Unknown(
             f"scaled_mm on device {device!r} is not known", field="device", known=DEVICES,
-            advice="Other GPUs may sum in another order; compare a recorded result with `mpgemm diff`",
+            advice="Other GPUs may sum in another order: compare a recorded result with `mpgemm diff`",
         )  # fmt: skip
     a_format, b_format = _fp8(a_format, "a_format"), _fp8(b_format, "b_format")
     if a_format == b_format == "e5m2":
         raise Unknown(
-            "b_format 'e5m2' with a_format 'e5m2': cuBLASLt has no such kernel", field="b_format", known=("e4m3fn",)
+            "b_format 'e5m2' with a_format 'e5m2' is not known: cuBLASLt has no such kernel",
+            field="b_format",
+            known=("e4m3fn",),
         )
     if k < 16 or k % 16:
-        raise ValueError(f"k is {k!r}; torch._scaled_mm takes positive multiples of 16: pad A and B with zeros")
+        raise ValueError(f"k is {k!r}, expected a positive multiple of 16 for torch._scaled_mm: pad A and B with zeros")
     if split_k < 1:
         raise ValueError(f"split_k is {split_k!r}, expected a positive integer (the library's SPLITK_NUM)")
     scheme = None if scheme == "none" or split_k == 1 else scheme
@@ -150,7 +155,7 @@ def _scalar(value, name: str) -> float:
     if array.size != 1:
         raise Unknown(
             f"{name} has {array.size} elements: scales for rows or blocks are not known", field=name,
-            known=("one FP32 number",), advice="Scale the result yourself, or use one scale for each matrix",
+            known=("one FP32 number",), advice="Multiply the result by them, or use one scale for each matrix",
         )  # fmt: skip
     return float(np.float32(array.reshape(())[()]))
 
@@ -176,22 +181,22 @@ def scaled_mm(
     Parameters
     ----------
     a, b : array of uint8
-        Encodings, shapes (m, k) and (k, n).
+        Encodings of shapes (m, k) and (k, n).
     scale_a, scale_b : float
-        One FP32 factor for each matrix.
+        FP32 factor of each matrix.
     out_format : str
-        "fp32", "bf16", "fp16", "e4m3fn" or "e5m2".
+        Output format: "fp32", "bf16", "fp16", "e4m3fn" or "e5m2".
     scale_result : float, optional
-        Factor of the output, used for 8-bit outputs only.
+        Factor of the output, which is used for 8-bit outputs only.
     device, a_format, b_format, fast_accumulation, split_k, scheme
         See :func:`scaled_mm_recipe`.
 
     Raises
     ------
     Unknown
-        For cases that were not measured: the message names the field, the values that are known, and what to do.
+        If the case was not measured; the message names the field, its known values, and what to do.
     TypeError, ValueError
-        On wrong types or shapes.
+        If types or shapes are wrong.
     """
     a = np.asarray(a)
     if a.ndim != 2:

@@ -1,7 +1,7 @@
-"""Reads cuBLASLt's choices for `torch._scaled_mm` from a package that recorded them.
+"""This module reads cuBLASLt's recorded choices for `torch._scaled_mm` from the package mmaemu.
 
-mmaemu 0.1.0 (PyPI, Apache-2.0, extra ``scaled-mm``) ships what cuBLASLt 12.8.3's heuristic answered on an RTX 4060 (1,228,448
-calls) and on an H100 PCIe (1,767,416 calls), with torch's workspace of 1 MiB. Only recorded calls have an answer.
+mmaemu 0.1.0 (PyPI, Apache-2.0, extra ``scaled-mm``) holds the choices of cuBLASLt 12.8.3's heuristic on an RTX 4060 (1,228,448
+calls) and on an H100 PCIe (1,767,416 calls), with torch's workspace of 1 MiB. Other calls have no answer.
 """
 
 import numpy as np
@@ -9,10 +9,10 @@ import numpy as np
 from ..formats import FORMATS, operand_format
 from .recipe import Unknown
 
-#: By device: its name in mmaemu's tables.
+#: Name of each device in mmaemu's tables.
 PROFILES = {"rtx4060": "ada", "h100": "hopper"}
 
-#: By device: how cuBLASLt joins the parts of k, and the ways that a CUSTOM_OPTION chooses instead, by its number.
+#: Scheme of each device for joining the parts of k, and the other schemes by CUSTOM_OPTION.
 SCHEMES: dict[str, tuple[str, dict[int, str]]] = {"rtx4060": ("serial", {1: "pairwise"}), "h100": ("serial", {})}
 
 _FORMATS = {"e4m3fn": "e4m3", "e5m2": "e5m2"}
@@ -37,18 +37,18 @@ def recorded_split(
     m, k, n : int
         Sizes of the call: A is m x k, B is k x n.
     device : {"rtx4060", "h100"}
-        The GPU; "h100" is an H100 PCIe.
+        GPU; "h100" is an H100 PCIe.
     a_format, b_format : {"e4m3fn", "e5m2"}
         Operand formats.
     out_format : {"fp32", "bf16", "fp16", "e4m3fn", "e5m2"}
         Output format.
     fast_accumulation : bool
-        torch's `use_fast_accum`.
+        Value of torch's `use_fast_accum`.
 
     Raises
     ------
     Unknown
-        For a call that was not recorded.
+        If the call was not recorded.
     ValueError
         If mmaemu is not installed.
     """
@@ -66,7 +66,7 @@ def recorded_split(
     except ImportError as error:
         raise ValueError(
             f"recorded choices need the package mmaemu ({error}): pip install 'mpgemm[scaled-mm]', "
-            "or name split_k and scheme"
+            "or give split_k and scheme"
         ) from error
     row = lookup(
         m, n, k, a_dtype=_FORMATS[a_format], b_dtype=_FORMATS[b_format], out_dtype=_OUTPUTS[out_format],
@@ -75,7 +75,7 @@ def recorded_split(
     if row is None:
         raise Unknown(
             f"{m} x {k} x {n} ({a_format} times {b_format} to {out_format}) was not recorded on {device}", field="shape",
-            advice="Record the choice where the GPU is, or name split_k and scheme",
+            advice="Record the choice on the GPU, or give split_k and scheme",
         )  # fmt: skip
     parts = int(np.asarray(row["splitK"]))
     usual, others = SCHEMES[device]

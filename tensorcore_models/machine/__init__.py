@@ -1,1 +1,1 @@
-"""The machine that the kernels run on: its instruction sets, threads, and memory that is kept from call to call."""
+"""This package handles the machine that the kernels run on: instruction sets, threads and reused memory."""

@@ -1,9 +1,8 @@
-"""The floating-point state in which everything is computed: to nearest even, subnormal numbers kept.
+"""This module sets the floating-point state of all computations: rounding to nearest even, subnormal numbers kept.
 
-Libraries built with -ffast-math leave flush-to-zero and denormals-are-zero behind in every thread that loads them, and C
-libraries may choose another rounding mode. The kernels set the state in their threads themselves
-(``_kernels/common/fp_state.h``); what NumPy computes around them runs in the caller's thread, whose state the functions that
-are marked here set and restore.
+Libraries built with -ffast-math set flush-to-zero and denormals-are-zero in every thread that loads them, and C libraries may
+choose another rounding mode. The kernels set the state in their own threads (``_kernels/common/fp_state.h``). NumPy's
+operations run in the caller's thread, whose state is set and restored by functions that this module decorates.
 """
 
 import functools
@@ -33,7 +32,7 @@ def default_fp_state(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def members_in_default_fp_state(cls: type[_C]) -> type[_C]:
-    """Class decorator: public methods and properties of the class, lazily computed ones too, run in the default state."""
+    """Decorate a class so that its public methods, properties and cached properties run in the default state."""
     for name, member in list(vars(cls).items()):
         if name.startswith("_"):
             continue

@@ -1,8 +1,8 @@
-"""Which instruction-set variant of the kernels runs: the best one of the CPU, or the one asked for.
+"""This module chooses the instruction-set variant of the kernels: the best variant of the CPU, or the one that is set.
 
-Every variant gives the same bits; choosing one matters for speed and for tests. The environment variable
-``MPGEMM_ISA`` (baseline, avx2 or avx512) forces a variant for a process, :func:`set_isa` while it runs. The variable is read
-when a variant is first needed, and again after ``set_isa(None)``: small products cannot afford to look at it every time.
+All variants give the same bits; the choice matters for speed and for tests. The environment variable ``MPGEMM_ISA`` (baseline,
+avx2 or avx512) sets the variant of a process, :func:`set_isa` changes it during the run. The variable is read when a variant is
+first needed, and again after ``set_isa(None)``, because small products cannot afford to read it every time.
 """
 
 import functools
@@ -10,33 +10,30 @@ import os
 
 from .._kernels.common.cpu import cpu_level
 
-#: Names of the variants, by the level that the kernels take (cpu.h).
+#: Names of the variants, indexed by the level that the kernels take (cpu.h).
 ISAS: tuple[str, ...] = ("baseline", "avx2", "avx512")
 
-#: The variant that runs; None: not looked for yet.
+#: The variant that runs; None if it is not chosen yet.
 _active: str | None = None
 
 
 @functools.cache  # asking the CPU traps to the hypervisor in virtual machines: 20 microseconds
 def available_isas() -> tuple[str, ...]:
-    """Return the names of the instruction-set variants that this CPU runs, slowest first; on CPUs other than x86-64
-    only "baseline"."""
+    """Return the instruction-set variants that this CPU runs, slowest first; CPUs other than x86-64 have "baseline"."""
     return ISAS[: cpu_level() + 1]
 
 
 def check_isa(name: str) -> str:
-    """Return `name` itself if this CPU runs that variant; raises ValueError if it is unknown or the CPU lacks the
-    instructions."""
+    """Return `name` if this CPU runs that variant; raises ValueError if it is unknown or the CPU lacks its instructions."""
     if name not in ISAS:
-        raise ValueError(f"unknown instruction set {name!r}; known: {', '.join(ISAS)}")
+        raise ValueError(f"unknown instruction set {name!r}, expected one of {', '.join(ISAS)}")
     if name not in available_isas():
-        raise ValueError(f"this CPU cannot run {name!r} kernels; it runs: {', '.join(available_isas())}")
+        raise ValueError(f"this CPU cannot run {name!r} kernels, expected one of {', '.join(available_isas())}")
     return name
 
 
 def set_isa(name: str | None) -> None:
-    """Set the kernel variant that is used from now on; None goes back to ``MPGEMM_ISA`` (which is read again) or the
-    best variant.
+    """Set the instruction-set variant of the kernels; None resets it to ``MPGEMM_ISA``, read again, or the best variant.
 
     Raises
     ------
@@ -48,7 +45,7 @@ def set_isa(name: str | None) -> None:
 
 
 def active_isa() -> str:
-    """Return the name of the instruction-set variant of the kernels that runs now.
+    """Return the name of the kernels' current instruction-set variant.
 
     Raises
     ------
@@ -72,5 +69,5 @@ def _from_environment() -> str:
 
 
 def isa_level() -> int:
-    """Return the number of :func:`active_isa`, as the kernels take it."""
+    """Return the level of :func:`active_isa` that the kernels take."""
     return ISAS.index(_active or active_isa())

@@ -1,4 +1,4 @@
-"""How many threads the kernels use. The number never changes a bit of a result."""
+"""This module sets the number of threads of the kernels, which never changes a bit of a result."""
 
 import contextlib
 import os
@@ -12,9 +12,9 @@ from .fp_state import default_fp_state
 _chosen: int | None = None
 _shared_work = False  # whether threads may have been started
 _single: ContextVar[bool] = ContextVar("one_thread", default=False)
-_forked = False  # whether this process is a fork of one that had started some
+_forked = False  # whether this process is a fork of a process that may have started threads
 
-#: No more than this: OpenMP's library ends the whole process when the system refuses it a thread.
+#: Largest number of threads, because OpenMP's library ends the process if the system refuses it a thread.
 MOST_THREADS = 1024
 
 
@@ -32,7 +32,9 @@ def _default() -> int:
         try:
             n = int(text)
         except ValueError:
-            raise ValueError(f"environment variable MPGEMM_NUM_THREADS must be a number, got {text!r}") from None
+            raise ValueError(
+                f"environment variable MPGEMM_NUM_THREADS is {text!r}, expected 1 to {MOST_THREADS}: set or unset it"
+            ) from None
         return _checked(n, "environment variable MPGEMM_NUM_THREADS")
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -45,7 +47,7 @@ def set_num_threads(n: int | None) -> None:
     Parameters
     ----------
     n : int or None
-        From 1 to 1024; None goes back to ``MPGEMM_NUM_THREADS`` or the number of CPUs that the process may use.
+        Number of threads, 1 to 1024; None resets it to ``MPGEMM_NUM_THREADS`` or the number of CPUs that the process may use.
 
     Raises
     ------
@@ -57,16 +59,16 @@ def set_num_threads(n: int | None) -> None:
 
 
 def checked_threads(n) -> int:
-    """Return a number of threads that somebody gave; raises ValueError or TypeError if it is not an integer from 1 to 1024."""
+    """Return `n` as a number of threads; raises ValueError or TypeError if it is not an integer from 1 to 1024."""
     return _checked(checked_integer(n, "the number of threads"), "the number of threads")
 
 
 def get_num_threads() -> int:
     """Return the number of threads that every kernel uses.
 
-    It is 1 where the kernels were built without OpenMP, and in a child that a process forked after its kernels used several
-    threads: they do not exist in the child. Children that are spawned, or made by a fork server, have threads of
-    their own.
+    It is 1 if the kernels were built without OpenMP, and in a child process that was forked after its parent's kernels used
+    several threads, because these threads do not exist in the child. Children that are spawned, or made by a fork server, can
+    use several threads.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def get_num_threads() -> int:
 
 
 def threads_here(wanted: int) -> int:
-    """Return `wanted` threads, or 1 where this process or build cannot start any (see :func:`get_num_threads`)."""
+    """Return `wanted`, or 1 if this process or build cannot start threads (see :func:`get_num_threads`)."""
     global _shared_work
     if not has_openmp() or _forked or _single.get():
         return 1
@@ -87,7 +89,7 @@ def threads_here(wanted: int) -> int:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Kernels called inside use one thread: for long series of products so small that threads wait more than they work."""
+    """Let kernels inside the `with` block use one thread, for long series of products that are too small for threads."""
     token = _single.set(True)
     try:
         yield
@@ -96,7 +98,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """OpenMP's threads do not exist in a forked child, and waiting for them would never end."""
+    """Note in a forked child that OpenMP's threads do not exist, because waiting for them would never end."""
     global _forked
     _forked = _forked or _shared_work
 
@@ -105,28 +107,28 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-#: Operations of vector lanes below which one thread does them: about 0.3 ms. On a machine with other work a second thread that
-#: gets no core makes the first one wait for milliseconds, a hundred times what it could save.
+#: Number of lane operations, about 0.3 ms, below which one thread is used. On a busy machine a second thread that gets no core
+#: makes the first thread wait for milliseconds, a hundred times the time that it could save.
 WORTH_THREADS = 1 << 22
 
 
 def threads_for(operations: int) -> int:
-    """Return threads for a kernel call of that many operations: one where starting more costs more than it brings."""
+    """Return the threads for a kernel call of that many operations: one if starting more threads costs more than it saves."""
     return get_num_threads() if operations >= WORTH_THREADS else 1
 
 
 def threads_for_product(operations: int) -> int:
-    """Return threads for one product of that many operations: those of :func:`set_num_threads`, else as :func:`threads_for`."""
+    """Return the threads for one product: those of :func:`set_num_threads` if set, else those of :func:`threads_for`."""
     return threads_for(operations) if _chosen is None else get_num_threads()
 
 
 def run_shared(function: Callable[[range], None], count: int, threads: int) -> None:
-    """Call `function` on ranges that make up 0 to `count` - 1: in several threads, whose kernels use no others, or here."""
+    """Call `function` on ranges that cover 0 to `count` - 1, in several threads whose kernels use one thread each."""
     if threads == 1 or count < 2:
         function(range(count))
         return
 
-    from concurrent.futures import ThreadPoolExecutor  # for batches only: every process pays for what is imported above
+    from concurrent.futures import ThreadPoolExecutor  # imported here because only batches need it
 
     @default_fp_state
     def share(items: range) -> None:

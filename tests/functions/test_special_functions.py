@@ -277,7 +277,7 @@ def test_architectures_have_what_ptx_gives_them():
 
 def test_evidence_says_what_was_recorded():
     assert "recorded on an H100" in tcm.get_function("h100", "ex2.approx.ftz.f32").evidence
-    assert tcm.get_function("volta", "ex2.approx.ftz.f32").evidence.startswith("inferred from the H100's")
+    assert tcm.get_function("volta", "ex2.approx.ftz.f32").evidence.startswith("inferred from the H100 (")
     assert tcm.get_function("hopper", "tanh.approx.bf16").evidence.startswith("inferred")
     text = str(tcm.get_function("hopper:ex2.approx.ftz.f32"))
     assert "error:" in text and "evidence:" in text
@@ -297,23 +297,23 @@ def test_evidence_says_what_was_recorded():
         (lambda: tcm.get_function("h100", "ex2.approx.f16").bits([1 << 16]), ValueError, "must lie in"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1 << 70]), TypeError, "must hold real numbers"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1.0]), TypeError, "must hold encodings"),
-        (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1], [2]), ValueError, "takes 1 operands, got 2"),
-        (lambda: tcm.get_function("h100", "div.full.f32").bits([1, 2, 3], [1, 2]), ValueError, "which do not broadcast"),
-        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits([1, 2]), TypeError, r"has the shape \(2,\), but this"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").bits([1], [2]), ValueError, "takes 1 operands \\(x\\), got 2"),
+        (lambda: tcm.get_function("h100", "div.full.f32").bits([1, 2, 3], [1, 2]), ValueError, "shapes that broadcast"),
+        (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits([1, 2]), TypeError, "expected one number"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").exact_bits(1.0), TypeError, "must hold encodings"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(-1), ValueError, "must lie in"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(1 << 32), ValueError, "must lie in"),
         (lambda: tcm.get_function("h100", "ex2.approx.f16x2").steps(1 << 16), ValueError, "must lie in"),
         (lambda: tcm.get_function("h100", "ex2.approx.f32").steps(1.5), TypeError, "must hold encodings"),
-        (lambda: tcm.get_function("h100", "div.full.f32").steps(1), ValueError, "takes 2 operands, got 1"),
-        (lambda: tcm.get_function(None), TypeError, "named by strings, got NoneType"),
-        (lambda: tcm.get_function("h100", 5), TypeError, "named by strings, got int"),
-        (lambda: tcm.get_function("h100", "div.full.f32").bits([1]), ValueError, "takes 2 operands, got 1"),
+        (lambda: tcm.get_function("h100", "div.full.f32").steps(1), ValueError, "takes 2 operands \\(x, y\\), got 1"),
+        (lambda: tcm.get_function(None), TypeError, "must be strings, got NoneType"),
+        (lambda: tcm.get_function("h100", 5), TypeError, "must be strings, got int"),
+        (lambda: tcm.get_function("h100", "div.full.f32").bits([1]), ValueError, "takes 2 operands \\(x, y\\), got 1"),
         (lambda: tcm.get_function("h100", "tanh.approx.f16").values([0.1]), ValueError, "holds values that fp16 "
         "cannot represent"),
-        (lambda: sequences.parse("ex3(x)"), ValueError, "no operation ex3"),
+        (lambda: sequences.parse("ex3(x)"), ValueError, "ex3 with 1 operands"),
         (lambda: sequences.parse("x + unknown"), ValueError, "is not an expression"),
-        (lambda: sequences.parse("y = x"), ValueError, "does not end"),
+        (lambda: sequences.parse("y = x"), ValueError, "must end in an expression"),
     ],
 )  # fmt: skip
 def test_bad_input(call, error, words):

@@ -149,9 +149,9 @@ def test_mma_adds_to_the_scaled_input():
         (UNIT, 16, "0 to 15"),
         (tcm.default_instruction("h100", "bf16", path="mma"), 1, "none"),
     ):
-        with pytest.raises(ValueError, match=f"{takes} as the scale of its accumulator input, got {scale}"):
+        with pytest.raises(ValueError, match=f"input_scale is {scale}, but .* allows {takes}"):
             instruction.scaled_input(c.view(np.uint32), scale)
-    assert any("times 2^-s, s up to 15" in step for step in words_of_engine(UNIT).steps)
+    assert any("multiply c by 2^-s first, for s up to 15" in step for step in words_of_engine(UNIT).steps)
     with_it = {(row.path, row.arch) for row in tcm.list_instructions() if row.largest_input_scale}
     assert with_it == {("tcgen05", "blackwell")}
 

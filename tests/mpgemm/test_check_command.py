@@ -75,7 +75,7 @@ def test_a_picture_of_where(files, capsys):
     status, found = checked(capsys, "right.npy", "A.npy", "B.npy", *ORDER, "--plot", "none.svg")
     assert status == 0 and found["plots"] == ["none.svg"] and (files / "none.svg").exists()
     assert main(["check", "right.npy", "A.npy", "B.npy", *ORDER, "--plot", "x.txt"]) == 2
-    assert "a figure's name ends in" in capsys.readouterr().err
+    assert "expected a figure's name that ends in" in capsys.readouterr().err
 
 
 def test_the_picture_marks_the_wrong_elements():

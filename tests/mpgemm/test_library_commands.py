@@ -141,7 +141,7 @@ def test_formats_have_one_spelling_in_all_commands(folder, capsys):
     assert main(diff) == 0
     assert all(side["explained"] for side in json.loads(capsys.readouterr().out)["sides"])
     assert main(["predict", *common[:2], "--operands", "fp8", "--gpu", "rtx4060"]) == 2
-    assert "'fp8' stands for several formats, name one: e4m3fn, e5m2" in capsys.readouterr().err
+    assert "'fp8' stands for several formats: give one of e4m3fn, e5m2" in capsys.readouterr().err
 
 
 def test_predict_draws_the_order(folder, capsys):
@@ -228,7 +228,7 @@ def test_calls_are_what_they_call_and_predictions_are_called_so(folder, capsys):
     assert (
         texts[0] == texts[1] == texts[2]
         and "predicted result:" in texts[0]
-        and "what follows from it is predicted" in texts[0]
+        and "results of the recipe are predicted" in texts[0]
     )
 
 

@@ -104,7 +104,7 @@ def test_it_is_compared_and_its_costs_are_stated_by_the_owner():
     unit = tcm.as_engine(fast, a_format="fp16", d_format="fp32", k=8, tflops=60)
     mine, other = mpgemm.compare([ROW, "ootomo"], [unit], A, B)
     assert (mine.passes, mine.cost, mine.rate_source) == (6, 100, "stated by the engine's owner") and other.cost == 50
-    with pytest.raises(ValueError, match="tflops is 0, expected a rate above 0"):
+    with pytest.raises(ValueError, match="tflops is 0, expected a finite rate above 0"):
         tcm.as_engine(fast, a_format="fp16", d_format="fp32", k=8, tflops=0)
 
 

@@ -473,7 +473,7 @@ def test_hardware_by_name(monkeypatch):
     model = recovered_gemm(a, b, method="bf16x6", engine="x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32")
     assert np.array_equal(recovered_gemm(a, b, method="bf16x6", engine="cpu-emulated:tdpbf16ps"), model)
     monkeypatch.setenv("MPGEMM_AMX", "refused")
-    with pytest.raises(ValueError, match="cpu:tdpbf16ps: .* cannot run here"):
+    with pytest.raises(ValueError, match="cpu:tdpbf16ps: .* cannot run on this machine"):
         recovered_gemm(a, b, method="bf16x6", engine="cpu:tdpbf16ps")
 
 

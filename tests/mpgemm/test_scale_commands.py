@@ -47,7 +47,7 @@ def test_check_passes_and_names(files, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--scale-a", "0.5"], "give scale_a and scale_b together"),
+        (["--scale-a", "0.5"], "only one of scale_a and scale_b is given"),
         (["--scale-a", "SA.npy", "--scale-b", "1"], "applied at different places"),
         (["--scale-a", "nan", "--scale-b", "1"], "NaN or infinite"),
         (["--scale-a", "right.npy", "--scale-b", "1"], "fits no rule for A of 24 x 512"),

@@ -185,7 +185,7 @@ def test_numbers_that_float64_lacks_are_refused(wide, tmp_path):
     for call in (mpgemm.verdict, lambda a, b: mpgemm.compare(["fp64"], [None], a, b),
                  mpgemm.slice_advice, mpgemm.exact_gemm, lambda a, b: mpgemm.advise_promotion(a, b, "h100")):  # fmt: skip
         with pytest.raises(
-            (ValueError, TypeError), match=r"beyond 2\*\*53 that float64 does not have|wider than float64"
+            (ValueError, TypeError), match=r"beyond 2\*\*53 that float64 cannot represent|wider than float64"
         ):
             call(wide, ones)
 
@@ -195,7 +195,7 @@ def test_integers_of_files_are_exact_or_refused(tmp_path):
     (tmp_path / "even.csv").write_text(f"{2**60},{-(2**60)}\n")
     (tmp_path / "a.mtx").write_text(f"%%MatrixMarket matrix array integer general\n1 2\n{2**60 + 1}\n{-(2**60)}\n")
     for name in ("a.csv", "a.mtx"):
-        with pytest.raises(ValueError, match=r"beyond 2\*\*53 that float64 does not have"):
+        with pytest.raises(ValueError, match=r"beyond 2\*\*53 that float64"):
             read_matrix(tmp_path / name)
     assert read_matrix(tmp_path / "even.csv").tolist() == [[2.0**60, -(2.0**60)]]
     with pytest.raises(ValueError, match=r"beyond 2\*\*53"):

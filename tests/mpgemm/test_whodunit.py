@@ -151,7 +151,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
     for arguments, message in (
         (["x.npy", "y.npy", "a.npy", "--operands", "e4m3fn"], "do not fit as C = A B"),
         (["x.npy", "y.npy", "d.npy"], "name the format with --operands"),
-        (["x.npy", "y.npy", "d.npy", "--operands", "fp8"], "stands for several formats, name one: e4m3fn, e5m2"),
+        (["x.npy", "y.npy", "d.npy", "--operands", "fp8"], "stands for several formats: give one of e4m3fn, e5m2"),
         (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library goes with --gpu"),
         (["a.npy", "b.npy", "d.npy", "--methods", "nothing"], "unknown method"),
         (["a.npy", "b.npy", "missing.npy"], "missing.npy"),

@@ -210,7 +210,7 @@ def test_free_shapes():
         assert (ins.m, ins.n, ins.k) == (64, n, 16)
         assert ins.accumulator == tcm.get_instruction("h100", "wgmma.m64n8k16.f32.f16.f16").accumulator
     assert tcm.get_instruction("b200", "tcgen05.mma.m128n256k32.f32.e4m3.e4m3").n == 256
-    with pytest.raises(ValueError, match="allowed are m 64, n 8 to 256 in steps of 8"):
+    with pytest.raises(ValueError, match="expected m 64, n 8 to 256 in steps of 8"):
         tcm.get_instruction("h100", "wgmma.m64n12k16.f32.f16.f16")
     with pytest.raises(ValueError, match="m 128, n 16 to 256 in steps of 16"):
         tcm.get_instruction("b200", "tcgen05.mma.m128n24k16.f32.f16.f16")

@@ -79,9 +79,9 @@ def test_names():
     assert hardware.engine("cpu:arm:bfmmla").row.arch == "arm"
     with pytest.raises(ValueError, match="did you mean|not on|unknown|no instruction"):
         hardware.engine("cpu-emulated:tdpbf17ps")
-    with pytest.raises(ValueError, match="not a CPU instruction with an engine"):
+    with pytest.raises(ValueError, match="has no CPU engine"):
         cpu_engine("hopper:mma.m16n8k16.f32.f16.f16.f32")
-    with pytest.raises(ValueError, match="no emulation of x86:tdpfp16ps"):
+    with pytest.raises(ValueError, match="x86:tdpfp16ps.* has no emulation"):
         hardware.engine("cpu-emulated:tdpfp16ps")
     with pytest.raises(ValueError, match="does not name a hardware engine"):
         hardware.engine("cpu:")
@@ -91,7 +91,10 @@ def test_what_is_missing_is_said(monkeypatch):
     monkeypatch.setenv("MPGEMM_AMX", "refused")
     assert "refused the permission" in status(BF16) and BF16 not in available()
     a = np.zeros((16, 32), np.uint16)
-    with pytest.raises(RuntimeError, match=r"cannot run here: .*refused.*cpu-emulated:tdpbf16ps.* gives the same bits"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"cannot run on this machine: .*refused.*cpu-emulated:tdpbf16ps.*, which gives the same bits",
+    ):
         CpuEngine(BF16).mma_bits(a, a.T, np.zeros((16, 16), np.uint32))
     monkeypatch.setenv("MPGEMM_AMX", "perhaps")
     with pytest.raises(ValueError, match="MPGEMM_AMX is 'perhaps', expected one of refused, emulated"):
@@ -110,13 +113,13 @@ def test_bad_operands():
     a, b, c = np.zeros((2, 16, 32), np.uint16), np.zeros((2, 32, 16), np.uint16), np.zeros((2, 16, 16), np.uint32)
     with pytest.raises(ValueError, match="b has shape"):
         engine.mma_bits(a, b[:1], c)
-    with pytest.raises(ValueError, match="takes no block scales"):
+    with pytest.raises(ValueError, match="has no block scales"):
         engine.mma_bits(a, b, c, a, b)
     with pytest.raises(TypeError):
         engine.mma_bits(a.astype(float), b, c)
-    with pytest.raises(ValueError, match="no operands of"):
+    with pytest.raises(ValueError, match="which do not fit 2 products of"):
         cpu_units.run(1, True, np.zeros(5, np.uint8), np.zeros(5, np.uint8), c, 32, 1)
-    with pytest.raises(ValueError, match="instruction 99"):
+    with pytest.raises(ValueError, match="instruction is 99"):
         cpu_units.state(99)
 
 
@@ -162,7 +165,7 @@ def test_campaign(tmp_path, capsys):
     assert not any(replay(tmp_path / "vectors").values())
     assert "mismatches: none" in capsys.readouterr().out
     assert main(["--emulated", "--out", str(tmp_path)]) == 2
-    assert "--emulated needs --cpu" in capsys.readouterr().err
+    assert "--emulated is given without --cpu" in capsys.readouterr().err
 
 
 def test_campaign_without_any_instruction(tmp_path, capsys, monkeypatch):

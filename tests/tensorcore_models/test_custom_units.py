@@ -93,7 +93,7 @@ def test_chains_that_start_inside_of_a_block_are_refused(orders):
     engine = scaled(16, 32)
     whole = engine.gemm(a, b, scale_a=scales[0], scale_b=scales[1], input_rounding="rne")
     assert whole.tolist() == [[224.0]]
-    with pytest.raises(ValueError, match="inside of a block of 32"):
+    with pytest.raises(ValueError, match="inside a block of 32"):
         engine.gemm(a, b, scale_a=scales[0], scale_b=scales[1], input_rounding="rne", **orders)
 
 

@@ -74,7 +74,7 @@ def test_unknown_names_list_the_known_ones():
         tcm.get_format("xyz")
     with pytest.raises(ValueError, match=r"unknown format 'fp9'; did you mean fp8.* Known: fp64, fp32, .*ue4m3"):
         tcm.get_format("fp9")
-    with pytest.raises(TypeError, match="a format is a name or a Format, got int"):
+    with pytest.raises(TypeError, match="expected a format's name or a Format, got int"):
         tcm.get_format(16)
 
 

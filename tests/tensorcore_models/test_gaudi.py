@@ -112,11 +112,11 @@ def test_conversions_of_results(shared):
 def test_conversions_say_what_there_is():
     x = np.zeros(1, np.uint32)
     for wrong, message in (
-        ({"target": "fp32"}, "Gaudi converts results to bf16, fp16, e4m3, e5m2, not to fp32"),
-        ({"target": "bf16", "bias": 3}, "bias is 3, but bf16 has the bias 127 only"),
-        ({"target": "fp16", "specials": "fn"}, "fp16 has 'ieee', 'finite'"),
+        ({"target": "fp32"}, "target is fp32, expected a format of Gaudi's conversions: bf16, fp16, e4m3, e5m2"),
+        ({"target": "bf16", "bias": 3}, "bias is 3, expected 127, the only bias of bf16"),
+        ({"target": "fp16", "specials": "fn"}, "expected 'ieee', 'finite' for fp16"),
         ({"target": "e4m3", "rounding": "ro"}, "expected one of Gaudi's: rne"),
-        ({"target": "e4m3", "rounding": "sr"}, "random numbers are for rounding 'sr' only"),
+        ({"target": "e4m3", "rounding": "sr"}, "random numbers go with rounding 'sr' only"),
     ):
         with pytest.raises(ValueError, match=message):
             convert_results(x, **wrong)

@@ -122,7 +122,7 @@ def test_mismatches_are_counted_and_shrunk(tmp_path):
     example = found["examples"][0]
     assert len(example["a"]) <= 2, "a zero product and at most one addend that it hides are left"
     assert example["hardware"] != example["model"]
-    assert any(line.startswith("decisive experiments: no file") for line in said)
+    assert any(line.startswith("decisive experiments are left out: no file") for line in said)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_results_of_another_device_and_damaged_ones_are_refused(tmp_path):
     _, _, out = run(tmp_path, FakeGpu(), rows=(FP16,))
     other = FakeGpu()
     other.name = "another"
-    with pytest.raises(ValueError, match="holds results of gpu 'model in place of a GPU', but this run has 'another'"):
+    with pytest.raises(ValueError, match="holds results of gpu 'model in place of a GPU', expected 'another'"):
         run(tmp_path, other, rows=(FP16,))
     (out / "comparison.json").write_text("{")
     with pytest.raises(ValueError, match=r"comparison\.json is damaged"):

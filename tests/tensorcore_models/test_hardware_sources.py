@@ -55,7 +55,7 @@ def test_what_is_generated_and_what_is_refused():
     assert counts == COUNTS and sum(counts.values()) == len(ROWS)
     nvfp4 = tcm.get_instruction("rtx_blackwell:mma.m16n8k64.block16.f32.e2m1.e2m1.f32.ue4m3")
     with pytest.raises(
-        ValueError, match="ue4m3 scales for 32 products; it has ue8m0 for 32 .* and ue8m0 or ue4m3 for 16"
+        ValueError, match="ue4m3 scales for 32 products, expected ue8m0 for 32 .*, or ue8m0 or ue4m3 for 16"
     ):
         kernel(dataclasses.replace(nvfp4, block_size=32))
 

@@ -241,7 +241,7 @@ def test_scales_where_a_kernel_takes_none():
     one = np.ones((1, 8), np.float32)
     with pytest.raises(libraries.Unknown, match="takes no scales"):
         product.product(one, one.T, 1.0, 1.0)
-    with pytest.raises(ValueError, match="the profile has k = 8"):
+    with pytest.raises(ValueError, match="expected k = 8 as in the profile"):
         product.product(one[:, :4], one.T[:4])
 
 

@@ -83,14 +83,14 @@ def test_a_library_that_is_not_there(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     (
-        ({"format": "mpgemm cublaslt recording 0"}, "field format is"),
+        ({"format": "mpgemm cublaslt recording 0"}, "format is"),
         ({"device": "h200"}, "recorded on device 'h200'"),
         ({"device": "b200"}, "recorded on device 'b200'"),
         ({"cublaslt": "12.8.5"}, "version '12.8.5' on h100"),
         ({"workspace_bytes": "32M"}, "field workspace_bytes is '32M'"),
         ({"records": [{**RECORD, "m": None}]}, "record 0: field m is None"),
         ({"records": [{**RECORD, "config": {"ALGO": 66}}]}, "record 0: config is"),
-        ({"records": [RECORD, {**RECORD, "config": None}]}, "given twice"),
+        ({"records": [RECORD, {**RECORD, "config": None}]}, "two different configurations"),
     ),
 )
 def test_unusable_files(tmp_path, change, message):
@@ -102,7 +102,7 @@ def test_unusable_files(tmp_path, change, message):
 
 def test_files_that_are_no_recordings(tmp_path):
     path = tmp_path / "chosen.json"
-    for text, message in (("{", "not JSON"), ("[]", "field format is 'list'")):
+    for text, message in (("{", "not JSON"), ("[]", "format is 'list'")):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             load_recording(path)

@@ -106,7 +106,7 @@ def test_unknown_cases_decline(field):
 
 def test_bad_input():
     a, b = np.zeros((4, 24), np.uint8), np.zeros((24, 4), np.uint8)
-    with pytest.raises(ValueError, match="multiples of 16"):
+    with pytest.raises(ValueError, match="multiple of 16"):
         scaled_mm(a, b)
     with pytest.raises(ValueError, match="split_k is 0"):
         scaled_mm_recipe(32, split_k=0)

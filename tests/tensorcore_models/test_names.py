@@ -116,7 +116,7 @@ def test_every_format_is_known_by_its_own_names():
 
 @pytest.mark.parametrize("name", ["fp8", "FP6"])
 def test_a_family_is_no_encoding(name):
-    with pytest.raises(ValueError, match=f"'{name}' stands for several formats, name one: e"):
+    with pytest.raises(ValueError, match=f"'{name}' stands for several formats: give one of e"):
         get_format(name)
 
 

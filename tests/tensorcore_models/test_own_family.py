@@ -124,5 +124,5 @@ class Asking(Nothing):
 
 def test_solvers_are_not_asked_about_a_pass_that_asks_its_values():
     engine = tcm.MatrixEngine(Asking(4), a_format="fp16")
-    with pytest.raises(formal.Unencodable, match=r"Asking .* compared by Python's ==.*override pass_term"):
+    with pytest.raises(formal.Unencodable, match=r"Asking .* compared with Python's ==.*override pass_term"):
         formal.order_invariance(engine, k=2)

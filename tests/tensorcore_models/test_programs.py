@@ -171,7 +171,7 @@ class Asking(Accumulator):
 
 @pytest.mark.parametrize(
     ("what", "reason"),
-    [("if", "use select"), ("==", "use same"), ("index", "which pass"), ("element", "which element")],
+    [("if", "use select"), ("==", "use same"), ("index", "its number in the chain"), ("element", "the result element")],
 )
 def test_what_depends_on_data_otherwise_is_refused(what, reason):
     unit = Unit(Asking(what), "fp16", "fp16")
@@ -192,9 +192,9 @@ def test_what_depends_on_data_otherwise_is_refused(what, reason):
     [
         (Unit(FusedDotAdd(4, 20, output_rounding="sr"), "fp16", "fp16"), Unrecordable, "draws for each element"),
         (Unit(ParametricDotAdd(4, alignment="pairwise"), "fp16", "fp16"), Unrecordable, "products that take part"),
-        (Unit(ParametricDotAdd(4, None), "bf16", "bf16"), TooWide, "of which the machine has 62"),
-        (Unit(FusedDotAdd(4, 20), "fp16", "fp16", "fp64", "fp64"), TooWide, "numbers of 6"),
-        (Unit(LanedFMA(terms=512), "bf16", "bf16"), Unrecordable, "passes of 512 products"),
+        (Unit(ParametricDotAdd(4, None), "bf16", "bf16"), TooWide, "expected at most 62"),
+        (Unit(FusedDotAdd(4, 20), "fp16", "fp16", "fp64", "fp64"), TooWide, "numbers have 6"),
+        (Unit(LanedFMA(terms=512), "bf16", "bf16"), Unrecordable, "passes have 512 products"),
     ],
 )
 def test_what_the_machine_does_not_hold(unit, error, reason):
@@ -336,8 +336,10 @@ SIGNED_ZEROS = Unit(ParametricDotAdd(16, 25, zero_sign="ieee"), "e4m3fn", "e2m1"
 
 def test_accumulators_without_a_plan_run_as_programs():
     unit = SIGNED_ZEROS
-    assert kernels.kernel_name(unit, 4, 4, 4) == "reference (signs of zeros that have scales; fewer than 8192 products)"
-    assert kernels.kernel_name(unit) == "program (signs of zeros that have scales)"
+    assert (
+        kernels.kernel_name(unit, 4, 4, 4) == "reference (the zero_sign of block-scaled sums; fewer than 8192 products)"
+    )
+    assert kernels.kernel_name(unit) == "program (the zero_sign of block-scaled sums)"
     rng = np.random.default_rng(5)
     for style in ("specials", "clustered", "cancelling"):
         a, b, c, scale_a, scale_b = operands(rng, unit, 12, 40, 33, style)

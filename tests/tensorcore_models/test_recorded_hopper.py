@@ -181,7 +181,7 @@ def test_a_damaged_recording_is_named(tmp_path):
     shutil.copy(COMPACT / "vectors.npz", vectors)
     index["vectors"][EDGES] += 1
     (tmp_path / "index.json").write_text(json.dumps(index))
-    with pytest.raises(ValueError, match=r"edges has 128 results, but index\.json lists 129"):
+    with pytest.raises(ValueError, match=r"edges has 128 results, expected 129 as in index\.json"):
         list(recorded(tmp_path))
     (tmp_path / "index.json").write_text("{")
     with pytest.raises(ValueError, match=r"index\.json is not an index of recorded vectors"):

@@ -71,11 +71,11 @@ def test_rules_by_type():
         ),
         (np.ones((3, M)), 1.0, r"Its transpose fits: pass scale_a.T"),
         (1.0, np.ones((N, 3)), r"Its transpose fits: pass scale_b.T"),
-        (np.ones((M, 3)), 1.0, r"blocks of 1 x 128, scale_b is per tensor: .* different places.*Expected shapes"),
+        (np.ones((M, 3)), 1.0, r"blocks of 1 x 128, scale_b is per tensor, which .* different places.*Expected shapes"),
         (np.nan, 1.0, "NaN or infinite"),
         (np.full((M, 1), np.inf), 1.0, "130 factors that are NaN or infinite"),
-        (1.0, None, "scale_a and scale_b together"),
-        ((np.ones((M, 3)), 2.0), np.ones((3, 2)), "needs a unit's blocks"),
+        (1.0, None, "only one of scale_a and scale_b is given"),
+        ((np.ones((M, 3)), 2.0), np.ones((3, 2)), "needs a unit's block scales"),
     ],
 )
 def test_what_fits_no_rule_is_refused_with_the_rules(a, b, message):
@@ -156,7 +156,7 @@ def test_inside_of_the_unit_with_a_global_scale():
     assert (whole == plain * (np.float32(0.3) * np.float32(7.0))).all()
     with pytest.raises(ValueError, match="fits no rule for A of 16 x 128: nvfp4"):
         NV.gemm(a.elements, b.elements, scale_a=1.0, scale_b=1.0)
-    with pytest.raises(ValueError, match="name a unit that takes them"):
+    with pytest.raises(ValueError, match="use a unit that takes them"):
         HOPPER.gemm(*operands(), scale_a=np.ones((M, 10)), scale_b=np.ones((10, N)))
 
 

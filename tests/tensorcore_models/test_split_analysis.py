@@ -153,7 +153,7 @@ def test_automatic_choice_without_elements(x):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((0, 0, "ru"), "rne and rz"), ((128,), "-126 to 127"), ((0, 501), "beyond every float32")],
+    [((0, 0, "ru"), "expected rne or rz"), ((128,), "-126 to 127"), ((0, 501), "expected -500 to 500")],
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):

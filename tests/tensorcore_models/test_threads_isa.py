@@ -31,7 +31,7 @@ def test_threads_by_call_and_environment(monkeypatch):
 @pytest.mark.parametrize("text", ["0", "-2", "many", "1.5", "1025", "99999999999"])
 def test_bad_thread_numbers_in_the_environment(monkeypatch, text):
     monkeypatch.setenv("MPGEMM_NUM_THREADS", text)
-    with pytest.raises(ValueError, match="environment variable MPGEMM_NUM_THREADS must be"):
+    with pytest.raises(ValueError, match="environment variable MPGEMM_NUM_THREADS (must be|is .*, expected 1 to 1024)"):
         tcm.get_num_threads()
 
 
@@ -62,10 +62,10 @@ def test_a_variant_that_the_cpu_lacks(monkeypatch):
     monkeypatch.setattr(isa, "available_isas", lambda: isa.ISAS[:1])
     tcm.set_isa(None)
     monkeypatch.setenv("MPGEMM_ISA", "avx2")
-    with pytest.raises(ValueError, match="MPGEMM_ISA: this CPU cannot run 'avx2' kernels; it runs: baseline"):
+    with pytest.raises(ValueError, match="MPGEMM_ISA: this CPU cannot run 'avx2' kernels, expected one of baseline"):
         tcm.active_isa()
     with pytest.raises(ValueError, match="cannot run 'avx512'"):
         tcm.set_isa("avx512")
     monkeypatch.setenv("MPGEMM_ISA", "sse9")
-    with pytest.raises(ValueError, match="unknown instruction set 'sse9'; known: baseline, avx2, avx512"):
+    with pytest.raises(ValueError, match="unknown instruction set 'sse9', expected one of baseline, avx2, avx512"):
         tcm.encode([1.0], "fp16")

@@ -30,9 +30,9 @@ def test_pieces_are_aligned_and_apart():
 
 
 def test_more_than_was_asked_for():
-    with pytest.raises(MemoryError, match="500 bytes of scratch memory are wanted"):
+    with pytest.raises(MemoryError, match="500 bytes of scratch memory are needed"):
         Scratch(100).take((500,), np.int8)
-    with pytest.raises(MemoryError, match="is more than there is"):
+    with pytest.raises(MemoryError, match="no memory for a workspace"):
         Workspace(1 << 62)
 
 

@@ -1,1 +1,1 @@
-"""Chains of fused multiply-adds."""
+"""This package runs chains of fused multiply-adds."""

@@ -1,7 +1,7 @@
 /* Chains of fused multiply-adds in float32 and in double: D = A B + C, k ascending, every element a chain of its own.
  *
- * The CPU's own fused multiply-add is the operation of the algorithm, rounding to nearest even, subnormals and specials included;
- * which elements are computed side by side changes no bit. Only the encoding of NaN differs between CPUs: it is set at the end.
+ * The CPU's own fused multiply-add is the operation of the algorithm, with rounding to nearest even, subnormals and specials included.
+ * Computing several elements at a time changes no bit. Only the encoding of NaN differs between CPUs, so it is set at the end.
  *
  * Layout. A slice of k is cut into passes. A is packed in groups of R rows, [pass][group][R][MPG_CHAIN_LONGEST], of which a pass uses
  * `pass` places, B in panels of W columns, [pass][panel][pass][W], padded with zeros; R and W belong to the variant. Packing turns
@@ -60,7 +60,7 @@ typedef struct {
 #define CHAIN_INFINITY INT64_C(0x7FF0000000000000)
 #include "chains_levels.h"
 
-/* There are chains where the vectors have a fused multiply-add; elsewhere the generic kernels run them. */
+/* Chains need vectors with a fused multiply-add; on other CPUs the generic kernels run them. */
 #if MPG_X86_VARIANTS
 #define MPG_HAS_CHAINS(level) ((level) >= MPG_ISA_AVX2)
 #define MPG_HAS_FLUSHING 1
@@ -79,7 +79,7 @@ static int mpg_has_chains(int level, int flush)
 /* Columns of a panel, for elements of `size` bytes. */
 static int mpg_chain_width(int size, int level) { return MPG_SIZE(level, MPG_CHAIN_BYTES_SIZES) / size; }
 
-/* `count` elements, one after the other; `size`: bytes of one in the chains' type. */
+/* `count` consecutive elements; `size` is the number of bytes of an element in the chains' type. */
 MPG_INLINE void mpg_chain_copy(const mpg_chain_operand *x, int64_t first, int64_t count, int size, char *to)
 {
     if (!x->halved) {
@@ -169,7 +169,7 @@ static void mpg_chain_run_tile(const mpg_drive *drive, int64_t block, int64_t pa
         (uint8_t)mpg_chain_tile(job, group, group_end, first, end, job->size, drive->level);
 }
 
-/* Bytes of packed operands for slices of `length` products, and a byte for each tile, of which there may be one for each group and panel. */
+/* Bytes of packed operands for slices of `length` products, and a byte for each tile, at most one per group and panel. */
 static int64_t mpg_chain_bytes(const mpg_chain_job *job, int64_t length, int level)
 {
     const int64_t width = mpg_chain_width(job->size, level), passes = (length + job->pass - 1) / job->pass;
@@ -184,7 +184,7 @@ static int64_t mpg_chain_pass(int64_t every, int level)
     return every > depth ? every : every ? depth / every * every : depth;
 }
 
-/* Products of a pass, groups and panels: what follows from m, n, `size` and `every`. */
+/* Products of a pass, groups and panels, computed from m, n, `size` and `every`. */
 static void mpg_chain_measure(mpg_chain_job *job, int level)
 {
     const int64_t width = mpg_chain_width(job->size, level);
@@ -193,7 +193,7 @@ static void mpg_chain_measure(mpg_chain_job *job, int level)
     job->panels = (job->drive.n + width - 1) / width;
 }
 
-/* Lays the packed operands out in the workspace and tells the driver what there is to do. */
+/* Lays the packed operands out in the workspace and sets the driver's sizes. */
 static void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
 {
     mpg_drive *drive = &job->drive;
@@ -224,7 +224,7 @@ static void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
     drive->tile = mpg_chain_run_tile;
 }
 
-/* Whether a result is infinite or NaN. */
+/* Returns whether a result is infinite or NaN. */
 static int mpg_chain_special(const mpg_chain_job *job)
 {
     int special = 0;

@@ -1,4 +1,4 @@
-"""Chains of fused multiply-adds in float32 or in double.
+"""This module runs chains of fused multiply-adds in float32 or in double.
 
 chains.h has the arithmetic and the layout, docs/kernels.md the contract.
 """
@@ -28,7 +28,7 @@ cdef extern from "chains.h":
     void mpg_chain_start(mpg_chain_job *job, char *workspace, int threads)
     int mpg_chain_special(const mpg_chain_job *job)
 
-#: Products between two additions outside, at most.
+#: Largest number of products between two additions outside the unit.
 LONGEST = MPG_CHAIN_LONGEST
 
 ctypedef fused real:
@@ -37,20 +37,20 @@ ctypedef fused real:
 
 
 def available(int level, bint flush=False):
-    """Whether CPUs of that level have fused multiply-adds that this build uses; `flush`: with subnormals flushed as x86 does."""
+    """Return whether this build uses fused multiply-adds at that level; with `flush`, whether it can flush subnormals as x86."""
     return bool(mpg_has_chains(level, flush))
 
 
 cdef mpg_chain_operand _operand(x, real *kind, int64_t rows, int64_t columns) except *:
-    """A matrix of that shape, of numbers of a type or of encodings of bf16; the caller keeps it alive."""
+    """Return a matrix of that shape, of numbers or of encodings of bf16, as an operand; the caller keeps it alive."""
     cdef mpg_chain_operand operand
     cdef const uint16_t[:, ::1] codes
     cdef const real[:, ::1] values
     if x.shape != (rows, columns):
-        raise ValueError(f"operands of shapes {x.shape} and ({rows}, {columns}) do not fit")
+        raise ValueError(f"an operand has shape {x.shape}, expected ({rows}, {columns})")
     operand.data, operand.halved = NULL, x.itemsize == 2
     if operand.halved and sizeof(real) != 4:
-        raise ValueError("bf16 operands of chains in double")
+        raise ValueError("chains in double got encodings of bf16, expected numbers in double")
     if rows == 0 or columns == 0:
         return operand
     if operand.halved:
@@ -63,24 +63,25 @@ cdef mpg_chain_operand _operand(x, real *kind, int64_t rows, int64_t columns) ex
 
 
 def chains(a, b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads, int64_t length=0):
-    """Update d (m, n) by a (m, k) and b (k, n); whether a result is infinite or NaN.
+    """Update d (m, n) by a (m, k) and b (k, n), and return whether a result is infinite or NaN.
 
     Parameters
     ----------
     a, b : ndarray
-        The operands, of d's type or encodings of bf16 as uint16 where d is float; C-contiguous.
+        Operands, C-contiguous, of d's type, or encodings of bf16 as uint16 if d is float.
     d : memoryview of float or double
-        The result, updated in place.
+        Result, updated in place.
     task : dict
-        `every`: one chain for each element if 0, else chains of so many products from zero, added to d one after the other; k is
-        then a multiple of it. `lanes`: with it operations of `every` products, dealt out to so many chains; the last one may have
-        fewer. `pairs`: the odd product of each pair comes first. `flush`: as x86 does under FTZ and DAZ.
+        `every` is 0 for one chain per element, else the number of products of chains from zero that are added to d one after
+        another (k is a multiple of it). With `lanes`, operations of `every` products are dealt out to that many chains, and the
+        last operation may have fewer products. With `pairs`, the odd product of each pair comes first. With `flush`, subnormals
+        are flushed as on x86 under FTZ and DAZ.
     nan : int
-        The encoding that NaNs get.
+        Encoding of NaN results.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
-        Products that are packed at a time, a multiple of `every`; 0: what fits the caches.
+        Number of products that are packed at a time, a multiple of `every`; with 0, as many as fit the caches.
     """
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1], every = task["every"]
     cdef mpg_chain_job job
@@ -88,9 +89,9 @@ def chains(a, b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads
     job.a_rows, job.b_rows = _operand(a, <real *>NULL, m, k), _operand(b, <real *>NULL, k, n)
     job.every, job.lanes, job.pairs, job.flush = every, task["lanes"], task["pairs"], task["flush"]
     if not mpg_has_chains(level, job.flush):
-        raise ValueError(f"no kernel for chains at level {level}")
+        raise ValueError(f"chains have no kernel at level {level}: use a level for which available() is true")
     if job.lanes < 0 or (job.lanes and not every):
-        raise ValueError(f"{job.lanes} lanes of operations of {every} products")
+        raise ValueError(f"{job.lanes} lanes do not fit operations of {every} products")
     if job.pairs and (every or (length % 2 and length < k)):
         raise ValueError(f"pairs of products do not fit chains of {every} products and slices of {length}")
     if every < 0 or every > MPG_CHAIN_LONGEST or length < 0 or (every and ((k % every and not job.lanes) or length % every)):

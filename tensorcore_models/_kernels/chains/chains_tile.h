@@ -18,7 +18,7 @@ VECTOR_TARGET MPG_INLINE void CHAIN_NAME(step)(VECTOR sum[MPG_CHAIN_ROWS][CHAIN_
     }
 }
 
-/* The same, `count` products longer: every `stride`th from `row` and `column` on; with `pairs`, a constant, the odd one of two first. */
+/* sum = chains longer by `count` products, every `stride`th from `row` and `column` on; with `pairs`, a constant, the odd one first. */
 VECTOR_TARGET MPG_INLINE void CHAIN_NAME(multiply)(VECTOR sum[MPG_CHAIN_ROWS][CHAIN_V], const VECTOR_ELEMENT *row,
                                                    const VECTOR_ELEMENT *column, int64_t count, int64_t stride, int pairs)
 {
@@ -51,7 +51,7 @@ VECTOR_TARGET MPG_INLINE void CHAIN_NAME(run)(const VECTOR_ELEMENT *a, const VEC
     }
 }
 
-/* The same in operations of `every` products in `lanes` chains; the last one may have fewer. */
+/* The elements of d by operations of `every` products in `lanes` chains; the last operation may have fewer products. */
 VECTOR_TARGET static void CHAIN_NAME(run_lanes)(const VECTOR_ELEMENT *a, const VECTOR_ELEMENT *b, int64_t depth, int64_t every,
                                                 int64_t lanes, VECTOR_ELEMENT *d, int64_t ldd)
 {
@@ -91,7 +91,7 @@ VECTOR_TARGET static void CHAIN_NAME(whole)(const mpg_chain_job *job, const VECT
         CHAIN_NAME(run)(a, b, depth, job->every, 0, d, ldd);
 }
 
-/* The same at an edge of d, which has only `rows` rows and `columns` columns of the tile. */
+/* The elements at an edge of d, which has only `rows` rows and `columns` columns of the tile. */
 VECTOR_TARGET static void CHAIN_NAME(edge)(const mpg_chain_job *job, const VECTOR_ELEMENT *a, const VECTOR_ELEMENT *b,
                                            int64_t depth, VECTOR_ELEMENT *d, int64_t ldd, int64_t rows, int64_t columns)
 {
@@ -103,7 +103,7 @@ VECTOR_TARGET static void CHAIN_NAME(edge)(const mpg_chain_job *job, const VECTO
         memcpy(d + r * ldd, whole + r * CHAIN_W, (size_t)columns * sizeof *d);
 }
 
-/* One encoding of NaN for `rows` rows of `columns` results; whether one is infinite or NaN. */
+/* Sets one encoding of NaN in `rows` rows of `columns` results; returns whether a result is infinite or NaN. */
 VECTOR_TARGET MPG_INLINE int CHAIN_NAME(finish)(CHAIN_BITS nan, CHAIN_BITS *d, int64_t ldd, int64_t rows, int64_t columns)
 {
     const CHAIN_BITS infinity = CHAIN_INFINITY, magnitudes = (CHAIN_BITS)-1 >> 1;

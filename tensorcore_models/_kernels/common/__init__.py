@@ -1,1 +1,1 @@
-"""Parts that all kernels share: the CPU, operands in lanes, the driver loop, workspaces."""
+"""This package holds the parts that all kernels share: the CPU, operands in lanes, the driver loop, workspaces."""

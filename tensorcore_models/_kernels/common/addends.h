@@ -1,4 +1,4 @@
-/* Addends of a product as float32 for the lanes, and which of them the lanes cannot take. */
+/* Addends of a product as float32 for the lanes, with marks of addends that the lanes cannot take. */
 #ifndef MPG_ADDENDS_H
 #define MPG_ADDENDS_H
 
@@ -11,7 +11,7 @@ typedef struct {
     uint32_t tiny;          /* smaller magnitudes then, zeros left out, are marked 2 */
 } mpg_addend_range;
 
-/* `count` FP32 addends in place: 0 and a mark for those that are not taken. `*found`: the marks, joined. */
+/* Scales `count` FP32 addends in place; addends that are not taken become 0 and are marked. `*found` is the OR of the marks. */
 MPG_INLINE void mpg_addends_body(int level, const mpg_addend_range *range, float *MPG_RESTRICT values,
                                  uint8_t *MPG_RESTRICT marks, int64_t count, int *found)
 {

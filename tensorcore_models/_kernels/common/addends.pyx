@@ -1,4 +1,4 @@
-"""Addends as the lanes take them, and marks of what they do not (addends.h)."""
+"""This module prepares addends for the lanes, and marks those that the lanes cannot take (addends.h)."""
 
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -15,7 +15,7 @@ cdef extern from "addends.h":
     void mpg_addends(const mpg_addend_range *range, float *values, uint8_t *marks, int64_t count, int *found, int level) nogil
     int mpg_any_marks(const uint8_t *marks, int64_t count) nogil
 
-# Bytes that a thread copies at a time.
+# Number of bytes that a thread copies at a time.
 cdef int64_t COPIED = 1 << 16
 
 
@@ -29,31 +29,31 @@ cdef int _row(const mpg_addend_range *taken, float *values, uint8_t *marks, int6
 
 def prepare(float[:, ::1] values, uint8_t[:, ::1] marks, uint32_t least, uint32_t beyond, float scale, uint32_t tiny, int level,
             int threads):
-    """Change FP32 addends (m, n) in place to what the lanes take, and mark the others, which become 0.
+    """Scale FP32 addends (m, n) in place for the lanes, and mark those that the lanes cannot take, which become 0.
 
     Parameters
     ----------
     values, marks : memoryview
-        The addends and where their marks go, both (m, n): 1 for what is not taken, 2 for what is too small, else 0.
+        Addends, and output for their marks, both (m, n): 1 if an addend is not taken, 2 if it is too small, else 0.
     least, beyond : int
-        Bits without the sign from which on, and below which, numbers are taken; zeros always are.
+        Range of the bits without sign of addends that are taken, from `least` to below `beyond`; zeros are always taken.
     scale : float
-        The power of two by which they are multiplied.
+        Power of two by which addends are multiplied.
     tiny : int
-        Bits without the sign below which the multiplied numbers, zeros left out, are too small; 1: none are.
+        Bits without sign below which scaled addends other than zero are too small; with 1, no addend is too small.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
 
     Returns
     -------
     int
-        All marks, joined by "or".
+        OR of all marks.
     """
     cdef int64_t i, rows = values.shape[0], columns = values.shape[1]
     cdef int found = 0
     cdef mpg_addend_range taken
     if marks.shape[0] != rows or marks.shape[1] != columns:
-        raise ValueError(f"marks of shape {marks.shape[0], marks.shape[1]} for addends of shape {rows, columns}")
+        raise ValueError(f"marks have shape {marks.shape[0], marks.shape[1]}, expected {rows, columns} as the addends")
     if rows == 0 or columns == 0:
         return 0
     taken.least, taken.beyond, taken.scale, taken.tiny = least, beyond, scale, tiny
@@ -64,7 +64,7 @@ def prepare(float[:, ::1] values, uint8_t[:, ::1] marks, uint32_t least, uint32_
 
 
 def any_marks(const uint8_t[::1] rows, const uint8_t[::1] columns, const uint8_t[:, ::1] elements):
-    """Whether anything of a result (m, n) is marked."""
+    """Return whether any row, column or element of a result (m, n) is marked."""
     cdef int64_t m = elements.shape[0], n = elements.shape[1]
     if m == 0 or n == 0:
         return False
@@ -76,7 +76,7 @@ def copy(const uint8_t[::1] source, uint8_t[::1] to, int threads):
     """Copy all bytes of `source` to the beginning of `to`."""
     cdef int64_t i, size = source.shape[0], pieces = (size + COPIED - 1) // COPIED
     if to.shape[0] < size:
-        raise ValueError(f"{size} bytes do not fit in {to.shape[0]}")
+        raise ValueError(f"the target has {to.shape[0]} bytes, expected at least {size}")
     with nogil:
         for i in prange(pieces, num_threads=threads, schedule="static"):
             memcpy(&to[i * COPIED], &source[i * COPIED], <size_t>min(COPIED, size - i * COPIED))

@@ -1,5 +1,5 @@
-/* Domains of operations. In a build with MPG_CHECK each operation looks at what it is given and ends the program, with its name, its
- * domain and the value, where that is outside; in any other build this is nothing. */
+/* Domains of operations. In a build with MPG_CHECK each operation checks its arguments, and ends the program with its name, its domain
+ * and the value if an argument is outside the domain. In other builds these macros are empty. */
 #ifndef MPG_CHECK_H
 #define MPG_CHECK_H
 

@@ -1,4 +1,4 @@
-/* What this machine's CPU can run, and the attributes that compile one function for more than the baseline.
+/* Instruction-set levels of this machine's CPU, and attributes that compile one function for levels above the baseline.
  *
  * A kernel with variants writes its loop once, as a body marked MPG_INLINE; MPG_VARIANTS compiles that for every level and picks one by
  * the level that tensorcore_models.machine.instruction_sets chose.
@@ -45,7 +45,7 @@
 #define MPG_NOINLINE
 #endif
 
-/* Where vectors of any length may lie. */
+/* Types for vectors at any address. */
 #if defined(__GNUC__) || defined(__clang__)
 #define MPG_ALIGNED __attribute__((aligned(64)))
 #else
@@ -83,7 +83,7 @@
     MPG_NOINLINE static void NAME##_baseline(__VA_ARGS__) { NAME##_body(MPG_ISA_BASELINE, MPG_LIST ARGUMENTS); }               \
     MPG_NOINLINE MPG_TARGET_AVX2 static void NAME##_avx2(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX2, MPG_LIST ARGUMENTS); }
 
-/* The same for every level, and the function NAME, which takes the level last. */
+/* Variants for every level, and the function NAME, which takes the level as its last argument. */
 #define MPG_VARIANTS(NAME, ARGUMENTS, ...)                                                                                     \
     MPG_PLAIN_VARIANTS(NAME, ARGUMENTS, __VA_ARGS__)                                                                           \
     MPG_NOINLINE MPG_TARGET_AVX512 static void NAME##_avx512(__VA_ARGS__) { NAME##_body(MPG_ISA_AVX512, MPG_LIST ARGUMENTS); } \

@@ -1,4 +1,4 @@
-"""Reads the features of the CPU and the compiler for the kernels; tensorcore_models.machine is the public face."""
+"""This module reads the features of the CPU and the compiler for the kernels; tensorcore_models.machine is its public API."""
 
 cdef extern from "cpu.h":
     int mpg_cpu_level() nogil
@@ -6,10 +6,10 @@ cdef extern from "cpu.h":
 
 
 def cpu_level():
-    """Highest instruction-set level of this CPU: 0 baseline, 1 avx2, 2 avx512 (the numbers of cpu.h)."""
+    """Return the highest instruction-set level of this CPU: 0 baseline, 1 avx2, 2 avx512 (as in cpu.h)."""
     return mpg_cpu_level()
 
 
 def has_openmp():
-    """Whether the kernels were compiled with OpenMP."""
+    """Return whether the kernels were compiled with OpenMP."""
     return bool(mpg_has_openmp())

@@ -107,8 +107,8 @@ static mpg_result_tile mpg_tile_of(const mpg_drive *d, int64_t block, int64_t fi
     return tile;
 }
 
-/* The same in memory of its own, with marks that start at zero, for a tile that is read and written in several passes: rows of the
- * result, which may be a power of two apart, share few places of the caches. */
+/* A tile in memory of its own, with marks that start at zero, for a tile that is read and written in several passes, because rows of the
+ * result may be a power of two apart and then share few places of the caches. */
 typedef struct {
     mpg_result_tile tile, result; /* where the kernel works, and where the tile belongs */
     float d[MPG_TILE_ROWS * MPG_TILE_COLUMNS];

@@ -1,25 +1,25 @@
-"""The loop that runs every fast kernel (driver.h): slices of k, packing, tiles, threads, and a look at pending signals."""
+"""This module has the loop that runs every fast kernel (driver.h): slices of k, packing, tiles, threads, pending signals."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 
 from tensorcore_models._kernels.common.workspace cimport Workspace
 
-# Multiply-adds between two looks at pending signals; shares of a batch.
+# Number of multiply-adds between two checks for pending signals; number of shares of a batch.
 cdef double SIGNALS = 4e9
 cdef int64_t SHARES = 1024
-# Bytes of packed operands of a slice, if it has the least positions then: each slice reads and writes the whole result.
+# Wanted bytes of packed operands of a slice; slices are not shorter than needed, because each one reads and writes the result.
 cdef int64_t WANTED = 1 << 21
 
 
 cdef int64_t slice_length(int64_t total, int64_t group, int64_t least, int64_t bytes_per_position) noexcept:
-    """Positions of k that are packed at a time, a multiple of `group`."""
+    """Return the number of positions of k that are packed at a time, a multiple of `group`."""
     cdef int64_t positions = max(least, WANTED // max(bytes_per_position, 1))
     return min(total, max(<int64_t>1, positions // group) * group)
 
 
 cdef int set_result(mpg_drive *d, result) except -1:
-    """Where the results go (tensorcore_models.kernels.common.RunningResult, none of its sizes 0), which the caller keeps alive."""
+    """Set the result (a tensorcore_models.kernels.common.RunningResult without size 0), which the caller keeps alive."""
     cdef float[:, ::1] values = result.d
     cdef uint8_t[:, ::1] redo = result.redo
     cdef uint8_t[::1] rows = result.rows, columns = result.columns
@@ -30,9 +30,9 @@ cdef int set_result(mpg_drive *d, result) except -1:
 
 cdef int drive_slices(mpg_drive *d, starter start, int64_t group, int64_t least, int64_t bytes_each, int64_t length,
                       int threads) except -1:
-    """All of k in slices of `length` positions, multiples of `group`, or where that is 0 of `least` or as many as fit the caches.
+    """Run all of k in slices of `length` positions, multiples of `group`; with 0, of `least` or as many as fit the caches.
 
-    `start` gets a workspace of `bytes_each` bytes for each position of a slice.
+    `start` is called with a workspace of `bytes_each` bytes for each position of a slice.
     """
     cdef Workspace workspace
     d.length = length or slice_length(d.total, group, least, bytes_each)
@@ -61,7 +61,7 @@ cdef int drive(mpg_drive *d, int threads) except -1:
 
 cdef int drive_products(const mpg_drive *job, size_t size, starter start, int64_t bytes_each, int64_t k, int64_t items,
                         bint turned, uint8_t *marks, int threads) except -1:
-    """`items` small products of `job`, of `size` bytes, which is the first one, of k products (driver.h)."""
+    """Run `items` small products of length k; `job`, of `size` bytes, is the first product (driver.h)."""
     cdef mpg_products products
     products.first, products.size, products.bytes, products.start = job, size, bytes_each * job.total, start
     products.turned, products.marks = turned, marks
@@ -83,7 +83,7 @@ cdef int drive_batch(const mpg_batch *b, int threads) except -1:
                 for i in prange(first, last, num_threads=threads, schedule="dynamic"):
                     failed |= not mpg_batch_share(b, i)
         if failed:
-            raise MemoryError("no memory for the operands of one small product")
+            raise MemoryError("no memory for the packed operands of a small product")
         if last < shares:
             PyErr_CheckSignals()
     return 0

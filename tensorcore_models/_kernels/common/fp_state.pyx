@@ -1,11 +1,11 @@
-"""The calling thread's floating-point state, as fp_state.h sets and restores it."""
+"""This module sets and restores the calling thread's floating-point state (fp_state.h)."""
 
 
 def enter():
-    """Set the state that the package computes in. Returns the one before, for :func:`leave`."""
+    """Set the state in which the package computes, and return the previous state for :func:`leave`."""
     return mpg_fp_enter()
 
 
 def leave(state):
-    """Restore what :func:`enter` returned."""
+    """Restore the state that :func:`enter` returned."""
     mpg_fp_leave(state)

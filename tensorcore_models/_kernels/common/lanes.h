@@ -1,4 +1,4 @@
-/* Operands of the fast kernels: how encodings are taken apart and laid out for vector lanes.
+/* Operands of the fast kernels: encodings are decoded and laid out for vector lanes.
  *
  * Every kernel computes d = c + a b for one row of A against a panel of `width` columns of B, lanes running over the
  * columns. Operands are decoded once: B into panels [panel][k][lane], A into rows [row][k], over a slice of k that is
@@ -27,7 +27,7 @@ typedef struct {
 
 enum { MPG_OUT_FP32, MPG_OUT_FP16 }; /* results of a task */
 
-/* Where the encodings of one operand lie: element strides along its lanes or rows (`outer`) and along k. */
+/* Place of the encodings of one operand, with element strides along its lanes or rows (`outer`) and along k. */
 typedef struct {
     const void *data;
     int64_t outer, inner;

@@ -1,7 +1,7 @@
-"""Memory for intermediate results, kept from call to call: fresh pages cost more than what is written to them.
+"""This module keeps memory for intermediate results from call to call, because fresh pages cost more than writing to them.
 
-The one pool of all kernels. A workspace takes its memory from the pool when it is made and gives it back when nobody refers to
-it any more, views of it included, so that no two users ever share it.
+All kernels share one pool. A workspace takes its memory from the pool when it is made, and returns it when the workspace and all
+views of it are deleted, so that no two users share memory.
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -26,7 +26,7 @@ cdef PyThread_type_lock lock = PyThread_allocate_lock()
 
 
 cdef block from_pool(size_t size) noexcept:
-    """The smallest kept block of at least that size, or nothing."""
+    """Return the smallest kept block of at least that size, or an empty block."""
     global spares
     cdef int i, best = -1
     cdef block found
@@ -44,7 +44,7 @@ cdef block from_pool(size_t size) noexcept:
 
 
 cdef void to_pool(block given) noexcept:
-    """Keep a block; where there are enough, the smallest one is freed."""
+    """Keep a block; if the pool is full, free the smallest block."""
     global spares
     cdef int i, least = 0
     cdef block dropped
@@ -69,17 +69,17 @@ cdef void to_pool(block given) noexcept:
 
 
 cdef class Workspace:
-    """Uninitialised memory of `size` bytes on a cache line's boundary.
+    """`Workspace` is uninitialised memory of `size` bytes that starts on a cache line.
 
     Parameters
     ----------
     size : int
-        Bytes. Pieces that :meth:`take` hands out start on cache lines: leave 64 bytes for each.
+        Number of bytes. Pieces that :meth:`take` returns start on cache lines, so add 64 bytes for each piece.
 
     Raises
     ------
     MemoryError
-        If there is not that much.
+        If the system does not have that much memory.
     """
 
     def __cinit__(self, size_t size):
@@ -88,7 +88,7 @@ cdef class Workspace:
             found.size = size + LINE
             found.memory = malloc(found.size)
             if found.memory == NULL:
-                raise MemoryError(f"a workspace of {size} bytes is more than there is")
+                raise MemoryError(f"no memory for a workspace of {size} bytes")
         self.raw, self.raw_size = found.memory, found.size
         self.data = <char *>((<uintptr_t>self.raw + LINE - 1) // LINE * LINE)
         self.size = size
@@ -102,7 +102,7 @@ cdef class Workspace:
             to_pool(given)
 
     cdef void *take(self, size_t size) noexcept:
-        """The next `size` bytes; the caller has reserved them."""
+        """Return the next `size` bytes, which the caller has reserved."""
         cdef void *piece = self.data + self.used
         self.used += (size + LINE - 1) // LINE * LINE
         return piece
@@ -118,7 +118,7 @@ cdef class Workspace:
 
 
 def kept_bytes():
-    """Bytes of each block in the pool."""
+    """Return the number of bytes of each block in the pool."""
     PyThread_acquire_lock(lock, WAIT_LOCK)
     sizes = [spare[i].size for i in range(spares)]
     PyThread_release_lock(lock)

@@ -1,1 +1,1 @@
-"""Encoding, decoding, rounding and splitting of arrays."""
+"""This package encodes, decodes, rounds and splits arrays."""

@@ -2,7 +2,7 @@
  *
  * mpg_encode_one is the general algorithm: any format, any mode, one rounding from the source. mpg_narrow_* is the same
  * result for float32 sources and the common modes without branches, so that compilers vectorise it; it needs the default
- * floating-point environment. tensorcore_models/formats/exact_rounding.py is the truth that both are tested against.
+ * floating-point environment. Both are tested against tensorcore_models/formats/exact_rounding.py.
  */
 #ifndef MPG_CONVERT_H
 #define MPG_CONVERT_H
@@ -13,7 +13,7 @@
 #include "bits.h"
 
 enum { MPG_RNE, MPG_RNA, MPG_RZ, MPG_RU, MPG_RD, MPG_RO, MPG_SR, MPG_RA, MPG_RNU, MPG_RND, MPG_RNZ, MPG_RNO };
-/* What a NaN becomes: an error, nan_code, nan_code with the source's sign, or that with the payload's leading bits. */
+/* Conversion of NaN: an error, nan_code, nan_code with the source's sign, or with its sign and its payload's leading bits. */
 enum { MPG_NAN_ERROR, MPG_NAN_CONSTANT, MPG_NAN_SIGNED, MPG_NAN_PAYLOAD };
 
 typedef struct {

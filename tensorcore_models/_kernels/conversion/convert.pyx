@@ -1,6 +1,6 @@
-"""Rounding arrays to a format and back; the arithmetic is in convert.h, validation in tensorcore_models.formats.rounding.
+"""This module encodes and decodes arrays (arithmetic in convert.h, validation in tensorcore_models.formats.rounding).
 
-Arrays come as contiguous, aligned byte views with the element size beside them, so that one signature serves all types.
+Arrays are contiguous, aligned byte views with an element size, so that one signature serves all types.
 """
 
 from cython.parallel cimport prange
@@ -39,7 +39,7 @@ cdef extern from "convert.h":
     void mpg_lookup_range(const void *source, int source_size, const void *table, void *out, int out_size,
                           int64_t begin, int64_t end) nogil
 
-# Elements a thread takes at a time; below two of these the loop stays on one thread.
+# Number of elements that a thread takes at a time; fewer than two chunks are computed by one thread.
 cdef int64_t CHUNK = 1 << 15
 
 cdef enum:
@@ -58,7 +58,7 @@ cdef struct conversion:
 
 
 cdef int64_t _range(const conversion *x, int64_t begin, int64_t end) noexcept nogil:
-    """Convert some elements. Returns the first one that has no encoding or value, or -1."""
+    """Convert some elements, and return the first element without encoding or value, or -1."""
     if x.what == ENCODE:
         return mpg_encode_range(x.source, x.source_size, x.out, x.out_size, begin, end, x.first_index, &x.target)
     if x.what == DECODE:
@@ -71,13 +71,13 @@ cdef int64_t _range(const conversion *x, int64_t begin, int64_t end) noexcept no
 
 
 cdef int64_t _convert(conversion *x, const unsigned char[::1] source, unsigned char[::1] out, int threads) except -2:
-    """All elements. Returns the first one that has no encoding or value, or -1."""
+    """Convert all elements, and return the first element without encoding or value, or -1."""
     cdef int64_t chunk, count = source.shape[0] // x.source_size, chunks = (count + CHUNK - 1) // CHUNK, failed = 0
     cdef mpg_fp_state state
     if count == 0:
         return -1
     if out.shape[0] // x.out_size < count:
-        raise ValueError("the output is smaller than the source")
+        raise ValueError("the output has fewer elements than the source, expected as many")
     x.source, x.out = &source[0], &out[0]
     with nogil:
         for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
@@ -89,9 +89,9 @@ cdef int64_t _convert(conversion *x, const unsigned char[::1] source, unsigned c
 
 def encode(const unsigned char[::1] source, int source_size, unsigned char[::1] out, int out_size, target,
            unsigned long long first_index, int isa, int threads, bint allow_narrow=True):
-    """Encode floats (source_size 4) or doubles (8) as `target` says (an EncodeTarget of tensorcore_models.formats.rounding).
+    """Encode floats (source_size 4) or doubles (8) for `target` (an EncodeTarget of tensorcore_models.formats.rounding).
 
-    Returns the index of the first element that the format cannot encode, or -1; `out` is then incomplete.
+    Return the index of the first element that the format cannot encode (`out` is then incomplete), or -1.
     """
     cdef conversion x
     x.source_size, x.out_size, x.first_index, x.isa = source_size, out_size, first_index, isa
@@ -104,7 +104,7 @@ def encode(const unsigned char[::1] source, int source_size, unsigned char[::1] 
 def decode(const unsigned char[::1] source, int source_size, unsigned char[::1] out, int out_size, fmt, int threads):
     """Decode encodings of the Format `fmt` to floats (out_size 4) or doubles (8).
 
-    Returns the index of the first element without such a value (or with bits beyond the format's width), or -1.
+    Return the index of the first element without such a value, or with bits beyond the format's width, or -1.
     """
     cdef conversion x
     cdef mpg_encoding *f = &x.encoding
@@ -118,9 +118,9 @@ def decode(const unsigned char[::1] source, int source_size, unsigned char[::1] 
 
 def lookup(const unsigned char[::1] source, int source_size, const unsigned char[::1] table, unsigned char[::1] out,
            int out_size, int threads):
-    """Values of 8- or 16-bit encodings (source_size 1 or 2) from a table of all 2^8 or 2^16 of them."""
+    """Look 8- or 16-bit encodings (source_size 1 or 2) up in a table of all 2^8 or 2^16 values."""
     cdef conversion x
     if table.shape[0] != (<int64_t>out_size << (8 * source_size)):
-        raise ValueError("the table has the wrong size")
+        raise ValueError(f"the table has {table.shape[0]} bytes, expected one value for each encoding")
     x.what, x.source_size, x.out_size, x.table = LOOKUP, source_size, out_size, &table[0]
     _convert(&x, source, out, threads)

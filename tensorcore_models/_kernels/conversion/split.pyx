@@ -1,4 +1,4 @@
-"""Splitting float32 arrays into two float16 words; the arithmetic is in split.h."""
+"""This module splits float32 arrays into two float16 words (arithmetic in split.h)."""
 
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t
@@ -18,7 +18,7 @@ cdef int64_t CHUNK = 1 << 15
 
 def split_fp16(const unsigned char[::1] x, unsigned char[::1] high, unsigned char[::1] low, int scale_exponent,
                bint saturate, int nan_code, bint keep_nan, int isa, int threads):
-    """Byte views of float32 `x` into the encodings of two float16 words of the same length.
+    """Write the encodings of two float16 words of float32 `x` to `high` and `low`; all arguments are byte views.
 
     A NaN becomes `nan_code`, with its sign and payload if `keep_nan`.
     """
@@ -26,7 +26,7 @@ def split_fp16(const unsigned char[::1] x, unsigned char[::1] high, unsigned cha
     if count == 0:
         return
     if high.shape[0] < 2 * count or low.shape[0] < 2 * count:
-        raise ValueError("the outputs are smaller than the source")
+        raise ValueError("an output has fewer elements than the source, expected as many")
     cdef mpg_split p = mpg_split_parameters(scale_exponent, saturate, <uint32_t>nan_code, keep_nan)
     cdef const void *source = &x[0]
     cdef void *h = &high[0]

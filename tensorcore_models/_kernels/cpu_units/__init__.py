@@ -1,1 +1,1 @@
-"""Matrix units of CPUs: VDPBF16PS, AMX and BFMMLA, and x86's in plain C."""
+"""This package runs matrix units of CPUs: VDPBF16PS, AMX and BFMMLA, and x86's units in plain C."""

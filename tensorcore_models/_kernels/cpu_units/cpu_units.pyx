@@ -1,4 +1,4 @@
-"""This CPU's matrix instructions one step at a time (cpu_units.h), and the same instructions emulated."""
+"""This module runs this CPU's matrix instructions one step at a time, or their emulations (cpu_units.h)."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
@@ -20,30 +20,30 @@ cdef extern from "cpu_units.h" nogil:
 
 #: Names of the instructions in the order of cpu_units.h.
 NAMES = ("vdpbf16ps", "tdpbf16ps", "tdpfp16ps", "tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud", "bfmmla")
-#: What :func:`state` says, in words.
+#: Meaning of the results of :func:`state`.
 STATES = (
     "ready", "this build has no code for it", "the CPU lacks it", "the operating system or hypervisor does not enable it",
     "the operating system refused the permission to use it",
 )  # fmt: skip
 
-# Multiply-adds between two looks at pending signals.
+# Number of multiply-adds between two checks for pending signals.
 cdef double SLICE = 4e8
 
 
 def state(int unit):
-    """Why an instruction cannot be used: an index of STATES, 0 if it can. Asks the operating system for the tile registers."""
+    """Return 0 if an instruction can be used, else the index in STATES of the reason; requests the tile registers."""
     _check(unit)
     return mpg_unit_state(unit)
 
 
 def is_emulated(int unit):
-    """Whether there is a plain-C emulation of an instruction."""
+    """Return whether an instruction has a plain-C emulation."""
     _check(unit)
     return bool(mpg_unit_is_emulated(unit))
 
 
 def shape(int unit):
-    """(m, n, k, bytes of an operand's element) of an instruction."""
+    """Return (m, n, k, bytes of an operand's element) of an instruction."""
     _check(unit)
     cdef mpg_unit_shape s = mpg_unit_shapes[unit]
     return s.m, s.n, s.k, s.size
@@ -51,30 +51,30 @@ def shape(int unit):
 
 def _check(unit):
     if not 0 <= unit < MPG_UNITS:
-        raise ValueError(f"instruction {unit} is not one of {MPG_UNITS}")
+        raise ValueError(f"instruction is {unit}, expected 0 to {MPG_UNITS - 1}")
 
 
 def run(int unit, bint emulated, const uint8_t[::1] a, const uint8_t[::1] b, uint32_t[:, :, ::1] d, int64_t k, int threads):
-    """d = a b + d for a batch: d (batch, m, n) in place, a and b bytes of (batch, m, k) and (batch, k, n), any sizes.
+    """Compute d = a b + d in place for a batch: d (batch, m, n), a and b bytes of (batch, m, k) and (batch, k, n), any sizes.
 
-    Chained over k in steps of the instruction; zeros fill up rows, columns and the last step.
+    k is chained in steps of the instruction; rows, columns and the last step are padded with zeros.
 
     Raises
     ------
     ValueError
-        If sizes do not fit, or there is no emulation.
+        If sizes do not fit, or the instruction has no emulation.
     RuntimeError
-        If the instruction cannot be used here.
+        If this machine cannot run the instruction.
     """
     _check(unit)
     cdef int64_t batch = d.shape[0], m = d.shape[1], n = d.shape[2], size = mpg_unit_shapes[unit].size
     cdef int64_t high = mpg_unit_shapes[unit].m
     if a.shape[0] != batch * m * k * size or b.shape[0] != batch * k * n * size:
-        raise ValueError(f"{a.shape[0]} and {b.shape[0]} bytes are no operands of {batch} products of {m} x {k} x {n}")
+        raise ValueError(f"a and b have {a.shape[0]} and {b.shape[0]} bytes, which do not fit {batch} products of {m} x {k} x {n}")
     if emulated and not mpg_unit_is_emulated(unit):
-        raise ValueError(f"{NAMES[unit]} has no emulation")
+        raise ValueError(f"{NAMES[unit]} has no emulation: run it on a CPU that has it")
     if not emulated and mpg_unit_state(unit) != MPG_UNIT_READY:
-        raise RuntimeError(f"{NAMES[unit]}: {STATES[mpg_unit_state(unit)]}")
+        raise RuntimeError(f"{NAMES[unit]} cannot run: {STATES[mpg_unit_state(unit)]}")
     if batch == 0 or m == 0 or n == 0 or k == 0:
         return
     cdef int64_t strips = (m + high - 1) // high, tasks = batch * strips, first = 0, last, i

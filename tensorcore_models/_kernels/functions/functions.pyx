@@ -1,4 +1,4 @@
-"""Sequences of instructions on arrays of words of 32 bits; the arithmetic is in sequences.h and unit.h."""
+"""This module runs sequences of instructions on arrays of 32-bit words (arithmetic in sequences.h and unit.h)."""
 
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -38,23 +38,24 @@ cdef extern from "sequences.h":
     void mpg_sequence_range(const mpg_sequence *s, mpg_registers *r, const uint32_t *const *operands, uint32_t *out,
                             int64_t begin, int64_t end, int level) noexcept nogil
 
-# Elements that a thread takes at a time.
+# Number of elements that a thread takes at a time.
 cdef int64_t CHUNK = 1 << 14
 
 
 cdef class Sequence:
-    """Steps, constants and tables as the kernel takes them.
+    """`Sequence` holds steps, constants and tables for the kernel.
 
     Parameters
     ----------
     steps : int32 array (count, 5)
-        Operation, target and three sources of each step; registers are numbers: operands, then constants, then others. A step
-        does not write a register that it reads.
+        Operation, target register and three source registers of each step. Registers hold operands, then constants, then
+        results. A step must not write a register that it reads.
     values : uint32 array
-        The constants.
+        Constants.
     operands, result : int
-        How many operands there are, and the register of the result.
+        Number of operands, and register of the result.
     coefficients : float64 array (entries, 3)
+        Coefficients of all tables.
     units : int32 array (units, 3, binades)
         First entry, shift and fraction bits of each table of each unit function.
     """
@@ -66,19 +67,19 @@ cdef class Sequence:
                  const double[:, ::1] coefficients, const int32_t[:, :, ::1] units):
         cdef Py_ssize_t unit, table, at
         if units.shape[0] != MPG_UNITS or units.shape[1] != 3 or units.shape[2] != MPG_BINADES or coefficients.shape[1] != 3:
-            raise ValueError("the tables have the wrong shape")
+            raise ValueError("the tables have a wrong shape, expected coefficients (entries, 3) and units (units, 3, binades)")
         if steps.shape[0] == 0 or steps.shape[1] != 5 or not 0 <= result < MPG_REGISTERS or not 1 <= operands <= 2:
-            raise ValueError("the steps have the wrong shape")
+            raise ValueError("the steps have a wrong shape, expected (count, 5)")
         if operands + values.shape[0] > MPG_REGISTERS:
-            raise ValueError(f"a sequence has at most {MPG_REGISTERS} registers")
+            raise ValueError(f"the sequence has too many registers, expected at most {MPG_REGISTERS}")
         for at in range(steps.shape[0]):
             if not 0 <= steps[at, 0] < MPG_SEQ_OPERATIONS:
-                raise ValueError(f"step {at} has no operation of the kernel")
+                raise ValueError(f"step {at} has an unknown operation, expected one of sequences.OPERATIONS")
             for table in range(1, 5):
                 if not 0 <= steps[at, table] < MPG_REGISTERS:
-                    raise ValueError(f"step {at} names a register beyond the {MPG_REGISTERS} that there are")
+                    raise ValueError(f"step {at} names a register beyond the {MPG_REGISTERS} registers of the kernel")
                 if table > 1 and steps[at, table] == steps[at, 1]:
-                    raise ValueError(f"step {at} writes a register that it reads")
+                    raise ValueError(f"step {at} writes a register that it reads: use another target")
         self.kept = (steps, values, coefficients)
         self.sequence.steps, self.sequence.count = <const mpg_step *>&steps[0, 0], <int32_t>steps.shape[0]
         self.sequence.operands, self.sequence.constants = operands, <int32_t>values.shape[0]
@@ -93,13 +94,13 @@ cdef class Sequence:
                 self.sequence.tables.units[unit].fraction_bits[table] = units[unit, 2, table]
 
     def run(self, const uint32_t[::1] x, const uint32_t[::1] y, uint32_t[::1] out, int level, int threads):
-        """Write the results of all elements of x (and y, None where there is one operand) to `out`."""
+        """Write the results for all elements of x and y to `out`; y is None if there is one operand."""
         cdef const uint32_t *operands[2]
         cdef int64_t chunk, count = x.shape[0], chunks = (count + CHUNK - 1) // CHUNK
         cdef int failed = 0
         cdef mpg_sequence *sequence = &self.sequence
         if out.shape[0] != count or (self.sequence.operands == 2) != (y is not None) or (y is not None and y.shape[0] != count):
-            raise ValueError("operands and results have different sizes")
+            raise ValueError("operands and results have different sizes, expected equal sizes")
         if count == 0:
             return
         operands[0] = &x[0]
@@ -113,7 +114,7 @@ cdef class Sequence:
 
 cdef int run_chunk(const mpg_sequence *s, const uint32_t *const *operands, uint32_t *out, int64_t begin, int64_t end,
                    int level) noexcept nogil:
-    """Elements [begin, end), in registers of their own; 1 where there is no memory for these."""
+    """Compute elements [begin, end) in registers of their own; return 1 if there is no memory for the registers."""
     cdef mpg_registers *registers = <mpg_registers *>malloc(sizeof(mpg_registers))
     cdef mpg_fp_state state
     if registers == NULL:

@@ -1,8 +1,8 @@
 /* NVIDIA's special-function unit, a block of inputs at a time; tensorcore_models/functions/datapath.py is the same text in integers.
  *
  * Each input is reduced to an entry of the unit's tables and 17 bits x; F = c0 + c1 x + c2 Q(x) is exact in double, because c0, c1 x
- * and c2 Q are integers below 2^42 (tables.txt), so whatever way a compiler adds them there is one result. F times a power of two, cut
- * to the significand's bits, is the result: the bits of the double, shifted. Loops are over arrays of a block without branches.
+ * and c2 Q are integers below 2^42 (tables.txt), so the result does not depend on the order in which a compiler adds them. The result
+ * is F times a power of two, truncated to the significand's bits: the bits of the double, shifted. Loops run over a block without branches.
  */
 #ifndef MPG_UNIT_H
 #define MPG_UNIT_H

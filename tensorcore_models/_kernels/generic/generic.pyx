@@ -1,7 +1,7 @@
-"""Every accumulator over matrices of encodings, whatever its operands; docs/kernels.md says how.
+"""This module runs every accumulator on matrices of encodings for all operands (docs/kernels.md).
 
-The arithmetic is in the headers generic_*.h; tensorcore_models.kernels.lowering turns specifications into the fields of a
-:class:`Plan`, tensorcore_models.kernels calls :meth:`Plan.run`.
+The arithmetic is in the headers generic_*.h. tensorcore_models.kernels.lowering turns specifications into the fields of a
+:class:`Plan`, and tensorcore_models.kernels calls :meth:`Plan.run`.
 """
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
@@ -21,7 +21,7 @@ ALIGN_NONE = MPG_ALIGN_NONE
 
 
 cdef class Layout:
-    """How the k of one pass are arranged: `order`, `bounds` of the segments, `tree` of additions (lists of int)."""
+    """`Layout` arranges the k of one pass by lists of int: `order`, `bounds` of the segments, `tree` of additions."""
 
     cdef mpg_layout layout
     cdef int32_t *memory
@@ -59,7 +59,7 @@ cdef void _transposed(mpg_matrix *m) noexcept:
 
 
 cdef int _fill(char *memory, const mpg_member *member, values) except -1:
-    """Set the members of a struct from a dict by name; those that it does not name stay as they are."""
+    """Set the members of a struct that a dict names; other members are not changed."""
     cdef char *place
     cdef Py_ssize_t i
     left = dict(values)
@@ -80,7 +80,7 @@ cdef int _fill(char *memory, const mpg_member *member, values) except -1:
                 _fill(place, mpg_members_of(member.kind), value)
         member += 1
     if left:
-        raise ValueError(f"unknown plan fields: {', '.join(left)}")
+        raise ValueError(f"unknown plan fields: {', '.join(left)} (expected members of mpg_plan in generic_plan.h)")
     return 0
 
 
@@ -91,13 +91,13 @@ cdef void _release(Py_buffer *views) noexcept:
 
 
 cdef class Plan:
-    """One accumulator with its formats, ready to run.
+    """`Plan` is an accumulator with its formats, ready to run.
 
     Parameters
     ----------
     fields : dict
-        Members of ``mpg_plan`` (generic_plan.h) by name, formats and rules as dicts of their own. Members that are not
-        named are zero.
+        Members of ``mpg_plan`` (generic_plan.h) by name; formats and rules are dicts of their own. Members that are not named
+        are zero.
     """
 
     cdef mpg_plan plan
@@ -109,7 +109,7 @@ cdef class Plan:
         values = dict(fields)
         masks = values.pop("part_masks", ())
         if len(masks) > MPG_MAX_PARTS:
-            raise ValueError(f"{len(masks)} products of parts, at most {MPG_MAX_PARTS}")
+            raise ValueError(f"the plan has {len(masks)} products of parts, expected at most {MPG_MAX_PARTS}")
         values["parts"] = len(masks) or 1
         values["a_masks"], values["b_masks"] = [left for left, _ in masks], [right for _, right in masks]
         values["scaled"] = "scale" in values
@@ -120,20 +120,20 @@ cdef class Plan:
         _fill(<char *>&self.plan, MPG_MEMBERS_OF_PLAN, values)
 
     def to_bytes(self):
-        """The fields as ``mpg_plan`` lies in memory: it has neither pointers nor sizes that depend on the machine's word."""
+        """Return the memory of ``mpg_plan``, which has neither pointers nor sizes that depend on the machine's word."""
         return (<const char *>&self.plan)[: sizeof(mpg_plan)]
 
     def run(self, a, b, c, out, scale_a, scale_b, Layout tail, int isa, int threads):
-        """out = a b + c, encodings; a (m, k), b (k, n), c (m, n) aligned and native, out (m, n) C-contiguous, k > 0.
+        """Compute out = a b + c on encodings: a (m, k), b (k, n), c (m, n) aligned and native, out (m, n) C-contiguous, k > 0.
 
-        `tail` arranges the last pass where k is no multiple of the pass, else it is the arrangement of a whole one.
+        `tail` arranges the last pass, which is shorter if k is not a multiple of the pass.
         """
         cdef mpg_call call
         cdef Py_buffer views[6]
         try:
             self._open(&call, views, (a, b, c, out, scale_a, scale_b), 2, tail, isa)
             if not mpg_call_room(&call):
-                raise MemoryError(f"no memory to take operands of {call.x.rows} x {call.x.depth} x {call.y.rows} apart")
+                raise MemoryError(f"no memory to decode the operands of {call.x.rows} x {call.x.depth} x {call.y.rows}")
             mpg_call_start(&call, threads)
             drive(&call.drive, threads)
         finally:
@@ -141,7 +141,7 @@ cdef class Plan:
             _release(views)
 
     def run_batch(self, a, b, c, out, scale_a, scale_b, Layout tail, int isa, int threads):
-        """The same for a batch: every array has a leading dimension; for matrices that are too small to share out."""
+        """Compute a batch of small products; arguments are those of :meth:`run` with a leading dimension."""
         cdef mpg_call call
         cdef Py_buffer views[6]
         try:
@@ -152,7 +152,7 @@ cdef class Plan:
             _release(views)
 
     cdef int _open(self, mpg_call *call, Py_buffer *views, arrays, int ndim, Layout tail, int isa) except -1:
-        """Take the arrays' buffers and check them; packed operands get their sizes but no memory."""
+        """Take and check the arrays' buffers, and set the sizes of packed operands without allocating them."""
         cdef int i
         cdef const mpg_plan *p = &self.plan
         cdef mpg_packed *x = &call.x

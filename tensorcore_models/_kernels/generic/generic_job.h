@@ -1,4 +1,4 @@
-/* Products of the generic kernels and batches of them as the driver runs them. */
+/* Single products and batches of products of the generic kernels, as the driver runs them. */
 #ifndef MPG_GENERIC_JOB_H
 #define MPG_GENERIC_JOB_H
 

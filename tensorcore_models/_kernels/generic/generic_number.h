@@ -1,4 +1,4 @@
-/* Numbers of the generic kernels: encodings taken apart, exact numbers rounded into encodings.
+/* Numbers of the generic kernels: encodings are decoded, exact numbers are rounded to encodings.
  *
  * The C twin of tensorcore_models/arithmetic/numbers.py and exact_rounding.py, under the same names where possible.
  */
@@ -26,8 +26,8 @@ enum { MPG_KEEP, MPG_FLUSH_SIGNED, MPG_FLUSH_POSITIVE, MPG_FLUSH_LIKE_ZERO };
  * an unbounded exponent. */
 enum { MPG_FLUSH_NONE, MPG_FLUSH_SUBNORMAL, MPG_FLUSH_TINY };
 
-/* What a sum does, told to whoever includes the kernels and defines MPG_TRACE first (docs/playground/kernel.c draws it); by default to
- * nobody. `value` and `kept` have the type of sums of the kernel at hand; of lanes they and `index` and `exponent` are the bits of doubles.
+/* Trace of a sum, for a file that defines MPG_TRACE before it includes the kernels (docs/playground/kernel.c draws it). `value` and `kept`
+ * have the type of the kernel's sums; in lanes, they and `index` and `exponent` are the bits of doubles.
  *   PRODUCT, GROUP, ADDEND_C  a number comes into being: position or group `index`, value 2^exponent
  *   ALIGN                     a sum in units of 2^exponent begins
  *   ADDEND                    value 2^exponent takes part in it as `kept` of these units

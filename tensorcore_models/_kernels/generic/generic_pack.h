@@ -1,4 +1,4 @@
-/* Taking operand matrices apart, once. */
+/* Operand matrices are decoded once, before all passes. */
 #ifndef MPG_GENERIC_PACK_H
 #define MPG_GENERIC_PACK_H
 

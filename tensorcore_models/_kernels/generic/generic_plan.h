@@ -1,4 +1,4 @@
-/* What the generic kernels are told about one accumulator and its formats; a family of tensorcore_models/families fills it in (`plan_fields`). */
+/* The generic kernels' description of one accumulator and its formats, which a family of tensorcore_models/families fills in (`plan_fields`). */
 #ifndef MPG_GENERIC_PLAN_H
 #define MPG_GENERIC_PLAN_H
 

@@ -1,1 +1,1 @@
-"""Exact group sums with block scales."""
+"""This package computes exact group sums with block scales."""

@@ -1,4 +1,4 @@
-"""Exact group sums with block scales (groups.h has the arithmetic, docs/kernels.md the contract)."""
+"""This module computes exact group sums with block scales (arithmetic in groups.h, contract in docs/kernels.md)."""
 
 from libc.stdint cimport int16_t, int8_t, int64_t, uint8_t
 
@@ -27,25 +27,25 @@ cdef extern from "groups_tiles.h":
     int64_t mpg_group_bytes(int64_t m, int64_t n, int group)
     void mpg_group_start(mpg_drive *drive, char *workspace) noexcept
 
-#: Group sums of one operation that the lanes hold, products of a group; exponent of a scale that takes no part.
+#: Largest number of group sums of one operation and of products of a group; exponent of a scale that takes no part.
 MAX_GROUPS = MPG_GROUPS_MAX
 LONGEST = MPG_GROUP_LONGEST
 SKIP = MPG_GROUP_SKIP
 
 
 cdef mpg_group_task _task(dict task) except *:
-    """Fields of tensorcore_models.kernels.groups.GroupTask, groups padded to an even number of products."""
+    """Return the fields of tensorcore_models.kernels.groups.GroupTask, with groups padded to an even number of products."""
     cdef mpg_group_task t = task
     if not 1 <= t.groups <= MPG_GROUPS_MAX:
-        raise ValueError(f"{t.groups} group sums in one operation, expected 1 to {MPG_GROUPS_MAX}")
+        raise ValueError(f"an operation has {t.groups} group sums, expected 1 to {MPG_GROUPS_MAX}")
     if not 1 <= t.group <= MPG_GROUP_LONGEST:
-        raise ValueError(f"{t.group} products in a group, expected 1 to {MPG_GROUP_LONGEST}")
+        raise ValueError(f"a group has {t.group} products, expected 1 to {MPG_GROUP_LONGEST}")
     t.group += t.group % 2
     return t
 
 
 cdef mpg_group_source _meaning(tables, int64_t k, int64_t given) except *:
-    """Translate GroupTables of an operand to the struct that the kernels take; the caller keeps them alive."""
+    """Return an operand's GroupTables as the struct that the kernels take; the caller keeps them alive."""
     cdef const uint8_t[::1] scale_special = tables.scale_special
     cdef const int8_t[::1] values = tables.values
     cdef const double[::1] scale_values = tables.scale_values
@@ -53,7 +53,7 @@ cdef mpg_group_source _meaning(tables, int64_t k, int64_t given) except *:
     cdef mpg_group_source s
     cdef int i
     if min(values.shape[0], scale_values.shape[0], scale_exponents.shape[0], scale_special.shape[0]) < 256:
-        raise ValueError("a table of encodings has fewer than 256 entries")
+        raise ValueError("a table of encodings is too short, expected 256 entries")
     s.values, s.scale_values, s.scale_exponents = &values[0], &scale_values[0], &scale_exponents[0]
     s.scale_special, s.k, s.given, s.nibbles = &scale_special[0], k, given, 1
     for i in range(256):
@@ -62,7 +62,7 @@ cdef mpg_group_source _meaning(tables, int64_t k, int64_t given) except *:
 
 
 cdef mpg_group_job _job(a, b, tuple tables, int64_t k, dict task, int level, int64_t items) except *:
-    """A job without its results."""
+    """Return a job without its results."""
     cdef mpg_group_job job
     cdef int64_t products
     job.task = _task(task)
@@ -79,19 +79,19 @@ def groups(a, b, tuple tables, int64_t k, result, dict task, int level, int thre
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
-        The operands.
+        Sources of the operands.
     tables : tuple of tensorcore_models.kernels.groups.GroupTables
-        What each byte of a and of its scales means, and of b.
+        Tables of the bytes of a and its scales, and of b and its scales.
     k : int
-        Products.
+        Number of products.
     result : tensorcore_models.kernels.common.RunningResult
-        Where the results go.
+        Result, updated in place.
     task : dict
         Fields of tensorcore_models.kernels.groups.GroupTask.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
-        Groups that are packed at a time, a multiple of one operation; 0: what fits the caches.
+        Number of groups that are packed at a time, a multiple of one operation; with 0, as many as fit the caches.
     """
     cdef mpg_group_job job
     if 0 in result.d.shape or k == 0:
@@ -106,7 +106,7 @@ def groups_batch(a, b, tuple tables, int64_t k, float[:, :, ::1] d, uint8_t[::1]
                  int threads):
     """Update d (batch, m, n) by contiguous batches of operands as in `groups`; mark the products that need the generic kernel.
 
-    `turned`: a and b have changed places, and lanes run over m.
+    With `turned`, a and b are exchanged, and lanes run over m.
     """
     cdef mpg_group_job job
     if d.shape[1] == 0 or d.shape[2] == 0 or k == 0 or d.shape[0] == 0:

@@ -1,1 +1,1 @@
-"""Integer dot products."""
+"""This package computes integer dot products."""

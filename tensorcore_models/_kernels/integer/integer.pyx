@@ -1,4 +1,4 @@
-"""Integer dot products into int32 (integer.h has the arithmetic, docs/kernels.md the contract)."""
+"""This module computes integer dot products into int32 (arithmetic in integer.h, contract in docs/kernels.md)."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -31,21 +31,22 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
-        The operands; their formats are fields of tensorcore_models.kernels.integer.IntegerOperand.
+        Sources of the operands; their formats are fields of tensorcore_models.kernels.integer.IntegerOperand.
     k : int
-        Products.
+        Number of products.
     d : memoryview of int32
-        The result, updated in place.
+        Result, updated in place.
     task : dict
         Fields of tensorcore_models.kernels.integer.IntegerTask.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
-        Products that are packed at a time, a multiple of one operation or all of k rounded up to an even number; 0: what fits.
+        Number of products that are packed at a time, a multiple of one operation or all of k rounded up to an even number; with
+        0, as many as fit the caches.
     items : int
-        Many small products instead, so many, which follow each other in the operands and in d (items * m, n).
+        Number of small products, which follow each other in the operands and in d (items * m, n); 0 for one product.
     turned : bool
-        The results of these are (n, m).
+        Whether results of small products are (n, m).
     """
     cdef mpg_integer_job job
     cdef int64_t total = k + k % 2, count = max(<int64_t>1, items), m = d.shape[0] // count, n = d.shape[1]
@@ -56,7 +57,7 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
     job.task, job.a_format, job.b_format, job.k = task, a.format, b.format, k
     job.drive.a, job.drive.b = source_of(a, None, count), source_of(b, None, count)
     if job.task.terms < 2 or job.task.terms % 2 or length % 2 or (0 < length < total and length % job.task.terms):
-        raise ValueError(f"operations of {job.task.terms} products and slices of {length} do not fit {k} products")
+        raise ValueError(f"slices of {length} do not fit operations of {job.task.terms} products and k = {k}: use a multiple")
     job.drive.m, job.drive.n, job.drive.d, job.drive.redo = m, n, &d[0, 0], NULL
     job.drive.level, job.drive.total = level, total
     if items:

@@ -1,1 +1,1 @@
-"""Fused dot-add in 32-bit lanes."""
+"""This package computes fused sums in 32-bit lanes."""

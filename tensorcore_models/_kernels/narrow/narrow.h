@@ -8,7 +8,7 @@
  *    sums are exact.
  *  - Alignment exponents stay at 2^-68 or above. The caller replaces a smaller c by 0, which changes nothing once there is a
  *    nonzero product (then the unit is at least 2^-57), and has elements with such a c and the result 0 computed again.
- * Infinities and NaNs never come here: they are packed as zeros, and the caller computes those elements again.
+ * Infinities and NaNs are packed as zeros, and the caller computes the elements with such operands again.
  */
 #ifndef MPG_NARROW_H
 #define MPG_NARROW_H

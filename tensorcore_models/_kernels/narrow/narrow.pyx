@@ -1,4 +1,4 @@
-"""Fused dot-add in 32-bit lanes: whole matrices and batches of small ones.
+"""This module computes fused sums in 32-bit lanes, for whole matrices and batches of small products.
 
 narrow.h has the arithmetic, docs/kernels.md the contract.
 """
@@ -71,17 +71,17 @@ def narrow(a, b, const int32_t[::1] order, bint plain_order, result, dict task, 
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
-        The operands.
+        Sources of the operands.
     order : memoryview of int32
-        Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
+        Position in k of each padded position, -1 for padding; `plain_order` says that it is 0, 1, 2, ...
     result : tensorcore_models.kernels.common.RunningResult
-        Where the results go.
+        Result, updated in place.
     task : dict
         Fields of tensorcore_models.kernels.narrow.NarrowTask.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
-        Positions of k that are packed at a time, a multiple of one chained group; 0: what fits the caches.
+        Number of positions of k that are packed at a time, a multiple of one chained group; with 0, as many as fit the caches.
     """
     cdef mpg_narrow_job job
     if 0 in result.d.shape or order.shape[0] == 0:
@@ -99,7 +99,7 @@ cdef enum:
 
 
 cdef int _shift(operand, int level, int threads) except *:
-    """The shift of one operand."""
+    """Return the shift of one operand."""
     cdef const uint8_t[::1] codes = operand.codes
     cdef mpg_operand f = operand.format
     cdef int64_t i, count = codes.shape[0] // f.size, pieces = max(<int64_t>1, min(<int64_t>PIECES, count >> 15))
@@ -115,33 +115,33 @@ cdef int _shift(operand, int level, int threads) except *:
 
 
 def shifts(a, b, int level, int threads):
-    """Powers of two that take the operands' exponents into the lanes' range when they are divided by them.
+    """Return the powers of two by which operands are divided so that their exponents fit in the lanes.
 
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
-        The operands, of 2 or 4 bytes each.
+        Sources of the operands, with encodings of 2 or 4 bytes.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
 
     Returns
     -------
     tuple of int or None
-        Exponents for a and b; None where there are none.
+        Exponents for a and b; None if none exist.
     """
     cdef int[2] found = [_shift(a, level, threads), _shift(b, level, threads)]
     return (found[0], found[1]) if mpg_window_fits(found) else None
 
 
 cdef class NarrowItems:
-    """Many small products of one accumulator and one k, all of k at once (narrow_items.h).
+    """`NarrowItems` computes small products of one accumulator and one k, with all of k at once (narrow_items.h).
 
     Parameters
     ----------
     a_format, b_format : dict
         Fields of tensorcore_models.kernels.common.KernelFormat.
     order : memoryview of int32
-        Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
+        Position in k of each padded position, -1 for padding; `plain_order` says that it is 0, 1, 2, ...
     k : int
         Length of the sum.
     task : dict
@@ -163,29 +163,29 @@ cdef class NarrowItems:
         mpg_narrow_items_start(&self.job)
 
     def run(self, a, b, c, d, uint8_t[::1] marks, int64_t m, int64_t n, int level, int threads):
-        """d = a b + c on contiguous encodings (count, m, k), (count, k, n), (count, m, n); marks: uint8 (count,).
+        """Compute d = a b + c on contiguous encodings (count, m, k), (count, k, n), (count, m, n), and fill `marks` (count,).
 
         Returns
         -------
         int
-            How many products are marked: they need the generic kernel.
+            Number of marked products, which need the generic kernel.
         """
         cdef int64_t i, marked = 0
         if m < 1 or n < 1 or marks.shape[0] < 1:
             return 0
         if not self._multiply((a, b, c, d), &marks[0], marks.shape[0], m, n, level, threads):
-            raise ValueError("expected arrays that are contiguous and aligned")
+            raise ValueError("an array is not contiguous or not aligned: use numpy.require(x, requirements='CA')")
         for i in range(marks.shape[0]):
             marked += marks[i]
         return marked
 
     def one(self, a, b, c, d, int64_t m, int64_t n, int level):
-        """The same for one product in the calling thread, shapes (m, k), (k, n), (m, n), none of them 0.
+        """Compute one product of nonempty arrays (m, k), (k, n), (m, n) in the calling thread.
 
         Returns
         -------
         int
-            1, 0 where it needs the generic kernel, -1 where an operand is not contiguous or not aligned.
+            1 if the product is computed, 0 if it needs the generic kernel, -1 if an array is not contiguous or not aligned.
         """
         cdef uint8_t mark = 0
         if not self._multiply((a, b, c, d), &mark, 1, m, n, level, 1):
@@ -193,7 +193,7 @@ cdef class NarrowItems:
         return mark == 0
 
     cdef int _multiply(self, tuple arrays, uint8_t *marks, int64_t count, int64_t m, int64_t n, int level, int threads) except -1:
-        """Returns 0, with nothing done, where an operand is not contiguous or not aligned."""
+        """Compute `count` products; return 0 without computing if an array is not contiguous or not aligned."""
         cdef Py_buffer views[4]
         cdef mpg_narrow_items job = self.job
         cdef int64_t[4] sizes = [m * job.k * job.a.size, job.k * n * job.b.size, m * n * job.c_size, m * n * job.d_size]

@@ -1,1 +1,1 @@
-"""Pairwise sums of float32 operations."""
+"""This package computes pairwise sums of float32 operations."""

@@ -1,4 +1,4 @@
-"""Pairwise sums of float32 operations in lanes (pairwise.h has the arithmetic, docs/kernels.md the contract)."""
+"""This module computes pairwise sums of float32 operations in lanes (arithmetic in pairwise.h, contract in docs/kernels.md)."""
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint8_t
 
@@ -24,22 +24,24 @@ cdef extern from "pairwise.h":
 
 def pairwise(const uint16_t[:, ::1] a, const uint16_t[:, ::1] b, float[:, ::1] d, uint8_t[:, ::1] redo, tuple rules, dict task,
              int level, int threads, int64_t length=0):
-    """Update d (m, n) by a (m, k) and b (k, n): pairwise sums, or exact ones.
+    """Update d (m, n) by pairwise or exact sums of a (m, k) and b (k, n).
 
     Parameters
     ----------
     a, b : memoryview of uint16
         Encodings of fp16 or bf16.
     d, redo : memoryview of float and of uint8
-        The result, updated in place. With `redo`, else None: sums are exact, and elements that they do not hold are marked.
+        Result, updated in place, and marks of elements that exact sums cannot compute; pairwise sums are computed if `redo` is
+        None.
     rules : tuple of (bool, int)
-        Of a and of b: whether they are fp16, and the magnitudes of encodings below which they count as +0.
+        For a and for b: whether it is fp16, and the magnitude of encodings below which it counts as +0.
     task : dict
-        `group`, 2 or 4: products of one sum; `terms`: of one instruction; `nan`: encoding of NaN results (of pairwise sums).
+        `group` (2 or 4) products of one sum, `terms` products of one instruction, and `nan`, the encoding of NaN results of
+        pairwise sums.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
-        Products that are packed at a time, a multiple of `terms`; 0: what fits the caches.
+        Number of products that are packed at a time, a multiple of `terms`; with 0, as many as fit the caches.
     """
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1]
     cdef mpg_pairwise_job job
@@ -47,9 +49,9 @@ def pairwise(const uint16_t[:, ::1] a, const uint16_t[:, ::1] b, float[:, ::1] d
     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or job.group not in (2, 4) or job.terms % job.group:
         raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit {task}")
     if redo is None and k % job.group:
-        raise ValueError(f"{k} products do not fit pairwise sums of {job.group}")
+        raise ValueError(f"k is {k}, expected a multiple of the {job.group} products of a pairwise sum")
     if redo is not None and (redo.shape[0] != m or redo.shape[1] != n):
-        raise ValueError(f"marks of shape ({redo.shape[0]}, {redo.shape[1]}) do not fit ({m}, {n})")
+        raise ValueError(f"marks have shape ({redo.shape[0]}, {redo.shape[1]}), expected ({m}, {n})")
     if m == 0 or n == 0 or k == 0:
         return
     job.a.codes, job.b.codes = &a[0, 0], &b[0, 0]

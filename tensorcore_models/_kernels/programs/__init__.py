@@ -1,1 +1,1 @@
-"""The machine that runs Programs over lanes."""
+"""This package is the machine that runs recorded programs over lanes."""

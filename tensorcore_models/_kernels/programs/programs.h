@@ -1,5 +1,5 @@
-/* The machine that runs Programs (tensorcore_models/arithmetic/program.py) over panels of columns: one instruction after the other,
- * each over all lanes of a panel. Numbers are 64-bit integers whose ranges are known, so that nothing overflows. */
+/* The machine that runs PassPrograms (tensorcore_models/arithmetic/program.py) over panels of columns. It runs one instruction after
+ * another, each over all lanes of a panel. Numbers are 64-bit integers whose ranges are known, so that none overflows. */
 #ifndef MPG_PROGRAMS_H
 #define MPG_PROGRAMS_H
 

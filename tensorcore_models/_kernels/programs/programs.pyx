@@ -1,4 +1,4 @@
-"""The machine that runs Programs over matrices of encodings (programs.h); tensorcore_models.kernels.programs compiles them for it."""
+"""This module is the machine that runs programs of tensorcore_models.kernels.programs on matrices of encodings (programs.h)."""
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
@@ -64,23 +64,23 @@ OPERATIONS = {mpg_operations[i].name.decode(): (i, mpg_operations[i].sources) fo
 MEMORIES = {"register": MPG_REGISTERS, "constant": MPG_CONSTANTS, "a": MPG_OF_A, "b": MPG_OF_B, "code": MPG_CODES,
             "scale": MPG_SCALES}
 
-# Tiles between two looks at pending signals.
+# Number of tiles between two checks for pending signals.
 cdef int64_t TILES = 4096
 
 
 cdef class Code:
-    """Instructions with their constants and the number of registers that they use.
+    """`Code` holds instructions, their constants and the number of registers that they use.
 
     Parameters
     ----------
     instructions : ndarray of int32, shape (count, INSTRUCTION)
-        Operation, destination and sources, each source its memory and 8 times its place there.
+        Operation, destination and sources; a place is the number of its memory plus 8 times its index in the memory.
     constants : ndarray of int64
         Numbers that are the same in all lanes.
     registers : int
-        Rows of lanes.
+        Number of registers, which are rows of lanes.
     a_stride, b_stride : int
-        From what a product takes of an operand to what the next one does.
+        Distances in an operand's memory from the values of a product to those of the next product.
     """
 
     cdef object kept
@@ -100,7 +100,7 @@ cdef class Code:
 
 
 cdef class Packing:
-    """What is done with each element of one operand: code, outputs of each, and whether a mark follows them."""
+    """`Packing` is the code that runs on each element of one operand, its number of outputs, and whether a mark follows."""
 
     cdef Code code
     cdef readonly int outputs
@@ -111,7 +111,7 @@ cdef class Packing:
 
 
 cdef class Passes:
-    """The Programs of a chain: packings of A and B, and the codes of passes by MPG_FIRST + MPG_LAST."""
+    """`Passes` holds the programs of a chain: packings of A and B, and codes of passes indexed by MPG_FIRST + MPG_LAST."""
 
     cdef readonly Packing a, b
     cdef readonly int registers
@@ -136,7 +136,7 @@ cdef void _read(mpg_codes *x, Py_buffer *view, bint columns) noexcept:
 
 
 cdef Workspace _pack(mpg_operand *x, int isa, int threads):
-    """Take an operand apart, in memory that is the caller's to keep."""
+    """Decode an operand, and return the memory, which the caller keeps."""
     cdef int64_t i, pieces = mpg_operand_pieces(x), rows = pieces * MPG_PROGRAM_LANES
     cdef int64_t room = (x.registers + x.outputs + x.marks + MPG_PACK_ROOM) * MPG_PROGRAM_LANES * sizeof(int64_t)
     cdef int64_t numbers = rows * x.depth * x.outputs * sizeof(int64_t), marks = rows * x.steps
@@ -160,7 +160,7 @@ cdef _set(mpg_passes *passes, Passes given, mpg_operand *a, mpg_operand *b):
 
 
 cdef bint _tiles(mpg_product *p, uint8_t *done, int64_t tiles, int threads) except -1:
-    """Run the tiles that are not done; whether all are now."""
+    """Run the tiles that are not done, and return whether all are done."""
     cdef int64_t i, first, last, left = 0, room = (p.registers + MPG_PROGRAM_ROWS) * MPG_PROGRAM_LANES * sizeof(int64_t)
     cdef Workspace memory = Workspace(room * threads)
     for first in range(0, tiles, TILES):
@@ -176,16 +176,16 @@ cdef bint _tiles(mpg_product *p, uint8_t *done, int64_t tiles, int threads) exce
 
 
 def run(Passes regular, all_passes, a, b, c, out, scale_a, scale_b, int64_t step, int64_t block, int isa, int threads):
-    """out = a b + c, encodings; a (m, k), b (k, n), c (m, n) aligned and native, out (m, n) C-contiguous, k > 0.
+    """Compute out = a b + c on encodings: a (m, k), b (k, n), c (m, n) aligned and native, out (m, n) C-contiguous, k > 0.
 
     Parameters
     ----------
     regular : Passes
-        What runs where no operand is infinite or NaN.
+        Programs for operands that are neither infinite nor NaN.
     all_passes : callable
-        Gives the Passes for all operands; called where one is.
+        Function that returns the Passes for all operands; it is called if an operand is infinite or NaN.
     step, block : int
-        Products of a pass, and of a block scale (0 without).
+        Number of products of a pass, and of a block scale (0 without scales).
     """
     cdef Py_buffer views[6]
     cdef mpg_operand operands[4]

@@ -1,1 +1,1 @@
-"""Fused algorithms in 64-bit lanes."""
+"""This package computes fused sums in 64-bit lanes."""

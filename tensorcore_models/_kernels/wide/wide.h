@@ -16,8 +16,8 @@
 
 enum { MPG_WIDE = 32 }; /* lanes of a panel */
 
-/* How a late c is added: not at all; exactly to the aligned sum, the total rounded to nearest even, what is subnormal flushed; or to
- * the dot product rounded to odd, rounded to odd again, with products that are rounded to odd at their alignment. */
+/* Addition of a late c: none; exactly to the aligned sum, with the total rounded to nearest even and subnormal results flushed; or to the
+ * dot product rounded to odd, rounded to odd again, with products that are rounded to odd at their alignment. */
 enum { MPG_LATE_NONE, MPG_LATE_EXACT, MPG_LATE_ODD };
 
 /* Whether products are truncated, so that the lanes count the negative ones that are; else any product that is cut counts. */

@@ -1,4 +1,4 @@
-"""Fused algorithms in 64-bit lanes (wide.h has the arithmetic, docs/kernels.md the contract)."""
+"""This module computes fused sums in 64-bit lanes (arithmetic in wide.h, contract in docs/kernels.md)."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -28,17 +28,18 @@ def wide(a, b, const int32_t[::1] order, bint plain_order, result, dict task, in
     Parameters
     ----------
     a, b : tensorcore_models.kernels.common.Source
-        With or without ue8m0 block scales.
+        Sources of the operands, with or without ue8m0 block scales.
     order : memoryview of int32
-        Position in k of each padded position, -1 for padding; `plain_order` where that is 0, 1, 2, ...
+        Position in k of each padded position, -1 for padding; `plain_order` says that it is 0, 1, 2, ...
     result : tensorcore_models.kernels.common.RunningResult
-        Where the results go.
+        Result, updated in place.
     task : dict
         Fields of tensorcore_models.kernels.wide.WideTask.
     level, threads : int
         Instruction set (:mod:`tensorcore_models.machine.instruction_sets`) and number of threads.
     length : int
-        Positions of k that are packed at a time, a multiple of one operation or chain; 0: what fits the caches.
+        Number of positions of k that are packed at a time, a multiple of one operation or chain; with 0, as many as fit the
+        caches.
     """
     cdef mpg_wide_job job
     if 0 in result.d.shape or order.shape[0] == 0:

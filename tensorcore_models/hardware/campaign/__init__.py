@@ -1,4 +1,4 @@
-"""A campaign on real hardware: decisive experiments, comparison with the models, recording, libraries.
+"""This package runs a campaign on real hardware: decisive experiments, comparison with the models, recording.
 
 ``python -m tensorcore_models.hardware.campaign --out DIR`` runs it; docs/hardware.md describes it.
 """

@@ -1,4 +1,4 @@
-"""``python -m tensorcore_models.hardware.campaign``."""
+"""This module runs the campaign for ``python -m tensorcore_models.hardware.campaign``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Comparing an instruction on hardware with its model: mismatches, shrunk to minimal examples."""
+"""This module compares an instruction on hardware with its model, and shrinks mismatches to minimal examples."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ...probing.shrinking import shrink
 
 
 class Multiplies(Protocol):
-    """A model or a hardware engine: anything with an instruction's `mma_bits`."""
+    """`Multiplies` is a model or a hardware engine with an instruction's `mma_bits`."""
 
     def mma_bits(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
         """Return d for batches of encodings."""
@@ -23,7 +23,7 @@ class Multiplies(Protocol):
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One dot product on which hardware and model differ, in hexadecimal by position in k; +0 elsewhere."""
+    """`Mismatch` is a dot product on which hardware and model differ, in hexadecimal; a and b are keyed by k, +0 elsewhere."""
 
     instruction: str
     kind: str
@@ -37,7 +37,7 @@ class Mismatch:
 
 
 def differences(hardware: np.ndarray, model: np.ndarray, fmt) -> np.ndarray:
-    """Where two results differ; fp64 NaN payloads are unpublished, so any two NaN of fp64 are the same."""
+    """Return where two results differ; two fp64 NaN count as equal, because their payloads are not published."""
     different = hardware != model
     if isinstance(fmt, Format) and fmt.name == "fp64":
         different &= ~(is_nan(hardware, fmt) & is_nan(model, fmt))
@@ -45,7 +45,7 @@ def differences(hardware: np.ndarray, model: np.ndarray, fmt) -> np.ndarray:
 
 
 def run_dots(row: Instruction, unit: Multiplies, batch: DotBatch) -> np.ndarray:
-    """Results of dot products, run along the diagonals of matrices of the instruction's shape."""
+    """Return the results of dot products, which are run along the diagonals of matrices of the instruction's shape."""
     d = unit.mma_bits(*along_diagonals(row, batch))
     return np.diagonal(d, axis1=1, axis2=2).reshape(-1)[: batch.size]
 
@@ -67,7 +67,7 @@ def _described(row: Instruction, kind: str, dot: Dot, hardware: int, model: int)
 def compare(
     row: Instruction, hardware: Multiplies, model: Multiplies, inputs: DrawnOperands, kind: str = "", examples: int = 3
 ) -> tuple[np.ndarray, int, list[Mismatch]]:
-    """Run a batch on both: the hardware's results, how many dot products differ, and some of them shrunk to the smallest."""
+    """Return the hardware's results of a batch, the number of dot products that differ from the model, and shrunk examples."""
     d = hardware.mma_bits(*inputs)
     apart = differences(d, model.mma_bits(*inputs), get_format(row.d_format))
     places = np.argwhere(apart)

@@ -1,8 +1,8 @@
-"""Decisive experiments: single dot products on which published models disagree, and what the hardware's answers mean.
+"""This module runs decisive experiments: single dot products on which published models disagree.
 
 An experiment names an instruction, encodings of a row of A, a column of B and an element of C, and the result that each
-hypothesis predicts. From the results follow, question by question, the hypotheses that survive, and for each instruction
-the edge rules (:mod:`tensorcore_models.accumulators`) under which its model reproduces all of them.
+hypothesis predicts. From the hardware's results follow the hypotheses that survive for each question, and the edge rules
+(:mod:`tensorcore_models.accumulators`) with which the model of each instruction reproduces all results.
 """
 
 import itertools
@@ -41,15 +41,15 @@ QUESTIONS = {
 
 #: Alignment floors that have been proposed, by result format (MATLAB-tensor-core, mmasim 2.1.1, Hawkeye).
 FLOORS = {"fp32": (None, -133, -132, -131), "fp16": (None, -21, -20, -19)}
-#: Rules with free values: which to try.
+#: Values to try for edge rules with free values.
 FREE_RULES = {"group_order": ((0, 1), (1, 0))}
-#: Edge rules that no experiment of this kind decides.
+#: Edge rules that experiments of this kind cannot decide.
 LEFT_OUT = {"terms", "scaled_zero"}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One decisive dot product, k encodings each of a and b; the first letter of `id` says the question.
+    """`Experiment` is one decisive dot product with k encodings of a and b; the first letter of `id` names the question.
 
     A prediction is an encoding in hexadecimal, "nan" or "nonzero".
     """
@@ -79,7 +79,7 @@ def load_experiments(path: Path) -> list[Experiment]:
 
 
 def agrees(bits: int, prediction: str, fmt: Format) -> bool:
-    """Return whether a result is as predicted."""
+    """Return whether a result agrees with a prediction."""
     if prediction == "nan":
         return bool(is_nan(np.array(bits, fmt.container), fmt))
     if prediction == "nonzero":
@@ -88,7 +88,7 @@ def agrees(bits: int, prediction: str, fmt: Format) -> bool:
 
 
 def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str, str], int]:
-    """Return results by (id, instruction); ``unit_of(row)`` gives the engine that runs an instruction of the architecture."""
+    """Return the results by (id, instruction); ``unit_of(row)`` returns the engine that runs an instruction."""
     results: dict[tuple[str, str], int] = {}
     grouped = itertools.groupby(sorted(experiments, key=lambda e: e.instruction), key=lambda e: e.instruction)
     for name, group in grouped:
@@ -108,7 +108,7 @@ def run(experiments: Iterable[Experiment], arch: str, unit_of) -> dict[tuple[str
 def survivors(
     experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str
 ) -> dict[str, dict[str, Any]]:
-    """For each question how many of its predictions each hypothesis gets right, and which hypotheses survive."""
+    """Return for each question the number of right predictions of each hypothesis, and the hypotheses that survive."""
     answers = {}
     for letter, question in QUESTIONS.items():
         cases = [e for e in experiments if e.id.startswith(letter) and (e.id, e.instruction) in results]
@@ -131,7 +131,7 @@ def survivors(
 
 
 def _variants(row: Instruction) -> list[tuple[dict[str, Any], Accumulator]]:
-    """Return every setting of the edge rules of an instruction, the catalogue's own first."""
+    """Return every setting of the edge rules of an instruction, starting with that of the catalogue."""
     spec = row.accumulator
     domains = {}
     for rule in spec.edge_rules:
@@ -149,11 +149,12 @@ def consistent_rules(
     results: Mapping[tuple[str, str], int],
     prefer: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the settings of an instruction's edge rules under which its model gives the hardware's results.
+    """Return the settings of an instruction's edge rules with which its model gives the hardware's results.
 
-    ``rules``: for each rule the value to take (where several fit, `prefer`, what other instructions have decided, or else the
-    catalogue says which), ``decided``: rules that only one value fits, ``possible``: all values of each rule that fit,
-    ``unexplained``: ids of experiments that the best setting misses.
+    The result has these keys. ``rules``: the chosen value of each rule; if several values fit, that of `prefer` (decided by
+    other instructions), or else that of the catalogue. ``decided``: rules for which only one value fits. ``possible``: all
+    values of each rule that fit. ``changed``: rules whose value differs from the catalogue. ``unexplained``: ids of
+    experiments that the best setting does not reproduce.
     """
     best: list[dict[str, Any]] = []
     missed: list[str] = []
@@ -166,7 +167,7 @@ def consistent_rules(
             if got == model:
                 continue
             if row.d_format == "fp64" and is_nan(np.array([got, model], np.uint64), row.formats[3]).all():
-                payloads += 1  # unpublished: counts only between settings that are equal otherwise
+                payloads += 1  # payloads are not published: they count only between otherwise equal settings
                 continue
             wrong.append(case.id)
             if len(wrong) > fewest[0]:
@@ -190,7 +191,7 @@ def consistent_rules(
 
 
 def _domain(row: Instruction, rule: str) -> tuple:
-    """Return the values that a rule may have; its own alone where none are listed."""
+    """Return the values that a rule may have; only the instruction's own value if no others are listed."""
     if rule == "exponent_floor":
         return FLOORS.get(row.d_format, (None,))
     allowed: tuple | None = row.accumulator.edge_rules[rule] or FREE_RULES.get(rule)
@@ -200,10 +201,11 @@ def _domain(row: Instruction, rule: str) -> tuple:
 def edge_rules(
     experiments: list[Experiment], results: Mapping[tuple[str, str], int], arch: str, evidence: str
 ) -> dict[str, Any]:
-    """Return the table of edge rules that the hardware's answers give, with `arch` and `evidence`.
+    """Return the table of edge rules that follow from the hardware's results, with `arch` and `evidence`.
 
-    ``instructions``: :func:`consistent_rules` of each; ``rules``: what all instructions that decide a rule agree on, to be
-    taken for the architecture's other instructions too; ``divided``: rules on which they differ.
+    ``instructions`` holds :func:`consistent_rules` of each instruction. ``rules`` holds the values on which all instructions
+    that decide a rule agree; they are used for the other instructions of the architecture, too. ``divided`` holds rules on
+    which instructions differ.
     """
     cases = {
         name: [e for e in experiments if e.instruction == name and (e.id, name) in results]

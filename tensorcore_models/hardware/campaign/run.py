@@ -1,13 +1,14 @@
-"""One command that compares this machine's GPU with its models: ``python -m tensorcore_models.hardware.campaign --out DIR``.
+"""This command compares this machine's GPU, or with ``--cpu`` its CPU, with the models, and writes the results to a folder.
 
-With ``--cpu`` it is this machine's CPU.
+It is run as ``python -m tensorcore_models.hardware.campaign --out DIR`` and has three stages:
 
-1. The decisive experiments: which answer the hardware gives to each open question, and the edge rules that follow.
-2. Every instruction of the architecture against its model (with those rules), by kind of operands; mismatches shrunk.
-3. A compact set of recorded vectors, for replay anywhere.
+1. Decisive experiments give the hardware's answer to each open question, and the edge rules that follow.
+2. Every instruction of the architecture is compared with its model under these rules, by kind of operands; mismatches are
+   shrunk.
+3. A compact set of vectors is recorded, for replay on any machine.
 
-Results are written as they come (each file atomically), so that a run that is cut short leaves what it has found; one that is
-started again on its folder goes on there. ``mpgemm campaign`` does more: emulation, kernels, functions, libraries, times.
+Results are written during the run (each file atomically), so that an interrupted run keeps its findings, and a run that is
+started again with the same folder continues. ``mpgemm campaign`` also covers emulation, kernels, functions, libraries, times.
 """
 
 import argparse
@@ -36,20 +37,20 @@ from .comparison import compare
 from .decisive import edge_rules, load_experiments, run, survivors
 from .recording import INDEX, Recorder, recorded, write_json
 
-#: Dot products of one kind in the first round; later rounds take ROUND_GROWTH times more each until the target is reached.
+#: Dot products of one kind in the first round; each later round has ROUND_GROWTH times more, until the target is reached.
 FIRST_ROUND = 4096
 ROUND_GROWTH = 16
-#: Elements of a batch, so that operands and results stay within a few hundred megabytes.
+#: Largest number of elements of a batch, which keeps operands and results within a few hundred megabytes.
 BATCH_ELEMENTS = 1 << 24
-#: Matrices of each kind that are recorded, and the most elements of one.
+#: Largest number of elements that are recorded of each instruction and kind.
 RECORDED_ELEMENTS = 3072
-#: What is compared, which a campaign that goes on reads again.
+#: File of the comparison, which a continued campaign reads again.
 COMPARISON = "comparison.json"
 
 
 @dataclasses.dataclass
 class Tally:
-    """The findings from the comparison of one instruction."""
+    """`Tally` holds the findings from the comparison of one instruction."""
 
     dots: dict[str, int] = dataclasses.field(default_factory=dict)
     mismatches: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -58,11 +59,11 @@ class Tally:
 
 
 class Campaign:
-    """A run over one device with a `budget` in seconds; results go to the folder `out`.
+    """`Campaign` is a run over one device with a `budget` in seconds; results go to the folder `out`.
 
-    Without a file of `experiments` the first stage is left out. `target` dot products of each of the `rows` are compared (all
-    of the architecture by default). ``engine(row)`` runs an instruction, by default on the device. Where the folder holds
-    results already, they are kept and added to; raises ValueError where they are another device's, or damaged.
+    Without a file of `experiments` the first stage is left out. `target` dot products are compared for each of the `rows`, by
+    default all rows of the architecture. ``engine(row)`` returns the engine of an instruction, by default on the device.
+    Results that the folder already holds are continued. Raises ValueError if they are of another device or damaged.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Campaign:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Take up the tallies and vectors that the folder holds."""
+        """Read the tallies and vectors that the folder holds."""
         path = self.out / COMPARISON
         if path.exists():
             try:
@@ -108,10 +109,10 @@ class Campaign:
             for fact in set(self.facts) - {"date"}:
                 if held.get(fact) != self.facts[fact]:
                     raise ValueError(
-                        f"{self.out} holds results of {fact} {held.get(fact)!r}, but this run has "
-                        f"{self.facts[fact]!r}: give another folder"
+                        f"{self.out} holds results of {fact} {held.get(fact)!r}, expected {self.facts[fact]!r} as in this "
+                        "run: give another folder"
                     )
-            # What failed is tried again.
+            # Instructions that failed are tried again.
             self.tallies |= {
                 name: dataclasses.replace(t, error="") for name, t in tallies.items() if name in self.tallies
             }
@@ -120,11 +121,11 @@ class Campaign:
                 self.recorder.add(row, kind, inputs, d)
 
     def elapsed(self) -> float:
-        """Return seconds since the start."""
+        """Return the seconds since the start."""
         return self.clock() - self.start
 
     def run(self) -> dict[str, Any]:
-        """Return all stages; returns the summary that is also written."""
+        """Run all stages, and return the summary that is also written."""
         stages = (
             ("decisive experiments", self.decide),
             ("comparison", self.compare_all),
@@ -136,7 +137,7 @@ class Campaign:
                 continue
             try:
                 stage()
-            except Exception as error:  # one stage must not cost the others' results
+            except Exception as error:  # an error in one stage must not lose the results of the other stages
                 failures[name] = f"{type(error).__name__}: {error}"
                 self.say(f"{name}: {failures[name]}")
         summary = {**self.facts, "evidence": self.evidence, "seconds": round(self.elapsed(), 1), "failures": failures}
@@ -151,9 +152,9 @@ class Campaign:
 
     # -- 1 ---------------------------------------------------------------------------------------------------------------
     def decide(self) -> None:
-        """Decisive experiments and the edge rules that follow."""
+        """Run the decisive experiments, and write the edge rules that follow."""
         if self.experiments is None:
-            self.say("decisive experiments: no file given (--experiments), left out")
+            self.say("decisive experiments are left out: no file is given (--experiments)")
             return
         experiments = load_experiments(self.experiments)
         results = run(experiments, self.device.arch, self._engine)
@@ -169,7 +170,7 @@ class Campaign:
         for name, found in self.rules["instructions"].items():
             if found["changed"] or found["unexplained"]:
                 self.say(
-                    f"   {name}: rules {found['changed'] or 'as they are'}, unexplained {found['unexplained'] or 'none'}"
+                    f"   {name}: changed rules {found['changed'] or 'none'}, unexplained {found['unexplained'] or 'none'}"
                 )
 
     # -- 2 and 3 ---------------------------------------------------------------------------------------------------------
@@ -194,7 +195,7 @@ class Campaign:
             self.recorder.save()
 
     def _one_round(self, row: Instruction, size: int, deadline: float, *, record: bool) -> bool:
-        """Compare every kind with about `size` dot products; True when the instruction needs no further round."""
+        """Compare about `size` dot products of every kind; return True if the instruction needs no further round."""
         tally, per_kind = self.tallies[row.name], -(-self.target // len(KINDS))
         model, hardware = with_table(row, self.rules), self._engine(row)
         done = True
@@ -252,7 +253,7 @@ def _gpu() -> tuple[Device, list[Instruction], dict[str, Any]]:
 
 
 def _cpu(emulated: bool) -> tuple[Machine, list[Instruction], dict[str, Any]]:
-    """Return the machine, the instructions that it runs, and what the campaign needs beside them."""
+    """Return the machine, the instructions that it runs, and further arguments of the campaign."""
     machine = this_machine(emulated)
     rows = available(emulated)
     if not rows:
@@ -262,24 +263,24 @@ def _cpu(emulated: bool) -> tuple[Machine, list[Instruction], dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command; returns 0, 1 if instructions and models differ, 2 if there is no GPU or the input is bad."""
+    """Run the command; return 0, or 1 if instructions and models differ, 2 if the GPU is missing or the input is bad."""
     parser = argparse.ArgumentParser(
         prog="python -m tensorcore_models.hardware.campaign", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--budget", type=float, default=480.0, help="seconds (default 480)")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    parser.add_argument("--budget", type=float, default=480.0, help="time limit in seconds (default 480)")
     parser.add_argument("--experiments", type=Path, help="JSON file of decisive experiments")
     parser.add_argument("--target", type=int, default=10_000_000, help="dot products of each instruction (default 1e7)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cpu", action="store_true", help="compare the CPU's matrix instructions")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the operands (default 0)")
+    parser.add_argument("--cpu", action="store_true", help="compare the CPU's matrix instructions instead of the GPU's")
     parser.add_argument(
-        "--emulated", action="store_true", help="with --cpu: their emulation in plain C, on any machine"
+        "--emulated", action="store_true", help="with --cpu: compare their emulation in plain C, on any machine"
     )
-    parser.add_argument("--only", default="", help="only instructions whose name contains this")
+    parser.add_argument("--only", default="", help="compare only instructions whose name contains this text")
     options = parser.parse_args(arguments)
     try:
         if options.emulated and not options.cpu:
-            raise ValueError("--emulated needs --cpu")
+            raise ValueError("--emulated is given without --cpu: give both")
         device, rows, more = _cpu(options.emulated) if options.cpu else _gpu()
         rows = [row for row in rows if options.only in row.name]
         if options.experiments is not None:

@@ -1,1 +1,1 @@
-"""Single instructions of NVIDIA GPUs: kernels generated from the catalogue, compiled, and run through the CUDA driver."""
+"""This package runs single instructions of NVIDIA GPUs: it generates kernels from the catalogue and compiles and runs them."""

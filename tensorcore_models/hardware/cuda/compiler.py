@@ -1,4 +1,4 @@
-"""Compiles CUDA C++ to machine code at run time: through NVRTC (ctypes, no package needed), else through nvcc."""
+"""This module compiles CUDA C++ to machine code at run time, through NVRTC (by ctypes) or else through nvcc."""
 
 import ctypes
 import ctypes.util
@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 MISSING = (
-    "no CUDA compiler found: neither the NVRTC library (libnvrtc, in the CUDA toolkit or the package "
-    "nvidia-cuda-nvrtc) nor nvcc on PATH"
+    "no CUDA compiler found: install the NVRTC library (libnvrtc, in the CUDA toolkit or the package "
+    "nvidia-cuda-nvrtc), or put nvcc on PATH"
 )
 
 
@@ -66,7 +66,7 @@ def _check_nvrtc(library: ctypes.CDLL, code: int) -> None:
 
 
 def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
-    """Return the machine code of a kernel through nvcc; raises RuntimeError with what it said if it does not accept it."""
+    """Return the machine code of a kernel from nvcc; raises RuntimeError with nvcc's messages if it fails."""
     number = target.removeprefix("sm_")
     with tempfile.TemporaryDirectory() as folder:
         path, image = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
@@ -80,8 +80,10 @@ def compile_nvcc(source: str, target: str, nvcc: str = "nvcc") -> bytes:
 
 @cache
 def compile_source(source: str, target: str) -> bytes:
-    """Return the machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a"; OSError without a
-    compiler."""
+    """Return the machine code (cubin) of CUDA C++ source without includes, for a target such as "sm_90a".
+
+    Raises OSError without a compiler, RuntimeError if the source does not compile.
+    """
     library = _nvrtc()
     if library is not None:
         return _compile_nvrtc(library, source, target)

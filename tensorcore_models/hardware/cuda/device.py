@@ -1,4 +1,4 @@
-"""A CUDA GPU through the driver API (ctypes on libcuda; no package needed), and the launches that run on it."""
+"""This module runs launches on a CUDA GPU through the driver API (by ctypes on libcuda)."""
 
 import ctypes
 from collections.abc import Callable, Mapping
@@ -24,16 +24,18 @@ GENERATORS: dict[str, Callable[[Instruction, str | None], CudaKernel]] = {
 
 
 def kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Return the CUDA kernel that runs a row, for its architecture's own target by default; ValueError for what is not
-    generated."""
+    """Return the CUDA kernel of a row for a compilation target, by default that of its architecture.
+
+    Raises ValueError for a row without generated kernel.
+    """
     if row.arch not in TARGETS or row.path not in GENERATORS:
-        raise ValueError(f"{row}: CUDA kernels are generated for NVIDIA's {', '.join(GENERATORS)} instructions")
+        raise ValueError(f"{row} has no CUDA kernel, expected an NVIDIA instruction of {', '.join(GENERATORS)}")
     return GENERATORS[row.path](row, target)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One run of an instruction over a grid of tiles, flat in memory as `geometry` says (GEOMETRY), d like c."""
+    """`Launch` is one run of an instruction over a grid of tiles; `geometry` gives the strides, and d is laid out like c."""
 
     row: Instruction
     a: np.ndarray
@@ -46,14 +48,14 @@ class Launch:
 
 
 class Device(Protocol):
-    """The parts of a GPU that an engine needs; tests put a software model in its place."""
+    """`Device` lists the parts of a GPU that an engine needs; tests use a software model instead."""
 
     name: str
     driver: str
     arch: str
 
     def run(self, launch: Launch) -> np.ndarray:
-        """Return encodings of d."""
+        """Run a launch, and return the encodings of d."""
         ...
 
 
@@ -67,14 +69,17 @@ BLOCKS_PER_MULTIPROCESSOR = 16
 
 
 def blocks_of(made: CudaKernel, tiles: int, multiprocessors: int) -> int:
-    """Return blocks of a launch: whole clusters, no more than the tiles need or than keep the GPU busy."""
+    """Return the number of blocks of a launch, in whole clusters: enough for the tiles, but at most what keeps the GPU busy."""
     wanted = -(-tiles // made.tiles_per_block)
     return max(1, min(wanted, multiprocessors * BLOCKS_PER_MULTIPROCESSOR // made.cluster)) * made.cluster
 
 
 @dataclass
 class CudaDevice:
-    """The CUDA GPU of that number; raises OSError without a CUDA driver, RuntimeError if the driver finds no such GPU."""
+    """`CudaDevice` is the CUDA GPU number `ordinal`.
+
+    Raises OSError without a CUDA driver, RuntimeError if the driver finds no such GPU.
+    """
 
     ordinal: int = 0
     _functions: dict = field(default_factory=dict, repr=False)
@@ -135,7 +140,10 @@ class CudaDevice:
         return pointer
 
     def run(self, launch: Launch) -> np.ndarray:
-        """Run a launch and wait; raises RuntimeError if the driver does, or for another architecture's instruction."""
+        """Run a launch, wait for it, and return the encodings of d.
+
+        Raises RuntimeError if the driver fails, or if the instruction is of another architecture.
+        """
         if launch.row.arch != self.arch:
             raise RuntimeError(f"{launch.row} needs GPU architecture {launch.row.arch}, {self.name} is {self.arch}")
         self._call("cuCtxSetCurrent", self._context)
@@ -167,13 +175,11 @@ def _load_driver() -> ctypes.CDLL:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    raise OSError(
-        "no CUDA driver on this machine (libcuda.so.1 not found): running on a GPU needs an NVIDIA GPU and its driver"
-    )
+    raise OSError("no CUDA driver on this machine (libcuda.so.1 not found): install an NVIDIA GPU and its driver")
 
 
 def _kernel_driver() -> str:
-    """Return the version of the kernel driver, where Linux tells it."""
+    """Return the version of the kernel driver as text, empty if Linux does not report it."""
     try:
         with open("/proc/driver/nvidia/version") as file:
             words = file.readline().split()

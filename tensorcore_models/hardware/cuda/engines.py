@@ -1,4 +1,4 @@
-"""Instructions of a real GPU as matrix engines: raw bits in, raw bits out."""
+"""This module makes matrix engines of a real GPU's instructions, with raw bits in and out."""
 
 import dataclasses
 from functools import cached_property
@@ -11,30 +11,30 @@ from ...engines.step_engine import StepEngine
 from .device import Device, Launch, default_device
 from .targets import TARGETS
 
-#: A launch takes at most this many tiles, so that operands of a long batch never fill the GPU's or the host's memory at once.
+#: Largest number of tiles of a launch, so that a long batch does not fill the memory of the GPU or of the host.
 TILES_PER_LAUNCH = 1 << 18
 
 
 def _padded(x: np.ndarray, rows: int, cols: int) -> np.ndarray:
-    """Return `x` in C order, filled up with zeros to multiples of rows and cols."""
+    """Return `x` in C order, padded with zeros to multiples of `rows` and `cols`."""
     extra = (-x.shape[0] % rows, -x.shape[1] % cols)
     return np.pad(x, ((0, extra[0]), (0, extra[1]))) if any(extra) else np.ascontiguousarray(x)
 
 
 @dataclasses.dataclass(frozen=True)
 class CudaEngine(StepEngine):
-    """`CudaEngine` is a matrix instruction executed on a GPU.
+    """`CudaEngine` runs a matrix instruction on a GPU.
 
     Parameters
     ----------
     row : Instruction
-        The catalogue's row; its accumulator is not used.
+        Row of the catalogue; its accumulator is not used.
     on : Device, optional
-        The GPU; the machine's first one by default, looked for when something runs.
+        GPU to run on; by default the machine's first GPU, which is looked for at the first run.
 
     Notes
     -----
-    ``gemm`` and ``gemm_bits`` work as every engine's; `mma_bits` takes batches as an instruction's does.
+    ``gemm`` and ``gemm_bits`` are those of every engine; `mma_bits` takes batches like that of an instruction.
     """
 
     row: Instruction
@@ -42,12 +42,12 @@ class CudaEngine(StepEngine):
 
     def __post_init__(self):
         if self.row.arch not in TARGETS:
-            raise ValueError(f"{self.row} is not an NVIDIA instruction; CUDA engines run {', '.join(TARGETS)}")
+            raise ValueError(f"{self.row} is not an NVIDIA instruction, expected one of {', '.join(TARGETS)}")
         super().__post_init__()
 
     @cached_property
     def device(self) -> Device:
-        """Return the GPU; raises OSError or RuntimeError where there is none (the message says what is missing)."""
+        """Return the GPU; raises OSError or RuntimeError, which says what is missing, if there is no GPU."""
         return self.on or default_device()
 
     def require(self) -> None:
@@ -80,7 +80,7 @@ class CudaEngine(StepEngine):
     def _chain_bits(self, a, b, c, scale_a, scale_b):
         row, k = self.row, a.shape[1]
         if row.c_format != row.d_format and k > row.k:
-            # Later steps take c in the format of d, which is another instruction.
+            # Later steps take c in the format of d, which needs another instruction.
             first = self._product(a[:, : row.k], b[: row.k], c, None, None)
             return CudaEngine(_continuing(row), self.on)._chain_bits(a[:, row.k :], b[row.k :], first, None, None)
         return self._product(a, b, c, scale_a, scale_b)
@@ -103,7 +103,7 @@ class CudaEngine(StepEngine):
 
 
 def _continuing(row: Instruction) -> Instruction:
-    """Return the instruction that goes on from a result of `row`: same shape and operands, c in the format of d."""
+    """Return the instruction that continues from a result of `row`: same shape and operands, c in the format of d."""
     for other in list_instructions(row.arch):
         same = (other.path, other.m, other.n, other.k, other.a_format, other.b_format, other.d_format) == (
             row.path, row.m, row.n, row.k, row.a_format, row.b_format, row.d_format,
@@ -111,7 +111,7 @@ def _continuing(row: Instruction) -> Instruction:
         if same and other.c_format == row.d_format:
             return other
     raise ValueError(
-        f"{row}: no instruction of {row.arch} accumulates on its {row.d_format} result, so k is at most {row.k}"
+        f"{row}: no instruction of {row.arch} accumulates on its {row.d_format} result: use k of at most {row.k}"
     )
 
 
@@ -121,16 +121,17 @@ def cuda_engine(name: str, device: Device | None = None) -> CudaEngine:
     Parameters
     ----------
     name : str
-        ``"mma.m16n8k16.f32.f16.f16.f32"``, or with its architecture ``"hopper:mma.m16n8k16.f32.f16.f16.f32"``.
+        Name such as ``"mma.m16n8k16.f32.f16.f16.f32"``, or with its architecture
+        ``"hopper:mma.m16n8k16.f32.f16.f16.f32"``.
     device : Device, optional
-        The GPU; the machine's first one by default. Without one the architecture must be named.
+        GPU to run on; by default the machine's first GPU. Without a GPU the architecture must be named.
 
     Raises
     ------
     ValueError
         If the architecture has no such instruction.
     OSError, RuntimeError
-        If no architecture is named and there is no GPU.
+        If no architecture is named and the machine has no GPU.
     """
     arch, separator, rest = name.partition(":")
     if not separator:

@@ -1,9 +1,9 @@
-"""CUDA C++ kernels of the instructions that take operands from shared memory: the staging they share, and wgmma (Hopper).
+"""This module generates CUDA C++ kernels of wgmma (Hopper), and the staging of operands in shared memory.
 
-Same interface as :mod:`tensorcore_models.hardware.cuda.source`. A block of 128 threads takes one tile at a time: it copies A
-and B into shared memory as K-major core matrices without swizzle, and issues one instruction for each k step. wgmma
-accumulates in registers; :mod:`tensorcore_models.hardware.cuda.tcgen05_source` uses the same staging and accumulates in
-tensor memory.
+Kernels have the interface of :mod:`tensorcore_models.hardware.cuda.source`. A block of 128 threads computes one tile at a time:
+it copies A and B into shared memory as K-major core matrices without swizzle, and issues one instruction for each k step. wgmma
+accumulates in registers; :mod:`tensorcore_models.hardware.cuda.tcgen05_source` uses the same staging and accumulates in tensor
+memory.
 
 Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions" (matrix descriptors, fragments).
 """
@@ -36,10 +36,10 @@ from .source import (
 
 
 def _elements_per_row(row: Instruction, fmt: str) -> int:
-    """Return elements in the 16 bytes of a core matrix row.
+    """Return the number of elements in the 16 bytes of a core matrix row.
 
-    fp4 elements of the mxf4 kinds fill the row (PTX ISA 9.1, 9.7.16.10.4.6). fp4 and fp6 operands of the f8f6f4 kinds stand 16
-    to a row, of which they fill the first 8 or 12 bytes (9.7.16.10.4.4).
+    fp4 elements of the mxf4 kinds fill the row (PTX ISA 9.1, 9.7.16.10.4.6). A row holds 16 fp4 or fp6 elements of the f8f6f4
+    kinds, which fill its first 8 or 12 bytes (9.7.16.10.4.4).
     """
     bits = get_format(fmt).bits
     packed = row.scale_format is not None and block_scale_kind(row) != "mxf8f6f4"
@@ -100,10 +100,10 @@ def wgmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
     a, b, d = (ptx_name(f) for f in (row.a_format, row.b_format, row.d_format))
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
     count = fragment.registers
-    # Factors 1 for A and B; the 16-bit types take two transposition flags more.
+    # Factors 1 for A and B; 16-bit types have two further flags for transposition.
     factors = ", 1, 1, 0, 0" if get_format(row.a_format).bits == 16 else ", 1, 1"
     immediates = "" if row.d_format == "s32" else factors
-    # One statement from fence to wait: the compiler cannot touch the accumulators in between.
+    # One statement from fence to wait, so that the compiler cannot touch the accumulators in between.
     multiply = (
         f'asm volatile("{{.reg .pred p; setp.ne.b32 p, %{count + 2}, 0; wgmma.fence.sync.aligned; '
         f"wgmma.mma_async.sync.aligned.m{row.m}n{row.n}k{row.k}{saturate}.{d}.{a}.{b} "

@@ -1,13 +1,14 @@
-"""CUDA C++ kernels generated from catalogue rows: warp-level mma.sync and WMMA.
+"""This module generates CUDA C++ kernels of warp-level mma.sync and WMMA from rows of the catalogue.
 
-Every kernel has the same interface (:data:`PROLOGUE`): raw encodings in plain row-major arrays, one element in its container
-type, d = a b + c for a grid of tiles. A tile is one instruction's m by n; it is chained over `steps` instructions of depth k,
-d of one the c of the next. Tile t belongs to tile row ``t / tiles_n`` and tile column ``t % tiles_n``; strides are in elements:
+Every kernel has the same interface (:data:`PROLOGUE`). It computes d = a b + c for a grid of tiles on raw encodings in
+row-major arrays, one element in its container type. A tile is the m by n of one instruction, and is chained over `steps`
+instructions of depth k, where the d of one instruction is the c of the next. Tile t is in tile row ``t / tiles_n`` and tile
+column ``t % tiles_n``; strides are in elements:
 
 - batches of small matrices: tiles_n = 1, a_tile = m k, b_tile_m = k n, c_tile_m = m n;
 - one large product: tiles_n = N / n, a_tile = m lda, b_tile_m = 0, b_tile_n = n, c_tile_m = m ldc, c_tile_n = n.
 
-Packing to registers and back is done on the device by the offsets of :mod:`tensorcore_models.hardware.cuda.layouts`.
+Kernels pack elements into registers and unpack them by the offsets of :mod:`tensorcore_models.hardware.cuda.layouts`.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from .layouts import (
 )
 from .targets import target_of
 
-#: Fields of the geometry that every kernel takes, all 64 bits.
+#: Fields of the geometry that every kernel takes, with 64 bits each.
 GEOMETRY = (
     "tiles", "tiles_n", "steps", "lda", "ldb", "ldc", "lds_a", "lds_b", "a_tile", "b_tile_m", "b_tile_n", "c_tile_m",
     "c_tile_n", "sa_tile", "sb_tile_m", "sb_tile_n",
@@ -49,9 +50,9 @@ WARPS_PER_BLOCK = 4
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A generated kernel: CUDA C++ without includes, what it compiles for, and how it is launched.
+    """`CudaKernel` is a generated kernel: its CUDA C++ source without includes, its target and its launch parameters.
 
-    A block (or cluster of blocks) takes `tiles_per_block` tiles at a time; blocks are a multiple of `cluster`.
+    A block (or cluster of blocks) computes `tiles_per_block` tiles at a time; the number of blocks is a multiple of `cluster`.
     """
 
     source: str
@@ -62,27 +63,27 @@ class CudaKernel:
 
 
 def container(fmt: str) -> str:
-    """Return C type of a format's encodings."""
+    """Return the C type of a format's encodings."""
     return f"u{8 * get_format(fmt).container.itemsize}"
 
 
 def register_type(fragment: Fragment) -> str:
-    """Return C type of a fragment's registers."""
+    """Return the C type of a fragment's registers."""
     return f"u{fragment.register_bits}"
 
 
 def constraint(bits: int) -> str:
-    """Return inline assembly constraint of a register."""
+    """Return the inline assembly constraint of a register."""
     return "l" if bits == 64 else "r"
 
 
 def operands(first: int, count: int) -> str:
-    """PTX vector of `count` operands from %first."""
+    """Return a PTX vector of `count` operands from %first on."""
     return "{" + ", ".join(f"%{i}" for i in range(first, first + count)) + "}"
 
 
 def signature(row: Instruction, cluster: int = 1) -> str:
-    """Return the interface that all kernels share; `cluster` blocks form a thread block cluster."""
+    """Return the C++ signature that all kernels share; `cluster` blocks form a thread block cluster."""
     a, b, c, d = (container(f) for f in (row.a_format, row.b_format, row.c_format, row.d_format))
     attribute = f"__cluster_dims__({cluster}, 1, 1) " if cluster > 1 else ""
     return (
@@ -94,7 +95,7 @@ def signature(row: Instruction, cluster: int = 1) -> str:
 def assemble(
     row: Instruction, body: list[str], target: str | None, threads: int, tiles: int, cluster: int = 1
 ) -> CudaKernel:
-    """Return the kernel with this body: `threads` a block, `tiles` at a time for a block or cluster of blocks."""
+    """Return the kernel with this body, with `threads` per block and `tiles` at a time per block or cluster."""
     text = "\n".join([PROLOGUE, signature(row, cluster), "{", *(f"  {line}" for line in body), "}", ""])
     return CudaKernel(text, target or target_of(row.arch), threads, tiles, cluster)
 
@@ -112,7 +113,7 @@ def tile_lines(row: Instruction) -> list[str]:
 
 # -- fragments ---------------------------------------------------------------------------------------------------------------
 def thread_coordinate(modes: tuple[Mode, ...], axis: str, thread: str) -> str:
-    """Return C expression of a thread's coordinate along an axis."""
+    """Return the C expression of a thread's coordinate along an axis."""
     terms, divisor = [], 1
     for mode in modes:
         if mode.axis == axis and mode.stride:
@@ -123,7 +124,7 @@ def thread_coordinate(modes: tuple[Mode, ...], axis: str, thread: str) -> str:
 
 
 def _element(fmt: str, bits: int, text: str) -> str:
-    """Return C expression of an element as its register takes it."""
+    """Return the C expression of an element in the form in which its register holds it."""
     width = get_format(fmt).bits
     if width == 4 and bits == 8:
         return f"(({text}) & 15u) << {FP4_BYTE_SHIFT}"
@@ -157,8 +158,7 @@ def store_fragment(name: str, pointer: str, stride: str, fragment: Fragment, fmt
 
 
 def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str) -> list[str]:
-    """Return C lines that declare a thread's pointer to its slot 0 of one operand, and its block's tile (the last one if
-    beyond)."""
+    """Return C lines that declare a thread's tile (at most the last tile), and its pointer to slot 0 of one operand."""
     threads = fragment.threads
     row, col = (thread_coordinate(threads, axis, "lane") for axis in ("row", "col"))
     block = thread_coordinate(threads, "block", "lane")
@@ -170,8 +170,7 @@ def _pointers(letter: str, fragment: Fragment, tile: str, base: str, stride: str
 
 # -- block scales ------------------------------------------------------------------------------------------------------------
 def block_scale_kind(row: Instruction) -> str:
-    """Return the .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1: which kinds take which
-    scales)."""
+    """Return the .kind of a block-scaled instruction (PTX ISA 9.1, 9.7.14.3 and 9.7.16.10.7.1); raises ValueError."""
     if row.k == 32 and (row.block_size, row.scale_format) == (32, "ue8m0"):
         return "mxf8f6f4"
     kinds = {"ue8m0": {32: "mxf4", 16: "mxf4nvf4"}, "ue4m3": {16: "mxf4nvf4"}}
@@ -179,19 +178,19 @@ def block_scale_kind(row: Instruction) -> str:
     if row.k != 64 or kind is None:
         raise ValueError(
             f"{row}: PTX ISA 9.1 has no block-scaled instruction of k = {row.k} with {row.scale_format} scales for "
-            f"{row.block_size} products; it has ue8m0 for 32 (k = 32 or 64) and ue8m0 or ue4m3 for 16 (k = 64)"
+            f"{row.block_size} products, expected ue8m0 for 32 (k = 32 or 64), or ue8m0 or ue4m3 for 16 (k = 64)"
         )
     return kind
 
 
 def scale_word(element: str, count: int) -> str:
-    """Return C expression of `count` scales as one 32-bit word, low byte first; `element` is that of scale number {}."""
+    """Return the C expression of `count` scales as one 32-bit word, low byte first; `element` is that of scale {}."""
     return " | ".join(f"(u32){element.format(i)}" + (f" << {8 * i}" if i else "") for i in range(count))
 
 
 # -- mma.sync ----------------------------------------------------------------------------------------------------------------
 def mma_text(row: Instruction) -> str:
-    """Return the PTX instruction of a catalogue row, operands left out."""
+    """Return the PTX instruction of a catalogue row without operands."""
     a, b, c, d = (ptx_name(f) for f in (row.a_format, row.b_format, row.c_format, row.d_format))
     shape = f"m{row.m}n{row.n}k{row.k}"
     saturate = ".satfinite" if row.name.endswith(".satfinite") else ""
@@ -206,7 +205,7 @@ def mma_text(row: Instruction) -> str:
 
 
 def _mma_statement(row: Instruction, layout: MmaLayout) -> str:
-    """Return the inline assembly statement: rd = ra rb + rc."""
+    """Return the inline assembly statement rd = ra rb + rc."""
     counts = [f.registers for f in (layout.d, layout.a, layout.b, layout.c)]
     starts = [sum(counts[:i]) for i in range(4)]
     vectors = ", ".join(operands(start, count) for start, count in zip(starts, counts, strict=True))
@@ -224,7 +223,7 @@ def _mma_statement(row: Instruction, layout: MmaLayout) -> str:
 
 
 def _scale_lines(row: Instruction) -> tuple[list[str], list[str]]:
-    """Return C lines before the loop and in it that gather the block scales of one step."""
+    """Return the C lines before the loop, and those in the loop, that gather the block scales of one step."""
     if row.scale_format is None:
         return [], []
     per_step = row.scale_blocks
@@ -256,7 +255,7 @@ def _tile_pointers(row: Instruction, layout: MmaLayout) -> list[str]:
 
 
 def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Return the kernel of an mma.sync instruction: one warp for each tile (for four with m8n8k4)."""
+    """Return the kernel of an mma.sync instruction, with one warp for each tile (for four tiles with m8n8k4)."""
     layout = mma_layout(
         (row.m, row.n, row.k), row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format is not None
     )
@@ -296,7 +295,8 @@ def mma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
 
 
 # -- WMMA --------------------------------------------------------------------------------------------------------------------
-#: 32-bit registers of WMMA fragments, of a or b and of c or d, by format (PTX ISA, "Matrix Fragments for WMMA"); bf16 by shape.
+#: Number of 32-bit registers of WMMA fragments of a or b, and of c or d, by format (PTX ISA, "Matrix Fragments for WMMA"); for
+#: bf16 by shape.
 WMMA_OPERANDS, WMMA_RESULTS = {"fp16": 8, "tf32": 4}, {"fp32": 8, "fp16": 4}
 WMMA_BF16_REGISTERS = {(16, 16): (4, 4), (32, 8): (8, 2), (8, 32): (2, 8)}
 
@@ -310,7 +310,7 @@ def _wmma_registers(row: Instruction) -> tuple[int, int, int, int]:
 
 
 def _wmma_load(row: Instruction, letter: str, count: int, width: int) -> str:
-    """wmma.load of the matrix `letter`, whose rows are `width` long, into `count` registers."""
+    """Return the wmma.load of the matrix `letter`, whose rows are `width` long, into `count` registers."""
     outputs = ", ".join(f'"=r"(r{letter}[{i}])' for i in range(count))
     name = ptx_name(getattr(row, f"{letter}_format"))
     return (
@@ -320,7 +320,7 @@ def _wmma_load(row: Instruction, letter: str, count: int, width: int) -> str:
 
 
 def _wmma_stage(letter: str, size: int, width: int, pointer: str, stride: str) -> str:
-    """Return a warp's copy of a tile from memory to shared memory."""
+    """Return the C loop with which a warp copies a tile from memory to shared memory."""
     return (
         f"for (u32 i = lane; i < {size}u; i += {WARP}u) "
         f"tile_{letter}[warp][i] = {pointer}[(u64)(i / {width}u) * {stride} + i % {width}u];"
@@ -328,7 +328,7 @@ def _wmma_stage(letter: str, size: int, width: int, pointer: str, stride: str) -
 
 
 def _wmma_multiply(row: Instruction, counts: Mapping[str, int]) -> str:
-    """wmma.mma on the registers of all four fragments."""
+    """Return the wmma.mma on the registers of all four fragments."""
     operand_names = () if row.a_format == "fp16" else (row.a_format, row.b_format)
     types = ".".join(map(ptx_name, (row.d_format, *operand_names, row.c_format)))
     starts = {"d": 0, "a": counts["d"], "b": counts["d"] + counts["a"], "c": counts["d"] + counts["a"] + counts["b"]}
@@ -341,7 +341,7 @@ def _wmma_multiply(row: Instruction, counts: Mapping[str, int]) -> str:
 
 
 def _wmma_store(row: Instruction, count: int) -> str:
-    """wmma.store of D."""
+    """Return the wmma.store of D."""
     inputs = ", ".join(f'"r"(rd[{i}])' for i in range(count))
     return (
         f'asm volatile("wmma.store.d.sync.aligned.row.{_shape_name(row)}.shared.{ptx_name(row.d_format)} [%{count}], '
@@ -354,7 +354,7 @@ def _shape_name(row: Instruction) -> str:
 
 
 def wmma_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Return the kernel of a WMMA instruction: tiles pass through shared memory, where wmma.load and wmma.store find them."""
+    """Return the kernel of a WMMA instruction; tiles pass through shared memory, which wmma.load and wmma.store access."""
     counts = dict(zip("abcd", _wmma_registers(row), strict=True))
     types = {letter: container(getattr(row, f"{letter}_format")) for letter in "abcd"}
     widths = {"a": row.k, "b": row.n, "c": row.n, "d": row.n}

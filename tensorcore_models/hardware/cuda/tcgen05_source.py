@@ -1,13 +1,13 @@
-"""CUDA C++ kernels of tcgen05.mma (Blackwell): one CTA or a pair, with and without block scales.
+"""This module generates CUDA C++ kernels of tcgen05.mma (Blackwell), on one CTA or a pair, with and without block scales.
 
-Same interface as :mod:`tensorcore_models.hardware.cuda.source`, staging as
-:mod:`tensorcore_models.hardware.cuda.group_source`. The accumulator is in tensor memory from column 0 on, the block
-scales behind it. With m = 256 a cluster of two blocks takes a tile (``cta_group::2``): each block stages its half of the rows
-of A and of the columns of B and holds its half of the rows of D, their scales, and the scales of all columns; the even block
-issues the instruction.
+Kernels have the interface of :mod:`tensorcore_models.hardware.cuda.source` and the staging of
+:mod:`tensorcore_models.hardware.cuda.group_source`. The accumulator is in tensor memory from column 0 on, the block scales
+after it. With m = 256 a cluster of two blocks computes a tile (``cta_group::2``). Each block stages half of the rows of A and
+half of the columns of B; it holds half of the rows of D, their scales, and the scales of all columns. The even block issues
+the instruction.
 
-Scales are written with ``tcgen05.st``, as the accumulator is: each of the four warps writes its own copy. ``tcgen05.cp`` with
-``.warpx4`` would leave the same words there, by way of shared memory and one more descriptor.
+Like the accumulator, scales are written with ``tcgen05.st``, and each of the four warps writes its own copy. ``tcgen05.cp``
+with ``.warpx4`` would write the same words, but needs shared memory and a further descriptor.
 
 Source: PTX ISA 9.1, 9.7.16 "TensorCore 5th Generation Family Instructions": instruction descriptor (9.7.16.4.2), issue
 granularity and CTA pairs (9.7.16.5), packing (9.7.16.10.4), data paths (9.7.16.10.5), block scaling (9.7.16.10.7).
@@ -30,12 +30,12 @@ _RESULT_CODES = {"fp16": 0, "fp32": 1, "s32": 2}
 _PACKED_FP4_CODE = 1
 _SCALE_CODES = {"ue4m3": 0, "ue8m0": 1}
 
-#: Scales start at multiples of this many columns of tensor memory; the manual asks for no alignment.
+#: Number of columns of tensor memory at whose multiples scales start; the manual requires no alignment.
 _SCALE_ALIGNMENT = 8
 
 
 def tcgen05_kind(row: Instruction) -> str:
-    """Return the .kind of a tcgen05.mma instruction, with its block scales; raises ValueError if PTX has none with them."""
+    """Return the .kind of a tcgen05.mma instruction with its block scales; raises ValueError if PTX has no such kind."""
     if row.scale_format is not None:
         return f"{block_scale_kind(row)}.block_scale.block{row.block_size}"
     if row.a_format in ("s8", "u8"):
@@ -46,7 +46,7 @@ def tcgen05_kind(row: Instruction) -> str:
 
 
 def instruction_descriptor(row: Instruction) -> int:
-    """Return instruction descriptor of a dense tcgen05.mma, both operands K-major, scale factor IDs 0."""
+    """Return the instruction descriptor of a dense tcgen05.mma, with K-major operands and scale factor IDs 0."""
     if row.scale_format is None:
         return (
             int(row.name.endswith(".satfinite")) << 3
@@ -62,7 +62,7 @@ def instruction_descriptor(row: Instruction) -> int:
 
 
 class _Plan(NamedTuple):
-    """Who holds what: all numbers for one CTA."""
+    """`_Plan` holds the rows, columns and tensor memory columns of one CTA."""
 
     ctas: int
     rows: int
@@ -82,7 +82,7 @@ def _plan(row: Instruction) -> _Plan:
 
 
 def scale_lines(row: Instruction) -> list[str]:
-    """Return C lines that gather a thread's words of one k step's scales: `scales_a[c]` and `scales_b[c]` for column c.
+    """Return C lines that gather a thread's scale words of one k step: `scales_a[c]` and `scales_b[c]` for column c.
 
     `psa` points to the scales of the CTA's first row of A, `psb` to those of the tile's first column of B. Lanes beyond the
     last column of B hold copies that are not read.
@@ -98,7 +98,7 @@ def scale_lines(row: Instruction) -> list[str]:
 
 
 def _write_scales(row: Instruction, plan: _Plan) -> list[str]:
-    """Return C lines that bring one k step's scales to tensor memory."""
+    """Return C lines that write one k step's scales to tensor memory."""
     if row.scale_format is None:
         return []
     store = (
@@ -116,7 +116,7 @@ def _write_scales(row: Instruction, plan: _Plan) -> list[str]:
 
 
 def _barrier(plan: _Plan) -> str:
-    """Return C text: all threads that share a tile wait for each other."""
+    """Return C text with which all threads that share a tile wait for each other."""
     if plan.ctas == 1:
         return "__syncthreads();"
     return 'asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory");'
@@ -169,7 +169,7 @@ def _pointers(row: Instruction, plan: _Plan) -> list[str]:
 
 
 def _issue(row: Instruction, plan: _Plan) -> list[str]:
-    """Return C lines in which one thread issues the instruction and has its completion arrive on the barrier of each CTA."""
+    """Return C lines in which one thread issues the instruction, and all threads wait for it at their CTA's barrier."""
     group, scales, scale_inputs = f"cta_group::{plan.ctas}", "", ""
     if row.scale_format is not None:
         scales = ", [%5], [%6]"
@@ -194,11 +194,13 @@ def _issue(row: Instruction, plan: _Plan) -> list[str]:
 
 
 def tcgen05_kernel(row: Instruction, target: str | None = None) -> CudaKernel:
-    """Return the kernel of a tcgen05.mma instruction: on one CTA (m = 64 or 128) or on a pair (m = 256; scales need m = 128 or
-    256)."""
+    """Return the kernel of a tcgen05.mma instruction, on one CTA (m = 64 or 128) or on a pair (m = 256).
+
+    Raises ValueError for another m; block scales need m = 128 or 256.
+    """
     plan = _plan(row)
     if plan.rows != 128 and (row.scale_format is not None or plan.rows != 64):
-        raise ValueError(f"{row}: tcgen05.mma has m = 64 (without block scales), 128 and 256, got m = {row.m}")
+        raise ValueError(f"{row}: m is {row.m}, expected 64 (without block scales), 128 or 256 for tcgen05.mma")
     fragment = tensor_memory_accumulator(plan.rows, row.n)
     if fragment.thread_count != plan.rows:
         raise ValueError(f"{row}: {fragment.thread_count} threads hold rows, expected {plan.rows}")

@@ -1,1 +1,1 @@
-"""Engines of library calls on a GPU or an NPU: PyTorch, CuPy, torch_npu, and the orders over k that explain their results."""
+"""This package makes engines of library calls on a GPU or NPU, and finds orders of k that explain their results."""

@@ -1,11 +1,12 @@
-"""Records the choices of cuBLASLt's heuristic where the GPU is, for `mpgemm predict --recorded`.
+"""This command records the choices of cuBLASLt's heuristic on a GPU, for `mpgemm predict --recorded`.
 
     python -m tensorcore_models.hardware.libraries.cublaslt_heuristic --device h100 --format fp16 --out chosen.json \\
         --shape 1 4096 4096 --shape 64 4096 4096
 
-Only the driver, libcublasLt and libcudart are used, through ctypes; no product is computed. Numbers are those of cublasLt.h and
-library_types.h (NVIDIA cuBLAS documentation, "Using the cuBLASLt API"). Row-major operands; fp8 as torch passes it (B's columns
-contiguous) with device pointers for both scales. The library's choice depends on the workspace that it is allowed.
+It uses only the driver, libcublasLt and libcudart, through ctypes, and computes no product. Constants are those of cublasLt.h
+and library_types.h (NVIDIA cuBLAS documentation, "Using the cuBLASLt API"). Operands are row-major; fp8 operands are passed as
+torch passes them (columns of B contiguous), with device pointers for both scales. The library's choice depends on the workspace
+that it may use.
 """
 
 import argparse
@@ -19,21 +20,21 @@ from ...files import write_text
 from ...libraries.cublaslt_tables import FIELDS
 from ...libraries.recorded import FORMAT
 
-#: cudaDataType.
+#: Values of cudaDataType by format.
 DATA_TYPES = {"fp32": 0, "fp16": 2, "bf16": 14, "e4m3fn": 28, "e5m2": 29}
 COMPUTE_32F, SCALE_32F = 68, 0
 TRANSPOSE_A, TRANSPOSE_B, SCALE_A, SCALE_B = 3, 4, 17, 18
 LAYOUT_ORDER, ROW_MAJOR = 1, 1
 MAX_WORKSPACE = 1
-#: Fields of 16 bits; the others have 32.
+#: Fields of 16 bits; other fields have 32 bits.
 SHORT_FIELDS = ("INNER_SHAPE_ID", "CLUSTER_SHAPE_ID")
-#: CUBLAS_STATUS_NOT_SUPPORTED: no kernel for the problem.
+#: CUBLAS_STATUS_NOT_SUPPORTED, which says that no kernel exists for the problem.
 NOT_SUPPORTED = 15
 DEFAULT_WORKSPACE = 32 * 2**20
 
 
 class Heuristic(ctypes.Structure):
-    """cublasLtMatmulHeuristicResult_t."""
+    """`Heuristic` is cublasLtMatmulHeuristicResult_t."""
 
     _fields_ = [
         ("algo", ctypes.c_uint64 * 8), ("workspace", ctypes.c_size_t), ("state", ctypes.c_int), ("waves", ctypes.c_float),
@@ -44,7 +45,7 @@ class Heuristic(ctypes.Structure):
 def _call(library: Any, name: str, *arguments: Any) -> None:
     status = getattr(library, name)(*arguments)
     if status:
-        raise OSError(f"{name} failed with status {status}")
+        raise OSError(f"{name} returned status {status}, expected 0: see cublasStatus_t")
 
 
 def load(name: str, path: str | None = None) -> ctypes.CDLL:
@@ -53,11 +54,11 @@ def load(name: str, path: str | None = None) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(found)
     except OSError as error:
-        raise OSError(f"cannot load {found} ({error}); name the file with --{name.lower()}") from None
+        raise OSError(f"cannot load {found} ({error}): give the file with --{name.lower()}") from None
 
 
 def version_of(lt: Any) -> str:
-    """Return the version of the library, major.minor.patch."""
+    """Return the version of the library as major.minor.patch."""
     lt.cublasLtGetVersion.restype = ctypes.c_size_t
     number = int(lt.cublasLtGetVersion())
     major = number // 10000 if number >= 100000 else number // 1000
@@ -66,7 +67,10 @@ def version_of(lt: Any) -> str:
 
 
 class Chooser:
-    """The heuristic of a loaded libcublasLt on the current device; `scale_pointer`: address of an FP32 number, for fp8."""
+    """`Chooser` asks the heuristic of a loaded libcublasLt on the current device.
+
+    `scale_pointer` is the device address of an FP32 number, for the scales of fp8.
+    """
 
     def __init__(self, lt: Any, workspace_bytes: int, scale_pointer: int = 0):
         self.lt, self.scale_pointer = lt, scale_pointer
@@ -87,7 +91,7 @@ class Chooser:
         return layout
 
     def config(self, m: int, k: int, n: int, fmt: str, out_format: str) -> dict[str, int | None] | None:
-        """Return the configuration that the heuristic puts first, None where the library has no kernel; raises OSError."""
+        """Return the heuristic's first configuration, None if the library has no kernel. Raises OSError."""
         lt, narrow = self.lt, fmt in ("e4m3fn", "e5m2")
         operation, layouts = ctypes.c_void_p(), []
         _call(lt, "cublasLtMatmulDescCreate", ctypes.byref(operation), COMPUTE_32F, SCALE_32F)
@@ -112,7 +116,9 @@ class Chooser:
             if status == NOT_SUPPORTED or (not status and not count.value):
                 return None
             if status:
-                raise OSError(f"cublasLtMatmulAlgoGetHeuristic failed with status {status}")
+                raise OSError(
+                    f"cublasLtMatmulAlgoGetHeuristic returned status {status}, expected 0: see cublasStatus_t"
+                )
             return {name: self._field(result, number, name) for number, name in enumerate(FIELDS)}
         finally:
             for layout in layouts:
@@ -128,7 +134,7 @@ class Chooser:
 
 
 def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dict]:
-    """Return records of every shape (m, k, n) in every pair of formats."""
+    """Return a record for every shape (m, k, n) in every pair of formats."""
     return [
         {"m": m, "k": k, "n": n, "format": fmt, "out_format": out, "config": chooser.config(m, k, n, fmt, out)}
         for fmt, out in formats
@@ -137,24 +143,26 @@ def record(chooser: Chooser, shapes, formats: list[tuple[str, str]]) -> list[dic
 
 
 def device_scale(runtime: Any) -> int:
-    """Return device address of one FP32 number."""
+    """Return the device address of a newly allocated FP32 number."""
     pointer = ctypes.c_void_p()
     _call(runtime, "cudaMalloc", ctypes.byref(pointer), ctypes.c_size_t(4))
     return int(pointer.value or 0)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Record; the exit status: 0, 2 on bad input or a library that cannot be used."""
-    parser = argparse.ArgumentParser(description="Record what cuBLASLt's heuristic chooses on this GPU.")
-    parser.add_argument("--device", required=True, help="its name in mpgemm: h100, b200, gb200, b300, gb300")
-    parser.add_argument("--gpu", default="", help="its full name, for the record")
+    """Record the choices; return 0, or 2 if the input is bad or a library cannot be used."""
+    parser = argparse.ArgumentParser(description="Record the choices of cuBLASLt's heuristic on this GPU.")
+    parser.add_argument("--device", required=True, help="name of the GPU in mpgemm: h100, b200, gb200, b300, gb300")
+    parser.add_argument("--gpu", default="", help="full name of the GPU, for the record")
     parser.add_argument("--shape", nargs=3, type=int, action="append", required=True, metavar=("M", "K", "N"))
     parser.add_argument("--format", nargs="+", default=["fp16"], choices=["fp16", "bf16", "e4m3fn"])
-    parser.add_argument("--out-format", choices=["fp16", "bf16", "fp32"], help="default: the operands' (fp8: bf16)")
-    parser.add_argument("--workspace", type=int, default=DEFAULT_WORKSPACE, help="bytes (default 32 MiB)")
-    parser.add_argument("--cublaslt", metavar="FILE", help="libcublasLt.so")
-    parser.add_argument("--cudart", metavar="FILE", help="libcudart.so")
-    parser.add_argument("--out", required=True, metavar="FILE")
+    parser.add_argument(
+        "--out-format", choices=["fp16", "bf16", "fp32"], help="default: the operands' format (fp8: bf16)"
+    )
+    parser.add_argument("--workspace", type=int, default=DEFAULT_WORKSPACE, help="bytes of workspace (default 32 MiB)")
+    parser.add_argument("--cublaslt", metavar="FILE", help="path of libcublasLt.so")
+    parser.add_argument("--cudart", metavar="FILE", help="path of libcudart.so")
+    parser.add_argument("--out", required=True, metavar="FILE", help="JSON file for the choices")
     args = parser.parse_args(argv)
     try:
         lt, runtime = load("cublasLt", args.cublaslt), load("cudart", args.cudart)

@@ -1,7 +1,7 @@
-"""Library calls as matrix engines: torch.matmul (cuBLAS, or an Ascend NPU through torch_npu) and cupy.matmul.
+"""This module makes matrix engines of torch.matmul (cuBLAS, or an Ascend NPU through torch_npu) and cupy.matmul.
 
-These have no k step of their own (k = 1: nothing is padded or chained here); which instructions they run, and in which order
-over k, is the library's choice. With c they run ``addmm``.
+These engines have k = 1, because operands are neither padded nor chained here; the library chooses the instructions and the
+order of k. With c, torch engines call ``addmm``.
 """
 
 import abc
@@ -14,9 +14,9 @@ import numpy as np
 from ...engines.engine import Engine
 from ...formats import FORMATS, get_format
 
-#: torch's names of the types, by format. tf32 operands are float32 tensors, multiplied with TF32 allowed.
+#: Names of torch types by format. tf32 operands are float32 tensors that are multiplied with TF32 allowed.
 TORCH_TYPES = {name: FORMATS[name].dtype_name for name in ("fp64", "fp32", "tf32", "fp16", "bf16", "e4m3fn", "e5m2")}
-#: Signed integer type of a width, through which encodings pass (torch has few operations on unsigned ones).
+#: Integer type through which encodings of each width in bytes pass (torch has few operations on unsigned integers).
 _CARRIERS = {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
@@ -25,12 +25,12 @@ def _import(name: str, needed_for: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise RuntimeError(
-            f"{needed_for} needs the package {name.split('.')[0]}, which is not installed ({error})"
+            f"{needed_for} needs the package {name.split('.')[0]}, which cannot be imported ({error}): install it"
         ) from error
 
 
 class _LibraryEngine(Engine):
-    """Shared by the libraries: formats, and products that the library takes whole."""
+    """`_LibraryEngine` is the base of library engines: it checks formats and passes whole products to the library."""
 
     k = 1
     a_format: str
@@ -39,7 +39,7 @@ class _LibraryEngine(Engine):
     def __init__(self, a_format: str, d_format: str | None, known: dict[str, str] | set[str], library: str):
         fmt = get_format(a_format).name
         if fmt not in known:
-            raise ValueError(f"{library} multiplies {', '.join(sorted(known))}; got {a_format!r}")
+            raise ValueError(f"{library} does not multiply {a_format!r}, expected one of {', '.join(sorted(known))}")
         eight_bits = get_format(fmt).bits == 8
         default = "fp32" if fmt == "tf32" or eight_bits else fmt
         self.a_format = self.b_format = fmt
@@ -47,7 +47,7 @@ class _LibraryEngine(Engine):
 
     @abc.abstractmethod
     def require(self) -> None:
-        """Raise RuntimeError now if the library or its device is missing."""
+        """Raise RuntimeError if the library or its device is missing."""
 
     @abc.abstractmethod
     def _product(self, a, b, c) -> np.ndarray:
@@ -55,7 +55,7 @@ class _LibraryEngine(Engine):
 
     def _gemm_checked(self, a, b, c, scale_a, scale_b, k_order, promote_every, promote_rounding):
         if k_order != "sequential" or promote_every is not None:
-            raise ValueError(f"{self.label}: the library chooses the order over k: leave k_order and promote_every out")
+            raise ValueError(f"{self.label}: the library chooses the order of k: leave k_order and promote_every out")
         if a.shape[1] == 0 or 0 in c.shape:
             return self._c_as_result(c)
         return self._product(a, b, c if c.any() else None)
@@ -70,18 +70,18 @@ class TorchMatmulEngine(_LibraryEngine):
     Parameters
     ----------
     a_format : str
-        fp64, fp32, tf32 (float32 with TF32 allowed), fp16, bf16, e4m3fn or e5m2.
+        Operand format: fp64, fp32, tf32 (float32 with TF32 allowed), fp16, bf16, e4m3fn or e5m2.
     d_format : str, optional
-        Result: the operands' format by default, fp32 for tf32 and fp8.
+        Format of the result; by default the operands' format, but fp32 for tf32 and fp8.
     device : str
-        "cuda", "cpu", or "npu" (Ascend; imports torch_npu).
+        Device of torch: "cuda", "cpu", or "npu" (Ascend; imports torch_npu).
 
     Raises
     ------
     ValueError
-        On formats that torch does not multiply.
+        If torch does not multiply the format.
     RuntimeError
-        When used without torch (torch_npu), or without such a device.
+        At the first use, if torch (torch_npu) or the device is missing.
     """
 
     def __init__(self, a_format: str, d_format: str | None = None, device: str = "cuda"):
@@ -96,7 +96,7 @@ class TorchMatmulEngine(_LibraryEngine):
 
     @property
     def torch(self) -> Any:
-        """Return the module torch, after a check that the device exists."""
+        """Return the module torch after checking that the device exists. Raises RuntimeError."""
         if self._loaded is None:
             torch = _import("torch", self.label)
             if self.device.startswith("npu"):
@@ -105,7 +105,9 @@ class TorchMatmulEngine(_LibraryEngine):
             else:
                 available = not self.device.startswith("cuda") or torch.cuda.is_available()
             if not available:
-                raise RuntimeError(f"{self.label}: torch finds no device {self.device!r} on this machine")
+                raise RuntimeError(
+                    f"{self.label}: torch finds no device {self.device!r} on this machine: use another device"
+                )
             self._loaded = torch
         return self._loaded
 
@@ -118,14 +120,14 @@ class TorchMatmulEngine(_LibraryEngine):
         return self.torch.from_numpy(carrier.copy()).view(getattr(self.torch, TORCH_TYPES[fmt])).to(self.device)
 
     def bits(self, tensor: Any) -> np.ndarray:
-        """Return the encodings of a result tensor in d_format."""
+        """Return the encodings of a result tensor, whose format is `d_format`."""
         container = get_format(self.d_format).container
         names = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
         integers = tensor.contiguous().view(getattr(self.torch, names[container.itemsize]))
         return integers.cpu().numpy().view(container)
 
     def multiply(self, a: Any, b: Any, c: Any = None) -> Any:
-        """Return the library's product of two tensors; FP32 tensors are multiplied as TF32 if that is the format."""
+        """Return the library's product of two tensors; FP32 tensors are multiplied as TF32 if `a_format` is tf32."""
         torch = self.torch
         if self.device.startswith("npu") or self.a_format not in ("tf32", "fp32"):
             return self._call(a, b, c)
@@ -156,19 +158,19 @@ class TorchMatmulEngine(_LibraryEngine):
         return self.bits(self.multiply(*tensors))
 
 
-#: numpy's names of what cupy multiplies through cuBLAS.
+#: Formats that cupy multiplies through cuBLAS.
 CUPY_FORMATS = {"fp64", "fp32", "fp16"}
 
 
 class CupyMatmulEngine(_LibraryEngine):
-    """`CupyMatmulEngine` runs ``cupy.matmul``: cuBLAS on fp16, fp32 or fp64 arrays.
+    """`CupyMatmulEngine` runs ``cupy.matmul``, which calls cuBLAS on fp16, fp32 or fp64 arrays.
 
     Raises
     ------
     ValueError
-        On another format.
+        If cupy does not multiply the format.
     RuntimeError
-        When used without cupy.
+        At the first use, if cupy is missing.
     """
 
     def __init__(self, a_format: str):

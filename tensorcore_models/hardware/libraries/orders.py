@@ -1,4 +1,4 @@
-"""Which instruction chain reproduces a library's product: torch.matmul against the models under candidate orders over k."""
+"""This module finds the instruction and order of k that reproduce a library's product."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -13,15 +13,14 @@ from ...formats.rounding import encode
 from ...formats.sums import scale_rounded
 from .engines import CupyMatmulEngine, TorchMatmulEngine
 
-#: Orders over k that kernels use: one chain, split-k, and chains that take turns.
+#: Orders of k that kernels use: one chain, split-k, and interleaved chains.
 K_ORDERS = ("sequential", "split_k:2", "split_k:4", "split_k:8", "sliced_k:2", "sliced_k:4")
-#: m, n, k.
+#: Shapes (m, n, k) to compare.
 SHAPES = ((64, 64, 64), (128, 128, 512), (256, 256, 2048), (64, 128, 4096), (16, 64, 8192), (1, 128, 4096))
 
 
 def candidates(arch: str, fmt: str) -> list[Instruction]:
-    """Return instructions that a library may chain for a format: every distinct arithmetic with fp32 accumulation, and fp16's
-    own."""
+    """Return the instructions that a library may chain for a format: one for each arithmetic with equal c and d formats."""
     found: dict[Any, Instruction] = {}
     for row in list_instructions(arch):
         same = row.a_format == row.b_format == fmt and row.c_format == row.d_format and row.scale_format is None
@@ -38,11 +37,11 @@ def reproduce(
     deadline: float = float("inf"),
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Run one product of standard normal operands on the library and on the models under every order over k.
+    """Run one product of standard normal operands on the library, and on the models in every order of k.
 
-    A model whose results are wider is rounded to the library's format at the end. After the time `deadline` of `clock` no
-    further candidate is tried. ``reproduced``: candidates that give every bit; ``agreement``: for each candidate the part of
-    equal elements; ``complete``: whether all candidates were tried.
+    Wider results of a model are rounded to the library's format at the end. No candidate is tried after the time `deadline` of
+    `clock`. In the result, ``reproduced`` lists candidates with every bit equal, ``agreement`` holds the share of equal
+    elements of each candidate, and ``complete`` says whether all candidates were tried.
     """
     m, n, k = shape
     rng = np.random.default_rng(seed)
