@@ -112,7 +112,7 @@ class ErrorReport(Result):
             If `metric` is not one of :data:`RELATIVE_METRICS`.
         """
         if metric not in RELATIVE_METRICS:
-            raise ValueError(f"metric is {metric!r}, expected one of {', '.join(RELATIVE_METRICS)}")
+            raise ValueError(f"unknown relative error {metric!r}; known: {', '.join(RELATIVE_METRICS)}")
         error = getattr(self, metric)
         return math.inf if error == 0 else -math.log2(error)
 
@@ -206,7 +206,7 @@ class ErrorMeter:
     @default_fp_state
     def __init__(self, a, b, c=None, reference: str = "exact"):
         if reference not in REFERENCES:
-            raise ValueError(f"reference is {reference!r}, expected one of {', '.join(REFERENCES)}")
+            raise ValueError(f"unknown reference {reference!r}; known: {', '.join(REFERENCES)}")
         a, b = tcm.as_array(a, "a"), tcm.as_array(b, "b")
         c = None if c is None else tcm.as_array(c, "c")
         self.reference = reference

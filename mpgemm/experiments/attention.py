@@ -151,7 +151,7 @@ def attention_errors(
         raise ValueError(f"tile is {tile}, expected at least 1 key")
     scale = float(values[0].shape[1]) ** -0.5 if scale is None else scale
     if kernel not in KERNELS:
-        raise ValueError(f"kernel is {kernel!r}, expected one of {', '.join(KERNELS)}")
+        raise ValueError(f"unknown attention kernel {kernel!r}; known: {', '.join(KERNELS)}")
     mask = visible(values[0].shape[0], keys, causal)
     out = get_float_format(engine.a_format if out_format is None else out_format)
     program = AttentionProgram(engine, min(tile, keys), scale, out, functions=functions, kernel=KERNELS[kernel])
@@ -168,9 +168,7 @@ def _check(values: Sequence[np.ndarray], engine: Engine) -> None:
         )
     for x, name in zip(values, ("Q", "K", "V"), strict=True):
         if not np.isfinite(x).all():
-            raise ValueError(
-                f"{name} holds infinities or NaN, expected finite values, because attention has no error otherwise"
-            )
+            raise ValueError(f"{name} holds infinities or NaN, expected finite values")
     a, b, c, d = engine.formats
     if a != b or c != d or d.name != "fp32" or engine.scale_format is not None or not isinstance(a, Format):
         raise ValueError(
