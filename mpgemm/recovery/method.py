@@ -10,14 +10,12 @@ accumulation
     added, in order, to an outside sum that starts from c.
     ``staged``: chains from zero add all products of words, the first chain over one k step, each later chain over
     `restart_every` products of k; the results are added, in order, to an outside sum that starts from zero; c is added last.
-    ``nested``: there is one chain for each level, highest level first; its result, scaled by a power of two, seeds the next
-    chain. Every addition happens in the core.
-    ``outside``: there is one chain from zero for each level; the levels are joined outside, ``t = RN(t 2^-s + next)``; c is
-    added last.
-    ``k_step``: this is ``outside``, except that level 0 restarts from zero at every k step, or every `restart_every` products
-    of k, and its partial sums are added outside.
-    ``termwise``: there is one chain from zero for each product; the products of a level are added outside, and the levels are
-    joined as in ``outside``.
+    ``nested``: each level has one chain, highest level first; its result, scaled by a power of two, seeds the next chain.
+    Every addition happens in the core.
+    ``outside``: each level has one chain from zero; levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
+    ``k_step``: sums are those of ``outside``, but level 0 restarts from zero at every k step, or every `restart_every`
+    products of k, and its partial sums are added outside.
+    ``termwise``: each product has one chain from zero; products of a level are added outside, then joined as in ``outside``.
     ``elementwise``: each k step of each product starts from zero; all results are added to one outside sum, c last.
     ``bands``: each k step from zero is summed as in ``nested``, but the unit itself scales the seed of the next level
     (:meth:`tensorcore_models.Engine.scaled_input`); the results of the k steps are added outside, in order from zero, c last.
@@ -27,8 +25,8 @@ order
     ``term`` takes a product over all of k, then the next product. A number q, a multiple of the k step, takes a product over q
     of k, then the next product over the same q, as kernels whose tiles hold q of k do. Products come in the order of the row.
 repair
-    ``fp32`` computes results that are not finite again, as chains of FP32 fused multiply-adds in k order from zero; c is added
-    last. So infinities, NaN and words that overflow give the results of FP32.
+    ``fp32`` computes results that are not finite again, as chains of FP32 fused multiply-adds in k order from zero, c last.
+    So infinities, NaN and words that overflow give the results of FP32.
 parts
     Number of parts of equal length into which k is divided; lengths are multiples of 256, and the last part may be shorter. The
     sums above, without C, are computed for each part from zero and added outside in order; c is added last. ``auto`` takes a
@@ -124,7 +122,7 @@ class RecoveryMethod:
     rounding : str
         Rounding of the split.
     last_rounding : str
-        Rounding of the last word, if it differs from `rounding`; otherwise empty.
+        Rounding of the last word if it differs, otherwise empty.
     scale_exponent : int or None
         Word scale exponent s; None for the precision of the word format.
     products : tuple of (int, int)
@@ -206,7 +204,7 @@ class RecoveryMethod:
         self._check_sums()
         if (self.kind == "own") != callable(self.split) or (self.join is not None and self.kind != "own"):
             self._fail(
-                f"kind is {self.kind!r}; a row of the kind 'own' needs a split function, other rows take no split or join"
+                f"kind is {self.kind!r}; rows of the kind 'own' need a split function, others take no split or join"
             )
         if self.kind == "residues":
             check_moduli(self.moduli)
@@ -247,14 +245,12 @@ class RecoveryMethod:
         if self.parts != "auto" and (isinstance(self.parts, str) or checked_integer(self.parts, "parts") < 1):
             self._fail(f"parts is {self.parts!r}, expected a positive number of parts of k, or 'auto'")
         if self.parts != 1 and self.kind != "words":
-            self._fail(
-                f"parts is {self.parts!r}, expected 1, because this row is of the kind {self.kind!r} and not 'words'"
-            )
+            self._fail(f"parts is {self.parts!r}, expected 1 for a row of the kind {self.kind!r}, which is not 'words'")
         restarts = self.restart_every is not None
         if restarts != (self.accumulation in ("blocks", "staged")) and not (restarts and self.accumulation == "k_step"):
+            expected = "None" if restarts else "a number"
             self._fail(
-                f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}; 'blocks' and 'staged' need "
-                "a number, 'k_step' takes one, and others take None"
+                f"restart_every is {self.restart_every!r}, expected {expected} for accumulation {self.accumulation!r}"
             )
         levels = [i + j for i, j in self.products]
         if (
@@ -376,9 +372,7 @@ def check_moduli(moduli) -> tuple[int, ...]:
     for i, p in enumerate(moduli):
         for q in moduli[:i]:
             if math.gcd(p, q) != 1:
-                raise ValueError(
-                    f"moduli {q} and {p} share the factor {math.gcd(p, q)}, expected pairwise coprime moduli"
-                )
+                raise ValueError(f"moduli {q} and {p} share the factor {math.gcd(p, q)}, expected coprime moduli")
     return moduli
 
 

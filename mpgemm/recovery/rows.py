@@ -300,7 +300,7 @@ ROWS: dict[str, RecoveryMethod] = {
             formula="A_0 = RZ(A), A_1 = RNA(A - A_0); for each k step A_1 B_0, A_0 B_1, A_0 B_0 in one chain; the chain "
             "restarts after the first k step and then every 16 of k, acc = RN(acc + chain); RN(acc + C) last",
             source="CUTLASS, mma_tensor_op_fast_f32.h and the staged accumulation of mma_multistage.h (commit 56e011a3), tiles "
-            "of 16 of k as in example 27 (restart_every sets other tiles). The low word of an infinity is 0 here, NaN in CUTLASS",
+            "of 16 of k as in example 27 (restart_every sets other tiles). Infinities have the low word 0 here, NaN in CUTLASS",
             certainty="published formula",
             formats=("tf32",),
             rounding="rz",
