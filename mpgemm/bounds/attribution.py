@@ -114,7 +114,7 @@ class Attribution(Result):
             for s, p in self.parts.items()
         ]
         check = "exactly the total" if sum(self.parts.values()) == self.total else "NOT the total"
-        lines.append(f"  sum of the parts: {check}" + (f"; largest cause: {self.cause}" if self.cause else ""))
+        lines.append(f"  sum of the parts: {check}" + (f"; the largest cause: {self.cause}" if self.cause else ""))
         return "\n".join(lines)
 
 

@@ -35,8 +35,8 @@ COLUMNS = (
     "overflow", "underflow", "bound", "bits_equal", "relative_inf", "rowwise", "max_ulp", "engine",
 )  # fmt: skip
 COST = (
-    "rate is the dense peak of the device for the operands, in TFLOP/s or TOP/s; cost is passes over rate, in ms for a product "
-    "of 10^12 operations (2 m k n), without the time of splits, of sums outside of the unit, and of memory."
+    "rate: dense peak of the device for the operands, TFLOP/s or TOP/s; cost: passes over rate, in ms for a product of 10^12 "
+    "operations (2 m k n). Splits, sums outside and memory are left out."
 )
 
 

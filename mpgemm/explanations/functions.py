@@ -125,7 +125,7 @@ def _lookup_lines(found: Lookup):
     name = "F" if found.whole is None else f"{found.whole} + F"
     value = f"{found.total:#x} 2^{-found.fraction_bits} = {found.total * unit:.12g}"
     yield f"  sum      F = c0 + c1 x + c2 Q(x); {name} = {value}"
-    cut = f"{found.significand:#x}, without the rest of F"
+    cut = f"{found.significand:#x}, the rest of F is left out"
     yield f"  cut      {found.significand.bit_length()} leading bits: {cut}; times 2^{found.scale}"
 
 

@@ -198,7 +198,7 @@ def _why(runs, events: list[Event], pairs: list[tuple[Event, Event]], index: int
             ("order",),
         )
     rules = _rules(engines, a, b, seed, values)
-    enough = " (this alone explains the difference)" if len(rules) == 1 else " (these explain it only together)"
+    enough = " (this alone explains it)" if len(rules) == 1 else " (these explain it only together)"
     are = "are" if one.stop - start > 1 else "is"
     text = f"{where} {are} added up differently, because {_spelled(engines, names, rules)}{enough}"
     return f"{text}{_example(engines, names, a, b, seed, start)}.", rules

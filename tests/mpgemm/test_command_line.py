@@ -308,10 +308,10 @@ def test_wide_shows_all_columns(monkeypatch, capsys):
         ("compare --bits -1e-3 --methods fp16", "--bits is -0.001, expected a number of bits above 0"),
         ("compare --bits nan --methods fp16", "--bits is nan"),
         ("tolerance --k 16 --check-rtol -1e-3", "rtol is -0.001, expected a number of at least 0"),
-        ("advise-promotion --wanted -1e-3 --shape 2 16 2", "the wanted error is -0.001"),
+        ("advise-promotion --wanted -1e-3 --shape 2 16 2", "wanted is -0.001"),
         (
             "compare empty.npy ok.npy --methods fp16 --engines a100",
-            "the product is empty, so there is nothing to compare",
+            "so the product is empty; expected at least one element",
         ),
         ("compare --distribution normal --shape 0 4 4 --methods fp16 --engines a100", "the product is empty"),
         ("tolerance --engine a100 empty.npy ok.npy", "an empty product has no error to allow"),

@@ -238,7 +238,7 @@ def test_a_fixed_count_holds_the_bits_whatever_the_matrices_are():
         ("ozaki_int8:slices=4,bits=20", "bits needs slices=auto"),
         ("ozaki2_int8:moduli=auto,mantissa_bits=40", "leave moduli out"),
         ("ozaki_int8:mantissa_bits=50,most=3", "50 bits take more than 3 slices: 8 would do"),
-        ("ozaki2_int8:mantissa_bits=100", "100 bits take more than 20 moduli, and there are no more than 20"),
+        ("ozaki2_int8:mantissa_bits=100", "100 bits take more than 20 moduli; the method has at most 20, so ask for fewer bits"),
         ("ozaki_int8:slices=auto,bits=54", "bits is 54, expected an integer from 1 to 53"),
     ],
 )
@@ -294,10 +294,10 @@ def test_the_command_refuses_what_it_cannot_answer(words, message, capsys):
 def test_operands_that_are_not_finite_are_told_to_take_the_native_product():
     a, b = pair("normal", 1)
     a[0, 0] = np.nan
-    assert str(slice_advice(a, b)) == "An operand holds Inf or NaN: the native FP64 product is taken."
+    assert str(slice_advice(a, b)) == "An operand holds Inf or NaN, so the native FP64 product is taken."
     for shape in ((3, 0, 2), (0, 4, 2)):
         empty = slice_advice(np.zeros(shape[:2]), np.zeros(shape[1:]))
-        assert str(empty) == "The product has no multiplications: there is nothing to emulate."
+        assert str(empty) == "The product has no multiplications, so there is nothing to emulate."
 
 
 def test_one_slice_is_spoken_of_as_one_and_the_most_that_fail_are_named():

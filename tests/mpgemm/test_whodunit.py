@@ -147,7 +147,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
     assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--operands", "e4m3fn", *recipe]) == 0
     capsys.readouterr()
     for arguments, message in (
-        (["x.npy", "y.npy", "a.npy", "--operands", "e4m3fn"], "do not fit as C = A B"),
+        (["x.npy", "y.npy", "a.npy", "--operands", "e4m3fn"], "expected (m, k), (k, n) and (m, n)"),
         (["x.npy", "y.npy", "d.npy"], "name one with --operands"),
         (["x.npy", "y.npy", "d.npy", "--operands", "fp8"], "stands for several formats, name one: e4m3fn, e5m2"),
         (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library goes with --gpu"),
