@@ -65,7 +65,6 @@ TARGETS = ("engine", "fp32", "fp64", "input")
 #: Moduli of Ozaki scheme II in the order in which they are taken, the largest pairwise coprime integers up to 256.
 MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 197, 193, 191, 181, 179, 173)
 
-
 #: Moduli whose residues are pairs of words of FP8 (:mod:`mpgemm.recovery.split_residues`).
 SPLIT_MODULI = (1283, 1279, 1253, 1249, 1245, 1223, 1219, 1207, 1201, 1193, 1189, 1181, 1177, 1171, 1163, 1159)
 
@@ -203,9 +202,7 @@ class RecoveryMethod:
         self._check_words()
         self._check_sums()
         if (self.kind == "own") != callable(self.split) or (self.join is not None and self.kind != "own"):
-            self._fail(
-                f"kind is {self.kind!r}; rows of the kind 'own' need a split function, others take no split or join"
-            )
+            self._fail(f"kind is {self.kind!r}; the kind 'own' needs a split function, others take no split or join")
         if self.kind == "residues":
             check_moduli(self.moduli)
         if self.kind == "split_residues" and (len(self.moduli) < 2 or not set(self.moduli) <= set(self.known_moduli)):
@@ -248,10 +245,8 @@ class RecoveryMethod:
             self._fail(f"parts is {self.parts!r}, expected 1 for a row of the kind {self.kind!r}, which is not 'words'")
         restarts = self.restart_every is not None
         if restarts != (self.accumulation in ("blocks", "staged")) and not (restarts and self.accumulation == "k_step"):
-            expected = "None" if restarts else "a number"
-            self._fail(
-                f"restart_every is {self.restart_every!r}, expected {expected} for accumulation {self.accumulation!r}"
-            )
+            wanted = f"{'None' if restarts else 'a number'} for accumulation {self.accumulation!r}"
+            self._fail(f"restart_every is {self.restart_every!r}, expected {wanted}")
         levels = [i + j for i, j in self.products]
         if (
             self.kind != "own"
@@ -259,9 +254,7 @@ class RecoveryMethod:
             and levels != sorted(levels, reverse=True)
             and self.accumulation != "elementwise"
         ):
-            self._fail(
-                f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}"
-            )
+            self._fail(f"products are {self.products}, expected the highest level first for {self.accumulation!r}")
 
     def _fail(self, message: str):
         raise ValueError(f"method {self.name!r}: {message}")

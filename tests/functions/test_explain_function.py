@@ -47,7 +47,7 @@ def test_several_instructions_and_a_special_operand(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ex2"], "takes 1 numbers, got 0"),
+        (["ex2"], "got 0 numbers, expected 1"),
         (["tanh", "1", "--engine", "volta"], "unknown function 'tanh' of volta"),
         (["ex2", "x"], "is not a number"),
         (["ex2", "1", "--engine", "h100", "a100"], "takes one architecture"),

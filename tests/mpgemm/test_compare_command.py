@@ -261,4 +261,7 @@ def test_one_result_is_undecided(capsys):
     )
     shown = " ".join(capsys.readouterr().out.split())
     assert "h100: none surely reaches FP32; " in shown
-    assert "Undecided: ootomo, because up to 4.7 bits of 1 result may be chance; " in shown and "results would decide." in shown
+    assert (
+        "Undecided: ootomo, because up to 4.7 bits of 1 result may be chance; " in shown
+        and "results would decide." in shown
+    )

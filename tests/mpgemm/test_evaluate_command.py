@@ -244,4 +244,7 @@ def test_default_methods_that_add_no_c_are_left_out_and_named(files, tmp_path, c
     product = next(method for method in build_methods(["fp64"])).multiply(a, b, c)
     assert np.array_equal(product, a.astype(np.float64) @ b.astype(np.float64) + c)
     with_engine = ["evaluate", *map(str, files), "--c", str(tmp_path / "c.npy"), "--engine", "a100"]
-    assert main(with_engine) == 2 and "got a C, which these methods cannot add to a product: engine:" in capsys.readouterr().err
+    assert (
+        main(with_engine) == 2
+        and "got a C, which these methods cannot add to a product: engine:" in capsys.readouterr().err
+    )

@@ -369,5 +369,5 @@ def test_cases_of_stacks_and_transposed_files(tmp_path, matrix):
     with pytest.raises(ValueError, match="--transpose-b reads a B that is stored transposed"):
         file_cases(a, w)
     np.save(w, np.zeros((3, 4, 2)))
-    with pytest.raises(ValueError, match="2 matrices and .*w.npy 3: expected as many"):
+    with pytest.raises(ValueError, match="2 matrices and .*w.npy holds 3; expected equal numbers"):
         file_cases(a, w)

@@ -135,7 +135,7 @@ def test_a_split_that_is_none_is_refused(split, error, message):
 
 def test_rows_that_contradict_themselves_are_refused():
     for changes in ({"split": None}, {"kind": "words"}):
-        with pytest.raises(ValueError, match="rows of the kind 'own' need a split function"):
+        with pytest.raises(ValueError, match="the kind 'own' needs a split function"):
             replace(ROW, **changes)
     with pytest.raises(ValueError, match=r"join returned shape \(1,\), expected \(5, 6\)"):
         recovered_gemm(A, B, None, replace(ROW, join=lambda terms: np.zeros(1)), UNIT)

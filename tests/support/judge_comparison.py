@@ -362,7 +362,8 @@ SENTENCES = (
     (r".*?: (.*) have no certified bound, because no bound is derived, operands are not finite, or sums may overflow\.",
      ComparisonJudge.not_certified),
     (r"Left out: (\S+) on (\S+): .*", ComparisonJudge.left_out),
-    (r"rate: dense peak of the device.*|3xTF32 is cutlass_3xtf32 \(.*\): .*\.|This package chose the order of bf16x3 .*|.*: FP32 cannot hold .*|"
+    (r"rate: dense peak of the device.*|3xTF32 is cutlass_3xtf32 \(.*\): .*\.|This package chose the order of bf16x3 .*|"
+     r".*: FP32 cannot hold .*|"
      r"tf32 rounds its operands to nearest even unless told otherwise .*",
      lambda judge, said: None),
 )  # fmt: skip
