@@ -114,7 +114,10 @@ def dependencies(source, headers):
 
 
 def kernel_extensions():
-    """One extension for every .pyx below a kernel folder, and the one that they share."""
+    """One extension for every .pyx below a kernel folder, and the one that they share.
+
+    Those with the most text in headers come first: they compile the longest, and the last compiler should not run alone.
+    """
     paths = [path for folder in KERNEL_FOLDERS for path in sorted(folder.rglob("*.h"))]
     headers = {path.name: path for path in paths}
     includes = sorted({str(path.parent) for path in paths})
@@ -125,7 +128,7 @@ def kernel_extensions():
         name = ".".join(source.with_suffix("").parts)
         depends = ["setup.py", *dependencies(source, headers)]
         extensions.append(Extension(name, [str(source)], include_dirs=includes, depends=depends, **options))
-    return extensions
+    return sorted(extensions, key=lambda extension: -sum(Path(path).stat().st_size for path in extension.depends))
 
 
 def made_by_another_cython():

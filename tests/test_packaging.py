@@ -121,6 +121,7 @@ def test_the_wheel_of_the_sdist_holds_the_packages_only(sdist, tmp_path):
 AMX = re.compile(r"\t(?:tdp|tileload|tilestore|tilezero|tilerelease|ldtilecfg|sttilecfg)")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump (binutils) is not installed")
 def test_amx_instructions_stand_in_guarded_functions_only():
     """A CPU without AMX must never meet one: only functions that are called after mpg_amx_state said yes may hold them."""

@@ -143,6 +143,7 @@ def run_command(*arguments, cwd, **environment):
     )
 
 
+@pytest.mark.full
 def test_a_name_that_is_not_utf8_gets_its_verdict(tmp_path):
     np.save(tmp_path / "b.npy", np.ones((4, 4), np.float32))
     odd = os.path.join(os.fsencode(tmp_path), b"\xff\xe9.npy")

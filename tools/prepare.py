@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,7 +66,7 @@ def fault(venv: Path) -> str | None:
 
 
 def create(venv: Path) -> None:
-    """Make an environment with a recent pip, unless there is one that can be used."""
+    """Make an environment, unless there is one that can be used."""
     if venv.exists():
         reason = fault(venv)
         if reason is None:
@@ -73,7 +74,6 @@ def create(venv: Path) -> None:
         print(f"{venv.name}: {reason}; making it anew", flush=True)
         shutil.rmtree(venv)
     run(sys.executable, "-m", "venv", venv, quiet=True)
-    run(venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--upgrade", "pip", quiet=True)
 
 
 def kernels_are_stale(python: Path) -> str | None:
@@ -119,15 +119,21 @@ def install(venv: Path, groups: list[str]) -> None:
         new = True
     python = venv / "bin" / "python"
     pip = (python, "-m", "pip", "install", "--quiet")
+    packages = [word for group in groups for word in ("--group", group)]
     if new:
-        run(*pip, *tomllib.loads(text)["build-system"]["requires"], quiet=True)
-    compile_kernels(python)
+        project = tomllib.loads(text)
+        # `--group` needs a recent pip.
+        run(*pip, "--upgrade", "pip", *project["build-system"]["requires"], quiet=True)
+        packages += project["project"]["dependencies"] + project["project"]["optional-dependencies"]["plot"]
+    with ThreadPoolExecutor(max_workers=1) as background:  # pip waits for the network while compilers run
+        installed = background.submit(run, *pip, *packages, quiet=True) if packages else None
+        compile_kernels(python)
+        if installed:
+            installed.result()
     if new:
         run(*pip, "--no-build-isolation", "--editable", ".[plot]", quiet=True)
         # An editable install compiles no Python; where PYTHONDONTWRITEBYTECODE is set (containers) every start would.
         run(python, "-m", "compileall", "-q", *PACKAGES, quiet=True)
-    if groups:
-        run(*pip, *(word for group in groups for word in ("--group", group)), quiet=True)
     if new or groups:
         state["groups"] += groups
         stamp.write_text(json.dumps(state))

@@ -53,7 +53,7 @@ def _section(folder: Path, rows: int) -> Iterator[str]:
     yield from _findings(found)
     pictures, tables = (sorted(folder.glob(pattern)) for pattern in ("*.png", "*.csv"))
     if not (pictures or tables):
-        yield '<p class="caveat">This folder has no tables (.csv) and no pictures (.png).</p>'
+        yield '<p class="caveat">No tables (.csv) and no pictures (.png) are in this folder.</p>'
     for path in pictures:
         yield _picture(path)
     for path in tables:

@@ -165,7 +165,7 @@ def compiles(text, folder):
     return subprocess.run(command, capture_output=True, text=True).stderr
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize("chip", ["910B3", "950"])
 def test_what_is_written_compiles_against_the_names(tmp_path, chip):
     """One product, a batch and groups; a text with one argument too few does not."""

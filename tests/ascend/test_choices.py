@@ -218,6 +218,7 @@ def test_operands_that_a_chip_lacks():
 # ---------------------------------------------------------------- advice, batches, targets
 
 
+@pytest.mark.full
 def test_the_plan_advises_what_is_fastest():
     """Few rows on a 910B: FP32 on the cube beats three terms unless the weights were split once. With all of k in chains of
     2048 neither has FP32's bits, which are those of chains of 256: in shorter chains both do."""

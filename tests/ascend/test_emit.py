@@ -216,12 +216,14 @@ def own(folder, text=OWN, entry="launch", arguments=("c", "a", "b", "nullptr")):
     return OwnKernel(file, entry, 1, 32, 32, 32, "fp16", "nd", arguments, B3)
 
 
+@pytest.mark.full
 def test_a_kernel_of_ones_own(tmp_path):
     """One chain in k: the cube's bits; without the barrier that frees the buffers a race, the numbers being right."""
     found = check_own(own(tmp_path), optimization="-O0")
     assert found.sound and not found.different and "one chain over k" in found.sentences()[0]
 
 
+@pytest.mark.full
 def test_whole_tiles_are_moved_and_an_unknown_call_names_those_of_the_shim(tmp_path):
     text = OWN.replace("TEXTRACT(a0, a1, 0, 0)", "TMOV(a0, a1)").replace("TEXTRACT(b0, b1, 0, 0)", "TMOV(b0, b1)")
     found = check_own(own(tmp_path, text), optimization="-O0")

@@ -55,6 +55,7 @@ def is_aligned(row):
     return row.operand == "fp16" and row.k % 64 == 0 and row.n % 8 == 0 and template != "norm"
 
 
+@pytest.mark.full
 def test_the_order_of_the_tiles_is_what_a_matmul_that_load_bounds_takes(published):
     """8192^3 on a 910B1, m first as AscendC walks: within 4 % of seven rows; n first 5 % longer and more."""
     rows = [c for c in published if c.measurement.chip == "910B1" and c.measurement.source.startswith("asc")]
@@ -240,6 +241,7 @@ def test_large_shapes_alone_do_not_claim_the_memory():
     assert few.parameters == {"memory_read_rate": pytest.approx(40.0, rel=0.01)} and not few.alike and few.recommended
 
 
+@pytest.mark.full
 def test_a_fit_that_does_not_help_other_rows_is_not_recommended():
     """Times that scatter for no reason of the chip's: a fit follows some rows, and those left out get worse."""
     sizes = [(512,) * 3, (1024,) * 3, (512, 4096, 512)]
@@ -409,6 +411,7 @@ def test_kernel_details_of_torch_npu_are_read(tmp_path):
     assert row == ProfileRow("aclnnMm_MatMulV3", 30, 20, 40, "fp16", pytest.approx(12.5e-6), (("CUBE", 0.25),))
 
 
+@pytest.mark.full
 def test_batches_and_scaled_sums_of_a_profile_are_predicted(tmp_path, capsys):
     """--measured deals groups to cores as a plan does and scales sums; --calibrate fits single products, names the others."""
     lines = (

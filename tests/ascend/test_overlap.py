@@ -83,6 +83,7 @@ def test_the_time_of_two_machines():
     assert makespan([2, 2, 2], [1, 1, 1]) == 7 and makespan([1, 1, 1], [2, 2, 2]) == 7
 
 
+@pytest.mark.full
 def test_cuts_hide_communication():
     """In one part product and communication follow each other; a cut hides all but a part; latency makes many parts slow."""
     found = plan_overlap(8192, 1024, 4096, "910B2", made(latency=5e-6), most_parts=3, layout="nt")

@@ -47,7 +47,7 @@ def behind(m, k, n, chip, count, **options):
     return planned / brute_force(m, k, n, chip, count, **options) - 1
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("chip", "shape", "options"),
     [
@@ -60,6 +60,7 @@ def test_the_plan_of_what_takes_microseconds_is_near_brute_force(chip, shape, op
     assert behind(*shape, chip, 10, **options) < 0.02
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(("chip", "shape"), [("910B2", (128, 512, 300)), ("310P3", (640, 640, 5120))])
 def test_the_plan_is_near_what_brute_force_finds(chip, shape):
     assert behind(*shape, chip, 1) < 0.03
@@ -195,6 +196,7 @@ def test_neighbours_keep_what_a_target_can_say(target):
         assert all(is_said_by(x, target) for x in near)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("shape", "chip", "options"),
     [

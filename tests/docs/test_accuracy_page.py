@@ -17,6 +17,7 @@ def test_the_page_is_the_rows():
     assert accuracy_page.page() == page.read_text(encoding="utf-8")
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("unit", ["h100", "910a", "wormhole"])
 def test_products_have_the_errors_of_their_rows(unit):
     methods = ("fp16", "ootomo", "sgemm_cube")

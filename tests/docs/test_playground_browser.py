@@ -91,7 +91,7 @@ BAD = {
     ("dot-a", " ".join(["1"] * 33)): "a has 33 values, at most 32",
     ("dot-a", "1 2"): "b has 3 values, 2 are needed",
     ("dot-a", "1 0x12345 3"): "more than the 16 bits of fp16",
-    ("dot-c", "1 2"): "c has 2 values, 1 are needed",
+    ("dot-c", "1 2"): "c has 2 values, 1 is needed",
     ("dot-units", "nothing"): "no instruction of the catalogue is named “nothing”",
     ("dot-units", "m16n16k8"): "these names have it: ampere:wmma.m16n16k8",
     ("dot-units", "H100"): "“H100” is a device; choose one of its instructions: hopper:",
@@ -137,7 +137,7 @@ def test_the_search_button_says_what_does_not_differ(site):
     return said;"""
     one, twice, other = run(site, code)
     assert "choose two instructions" in one and "take different operands" in other
-    assert twice == f"{H100} is chosen twice: it does not differ from itself"
+    assert twice == f"{H100} is chosen twice and does not differ from itself: choose another instruction"
 
 
 def test_the_search_button_makes_two_units_differ(site):

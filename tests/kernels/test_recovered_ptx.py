@@ -68,6 +68,7 @@ def test_repaired_results_are_finite_where_fp32_has_them():
     assert repaired.finite > plain.finite
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_a_repeated_product_of_another_shape(name):
     case, machine = case_of(name)
@@ -94,6 +95,7 @@ def mutants(text):
         yield "a subtraction", "\n".join([*lines[:i], lines[i].replace("add.", "sub."), *lines[i + 1 :]])
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("name", [name for name in PRODUCTS if name.startswith("sm_80")])
 def test_mutants_are_caught(name):
     _, text = read(name)

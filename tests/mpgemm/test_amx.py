@@ -36,7 +36,7 @@ def bits(x):
 SHAPES = ((1, 1, 1), (33, 70, 31), (32, 256, 32), (5, 300, 65), (40, 2 * 8 * RESTART + 77, 3), (300, 40, 290))
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize(("m", "k", "n"), SHAPES)
 def test_bits_are_those_of_the_model(method, m, k, n):
@@ -58,7 +58,7 @@ def test_bits_on_other_inputs(method, name):
     assert np.array_equal(bits(got.d), bits(expected)), got
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize("method", ["bf16x6", "bf16x9"])
 def test_no_less_accurate_than_sgemm(method):
     """In both norms, on inputs that pass the guard: normal, positive, badly scaled columns, a matrix of a stencil."""
@@ -73,7 +73,7 @@ def test_no_less_accurate_than_sgemm(method):
         assert ours.componentwise <= numpys.componentwise, got
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("value", "reason"),
     [

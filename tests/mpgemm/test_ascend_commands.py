@@ -174,6 +174,7 @@ def test_simulate_files(capsys, tmp_path):
     )
 
 
+@pytest.mark.full
 def test_simulate_pictures_have_a_style(capsys, tmp_path):
     base = ("simulate", 300, 300, 300, "--block", "64,64,64", "--style")
     status, _, err = run(capsys, *base, "one-column", "--gantt", tmp_path / "g.png")

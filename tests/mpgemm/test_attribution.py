@@ -107,6 +107,7 @@ def test_steps_of_the_core_are_those_of_the_whole_chain():
         assert len(core) == 4 * 3
 
 
+@pytest.mark.full
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(
     st.sampled_from(("sgemm_cube", "markidis", "ootomo", "bf16x3", "multiword:words=3,dynamic_scaling=False", "fp16")),

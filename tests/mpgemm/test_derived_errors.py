@@ -208,6 +208,7 @@ class Lifted(AlignedSum):
         return z.finish(z.cut_total(numbers, largest, 8, "rz"), largest - 8, fmt, self, "rz")
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("how", ["", "flushed", "a zero", "floor", "sum", "more"])
 def test_what_lifts_an_alignment_is_in_the_bound(how):
     """Products and c are near 1, so that the bound of the plain one does not hold for the others."""

@@ -256,6 +256,7 @@ def test_without_scripts_everything_is_there(browser, run_folder, tmp_path):
     assert "Verdict" in text and "SGEMM-cube" in text and "relative_frobenius" in text
 
 
+@pytest.mark.full
 def test_it_prints(browser, run_folder, tmp_path):
     browser.get(page_of(tmp_path, run_folder).as_uri())
     printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])

@@ -84,6 +84,7 @@ def test_a_box_that_ends_the_program_is_not_identified(module, capsys):
     assert "the function ended the program (SystemExit: 0)" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_progress_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main([*VOLTA, "--quiet"]) == 0
@@ -112,6 +113,7 @@ def test_what_is_known_when_it_is_interrupted(at, known, capsys, monkeypatch):
     assert shown.out == "" and re.fullmatch(f"mpgemm identify: interrupted: {known}", shown.err.strip())
 
 
+@pytest.mark.full
 def test_a_function_as_json_and_page(module, capsys):
     told = ["--python", "boxes_of_mine:bits", "--raw", "--a-format", "fp16", "--c-format", "fp32", "--d-format", "fp32"]
     page = module / "reports" / "page.html"

@@ -21,6 +21,7 @@ def imported():
     mpgemm.exact_gemm(one, one).rounded("fp64")
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("dtype", "copy"), [(np.float16, 4), (np.float32, 4), (np.float64, 8)])
 @pytest.mark.parametrize("fmt", ["fp32", "fp64"])
 def test_an_exact_product_keeps_one_copy(dtype, copy, fmt, peak):

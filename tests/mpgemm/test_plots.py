@@ -241,6 +241,7 @@ def test_the_legend_of_a_grid_lies_inside_of_the_figure(count):
     assert count > 1 or figure.axes[0].title.get_window_extent().x1 <= figure.bbox.x1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("length", [60, pytest.param(200, marks=pytest.mark.full)])
 def test_no_legend_is_cut(length):
     """Every label lies inside of its picture, however long and however many they are."""

@@ -138,7 +138,7 @@ def test_invariance_by_profile(tmp_path, capsys):
 
 
 # -- whodunit without a profile ------------------------------------------------------------------------------------------------
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(
     ("algo", "how", "row"),
     (

@@ -76,8 +76,7 @@ def test_the_command(capsys, tmp_path, monkeypatch):
     assert main(["advise-promotion", *files, "--engine", "A100", "--operands", "half", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["engine"].startswith("ampere:mma.m16n8k16") and found["intervals"][0]["every"] == 16
-    for arguments, message in ((["--intervals", "0"], "not a number of products"), (["--wanted", "-1"], "wanted "
-    "error is -1"),
+    for arguments, message in ((["--intervals", "0"], "not a number of products"), (["--wanted", "-1"], "wanted is -1"),
                                (["--engine", "q1"], "unknown architecture"), (["x.npy"], "two matrix files")):  # fmt: skip
         assert main(["advise-promotion", *arguments]) == 2
         error = capsys.readouterr().err

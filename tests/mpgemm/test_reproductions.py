@@ -63,6 +63,7 @@ def test_search_takes_each_dot_product_by_itself():
         valpey_table5.search("v100", trials=0)
 
 
+@pytest.mark.full
 def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
     """What was finished is neither lost nor computed again, and the outcome is that of a run in one piece."""
     whole, calls, search = valpey_table5.run(Context(quick=True)), [], valpey_table5.search
@@ -126,6 +127,7 @@ def test_growth_shows_the_bias_of_rounding_to_zero():
     assert len(outcome.remarks) == 2 * (9 + 1)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("name", "picture"),
     [("xue-table2", False), ("valpey-table5", False), ("xue9a-corrections", True), ("rz", True), ("xie2", True)],

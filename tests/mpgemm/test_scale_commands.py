@@ -64,6 +64,7 @@ def test_bad_input_is_one_line(files, capsys, words, message):
     assert error.count("\n") == 1
 
 
+@pytest.mark.full
 def test_whodunit_finds_the_unit_under_the_scales(files):  # 2 s: a whole search
     a, b, scales, d = files
     found = whodunit(a[:8], b[:, :8], d[:8, :8], scale_a=scales[0][:8], scale_b=scales[1], methods=())

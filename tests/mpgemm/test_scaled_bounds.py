@@ -105,6 +105,7 @@ def cases(draw):
     return engine, a, b, None if c is None else np.full((2, 2), c, np.float32), scale_a, scale_b
 
 
+@pytest.mark.full
 @settings(max_examples=300, derandomize=True)
 @given(cases())
 def test_no_error_beyond_the_bound(case):

@@ -104,12 +104,14 @@ def test_an_addend_and_a_gemv():
     assert any(s.who.startswith("hopper") and s.how == "one chain over k" for s in answer.exact)
 
 
+@pytest.mark.full
 def test_what_this_result_does_not_tell_apart():
     a, b = np.ones((4, 64), np.float16), np.ones((64, 4), np.float16)
     answer = asked(a, b, np.full((4, 4), 64, np.float32))
     assert len(answer.by_who()) > 5 and "does not show which of them made it" in answer.verdict
 
 
+@pytest.mark.full
 def test_candidates_are_different():
     a, b = A.astype(np.float16), B.astype(np.float16)
     labels = [c.label for c in candidates(a, b, FP32)]
@@ -171,7 +173,7 @@ CPU_ORDERS = {
 }
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize("how", CPU_ORDERS)
 def test_orders_of_cpus(how):
     """Products rounded to FP32 and added by NumPy in an order of its own."""
@@ -186,6 +188,7 @@ def test_sums_in_fp64_and_the_exact_sum(d):
     assert "cpu: the exact sum" in {s.who for s in asked(A, B, d).exact}
 
 
+@pytest.mark.full
 def test_the_device_asked_about_comes_first_by_its_name():
     a, b = A.astype(np.float16), B.astype(np.float16)
     d = tcm.default_instruction("a100", "fp16").gemm(a, b)

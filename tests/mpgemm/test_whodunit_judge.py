@@ -70,7 +70,7 @@ def judged(seed):
     return answer
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_the_truth_leads_and_the_sentence_holds(seed):
     judged(seed)

@@ -31,7 +31,8 @@ KERNEL_FAULTS = (
         "the exact sum with the block before in its place", r"a stale block",
     ),
     KernelFault(
-        "stale block of A", "A of a block of k is that of the block before", "the same for one operand",
+        "stale block of A", "A of a block of k is that of the block before",
+        "the exact sum with A of the block before in its place",
         r"a stale block",
     ),
     KernelFault(
@@ -59,7 +60,8 @@ KERNEL_FAULTS = (
         r"scale_a( of .*)? was applied twice",
     ),
     KernelFault(
-        "scale of one row applied twice", "the factor of one row is squared", "the same for the row's elements",
+        "scale of one row applied twice", "the factor of one row is squared",
+        "the exact sum with a squared factor in the row's elements",
         r"scale_a of row \d+ was applied twice",
     ),
     KernelFault(
@@ -67,27 +69,27 @@ KERNEL_FAULTS = (
         r"scale_a( of .*)? is inverted",
     ),
     KernelFault(
-        "scale left out", "the factors of B are not applied", "the exact sum without them",
+        "scale left out", "the factors of B are not applied", "the exact sum without these factors",
         r"scale_b( of .*)? was left out",
     ),
     KernelFault(
         "FP16 accumulation", "sums are rounded to FP16 after every 16 products",
-        "the same sums, or errors of that size", r"fp16 accumulation",
+        "sums that are rounded so, or errors of that size", r"fp16 accumulation",
     ),
     KernelFault(
         "BF16 accumulation", "sums are rounded to BF16 after every 16 products",
-        "the same sums, or errors of that size", r"bf16 accumulation",
+        "sums that are rounded so, or errors of that size", r"bf16 accumulation",
     ),
     KernelFault(
-        "missing promotion", "one chain of the unit in the place of sums in FP32 outside", "the unit's own chain",
+        "missing promotion", "one chain of the unit replaces the sums in FP32 outside it", "the unit's own chain",
         r"no promotion to FP32",
     ),
     KernelFault(
         "operand format mistaken", "encodings of A and B are read as another format of the same width",
-        "the exact product of what is read", r"read as",
+        "the exact product of the numbers that are read", r"read as",
     ),
     KernelFault(
-        "FNUZ mistaken", "e4m3fn (e5m2) is read as e4m3fnuz (e5m2fnuz)", "the exact product of what is read",
+        "FNUZ mistaken", "e4m3fn (e5m2) is read as e4m3fnuz (e5m2fnuz)", "the exact product of the numbers that are read",
         r"read as \w+fnuz|wrong scale",
     ),
     KernelFault(

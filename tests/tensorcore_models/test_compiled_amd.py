@@ -22,6 +22,7 @@ def ran(name, m, n, k, **options):
     return c.view(np.uint32), case.predicted(a, b)
 
 
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("name", GEMM)
 def test_a_gemm_is_what_its_instruction_predicts(name):
     m, n, k = (48, 80, 112) if GEMM[name].masked else (128, 128, 128)
@@ -186,6 +187,7 @@ def test_shapes_of_one_accumulator_are_not_one_when_the_group_differs():
     assert (found.verdict == "equal") == same
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("old", "new"), [
     (".amdhsa_float_round_mode_32 0", ".amdhsa_float_round_mode_32 3"),
     (".amdhsa_float_denorm_mode_32 3", ".amdhsa_float_denorm_mode_32 0"), (r"(v_pk_add_f32 .*)", r"\1 clamp"),

@@ -43,6 +43,7 @@ def test_malformed_text(wrong, match):
     one_line(error, match)
 
 
+@pytest.mark.full
 def test_any_cut_of_a_real_kernel_ends_in_one_line():
     """Also with characters exchanged: only ValueError, never another exception."""
     whole, rng = text("fp16-16x16"), np.random.default_rng(0)

@@ -41,6 +41,7 @@ def test_different_code_of_one_recipe_is_equal():
     assert verdict("sm_80-bf16-folded", renamed, grids=[(2, 1)] * 2).verdict == "equal"
 
 
+@pytest.mark.full
 def test_a_promotion_that_adds_to_zero_only_is_none():
     """One tile of k: what is added outside is added to +0, which no sum of the instruction shows, in any rounding."""
     source = text("sm_80-bf16-kept")

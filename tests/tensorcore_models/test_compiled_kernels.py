@@ -87,7 +87,7 @@ def twin(name, arguments, grid):
 
 
 @pytest.mark.parametrize("name", GEMM)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(1)
 def test_the_scalar_reader_agrees(name):
     """One or two thread blocks in plain Python: about a second each."""
     case = GEMM[name]

@@ -128,6 +128,7 @@ def random_engine(rng: np.random.Generator):
     return tcm.MatrixEngine(spec, a_format=a, b_format=b, c_format=c, d_format=d)
 
 
+@pytest.mark.full
 def test_random_parametric_units():
     rng = np.random.default_rng(3)
     compared = 0

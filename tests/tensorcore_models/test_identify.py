@@ -219,6 +219,7 @@ def test_a_box_outside_of_the_families_is_said_to_be_one(outside):
         outside.catalogue_row()
 
 
+@pytest.mark.full
 def test_the_nearest_is_nearest_by_its_own_count(outside):
     """No other that is told, and no change of one of its fields, misses fewer of the same answers."""
     near = outside.nearest
@@ -280,6 +281,7 @@ def test_callables_must_say_what_they_multiply():
         probing.identify(FOUR, vectors=-1)
 
 
+@pytest.mark.full
 def test_what_comes_out_is_plain_data_and_a_row_to_paste():
     row = tcm.get_instruction("turing:mma.m16n8k8.f16.f16.f16.f16")
     result = probing.identify(row, vectors=2000)

@@ -21,6 +21,7 @@ from tensorcore_models.probing.identify.search import Log, descend, results
 from tensorcore_models.probing.interface import DotBatch, Interface
 
 
+@pytest.mark.full
 def test_a_solver_is_one_more_source():
     """A source is asked for rivals that no pool separates, and its inputs are put to the box."""
     asked = []
@@ -56,6 +57,7 @@ class TestSolver:
         assert solver(self.four, one, other) == []
         assert solver.statement(one, other).startswith("proved equal")
 
+    @pytest.mark.full
     def test_an_open_question_says_what_was_proved(self):
         class Prover:
             def __call__(self, interface, one, other):
@@ -144,6 +146,7 @@ class TestAimed:
         stated = reference.mma_bits(engine_of(other, interface), *matrices)[:, 0, 0]
         assert np.array_equal(stated, results(other, interface, batch))  # as the algorithm states it, too
 
+    @pytest.mark.full
     def test_breeding_finds_what_its_first_inputs_do_not_show(self):
         interface = Interface.of(EIGHT)
         other = dataclasses.replace(EIGHT.accumulator, exponent_floor=-130)

@@ -18,6 +18,7 @@ def scalar(parameters, name):
     return None if bits is None else np.uint32(bits).view(np.float32)
 
 
+@pytest.mark.full
 def test_every_recorded_result(hardware_vectors):
     """All 385 cases of kind gemm are in scope: none is left out (3 s)."""
     folder = hardware_vectors / "rtx4060"

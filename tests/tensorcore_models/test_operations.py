@@ -20,6 +20,7 @@ def compiled(program: Path, target: Path, *flags: str) -> Path:
     return target
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "flags", [pytest.param((), id="as shipped"), pytest.param(("-DMPG_CHECK",), id="checked", marks=pytest.mark.full)]
 )

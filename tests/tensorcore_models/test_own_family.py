@@ -45,6 +45,7 @@ def test_it_runs_and_its_bound_holds():
     assert (error <= bound).all() and error.max() > 0 and bound.max() < 2
 
 
+@pytest.mark.full
 def test_it_is_identified():
     """3 s: the search runs the class's plain Python."""
     unit = tcm.MatrixEngine(EvenShift(2, 14), a_format="e4m3fn", k=2)

@@ -172,7 +172,7 @@ def narrow(row):
     return row.d_format == "fp16" and tcm.get_format(row.a_format).bits <= 8
 
 
-@pytest.mark.sweep(30)
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
 def test_changed_units_are_found_out(row):
     """A third of the changes of each row, another third on the next one; all of them in the slow twin below."""

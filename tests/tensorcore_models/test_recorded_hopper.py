@@ -160,6 +160,7 @@ def test_which_nan_of_fp64_comes_out(a, b, c, result, m, kernel):
 
 
 # -- files that are not what they should be ----------------------------------------------------------------------------------
+@pytest.mark.full
 def test_a_damaged_recording_is_named(tmp_path):
     """Which file, which array, and what is wrong with it."""
     for path in COMPACT.iterdir():

@@ -42,7 +42,7 @@ def test_rounding_to_nearest_flushes_half_of_the_papers_event(exponent, flushed)
     assert sa.count_residuals(exponent).probability("flushed") == flushed
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("exponent", "scale"), [(-16, 0), (-13, 0), (-3, 6), (15, 12), (-24, 12), (-30, 3)])
 def test_representatives_stand_for_all_fractions(exponent, scale):
     x = (np.arange(1 << 23, dtype=np.uint32) | np.uint32((exponent + 127) << 23)).view(np.float32)
@@ -80,6 +80,7 @@ def test_truncated_splits_keep_less():
         assert sa.bits_retained(exponent, 12, "rz").worst < 21 < sa.bits_retained(exponent, 12).worst == 22
 
 
+@pytest.mark.full
 def test_upper_bound_of_eq_6_overlooks_ties():
     # at E = 15, s_b = 12 a residual of half a unit scales to 2^16; some neighbours round to it
     assert sa.allowed_scale_exponents(-14, 15) == (12, 12)

@@ -120,6 +120,7 @@ def test_identified_blind_with_its_key(spec):
     assert probing.identify(engine(nearest, "fp16", "fp32", 4), vectors=1000).specification == nearest
 
 
+@pytest.mark.full
 def test_a_callable_tells_its_key():
     spec = tcm.FusedDotAdd(2, 24, output_rounding="sr", seed=77)
     unit = engine(spec, "fp16", "fp32", 4)

@@ -88,7 +88,7 @@ def test_the_bits_of_a_phase(fmt, phase):
     assert np.count_nonzero(d) == 1
 
 
-@pytest.mark.sweep(56)
+@pytest.mark.sweep(28)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_the_kernel_has_the_bits_of_the_integers(row, kernel):
     """Subnormal numbers, infinities and NaN among them, which are numbers here; a last pass over few products."""
@@ -280,6 +280,7 @@ def blind(row):
 
 
 # 3.5 s, of which the start of the search takes most; all rows with the mark full.
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["wormhole:" + name_of("bf16", "fp32", "phase2")])
 def test_it_is_identified_from_its_answers_alone(name):
     row = tcm.get_instruction(name)

@@ -30,6 +30,7 @@ def test_every_result(recordings, name):
         )
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", SETS)
 def test_a_part_by_the_reference(recordings, name):
     for ins, kind, (a, b, c, *_), d in recorded(recordings / name):

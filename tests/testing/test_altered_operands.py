@@ -18,6 +18,7 @@ def named(out, a=A, b=B, **options):
     return found.suspects
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("x", "y", "text"),
     [
@@ -137,6 +138,7 @@ def test_offsets_of_groups_that_are_padded_are_named():
 
 
 # -- functions of results --------------------------------------------------------------------------------------------------
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("change", "text"),
     [

@@ -51,6 +51,7 @@ def on_the_unit(q, k, v):
     ).astype(BF16)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("size", [0.5, 2.0])
 @pytest.mark.parametrize("causal", [False, True])
 def test_p_without_a_factor_is_seen_at_scores_of_any_size(size, causal):

@@ -94,6 +94,7 @@ def test_the_scale_of_one_block_for_all_is_named(at):
     assert found.suspects == (f"scale_a is that of {which} everywhere",)
 
 
+@pytest.mark.full
 def test_what_is_ruled_out_is_excluded_by_bounds_and_the_rest_is_tried():
     """Noise: no factor and no offset explains it; a swizzle that is none of those tried is not excluded."""
     noise = RIGHT + rng.standard_normal(RIGHT.shape).astype(np.float32)

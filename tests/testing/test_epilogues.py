@@ -187,6 +187,7 @@ def test_a_few_rows():
     assert "where: row 299, column 7" in str(caught.value)
 
 
+@pytest.mark.full
 def test_relu_data_leak_no_warnings():
     """Rows and columns of zeros, and single ones: any warning is an error here."""
     with warnings.catch_warnings():

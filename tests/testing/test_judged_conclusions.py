@@ -57,6 +57,7 @@ def test_a_block_that_few_scattered_elements_lack_is_named(lost):
     assert not any("lost or twice" in text for text in found.tried)
 
 
+@pytest.mark.full
 def test_scattered_noise_has_no_name():
     a, b = operands(35)
     rng = np.random.default_rng(1)

@@ -40,7 +40,7 @@ def test_an_adversary_reaches_the_certified_lines(k):
     assert lost >= 0.9 * found.relative * size
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("kind", ["gaussian", "heavy", "activations", "positive"])
 @pytest.mark.parametrize("m", [1, 24])
 def test_a_dropped_block_of_a_long_product_fails_in_the_unit_with_sums_outside(kind, m):
@@ -89,7 +89,7 @@ def some_right_kernel(a, b, options, rng):
     )
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize("options", UNKNOWN)
 def test_right_kernels_of_unknown_orders_pass_a_statistical_line_with_power(options):
     a, b = draw("gaussian", (16, 2048), 0), draw("gaussian", (2048, 24), 1)

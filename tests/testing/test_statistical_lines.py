@@ -79,6 +79,7 @@ WIDE = {"log_uniform", "decades", *(name for name in DISTRIBUTIONS if name.start
 DEPENDENT = ("conditioned", "cancelling")
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", DEPENDENT)
 @pytest.mark.parametrize("shape", [(8, 64, 8), (1, 64, 32)])
 def test_fresh_products_of_elements_that_depend_on_each_other_pass(name, shape):

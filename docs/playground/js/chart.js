@@ -1,4 +1,4 @@
-// Bits against exponent as a line for each method.
+// Draws the bits of each method as a line against the exponent.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -19,7 +19,7 @@ mpgemm.chart = (() => {
     const x = (value) => LEFT + ((value - low) / (high - low)) * (WIDTH - LEFT - 8);
     const y = (value) => HEIGHT - BOTTOM - (Math.min(value, MOST_BITS) / MOST_BITS) * (HEIGHT - BOTTOM - TOP);
     const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
-      "aria-label": `Right bits of ${titles.join(", ")} for entries times 2^${low} to 2^${high}` });
+      "aria-label": `Correct bits of ${titles.join(", ")} for entries times 2^${low} to 2^${high}` });
     for (let bits = 0; bits <= 24; bits += 4)
       picture.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(bits), y2: y(bits) }),
         svg("text", { x: LEFT - 6, y: y(bits) + 4, "text-anchor": "end" }, String(bits)));

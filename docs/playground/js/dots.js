@@ -1,4 +1,4 @@
-// The panel of dot products: values and units in, results side by side and their steps out. The address carries what is chosen.
+// The panel of dot products reads values and units, and shows results side by side and their steps. The address holds the choices.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -10,28 +10,30 @@ mpgemm.dots = (() => {
     units: "volta:mma.m8n8k4.f32.f16.f16.f32 ampere:mma.m16n8k16.f32.f16.f16.f32 hopper:mma.m16n8k16.f32.f16.f16.f32",
     a: "4096 -4096 2^-12", b: "1 1 1", c: "0", sa: "1", sb: "1",
   };
-  const FIELDS = { a: "a, a value for each k", b: "b, as many", c: "c", sa: "scales of a, one for each block", sb: "scales of b" };
+  const FIELDS = { a: "a, one value for each k", b: "b, as many values as a", c: "c", sa: "scales of a, one for each block", sb: "scales of b, one for each block" };
   let view = null, START = USUAL;
 
-  // ---- what is typed ---------------------------------------------------------------------------------------------------
+  // ---- the input ---------------------------------------------------------------------------------------------------
   const words = (text) => text.split(/[\s,;]+/).filter(Boolean);
 
   function chosen() {
     const names = words(view.units.value);
     if (!names.length) throw new Error("choose an instruction first");
-    if (names.length > MOST_UNITS) throw new Error(`${names.length} instructions are chosen, at most ${MOST_UNITS} stand side by side`);
+    if (names.length > MOST_UNITS) throw new Error(`${names.length} instructions are chosen, at most ${MOST_UNITS} can stand side by side; delete some`);
     return names.map(U.get);
   }
 
   function values(name, f, count) {
     const given = words(view[name].value);
     if (given.length > MOST_TERMS) throw new Error(`${name} has ${given.length} values, at most ${MOST_TERMS}: leave out the rest`);
-    if (count !== undefined && given.length !== count)
-      throw new Error(`${name} has ${given.length} values, ${count} are needed: one for each ${name[0] === "s" ? "block" : "value of a"}`);
+    if (count !== undefined && given.length !== count) {
+      const each = name === "c" ? "" : `: type one for each ${name[0] === "s" ? "block" : "value of a"}`;
+      throw new Error(`${name} has ${given.length} values, ${count} ${count === 1 ? "is" : "are"} needed${each}`);
+    }
     return given.map((text) => N.parse(text, f));
   }
 
-  // The dot product as one unit takes it: {k, a, b, c, scaleA, scaleB}, and what was rounded.
+  // Returns the dot product in the formats of one unit, {k, a, b, c, scaleA, scaleB}, and notes about values that were rounded.
   function taken(row) {
     const [fa, fb, fc] = U.formatsOf(row), a = values("a", fa);
     if (!a.length) throw new Error("a has no values: type at least one");
@@ -50,7 +52,7 @@ mpgemm.dots = (() => {
     return { dot, notes: [...new Set(notes.filter(Boolean))] };
   }
 
-  // ---- what comes out --------------------------------------------------------------------------------------------------
+  // ---- the output --------------------------------------------------------------------------------------------------
   function computed(row) {
     const { dot, notes } = taken(row), d = U.formatsOf(row)[3];
     const { d: [code], records } = U.product(row, { m: 1, n: 1, ...dot, record: true });
@@ -70,7 +72,7 @@ mpgemm.dots = (() => {
   function results(all) {
     const same = (x) => x.d.name === all[0].d.name && x.code === all[0].code;
     const agree = all.every(same), several = all.length > 1;
-    const verdict = !several ? "" : agree ? "All give the same bits." : "They disagree: bits that differ from the first row's are marked.";
+    const verdict = !several ? "" : agree ? "All instructions give the same bits." : "The results differ; rows whose bits differ from those of the first row are marked.";
     return [
       element("p", { class: "verdict" }, verdict),
       element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "results" }, element("table", { class: "results" },
@@ -84,7 +86,7 @@ mpgemm.dots = (() => {
     const shown = found.steps.slice(0, MOST_STEPS);
     const rest = found.steps.length - shown.length;
     const body = shown.length ? shown.map((step, i) => ruler(step, i + 1))
-      : [element("p", {}, found.exact ? "Every product and c is zero." : "An infinity or a NaN among the operands decides the result: nothing is added up.")];
+      : [element("p", {}, found.exact ? "Every product and c is zero." : "An operand is an infinity or NaN, which determines the result, so nothing is added.")];
     return element("details", { open },
       element("summary", {}, `${found.row.name}, step by step: ${found.row.title}`), ...body,
       rest ? element("p", {}, `and ${rest} more steps`) : null);
@@ -109,7 +111,7 @@ mpgemm.dots = (() => {
   // ---- the address -----------------------------------------------------------------------------------------------------
   const state = () => Object.fromEntries(Object.keys(START).map((name) => [name, words(view[name].value).join(" ")]));
 
-  // The address tells what differs from the page's own start; anchors of the page are left alone.
+  // Writes the fields that differ from the page's own start to the address; anchors of the page are left alone.
   function remember() {
     mpgemm.address.write(Object.fromEntries(Object.entries(state()).map(([name, value]) => [name, value === START[name] ? null : value])));
   }
@@ -120,7 +122,7 @@ mpgemm.dots = (() => {
     show();
   }
 
-  // ---- what the buttons do -----------------------------------------------------------------------------------------------
+  // ---- the buttons -----------------------------------------------------------------------------------------------
   function fill(row, dot) {
     const [fa, fb, fc] = U.formatsOf(row), hex = (codes, f) => codes.map((code) => N.hex(code, f)).join(" ");
     view.a.value = hex(dot.a, fa);
@@ -137,8 +139,8 @@ mpgemm.dots = (() => {
     view.searching = true;
     try {
       const rows = chosen().slice(0, 2);
-      if (rows.length < 2) throw new Error("choose two instructions: one does not differ from itself");
-      if (rows[0] === rows[1]) throw new Error(`${rows[0].name} is chosen twice: it does not differ from itself`);
+      if (rows.length < 2) throw new Error("one instruction does not differ from itself: choose two instructions");
+      if (rows[0] === rows[1]) throw new Error(`${rows[0].name} is chosen twice and does not differ from itself: choose another instruction`);
       if (!U.alike(rows[0]).includes(rows[1]))
         throw new Error(`${rows[0].name} and ${rows[1].name} take different operands: choose two of the same formats`);
       const found = await mpgemm.search.difference(rows, async (tried) => {
@@ -147,7 +149,7 @@ mpgemm.dots = (() => {
       });
       if (found) fill(rows[0], found);
       show();
-      view.say(found ? "" : `The two gave the same bits on ${mpgemm.search.TRIES} random inputs.`);
+      view.say(found ? "" : `The two instructions gave the same bits on ${mpgemm.search.TRIES} random inputs.`);
     } catch (error) {
       view.say(error.message);
     } finally {
@@ -166,7 +168,7 @@ mpgemm.dots = (() => {
       await navigator.clipboard.writeText(location.href);
       view.say("The link is in the clipboard.");
     } catch {
-      view.say(`The browser keeps the clipboard closed to this page; the link is in its address line: ${location.href}`);
+      view.say(`The browser does not let this page write to the clipboard; copy the link from its address line: ${location.href}`);
     }
   }
 
@@ -179,7 +181,7 @@ mpgemm.dots = (() => {
   function unitPicker() {
     const names = mpgemm.catalogue.rows.map((row) => element("option", { value: row.name }, `${row.formats.join(", ")}: ${row.title}`));
     const picked = element("input", { id: "dot-pick", list: "dot-names", spellcheck: "false", autocomplete: "off",
-      placeholder: "a part of a name: mfma, e4m3" });
+      placeholder: "part of a name, as mfma or e4m3" });
     const add = () => {
       if (!picked.value.trim()) return;
       view.units.value = words(view.units.value).concat(picked.value.trim()).join("\n");
@@ -200,12 +202,12 @@ mpgemm.dots = (() => {
     view.out = element("div", { "aria-live": "polite" });
     const message = element("p", { class: "message", role: "alert" });
     view.say = (words) => (message.textContent = words);
-    const units = field("units", "Instructions, one a line; rows may be deleted", "textarea");
+    const units = field("units", "Instructions, one in each line; delete those that you do not need", "textarea");
     view.units.rows = 4;
     view.scales = element("div", { class: "two" }, field("sa", FIELDS.sa, "input"), field("sb", FIELDS.sb, "input"));
     root.replaceChildren(
       element("div", { class: "two" }, units, element("div", {}, unitPicker(),
-        element("div", { class: "field" }, element("label", { for: "dot-example" }, "Or an input that tells units apart"), examples))),
+        element("div", { class: "field" }, element("label", { for: "dot-example" }, "Or choose an input on which units differ"), examples))),
       field("a", FIELDS.a, "textarea"), field("b", FIELDS.b, "textarea"), field("c", FIELDS.c, "input"), view.scales,
       element("div", { class: "row" }, element("button", { type: "button", onclick: makeThemDiffer }, "Make the first two differ"),
         element("button", { type: "button", onclick: copyLink }, "Copy the link")),

@@ -1,4 +1,4 @@
-// Elements of the page, and the steps of a sum as bits on a ruler.
+// Makes elements of the page, and draws the steps of a sum as bits on a ruler.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -7,7 +7,7 @@ mpgemm.drawing = (() => {
   const MOST_CUT = 24; // bits right of the cut that are drawn
   const MOST_KEPT = 64; // bits left of it
 
-  // An element with attributes and children; texts are texts, never markup.
+  // Returns an element with attributes and children; texts are inserted as text and never as markup.
   function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -20,7 +20,7 @@ mpgemm.drawing = (() => {
 
   const text = (number) => mpgemm.numbers.decimal(F.toNumber(number));
 
-  // Binary digits of a magnitude from place `high` down to place `low`, spaces where it has none above its first.
+  // Returns the binary digits of a magnitude from place `high` down to place `low`, with spaces above its first digit.
   function digits(number, high, low) {
     if (high < low) return "";
     const shift = number.exponent - low;
@@ -43,7 +43,7 @@ mpgemm.drawing = (() => {
     return Math.max(Math.min(step.unit, ...ends), step.unit - MOST_CUT);
   }
 
-  // One line: name, sign, bits that are kept, bits that are cut, value.
+  // Returns one line with name, sign, kept bits, lost bits and value.
   function line(name, number, kept, step, [high, low], className) {
     const shown = kept || number, aligned = kept !== null;
     const left = digits(shown, high, step.unit), lost = { ...number, significand: number.significand };
@@ -58,16 +58,16 @@ mpgemm.drawing = (() => {
 
   const sameValue = (x, y) => F.minus(x, y).significand === 0n;
 
-  // What a step does, in a sentence.
+  // Returns a sentence that says what a step does.
   function sentence(step, number) {
     const lost = step.addends.filter((x) => x.kept && !sameValue(x.kept, x.number)).length;
     const aligned = step.addends.some((x) => x.kept);
-    const how = !aligned ? `[${number}] added exactly; the last bit of the result is 2^${step.unit}`
-      : `[${number}] aligned: bits below 2^${step.unit} are cut off` + (lost ? `, from ${lost} of ${step.addends.length} addends` : "; none is lost");
-    return how + (step.rounded ? `; rounded to ${step.rounded.kind === "finite" ? text(step.rounded) : step.rounded.kind}` : "");
+    const how = !aligned ? `[${number}] addends are added exactly; the last bit of the result is 2^${step.unit}`
+      : `[${number}] addends are aligned, and bits below 2^${step.unit} are cut off` + (lost ? `, from ${lost} of ${step.addends.length} addends` : "; no bit is lost");
+    return how + (step.rounded ? `; the sum is rounded to ${step.rounded.kind === "finite" ? text(step.rounded) : step.rounded.kind}` : "");
   }
 
-  // A step as a table of bits.
+  // Returns a step as a table of bits.
   function ruler(step, number) {
     const range = [highest(step), lowest(step)];
     const rows = step.addends.map((x) => line(x.label, x.number, x.kept, step, range, ""));

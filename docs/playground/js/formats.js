@@ -1,4 +1,4 @@
-// Encodings taken apart into exact numbers, and exact numbers rounded into encodings; formats.rounding of the package in BigInt.
+// Decodes encodings into exact numbers, and rounds exact numbers to encodings, as formats.rounding of the package, in BigInt.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -69,7 +69,7 @@ mpgemm.formats = (() => {
     return { significand: kept, exponent: unit, exact: rest === 0n };
   }
 
-  // The same in a format whose numbers are listed, to nearest, ties away from zero.
+  // Rounds to nearest, ties away from zero, in a format whose numbers are listed.
   function nearest(negative, numerator, denominator, exponent, f) {
     const low = Math.min(exponent, ...f.numbers.map((x) => x[3])), x = numerator << BigInt(exponent - low);
     const listed = f.numbers.map(([kind, minus, significand, e], code) => ({ code: BigInt(code), plain: kind === "finite" && !minus,
@@ -82,7 +82,7 @@ mpgemm.formats = (() => {
              overflow: over ? "infinity" : "" };
   }
 
-  // The encoding of a positive rational with a sign: {code, exact, overflow}; overflow is "" or what became of it.
+  // Returns the encoding of a positive rational with a sign, {code, exact, overflow}; overflow is "" or the name of the result of an overflow.
   function encode(negative, numerator, denominator, exponent, f, rounding = "rne") {
     if (f.numbers) return nearest(negative, numerator, denominator, exponent, f);
     const sign = negative ? signBit(f) : 0n;
@@ -104,8 +104,8 @@ mpgemm.formats = (() => {
     return { code: null, exact: false, overflow: "nothing" };
   }
 
-  // An encoding converted to another format, rounded to nearest even, as units do it before they multiply. Bits that `from` ignores are
-  // read where the target is as wide as they are.
+  // Converts an encoding to another format, rounded to nearest even, as units do before they multiply. Bits that `from` ignores are
+  // read if the target is as wide as `from`.
   function convert(code, from, to, flush) {
     const whole = { ...from, fractionBits: from.fractionBits + from.paddingBits, paddingBits: 0 };
     const x = decode(code, whole), sign = x.negative ? signBit(to) : 0n;
@@ -115,7 +115,7 @@ mpgemm.formats = (() => {
     return flush && !(found & exponentMask(to)) ? sign : found;
   }
 
-  // x + y in one format, rounded to nearest even; NaN is all ones without a sign, as accumulators of Gaudi give it.
+  // Returns x + y in one format, rounded to nearest even; NaN is all ones without a sign, as in Gaudi's accumulators.
   function add(x, y, f) {
     const a = decode(x, f), b = decode(y, f), both = a.kind === "inf" && b.kind === "inf";
     if (a.kind === "nan" || b.kind === "nan" || (both && a.negative !== b.negative)) return magnitudeMask(f);
@@ -128,7 +128,7 @@ mpgemm.formats = (() => {
 
   // ---- exact numbers -------------------------------------------------------------------------------------------------
   const signed = (x) => (x.negative ? -x.significand : x.significand);
-  const of = (value, exponent) => // of zeros the kernels' exponents mean nothing, and may be 2^30 away
+  const of = (value, exponent) => // the exponent of a zero has no meaning in the kernels, and may be 2^30
     ({ kind: "finite", negative: value < 0n, significand: value < 0n ? -value : value, exponent: value ? exponent : 0 });
 
   function plus(x, y) {
@@ -140,7 +140,7 @@ mpgemm.formats = (() => {
   const times = (x, y) => of(signed(x) * signed(y), x.exponent + y.exponent);
   const minus = (x, y) => plus(x, { ...y, negative: !y.negative });
 
-  // The double nearest to an exact number: for showing, and for drawing.
+  // Returns the double nearest to an exact number, for texts and pictures.
   function toNumber(x) {
     if (x.significand === 0n) return x.negative ? -0 : 0;
     const drop = Math.max(0, length(x.significand) - 64);
@@ -153,7 +153,7 @@ mpgemm.formats = (() => {
 
   const leading = (x) => length(x.significand) - 1 + x.exponent;
 
-  // Units in the last place of a format by which a finite number is off another, as a double.
+  // Returns the difference of two finite numbers in units in the last place of a format, as a double.
   function ulps(computed, exact, f) {
     const unit = f.integer ? 0 : Math.max(exact.significand ? leading(exact) : emin(f), emin(f)) - f.fractionBits;
     const error = minus(computed, exact);

@@ -1,5 +1,5 @@
-// Special functions of one number: the kernel's instructions, what the unit looked up, and how far off the result is, as
-// mpgemm.explanations.functions of the package tells it.
+// Computes special functions of one number: the kernel's instructions, the table entries that the unit read, and the error of the
+// result, as mpgemm.explanations.functions of the package does.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -8,7 +8,7 @@ mpgemm.functions = (() => {
   const all = () => mpgemm.catalogue.functions;
   const HIGH = "fp64 high"; // the upper word of a double
 
-  // erf: its Taylor series, whose terms are positive once e^(-x x) is taken out; from 4 on 1 less a continued fraction.
+  // Computes erf by its Taylor series, whose terms are positive after e^(-x x) is factored out; from 4 on by 1 minus a continued fraction.
   function erf(x) {
     const size = Math.abs(x), outer = Math.exp(-size * size) / Math.sqrt(Math.PI);
     let found = 0;
@@ -24,25 +24,25 @@ mpgemm.functions = (() => {
   }
 
   const exp2 = (x) => 2 ** x;
-  // What functions approximate, by the first part of their names.
+  // The exact function that each function approximates, by the first part of its name.
   const EXACT = {
     ex2: exp2, exp2f: exp2, lg2: Math.log2, rcp: (x) => 1 / x, rsqrt: (x) => 1 / Math.sqrt(x), rsqrtf: (x) => 1 / Math.sqrt(x),
     sqrt: Math.sqrt, sin: Math.sin, cos: Math.cos, sinf: Math.sin, cosf: Math.cos, tanf: Math.tan, tanh: Math.tanh, tanhf: Math.tanh,
     expf: Math.exp, __expf: Math.exp, logf: Math.log, __logf: Math.log, erff: erf, div: (x, y) => x / y, cvt: (x) => x,
   };
-  // Significand bits of results and the exponent of the smallest normal number: else FP32's.
+  // Significand bits of results and exponent of the smallest normal number; other results are FP32.
   const PRECISION = { fp16: [11, -14], bf16: [8, -126], [HIGH]: [21, -1022] };
 
   const CONDITIONS = ["less", "same"];
 
-  // The function "arch:name"; throws Error with what there is.
+  // Returns the function "arch:name"; throws Error that names the known ones.
   function get(text) {
     const [arch, name] = [text.slice(0, text.indexOf(":")), text.slice(text.indexOf(":") + 1)];
     const known = all().architectures[arch];
-    if (!known) throw new Error(`no special functions are known of “${arch}”; they are of ${Object.keys(all().architectures).join(", ")}`);
+    if (!known) throw new Error(`no special functions of “${arch}” are known; choose one of ${Object.keys(all().architectures).join(", ")}`);
     if (!(name in known)) {
       const where = Object.keys(all().architectures).filter((other) => name in all().architectures[other]);
-      throw new Error(where.length ? `${name} is not on ${arch}; it is on ${where.join(", ")}` : `${arch} has no function named “${name}”`);
+      throw new Error(where.length ? `${arch} has no function “${name}”; choose one of ${where.join(", ")}` : `${arch} has no function “${name}”; choose one from the list`);
     }
     return { arch, name, evidence: all().evidence[known[name]], ...all().rows[name] };
   }
@@ -50,7 +50,7 @@ mpgemm.functions = (() => {
   const formatOf = (name) => F.get(name === HIGH ? "fp64" : name === "word" ? "fp32" : name);
   const FP32 = () => formatOf("fp32");
 
-  // A code of 32 bits in a narrower format; NaN has all bits but the sign.
+  // Converts an FP32 encoding to a narrower format; NaN becomes all ones without a sign.
   function narrowed(word, f, rounding) {
     const x = F.decode(BigInt(word), FP32());
     if (x.kind === "nan") return F.magnitudeMask(f);
@@ -70,7 +70,7 @@ mpgemm.functions = (() => {
     return F.encode(x.negative, x.significand, 1n, x.exponent, FP32()).code;
   }
 
-  // Where an entry of all tables is: {table, segment, segments, fractionBits}.
+  // Returns the place of an entry of all tables, {table, segment, segments, fractionBits}.
   function placed(entry) {
     let first = 0;
     for (const [table, segments, fractionBits] of all().tables) {
@@ -80,7 +80,7 @@ mpgemm.functions = (() => {
     throw new Error(`the tables have no entry ${entry}`);
   }
 
-  // The unit's steps in integers. Of a logarithm the kernel leaves |V| of V = whole + F without its last two bits, one unit less below 0.
+  // Returns the unit's steps in integers. For a logarithm the kernel gives |V| of V = whole + F without its last two bits, and one unit less for V < 0.
   function lookup(name, operand, found) {
     const bits = all().unitBits[name], infinity = (0x7fffffff >> bits) << bits;
     const { fractionBits, ...place } = placed(found.entry), [c0, c1, c2] = all().coefficients.slice(3 * found.entry, 3 * found.entry + 3);
@@ -99,7 +99,7 @@ mpgemm.functions = (() => {
     return x === 0n ? 0 : Number(places > 0 ? x >> BigInt(places) : x << BigInt(-places));
   }
 
-  // One result with the instructions that make it: {code, format, value, exact, error, operations: [{name, operands, word, lookup}]}.
+  // Returns one result with its instructions, {code, format, value, exact, error, operations: [{name, operands, word, lookup}]}.
   function computed(row, codes) {
     const words = codes.map((code) => wordOf(code, row.operand)), registers = [...words, ...row.constants];
     const records = mpgemm.kernel.evaluate(row, words);

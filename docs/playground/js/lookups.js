@@ -1,4 +1,4 @@
-// The panel of special functions: an architecture, a function and its operands in; bits, value, error and each instruction out.
+// The panel of special functions reads an architecture, a function and its operands, and shows bits, value, error and each instruction.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -8,11 +8,11 @@ mpgemm.lookups = (() => {
   const USUAL = { function: "hopper:ex2.approx.ftz.f32", x: "-0.078155517578125", y: "3" };
   let view = null;
 
-  // ---- what comes out --------------------------------------------------------------------------------------------------
+  // ---- the output --------------------------------------------------------------------------------------------------
   const word = (x) => "0x" + x.toString(16).padStart(8, "0");
   const signed = (x, digits) => (x < 0 ? "" : "+") + x.toFixed(digits);
 
-  // What the unit looked up, sums and cuts off, a line each.
+  // Returns lines that show the table's segment, the coefficients, the square, the sum and its truncation.
   function lookupLines(found) {
     if (found.replaced) return ["the operand is a special one or outside of the tables: the result is fixed"];
     const sum = found.whole === null ? "F" : `${found.whole} + F`, sign = found.total < 0 ? "-" : "";
@@ -40,7 +40,7 @@ mpgemm.lookups = (() => {
         element("tbody", {}, element("tr", {}, element("th", { scope: "row" }, row.name), cells.map((cell) => element("td", {}, cell)))))),
       element("p", { class: "note" }, `Error of ${row.name}: ${row.error}. Evidence: ${row.evidence}.`),
       element("details", { open: true }, element("summary", {}, `${row.arch}:${row.name}, instruction by instruction`),
-        found.operations.length ? found.operations.map((one, i) => instruction(one, i + 1)) : element("p", {}, "A conversion: nothing is looked up.")),
+        found.operations.length ? found.operations.map((one, i) => instruction(one, i + 1)) : element("p", {}, "This function is a conversion, which reads no table.")),
     ];
   }
 
@@ -72,7 +72,7 @@ mpgemm.lookups = (() => {
     show();
   }
 
-  // The names of the architecture's functions.
+  // Lists the names of the architecture's functions.
   function list() {
     const names = Object.keys(mpgemm.catalogue.functions.architectures[view.arch.value] || {});
     view.names.replaceChildren(...names.map((name) => element("option", { value: name })));
@@ -91,7 +91,7 @@ mpgemm.lookups = (() => {
     view.name = typed("function-name", { list: "function-names" });
     view.x = typed("function-x");
     view.y = typed("function-y");
-    view.second = labelled("function-y", "y, what x is divided by", view.y);
+    view.second = labelled("function-y", "y, the divisor", view.y);
     root.replaceChildren(
       element("div", { class: "two" }, labelled("function-arch", "Architecture", view.arch), labelled("function-name", "Function", view.name)),
       element("div", { class: "two" }, labelled("function-x", "x", view.x), view.second), view.names, message, view.out);

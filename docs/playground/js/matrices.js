@@ -1,4 +1,4 @@
-// The panel of matrices: two CSV texts, a unit, and the bits that each recovery method keeps as the entries grow and shrink.
+// The panel of matrices reads two CSV texts and a unit, and shows the bits that each recovery method keeps as the entries grow and shrink.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -9,16 +9,16 @@ mpgemm.matrices = (() => {
   const NAMES = Object.keys(M.METHODS);
   let view = null, latest = 0;
 
-  // ---- what is typed ---------------------------------------------------------------------------------------------------
+  // ---- the input ---------------------------------------------------------------------------------------------------
   // {rows, columns, values} of a CSV text, values rounded to FP32; throws Error with words.
   function read(text, name) {
     const fp32 = { ...mpgemm.formats.get("fp32") };
     const lines = text.split(/\n/).map((line) => line.trim()).filter(Boolean);
     const cells = lines.map((line) => line.split(/[,;\t]| +/).map((cell) => cell.trim()).filter(Boolean));
-    if (!cells.length) throw new Error(`${name} is empty: a row of numbers a line, commas between them`);
+    if (!cells.length) throw new Error(`${name} is empty: type one row of numbers in each line, with commas between them`);
     const columns = cells[0].length, odd = cells.findIndex((row) => row.length !== columns);
-    if (odd >= 0) throw new Error(`${name}: line ${odd + 1} has ${cells[odd].length} numbers, the first has ${columns}`);
-    if (cells.length > MOST || columns > MOST) throw new Error(`${name} is ${cells.length} x ${columns}, at most ${MOST} x ${MOST} fit here`);
+    if (odd >= 0) throw new Error(`${name}: line ${odd + 1} has ${cells[odd].length} numbers, the first line has ${columns}: all lines need as many`);
+    if (cells.length > MOST || columns > MOST) throw new Error(`${name} is ${cells.length} x ${columns}, at most ${MOST} x ${MOST} fit here: use the package for larger matrices`);
     const values = cells.flat().map((cell, i) => {
       try {
         const float = new Float32Array(Uint32Array.of(Number(mpgemm.numbers.parse(cell, fp32).code)).buffer)[0];
@@ -37,7 +37,7 @@ mpgemm.matrices = (() => {
     return { m: a.rows, k: a.columns, n: b.columns, a: a.values, b: b.values };
   }
 
-  // ---- what comes out --------------------------------------------------------------------------------------------------
+  // ---- the output --------------------------------------------------------------------------------------------------
   const scaled = (values, power) => values.map((x) => Math.fround(x * 2 ** power));
   const scaleOf = (name) => (name === "sgemm_cube" ? Number(view.scale.value) : undefined);
 
@@ -73,7 +73,7 @@ mpgemm.matrices = (() => {
     const rows = NAMES.map((name, i) => element("tr", {}, element("th", { scope: "row" }, M.METHODS[name].title),
       element("td", {}, String(M.METHODS[name].products.length)), element("td", {}, here[i].toFixed(2))));
     return element("table", { class: "results" },
-      element("thead", {}, element("tr", {}, ["method", "products", "bits that are right"].map((x) => element("th", { scope: "col" }, x)))),
+      element("thead", {}, element("tr", {}, ["method", "products", "correct bits"].map((x) => element("th", { scope: "col" }, x)))),
       element("tbody", {}, rows));
   }
 
@@ -89,7 +89,7 @@ mpgemm.matrices = (() => {
       view[name.toLowerCase()].value = await chosen.text();
       show();
     } });
-    return element("div", { class: "field" }, element("label", { for: `matrix-${name}` }, `${name}, a row a line`), view[name.toLowerCase()],
+    return element("div", { class: "field" }, element("label", { for: `matrix-${name}` }, `${name}, one row in each line`), view[name.toLowerCase()],
       element("label", { for: `file-${name}` }, `or a CSV file for ${name}`), file);
   }
 

@@ -1,4 +1,4 @@
-// What a person types, read exactly: decimal, fractions, powers of two, hexadecimal numbers and bit patterns; and numbers as text.
+// Reads what a person types exactly (decimal numbers, fractions, powers of two, hexadecimal numbers, bit patterns), and writes numbers as text.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -15,7 +15,7 @@ mpgemm.numbers = (() => {
   };
   const raised = (base, exponent) => (exponent >= 0n ? [base ** exponent, 1n] : [1n, base ** -exponent]);
 
-  // [numerator, denominator] of one factor without a sign, null where it is no number.
+  // Returns [numerator, denominator] of one factor without a sign, or null if it is no number.
   function factor(text, whole) {
     let found = text.match(/^(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i);
     if (found && (found[1] || found[2])) {
@@ -50,17 +50,17 @@ mpgemm.numbers = (() => {
 
   function integer(text, f) {
     const { negative, numerator, denominator } = rational(text);
-    if (numerator % denominator) throw wrong(text, `is no integer, and ${f.name} holds integers`);
+    if (numerator % denominator) throw wrong(text, `is no integer, and ${f.name} holds only integers: type an integer`);
     const value = (negative ? -numerator : numerator) / denominator;
     const low = f.signed ? -(1n << BigInt(f.bits - 1)) : 0n, high = F.ones(f.bits - (f.signed ? 1 : 0));
     if (value < low || value > high) throw wrong(text, `is outside of ${f.name}, which holds ${low} to ${high}`);
     return { code: value & F.ones(f.bits), note: "" };
   }
 
-  // What a text means in a format: {code: BigInt, note}; the note tells a number that was rounded. Throws Error with words.
+  // Returns the encoding of a text in a format, {code: BigInt, note}; the note says if the number was rounded. Throws Error with a message.
   function parse(text, f) {
     const body = text.trim().toLowerCase();
-    if (!body) throw new Error("a value is missing");
+    if (!body) throw new Error(`a value is missing: ${EXAMPLES}`);
     if (/^0x[\da-f]+$/.test(body)) {
       const code = BigInt(body);
       if (code >> BigInt(f.bits)) throw wrong(text, `has more than the ${f.bits} bits of ${f.name}`);
@@ -70,12 +70,12 @@ mpgemm.numbers = (() => {
     const special = body.match(/^([+-]?)(inf|infinity|nan)$/);
     if (special) return { code: named(text, special[2], special[1] === "-", f), note: "" };
     const { negative, numerator, denominator } = rational(text);
-    if (negative && !f.signed && numerator) throw wrong(text, `is negative, and ${f.name} has no sign`);
-    if (f.specials === "scale" && !numerator) throw wrong(text, `is zero, which ${f.name} does not have`);
+    if (negative && !f.signed && numerator) throw wrong(text, `is negative, and ${f.name} has no sign: type a positive number`);
+    if (f.specials === "scale" && !numerator) throw wrong(text, `is zero, which ${f.name} does not have: type a power of two`);
     const found = F.encode(negative, numerator, denominator, 0, f);
     const most = decimal(F.toNumber(F.decode(F.largest(f), f)));
     if (found.code === null) throw wrong(text, `is beyond ${most}, the largest number of ${f.name}, which has no infinity`);
-    if (found.overflow) return { code: found.code, note: `“${text.trim()}” is beyond ${most}, the largest number of ${f.name}: it became ${found.overflow}` };
+    if (found.overflow) return { code: found.code, note: `“${text.trim()}” is beyond ${most}, the largest number of ${f.name}, and became ${found.overflow}` };
     const shown = found.exact ? "" : `“${text.trim()}” is no number of ${f.name}: it was rounded to ${show(found.code, f)}`;
     return { code: found.code, note: shown };
   }

@@ -1,4 +1,4 @@
-// Starts the page: loads the kernel, then builds the panels; where the browser cannot, it says so.
+// Starts the page: loads the kernel and builds the panels, or says that the browser cannot.
 "use strict";
 
 (async () => {

@@ -1,4 +1,4 @@
-// Random dot products on which two units disagree, made as short as they get.
+// Searches random dot products on which two units differ, and makes them as short as possible.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
@@ -9,7 +9,7 @@ mpgemm.search = (() => {
   const below = (n) => Math.floor(Math.random() * n);
   const bits = (count) => BigInt.asUintN(count, (BigInt(below(2 ** 32)) << 32n) | BigInt(below(2 ** 32)));
 
-  // A random encoding: any integer; a number whose exponent is near 0, so that sums cancel and round.
+  // Returns a random encoding: any integer, or a number whose exponent is near 0, so that sums cancel and round.
   function draw(f) {
     if (f.integer) return bits(f.bits);
     const spread = Math.min(6, F.emin(f) < -6 ? 6 : -F.emin(f) + 1);
@@ -33,7 +33,7 @@ mpgemm.search = (() => {
   const result = (row, dot) => BigInt(mpgemm.units.product(row, { m: 1, n: 1, ...dot }).d[0]);
   const differ = (rows, dot) => result(rows[0], dot) !== result(rows[1], dot);
 
-  // Leaves out what the difference does not need: c, and products one by one.
+  // Leaves out c and single products if the results still differ without them.
   function shortened(rows, dot) {
     let best = dot;
     const attempt = (changed) => {
@@ -49,7 +49,7 @@ mpgemm.search = (() => {
     return best;
   }
 
-  // A dot product on which the first two units disagree, or null. `pause` is awaited between batches, with the number of tries so far.
+  // Returns a dot product on which the first two units differ, or null. `pause` is awaited between batches, with the number of tries so far.
   async function difference(rows, pause) {
     for (let tried = 0; tried < TRIES; tried += BATCH) {
       for (let i = 0; i < BATCH; i++) {

@@ -1,4 +1,4 @@
-// The records of the kernel as steps: which addends met in which unit, what was kept of each, their sum, and what it was rounded to.
+// Turns the kernel's records into steps: the addends, their common unit, the kept part of each, their sum and the rounded sum.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 

@@ -1,11 +1,11 @@
-// Rows of the catalogue as units that multiply: operands converted and padded as the package's engines do it.
+// Multiplies on rows of the catalogue; operands are converted and padded as in the package's engines.
 "use strict";
 globalThis.mpgemm = globalThis.mpgemm || {};
 
 mpgemm.units = (() => {
   const F = mpgemm.formats;
 
-  // Says what a name could have meant: a device, a part of names, or nothing.
+  // Returns a message about an unknown name: it is a device, a part of known names, or neither.
   function unknown(name) {
     const { rows, devices } = mpgemm.catalogue, part = name.toLowerCase(), arch = devices[part];
     const like = rows.map((row) => row.name).filter((full) => (arch ? full.startsWith(`${arch}:`) : full.toLowerCase().includes(part)));
@@ -14,7 +14,7 @@ mpgemm.units = (() => {
     return `no instruction of the catalogue is named “${name}”${like.length ? `; these names have it: ${such}` : ""}`;
   }
 
-  // The row with a name; throws Error where there is none.
+  // Returns the row with a name; throws Error if there is none.
   function get(name) {
     const row = mpgemm.catalogue.rows.find((candidate) => candidate.name === name);
     if (!row) throw new Error(unknown(name));
@@ -23,7 +23,7 @@ mpgemm.units = (() => {
 
   const formatsOf = (row) => row.formats.map(F.get);
 
-  // Rows that take the same operands as a row, the row itself among them.
+  // Returns the rows that take the same operands as a row, the row itself included.
   const alike = (row) =>
     mpgemm.catalogue.rows.filter((other) => other.formats.join() === row.formats.join() &&
       JSON.stringify(other.scale) === JSON.stringify(row.scale));
@@ -43,7 +43,7 @@ mpgemm.units = (() => {
     });
   }
 
-  // Rows of `x`, each of `from` values, padded with zeros to `to` values.
+  // Returns the rows of `x`, each padded with zeros from `from` to `to` values.
   function padded(x, from, to) {
     if (from === to) return x;
     const rows = [];
@@ -51,7 +51,7 @@ mpgemm.units = (() => {
     return rows;
   }
 
-  // The formats in which a unit adds up: where c and results are converted around the sum, that of the sum.
+  // Returns the formats in which a unit adds; if c and results are converted around the sum, the format of the sum.
   const inside = (row) => formatsOf(row).map((f, i) => (row.between && i > 1 ? F.get(row.between.format) : f));
 
   function chain(row, m, n, k, a, b, c, scaleA, scaleB, record) {
@@ -93,7 +93,7 @@ mpgemm.units = (() => {
     return { d: sums, records };
   }
 
-  // An operand of an addition as the kernel records it.
+  // Returns an operand of an addition in the form in which the kernel records it.
   function addend(code, index, f) {
     const { negative, significand, exponent } = F.decode(code, f);
     return { kind: "add", index, exponent: BigInt(exponent), value: negative ? -significand : significand, kept: 0n };
