@@ -1,4 +1,4 @@
-"""Ascend matrix units: chips, block planning, the tile schedule and its two interpreters, SGEMM-cube."""
+"""This package models Ascend matrix units: chips, block planning, tile schedules with two interpreters, SGEMM-cube."""
 
 from tensorcore_models.lazy import attach
 

@@ -1,5 +1,4 @@
-"""Block sizes (bm, bk, bn): which ones a chip admits, why it rejects the others, and how much of A stays in
-L1.
+"""This module lists the block sizes (bm, bk, bn) that a chip admits, and says why it rejects others.
 
 Source: SGEMM-cube (arXiv:2507.23387v4), eq. 8 (N_fused, f) and eq. 12 (the feasible space).
 """
@@ -15,9 +14,9 @@ from ascend.operand_formats import ALIGNMENT, FORMATS
 from tensorcore_models.integers import integer_arguments, integer_fields
 from tensorcore_models.machine.fp_state import default_fp_state
 
-#: One or two buffers for the operands: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
+#: Number of operand buffers: B in L1, A and B in L0 (the paper's section 5.1.2; A stays resident in L1).
 Buffering = Literal["single", "double"]
-#: Operands that SGEMM-cube's words have.
+#: Format of SGEMM-cube's words.
 SPLIT_OPERANDS = ("fp16",)
 #: UB bytes for each element of a C block: eq. 12 prints 6.
 UB_BYTES_PER_ELEMENT = 6
@@ -26,21 +25,21 @@ ACCUMULATOR_BYTES = 4
 
 
 def fractals(length: int, step: int = ALIGNMENT) -> int:
-    """Cube steps that cover `length`."""
+    """Return the number of cube steps that cover `length`."""
     return -(-length // step)
 
 
 def slots(buffering: str) -> int:
-    """Buffers that the buffering provides for one stream: 1 or 2. Raises ValueError if the name is unknown."""
+    """Return the number of buffers for one stream, 1 or 2. Raises ValueError if the name is unknown."""
     if buffering == "single":
         return 1
     if buffering == "double":
         return 2
-    raise ValueError(f"buffering is 'single' or 'double', got {buffering!r}")
+    raise ValueError(f"buffering must be 'single' or 'double', got {buffering!r}")
 
 
 class Rejection(NamedTuple):
-    """`Rejection` is a constraint that a block violates: the amount needed and the limit (bytes, or a size and 16)."""
+    """`Rejection` is a constraint that a block violates, with the needed and the available amount (bytes, or a size and 16)."""
 
     constraint: str
     needed: int
@@ -48,14 +47,15 @@ class Rejection(NamedTuple):
 
     def __str__(self) -> str:
         if self.constraint.endswith("alignment"):
-            return f"{self.constraint}: {self.needed} is not a positive multiple of {self.limit}"
-        return f"{self.constraint}: {self.needed} bytes needed, {self.limit} there"
+            return f"{self.constraint}: {self.needed} must be a positive multiple of {self.limit}"
+        return f"{self.constraint}: {self.needed} bytes needed, {self.limit} available"
 
 
 def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
-    """Return blocks of a resident panel that fit L1 beside the buffers of the stream (N_fused of eq. 8); 0 or less: none.
+    """Return the number of blocks of a resident panel that fit L1 beside the stream's buffers (N_fused of eq. 8).
 
-    `each` is what one row or column of a block takes in the unit of `l1`; `panel` and `streamed` are rows or columns.
+    A result of 0 or less means that no block fits. `each` is the number of bytes of one row or column of a block, in the unit
+    of `l1`; `panel` and `streamed` are rows or columns.
     """
     return (l1 - each * streamed) // (each * panel)
 
@@ -118,7 +118,7 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Return the fraction f of L1 that the resident A panel fills (eq. 8); arguments as for :meth:`n_fused`."""
+        """Return the fraction f of L1 that the resident A panel fills (eq. 8); :meth:`n_fused` explains the arguments."""
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm
         return resident * FORMATS[operand].stored(self.bk) / chip.l1_bytes
 
@@ -126,11 +126,10 @@ class Blocking:
     def rejections(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> list[Rejection]:
-        """Return the constraints of eq. 12 that the block breaks on `chip`; empty for a feasible block.
+        """Return the constraints of eq. 12 that the block breaks on `chip`; the list is empty for a feasible block.
 
-        Half of L0A and of L0B is the limit even for a single buffer, as the paper prints it (64 x 256
-        elements). L0C is named apart from UB because on other chips than 910A it can be the smaller one. Arguments as of
-        :meth:`n_fused`.
+        The limit is half of L0A and of L0B even for a single buffer, as the paper prints it (64 x 256 elements). The list
+        names L0C apart from UB because L0C is the smaller one on some chips. :meth:`n_fused` explains the arguments.
         """
         form = FORMATS[operand]
         if self.bk % form.whole_k:
@@ -141,7 +140,7 @@ class Blocking:
             ("L0C capacity", self.bm * self.bn * ACCUMULATOR_BYTES, chip.l0c_bytes),
             ("UB capacity (6 bytes for each element of C)", self.bm * self.bn * UB_BYTES_PER_ELEMENT, chip.ub_bytes),
             (
-                "L1 capacity (one A block beside the B buffers)",
+                "L1 capacity (one A block and the B buffers)",
                 words * form.stored(self.bk) * (self.bm + slots(buffering) * self.bn),
                 chip.l1_bytes,
             ),
@@ -149,7 +148,7 @@ class Blocking:
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
     def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
-        """Return whether the block satisfies all constraints of eq. 12; arguments as for :meth:`n_fused`."""
+        """Return whether the block satisfies all constraints of eq. 12; :meth:`n_fused` explains the arguments."""
         return not self.rejections(chip, buffering, words, operand)
 
 
@@ -157,8 +156,9 @@ class Blocking:
 def candidate_rejections(
     bm: int, bk: int, bn: int, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Rejection]:
-    """Return the constraints of eq. 12 that the sizes violate; unlike for :meth:`Blocking.rejections`, they need not
-    be multiples of 16.
+    """Return the constraints of eq. 12 that the sizes violate.
+
+    Unlike in :meth:`Blocking.rejections`, the sizes need not be multiples of 16.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def candidate_rejections(
 def feasible_sizes(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16", whole_in_ub: bool = True
 ) -> np.ndarray:
-    """Return the feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order; arguments as
-    `n_fused`'s.
+    """Return the feasible space of eq. 12 as an int64 array of rows (bm, bk, bn), in lexicographic order.
 
-    Kernels that bring a block of C to UB in strips do not need it `whole_in_ub`, as eq. 12 asks for.
+    Set `whole_in_ub` to False for kernels that bring a block of C to UB in strips: eq. 12 asks that UB hold the
+    whole block. :meth:`Blocking.n_fused` explains the other arguments.
     """
     form, unit = FORMATS[operand], FORMATS[operand].whole_k
     c_elements = chip.l0c_bytes // ACCUMULATOR_BYTES
@@ -194,7 +194,7 @@ def feasible_sizes(
     most_n = min(b_elements, c_elements) // ALIGNMENT**2
     sides = ((most_m, ALIGNMENT), (most_k, unit), (most_n, ALIGNMENT))
     m, k, n = (step * np.arange(1, most + 1, dtype=np.int64) for most, step in sides)
-    # Two planes first: the whole cube of candidates would be a thousand times the feasible space.
+    # Two planes are made first because the whole cube of candidates would be a thousand times the feasible space.
     im, ik = np.nonzero(m[:, None] * k[None, :] <= a_elements)
     of_b, of_c = k[ik][:, None] * n, m[im][:, None] * n
     in_l1 = words * form.stored(k[ik])[:, None] * (m[im][:, None] + slots(buffering) * n) <= chip.l1_bytes
@@ -230,7 +230,7 @@ def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
 
 
 class RejectedBlock(NamedTuple):
-    """A block that does not fit, with the constraints that say so."""
+    """`RejectedBlock` is a block that does not fit, with the constraints that it breaks."""
 
     bm: int
     bk: int
@@ -241,9 +241,9 @@ class RejectedBlock(NamedTuple):
 def rejections(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[RejectedBlock]:
-    """Return every rejected block next to the feasible space, which becomes feasible when one size shrinks by 16.
+    """Return the rejected blocks that become feasible when one size shrinks by 16.
 
-    All larger blocks are rejected for the same reasons, with larger byte counts.
+    Every larger block breaks the same constraints, with larger byte counts.
 
     Parameters
     ----------

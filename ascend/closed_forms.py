@@ -1,8 +1,8 @@
-"""Time by closed forms over arrays of blocks: what kernels share, and the paper's kernel.
+"""This module estimates times by closed forms over arrays of blocks: forms that all kernels share, and the paper's kernel.
 
-The forms follow the simulator without its transients. A k block takes the longest of cube, loads, moves and the round trip
-through its buffers when double buffered, their sum when single (the paper's T_comp, T_mem, section 5.1.2).
-:mod:`ascend.planner.estimate` does the rest for grids of cores, :func:`paper_seconds` for the kernel of SGEMM-cube.
+The forms follow the simulator without its transients. With double buffers a k block takes the longest of cube, loads,
+moves and the round trip through its buffers, with single buffers their sum (the paper's T_comp, T_mem, section 5.1.2).
+:mod:`ascend.planner.estimate` adds the terms of grids of cores, :func:`paper_seconds` those of SGEMM-cube's kernel.
 """
 
 from functools import cached_property
@@ -21,30 +21,30 @@ def up(x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
 
 
 class BlockForms:
-    """The closed forms of a request's k blocks, each a column with a number for each candidate."""
+    """`BlockForms` holds the closed forms of a request's k blocks; each is a column with one number for each candidate."""
 
     tm: np.ndarray  #: Rows of a tile.
     tn: np.ndarray  #: Columns of a tile.
-    deep: np.ndarray  #: Steps of the cube along a k block, on average.
+    deep: np.ndarray  #: Cube steps along a k block, on average.
     depth: np.ndarray | int  #: L1 buffers of a streamed operand.
-    groups: np.ndarray  #: K groups.
-    latency: float  #: Cycles until the first byte of a load is there.
-    filled: np.ndarray | float = 1.0  #: Share of a k block that is there, on average.
+    groups: np.ndarray  #: Number of k groups.
+    latency: float  #: Cycles until the first byte of a load arrives.
+    filled: np.ndarray | float = 1.0  #: Filled share of a k block, on average.
 
     def __init__(self, r: Request | TileSchedule, bm: np.ndarray, bk: np.ndarray, bn: np.ndarray):
         self.r, self.chip, self.bm, self.bn = r, r.placed_on, bm, bn
         self.size, self.count, self.walks = r.operand_bytes, slots(r.buffering), len(r.passes)
         self.each = r.words * self.size * bk
-        self.in_l1 = r.words * r.format.stored(bk)  # of one row or column of a k block, with its block scales
+        self.in_l1 = r.words * r.format.stored(bk)  # bytes of one row or column of a k block, with its block scales
 
     @property
     def loads(self) -> np.ndarray:
-        """Cycles to load one k block of what is streamed, on average."""
+        """Return the cycles to load one k block of the streamed operands, on average."""
         raise NotImplementedError
 
     @cached_property
     def cube(self) -> np.ndarray:
-        """Cycles of the cube for one k block of a tile, on average."""
+        """Return the cube's cycles for one k block of a tile, on average."""
         r, chip = self.r, self.chip
         steps = up(self.tm, chip.cube_m) * self.deep * up(self.tn, chip.cube_n)
         cycles = r.terms // self.walks * (r.mmad_head + steps) + chip.sync_cycles_per_block
@@ -54,7 +54,7 @@ class BlockForms:
 
     @cached_property
     def moves(self) -> np.ndarray:
-        """Cycles to bring one k block of both operands from L1 to L0, on average."""
+        """Return the cycles to bring one k block of both operands from L1 to L0, on average."""
         chip, size = self.chip, self.filled * self.each
         latency = self.r.words * (chip.l1_to_l0a_latency + chip.l1_to_l0b_latency)
         scales = self.r.scale_bytes * (self.tm + self.tn) / chip.l1_to_l0_scale_rate
@@ -62,17 +62,17 @@ class BlockForms:
 
     @cached_property
     def way(self) -> np.ndarray:
-        """Cycles until a k block is multiplied, one step after the other."""
+        """Return the cycles of all stages of a k block, one after the other."""
         return self.cube + self.loads + self.latency + self.moves
 
     @property
     def round_trip(self) -> np.ndarray:
-        """Cycles from a streamed block's load until its buffer in L1 is free."""
+        """Return the cycles from a streamed block's load until its buffer in L1 is free."""
         return self.way - self.cube
 
     @cached_property
     def block(self) -> np.ndarray:
-        """Cycles of one k block of a tile, on average."""
+        """Return the cycles of one k block of a tile, on average."""
         if self.count == 1:
             return self.way
         scalar = self.r.scalar_cycles + np.zeros_like(self.tm)
@@ -80,7 +80,7 @@ class BlockForms:
 
     @cached_property
     def vector_copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """FP32 copies of C that the vector unit reads and writes over all passes and k groups."""
+        """Return the FP32 copies of C that the vector unit reads and writes over all passes and k groups."""
         accumulators, walked = self.r.accumulators, self.walks * self.groups
         if accumulators == 1:
             return walked - 1, walked
@@ -88,12 +88,12 @@ class BlockForms:
 
     @property
     def two_tiles(self) -> np.ndarray:
-        """Whether two tiles of C fit L0C."""
+        """Return whether two tiles of C fit L0C."""
         return np.floor(self.chip.l0c_bytes / (self.r.accumulators * ACCUMULATOR_BYTES * self.bm * self.bn)) >= 2
 
 
 class _PaperForms(BlockForms):
-    """The paper's kernel: row blocks of whole tiles on all cores, a panel of A in L1, B from L2."""
+    """`_PaperForms` holds the forms of the paper's kernel: row blocks of whole tiles on all cores, A panel in L1, B from L2."""
 
     def __init__(self, r: Request | TileSchedule, bm: np.ndarray, bk: np.ndarray, bn: np.ndarray):
         super().__init__(r, bm, bk, bn)
@@ -104,12 +104,12 @@ class _PaperForms(BlockForms):
 
     @cached_property
     def loads(self) -> np.ndarray:
-        """Cycles to load one k block of B."""
+        """Return the cycles to load one k block of B."""
         return self.each * self.tn / self.chip.l2_read_rate
 
     @property
     def round_trip(self) -> np.ndarray:
-        """Cycles from B's load until its buffer in L1 is free: A's move takes nothing from it."""
+        """Return the cycles from the load of a B block until its buffer in L1 is free; moves of A take no part."""
         chip = self.chip
         return (
             self.loads
@@ -120,9 +120,9 @@ class _PaperForms(BlockForms):
 
     @cached_property
     def cycles(self) -> np.ndarray:
-        """Cycles of all passes: A panels and the split pass are exposed.
+        """Return the cycles of all passes; loads of A panels and the split pass are exposed.
 
-        A tile's way to memory is hidden behind the next tile's work only where two fit L0C.
+        The write of a tile is hidden behind the next tile's work only if two tiles fit L0C.
         """
         r, chip, passes = self.r, self.chip, self.walks * self.groups
         waves = up(up(r.m, self.bm), chip.cores)
@@ -144,6 +144,6 @@ class _PaperForms(BlockForms):
 
 
 def paper_seconds(sizes: np.ndarray, r: Request | TileSchedule) -> np.ndarray:
-    """Return the time of the paper's kernel for each (bm, bk, bn) row, the launch left out."""
+    """Return the time of the paper's kernel for each (bm, bk, bn) row, without the launch."""
     forms = _PaperForms(r, *(column.astype(float) for column in sizes.T))
     return forms.cycles / forms.chip.cycles_per_second

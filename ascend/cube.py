@@ -1,4 +1,4 @@
-"""SGEMM-cube and native FP16 products as the Ascend cube computes them: the schedule's numeric interpreter.
+"""This module computes SGEMM-cube and plain FP16 products bit for bit as the Ascend cube does.
 
 Source: SGEMM-cube (arXiv:2507.23387v4): eq. 7 (split and terms), section 4.4 (orders), Algorithm 1 (blocking).
 
@@ -90,8 +90,7 @@ def cube_gemm(
     reseed_l0c: bool = False,
     row_scaling: bool = False,
 ) -> np.ndarray:
-    """Return A B (+ C) by SGEMM-cube, bit for bit as the module describes it; with a schedule, the result of that
-    schedule.
+    """Return A B (+ C) by SGEMM-cube, bit for bit as the module describes it; a given schedule sets the order of the sums.
 
     Parameters
     ----------
@@ -100,29 +99,29 @@ def cube_gemm(
     c : array_like, shape (m, n), optional
         FP32 values; the sum of hh starts from it.
     schedule : TileSchedule, optional
-        A result of :func:`ascend.build_schedule`, or a plan's schedule, for these sizes: its terms, their order, its
-        operands and unit are used. An option that is not at its default must agree with it, and where it has no words, those
-        of words are refused.
+        A result of :func:`ascend.build_schedule`, or a plan's schedule, for these sizes. It sets the terms, their order,
+        the operands and the unit. An option that is not at its default must agree with the schedule; if the schedule does
+        not split operands into words, options of words are refused.
     blocking : Blocking, optional
-        Instead of a schedule: block sizes on `chip` (largest N_fused, double buffers). Neither: one block, all of k
-        in one group.
+        Block sizes on `chip` (largest N_fused, double buffers), in place of a schedule. Without either there is one
+        block, and all of k is one group.
     chip : Chip or str
         Chip for which a `blocking` is planned.
     order : {"termwise", "termwise_inplace", "elementwise"}
         The order of the terms (section 4.4 of the paper).
     scale_exponent : int, (int, int) or "auto"
-        s_b of eq. 7 for both matrices, or (s_a, s_b), or chosen for each matrix from its elements
+        s_b of eq. 7 for both matrices, or (s_a, s_b), or "auto", which chooses them from the elements of each matrix
         (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
     low_low : bool
         Add the fourth term, too.
     step_order : {"sequential", "pairwise", "exact"}
         Rounding inside a cube step.
     overflow : {"saturate", "inf"}, optional
-        Rule for overflow: that of the 910A, or IEEE. Default: the chip's (:attr:`ascend.Chip.overflow`).
+        Rule for overflow: "saturate" as on 910A, "inf" as in IEEE 754. Default: the chip's (:attr:`ascend.Chip.overflow`).
     group : int
-        Elementwise order: products of one term before the next term's, from 1 to the cube step.
+        Elementwise order: consecutive products of one term, from 1 to the cube step.
     reseed_l0c : bool
-        Start every k group from C. A schedule brings its own.
+        Start every k group from C. A schedule has its own setting.
     row_scaling : bool
         Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element
         lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact
@@ -132,7 +131,7 @@ def cube_gemm(
     Returns
     -------
     numpy.ndarray
-        float32 (int32 for a schedule of INT8 operands), shape (m, n). k = 0 gives c, or zeros: no instruction runs.
+        float32 (int32 for a schedule of INT8 operands), shape (m, n). k = 0 gives c, or zeros, because no instruction runs.
 
     Raises
     ------
@@ -171,7 +170,7 @@ def cube_gemm(
 
 
 def _refuse_words(given: dict[str, bool], schedule: TileSchedule) -> None:
-    """Refuse options of words for a schedule of one term."""
+    """Refuse options of words for a schedule of one term, whose operands are not split."""
     asked = [name for name, value in given.items() if value]
     if asked:
         raise ValueError(
@@ -222,7 +221,8 @@ def cube_hgemm(
     schedule = checked_schedule(a, b, schedule, blocking, chip, 1, "termwise", reseed_l0c)
     if schedule.sums.lanes or schedule.operand not in SPLIT_OPERANDS:
         raise ValueError(
-            f"the schedule multiplies {schedule.operand} ({schedule.kernel} kernel), cube_hgemm FP16 on the cube"
+            f"the schedule multiplies {schedule.operand} ({schedule.kernel} kernel), but cube_hgemm multiplies FP16 on the "
+            "cube: use cube_gemm"
         )
     return words_product(schedule.sums, a, b, c, arithmetic.on(schedule.chip))
 
@@ -239,14 +239,14 @@ def reconstruct(
 ) -> np.ndarray:
     """Return the sum of the terms in termwise order: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
 
-    With different exponents for A and B the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
+    If A and B have different exponents, the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
     RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. With ll: RN(RN(lh + hl) + RN(ll / s_f)) in place of RN(lh + hl).
-    Dividing by s_f rounds only where the quotient is subnormal.
+    Dividing by s_f rounds only if the quotient is subnormal.
 
     Parameters
     ----------
     hh, hl, lh, ll : array_like
-        float32 sums of the terms, one shape; any engine's. hl = A_h B_l, lh = A_l B_h.
+        float32 sums of the terms, all of one shape, from any engine. hl = A_h B_l, lh = A_l B_h.
     scale : int or (int, int)
         s_b of eq. 7, or (s_a, s_b).
     overflow : {"inf", "saturate"}
@@ -262,7 +262,7 @@ def reconstruct(
     shape = hh.shape
     for x, name in ((lh, "lh"), (hl, "hl"), (ll, "ll")):
         if x is not None and x.shape != shape:
-            raise ValueError(f"{name} has shape {x.shape}, hh has {shape}")
+            raise ValueError(f"{name} must have the shape {shape} of hh, got {x.shape}")
     check_choice("overflow", overflow, OVERFLOWS)
     a_exponent, b_exponent = scale_pair(scale)
     out = np.empty(shape, np.float32)
@@ -283,27 +283,31 @@ def checked_schedule(
     order: Order,
     reseed_l0c: bool,
 ) -> TileSchedule:
-    """Return the schedule that the caller gave, checked against the matrices and options, or one made from the options."""
+    """Return the caller's schedule after checking it against the matrices and options, or a schedule made from the options."""
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     if schedule is None:
         if blocking is not None and not isinstance(blocking, Blocking):
             raise TypeError(
-                f"blocking is a Blocking or None, got {type(blocking).__name__}; a schedule goes to schedule="
+                f"blocking must be a Blocking or None, got {type(blocking).__name__}: pass a schedule as schedule="
             )
         mode: Mode = order if terms > 1 else "termwise"
         if blocking is None or 0 in (m, k, n):
             return TileSchedule.unblocked(m=m, k=k, n=n, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
         return build_schedule(m, k, n, chip, blocking, terms=terms, mode=mode, reseed_l0c=bool(reseed_l0c))
     if not isinstance(schedule, TileSchedule):
-        raise TypeError(f"schedule is a TileSchedule or None, got {type(schedule).__name__}")
+        raise TypeError(f"schedule must be a TileSchedule or None, got {type(schedule).__name__}")
     if blocking is not None:
         raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
     if (schedule.m, schedule.k, schedule.n) != (m, k, n):
         raise ValueError(
-            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices give {(m, k, n)}"
+            f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices have {(m, k, n)}: build "
+            "it for them"
         )
     if schedule.terms != terms:
-        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}")
+        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}: change one of them")
     if terms > 1 and schedule.order != order:
-        raise ValueError(f"the schedule's mode {schedule.mode!r} does not give order {order!r}")
+        raise ValueError(
+            f"the schedule's mode {schedule.mode!r} does not give order {order!r}: leave out order, or build the schedule "
+            "for it"
+        )
     return schedule

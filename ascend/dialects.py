@@ -1,4 +1,4 @@
-"""Where a plan is typed into, and which chips have it.
+"""This module lists the dialects in which a plan's kernel is written, and the chips that have each of them.
 
 Sources: AscendC API reference, Matmul (supported: Atlas A2, A3, Atlas inference series, Ascend 950; not the training series);
 CATLASS (github.com/hicann/catlass, 0dfcf9df: Atlas A2, A3, Ascend 950); pto-isa (hw-native-sys/pto-isa, 3186c381: a2a3 and a5);
@@ -13,19 +13,19 @@ from ascend.term_modes import MODES, Mode
 
 
 class Dialect(NamedTuple):
-    """A way to write a kernel, and the schedules that it can say."""
+    """`Dialect` is a way to write a kernel, with the schedules that it can express."""
 
     name: str
     title: str
-    has: Callable[[Chip], bool]  #: Whether a chip has it.
-    chips: str  #: Those that do, in words.
-    directions: tuple[int, ...] = (0, 1)  #: Of the swizzles in which tiles are dealt one by one; (): they are not.
-    turns: bool = True  #: Whether every second band of a swizzle is walked back.
-    rectangles: bool = True  #: Whether a core may own a rectangle of tiles.
-    slices: bool = True  #: Whether k may be split among cores.
-    powers_of_two: bool = False  #: Whether sizes of blocks are.
-    modes: tuple[Mode, ...] = MODES  #: How several terms may be combined.
-    one_term: bool = True  #: Whether it multiplies operands of one term.
+    has: Callable[[Chip], bool]  #: whether a chip has it
+    chips: str  #: the chips that have it, in words
+    directions: tuple[int, ...] = (0, 1)  #: directions of swizzles that deal tiles one by one; () if none does
+    turns: bool = True  #: whether every second band of a swizzle is walked back
+    rectangles: bool = True  #: whether a core may own a rectangle of tiles
+    slices: bool = True  #: whether k may be split among cores
+    powers_of_two: bool = False  #: whether block sizes must be powers of two
+    modes: tuple[Mode, ...] = MODES  #: how several terms may be combined
+    one_term: bool = True  #: whether it multiplies operands of one term
 
 
 def _second_generation(chip: Chip) -> bool:
@@ -45,14 +45,14 @@ DIALECTS: dict[str, Dialect] = {
                 powers_of_two=True, modes=("fused",), one_term=False),
     )
 }  # fmt: skip
-#: Where no dialect is named every schedule can be said.
+#: A row that can express every schedule, for a request that names no dialect.
 ANY = Dialect("", "", lambda chip: True, "all")
 
 
 def check_dialect(name: str, chip: Chip) -> None:
-    """Refuse a dialect that there is not, or that a chip lacks (ValueError)."""
+    """Raise ValueError if there is no such dialect, or the chip lacks it."""
     if name not in DIALECTS:
-        raise ValueError(f"target is one of {', '.join(DIALECTS)}, got {name!r}")
+        raise ValueError(f"target must be one of {', '.join(DIALECTS)}, got {name!r}")
     row = DIALECTS[name]
     if not row.has(chip):
         raise ValueError(
@@ -62,16 +62,20 @@ def check_dialect(name: str, chip: Chip) -> None:
 
 
 def said_modes(name: str, terms: int, modes: Sequence[Mode], split: int | None) -> list[Mode]:
-    """Return the modes among some that a dialect can say, "" being any dialect.
+    """Return the modes of `modes` that a dialect can express; the name "" stands for any dialect.
 
-    Raises ValueError if it says none of them, or not this number of terms or slices of k (`split`).
+    Raises ValueError if it can express none of them, or not this number of terms or of slices of k (`split`).
     """
     row = DIALECTS.get(name, ANY)
     if terms == 1 and not row.one_term:
-        raise ValueError(f"{row.title} recovers FP32 from words of fp16: plan with --terms 3 (terms=3), got one term")
+        raise ValueError(f"{row.title} recovers FP32 from words of fp16: got one term, plan with --terms 3 (terms=3)")
     if (split or 1) > 1 and not row.slices:
-        raise ValueError(f"{row.title} walks all of k in one program: --split 1 (split=1), got {split}")
+        raise ValueError(
+            f"{row.title} walks all of k in one program, got {split} slices of k: plan with --split 1 (split=1)"
+        )
     said = [mode for mode in modes if terms == 1 or mode in row.modes]
     if not said:
-        raise ValueError(f"{row.title} combines terms by mode {', '.join(row.modes)}, got {', '.join(modes)}")
+        raise ValueError(
+            f"{row.title} combines terms by mode {', '.join(row.modes)}, got {', '.join(modes)}: take --mode {row.modes[0]}"
+        )
     return said

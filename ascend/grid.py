@@ -1,4 +1,4 @@
-"""How the tiles of C and the slices of k are dealt to cores: grids, swizzled orders, balanced ranges.
+"""This module deals the tiles of C and the slices of k to cores: grids, swizzled orders, balanced ranges.
 
 Source of the swizzled order: CATLASS, GemmIdentityBlockSwizzle (docs/en/2_Design/01_kernel_design/02_swizzle.md): bands
 of `offset` tile rows (direction 0) or tile columns (direction 1) are walked back and forth; consecutive tiles go to
@@ -23,7 +23,7 @@ class Grid:
     Parameters
     ----------
     m, k, n : int
-        At least 1. `k` slices of the inner dimension are merged into one C.
+        Numbers of cores, at least 1. The `k` slices of the inner dimension are merged into one C.
 
     Raises
     ------
@@ -40,7 +40,7 @@ class Grid:
         for name in ("m", "k", "n"):
             size = getattr(self, name)
             if size < 1:
-                raise ValueError(f"a grid has at least 1 core along {name}, got {size!r}")
+                raise ValueError(f"a grid must have at least 1 core along {name}, got {size!r}")
 
     @property
     def cores(self) -> int:
@@ -53,25 +53,24 @@ class Grid:
 
 @dataclass(frozen=True)
 class Swizzle:
-    """`Swizzle` is the order in which tiles of C are assigned to cores: in bands of `offset` tile rows (direction 0)
-    or tile columns (direction 1).
+    """`Swizzle` is the order in which tiles of C are assigned to cores, in bands of tile rows or of tile columns.
 
     Parameters
     ----------
     offset : int
         Width of a band, at least 1.
     direction : {0, 1}
-        0 for bands of tile rows, 1 for bands of tile columns.
+        Direction of the bands: 0 for tile rows, 1 for tile columns.
     turns : bool
-        Whether every second band is walked back, as CATLASS does; else each begins at the same side.
+        Whether every second band is walked back, as in CATLASS; else each band begins at the same side.
     adaptive : bool
-        As in CATLASS's ASWT: the last band also takes the rows or columns that do not fill a band, and if at most
-        half of the cores have a tile in the last round, those tiles are cut into pieces for the others.
+        Whether the order follows CATLASS's ASWT: the last band also takes the rows or columns that do not fill a band. If
+        at most half of the cores have a tile in the last round, the tiles of that round are cut into parts for all cores.
 
     Raises
     ------
     ValueError, TypeError
-        If a number is not allowed.
+        If `offset` is not a positive integer, or `direction` not 0 or 1.
     """
 
     offset: int = 1
@@ -82,10 +81,10 @@ class Swizzle:
     def __post_init__(self):
         integer_fields(self, "offset", "direction")
         if self.offset < 1:
-            raise ValueError(f"a swizzle's offset is an integer from 1, got {self.offset!r}")
+            raise ValueError(f"a swizzle's offset must be an integer of at least 1, got {self.offset!r}")
         if self.direction not in (0, 1):
             raise ValueError(
-                f"a swizzle's direction is 0 (bands of rows) or 1 (bands of columns), got {self.direction!r}"
+                f"a swizzle's direction must be 0 (bands of rows) or 1 (bands of columns), got {self.direction!r}"
             )
 
     def __str__(self) -> str:
@@ -101,7 +100,7 @@ class Swizzle:
         Parameters
         ----------
         rows, columns : int
-            Tiles of C.
+            Numbers of tile rows and tile columns of C.
         """
         across, along = (rows, columns) if self.direction == 0 else (columns, rows)
         offset, number = min(self.offset, across), np.arange(rows * columns)
@@ -117,10 +116,11 @@ class Swizzle:
 
 
 class Visit(NamedTuple):
-    """One stay of a core: it keeps `panel` of the resident operand in L1 and computes the tiles of `stream`.
+    """`Visit` is a time that a core keeps `panel` of the resident operand in L1 and computes the tiles of `tiles`.
 
-    `panel` is a range of rows (A resident) or of columns (B resident), None where both operands are streamed; a tile is
-    (rows, columns); `slice` is the number of the slice of k; `active` cores are at the same stay.
+    `panel` is a range of rows (A resident) or of columns (B resident), or None if both operands are streamed. A tile is
+    (rows, columns). `slice` is the number of the slice of k. `active` is the number of cores that work at the same
+    time.
     """
 
     panel: Range | None
@@ -130,18 +130,20 @@ class Visit(NamedTuple):
 
 
 def split_range(start: int, stop: int, step: int) -> tuple[Range, ...]:
-    """Return half-open ranges of `step` that cover [start, stop); the last may be shorter."""
+    """Return half-open ranges of length `step` that cover [start, stop); the last one may be shorter."""
     return tuple((first, min(first + step, stop)) for first in range(start, stop, step))
 
 
 def balanced_ranges(length: int, most: int, unit: int) -> tuple[Range, ...]:
-    """Return ranges that cover [0, length), as few as `most` (the longest, in whole units) allows, of nearly equal whole
-    units."""
+    """Return ranges of nearly equal whole units that cover [0, length): as few as `most`, the longest range, allows."""
     return balanced_parts(length, -(-length // most), unit)
 
 
 def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
-    """At most `parts` ranges of nearly equal whole units that cover [0, length); longer ones first: core 0 has most work."""
+    """Return at most `parts` ranges of nearly equal whole units that cover [0, length).
+
+    Longer ranges come first, so that core 0 has the most work.
+    """
     units = -(-length // unit)
     parts = min(parts, units)
     if not parts:
@@ -152,9 +154,10 @@ def balanced_parts(length: int, parts: int, unit: int) -> tuple[Range, ...]:
 
 
 def pieces(rows: int, columns: int, most: int) -> tuple[int, int]:
-    """Return pieces along m and n, at most `most` together, in which CATLASS's ASWT cuts a tile of `rows` x `columns` elements.
+    """Return the numbers of parts along m and n, at most `most` together, into which CATLASS's ASWT cuts a tile.
 
-    Nearly as many along m as along n; of two equal numbers that along m gives way first.
+    The tile has `rows` x `columns` elements. The numbers along m and n are nearly equal; of two equal numbers the one
+    along m is reduced first.
     """
     along_m, along_n = min(rows, most), min(columns, most)
     while along_m * along_n > most:

@@ -1,7 +1,8 @@
-"""One pass of the cube on operands other than FP16 words: BF16, HF32, FP32 and INT8, as the catalogue models them.
+"""This module computes the cube's products of BF16, HF32, FP32 and INT8 operands, as the catalogue models them.
 
-The rows belong to arch "ascend910b" in :mod:`tensorcore_models.catalogue.ascend`; what of their arithmetic is not published
-is said there. A k group is one chain in L0C; groups and slices are added in FP32 (INT8: exactly, in int32).
+The rows of the catalogue belong to arch "ascend910b" in :mod:`tensorcore_models.catalogue.ascend`, which says what is
+not published of their arithmetic. A k group is one chain in L0C; groups and slices are added in FP32 (INT8: exactly, in
+int32).
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats.rounding import round_to
 
-#: Operand to row of the catalogue.
+#: Row of the catalogue for each operand format.
 INSTRUCTIONS = {
     "fp16": "cube.m16n16k16.f32.f16.f16.f32",
     "bf16": "cube.m16n16k16.f32.bf16.bf16.f32",
@@ -25,14 +26,14 @@ INSTRUCTIONS = {
 
 
 def product_is_published(operand: str) -> bool:
-    """Return whether anything published says how the cube adds products of an operand."""
+    """Return whether a publication says how the cube adds products of an operand format."""
     return operand in INSTRUCTIONS
 
 
 def cube_instruction(operand: str) -> Instruction:
     """Return the catalogue's row for an operand format; raises ValueError if the format has none."""
     if operand not in FORMATS:
-        raise ValueError(f"operand is one of {', '.join(FORMATS)}, got {operand!r}")
+        raise ValueError(f"operand must be one of {', '.join(FORMATS)}, got {operand!r}")
     if FORMATS[operand].weight_bits:
         raise ValueError(
             f"the scales of {operand} weights are the user's, so only the time can be simulated: for bits, widen "
@@ -46,7 +47,7 @@ def cube_instruction(operand: str) -> Instruction:
 
 
 def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """Return the slices of k of A B (+ C) in the order of a schedule of one term whose operands are not FP16 words.
+    """Return the product of each slice of k of A B (+ C), in the order of a schedule of one term without FP16 words.
 
     Operands are rounded to their format (RN); for INT8 they must hold integers from -128 to 127 (c: int32). The result is
     float32, or int32 for INT8, of shape (slices, m, n).
@@ -65,12 +66,12 @@ def operand_slices(sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | Non
 
 
 def rounded_to_hf32(x: np.ndarray, rounding: str) -> np.ndarray:
-    """Return FP32 numbers as HF32 has them, 11 fraction bits; infinities and NaNs stay.
+    """Return FP32 numbers rounded to HF32, 11 fraction bits; infinities and NaNs stay.
 
-    rne: to nearest even, rna and rnz: to nearest with ties away from zero and toward zero, rz: toward zero. SetHF32TransMode
-    (AscendC API reference, 07_0259) chooses between a mode that its text calls rounding "to the nearest even" and one "in the
-    manner towards zero", by a bit of CTRL that pto-isa sets for rounding with "tie away from zero": nothing published says
-    which of the other three that mode is.
+    The modes are rne (to nearest even), rna and rnz (to nearest with ties away from zero and toward zero) and rz
+    (toward zero). SetHF32TransMode (AscendC API reference, 07_0259) chooses between a mode that its text calls rounding
+    "to the nearest even" and one "in the manner towards zero". Its bit of CTRL is the one that pto-isa sets for
+    rounding with "tie away from zero". No publication says which of rna, rnz and rz the second mode is.
     """
     return round_to(x, "hf32", rounding=rounding or "rne")
 

@@ -1,4 +1,4 @@
-"""Defines the request to the planner and the closed forms: the product to compute and the kind of its kernel."""
+"""This module defines the request to the planner and the closed forms: a product and the options of its kernel."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from ascend.schedule_options import WithOptions, describes_options, option
 @describes_options
 @dataclass(frozen=True)
 class Request(WithOptions):
-    """`Request` holds a product and its kernel's options, checked against the chip; the planner chooses the rest."""
+    """`Request` holds a product and its kernel's options, checked against the chip; the planner chooses the other options."""
 
     m: int
     k: int
     n: int
     chip: Chip
     target: str = option(
-        "", "only schedules that a dialect of :mod:`ascend.dialects` can say: rectangles of tiles for each core (AscendC's "
-        "TCubeTiling, pto-isa), or tiles dealt one by one in a swizzled order (CATLASS); \"\": any"
+        "", "dialect of :mod:`ascend.dialects` that must be able to express the schedule: rectangles of tiles for each core "
+        "(AscendC's TCubeTiling, pto-isa), or tiles dealt one by one in a swizzled order (CATLASS); \"\": any"
     )  # fmt: skip
 
     def __post_init__(self):
@@ -29,12 +29,15 @@ class Request(WithOptions):
                 raise ValueError(
                     f"template norm cannot be planned for {self.target}: leave out the target or the template"
                 )
-            if self.target == "ascendc":  # its Matmul loads several blocks together
+            if self.target == "ascendc":  # AscendC's Matmul loads several blocks together
                 object.__setattr__(self, "template", "mdl")
         self.check_options()
         self.check_chip(self.chip)
 
     @property
     def balanced(self) -> bool | None:
-        """Whether tiles are nearly equal: a target's are whole blocks but for the last; None where the kernel chooses."""
+        """Return whether tiles are nearly equal.
+
+        It is False with a target, whose tiles are whole blocks, and None if the kernel chooses.
+        """
         return False if self.target else None

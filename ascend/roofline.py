@@ -1,8 +1,8 @@
-"""Traffic, operational intensity and roofline of a block, exactly as the paper writes them.
+"""This module computes traffic, operational intensity and roofline of a block, exactly as the paper defines them.
 
-Source: SGEMM-cube (arXiv:2507.23387v4), eqs. 9, 10 and 11. These count one term of the three, with B shared perfectly
-by the cores and C read and written in every k group; :func:`ascend.reports.byte_table.byte_table` sets a schedule's own count
-beside them.
+Source: SGEMM-cube (arXiv:2507.23387v4), eqs. 9, 10 and 11. They count one term of the three, let the cores share B
+perfectly, and assume that C is read and written in every k group. :func:`ascend.reports.byte_table.byte_table` compares
+them with a schedule's own count.
 """
 
 from dataclasses import asdict, dataclass
@@ -16,9 +16,9 @@ from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 
-#: s_A = s_B = s_C in eq. 10 (the paper counts FP32 elements).
+#: Bytes s_A = s_B = s_C of an element in eq. 10 (the paper counts FP32 elements).
 ELEMENT_BYTES = 4
-#: FP16 bytes: L1 is counted in FP16 elements in eqs. 8 and 9.
+#: Bytes of an FP16 element; eqs. 8 and 9 count L1 in FP16 elements.
 L1_ELEMENT_BYTES = 2
 
 
@@ -38,7 +38,7 @@ class Traffic(Result):
 
     @integer_arguments("element_bytes")
     def bytes(self, element_bytes: int = ELEMENT_BYTES) -> float:
-        """Return the bytes moved, for elements of one size."""
+        """Return the bytes moved, if every element has `element_bytes` bytes."""
         return element_bytes * self.elements
 
     def to_rows(self) -> list[dict]:
@@ -64,7 +64,7 @@ class RooflinePoint(Result):
 
     @classmethod
     def of(cls, intensity: float, peak: float, bandwidth: float) -> Self:
-        """Return the point of an intensity under a peak rate and a bandwidth."""
+        """Return the roofline point of an intensity, for a peak rate and a bandwidth."""
         roof = bandwidth * intensity
         bound = "compute" if peak <= roof else "memory"
         return cls(intensity, peak, bandwidth, roof, min(peak, roof), bound, peak / bandwidth)
@@ -75,7 +75,7 @@ class RooflinePoint(Result):
 
     def sentences(self) -> list[str]:
         """Return a sentence on the bound (compute or memory) and the speed."""
-        return [f"{self.bound}-bound, {self.flops:.4g} FLOP/s at {self.operational_intensity:.4g} FLOP/B"]
+        return [f"{self.bound}-bound: {self.flops:.4g} FLOP/s at {self.operational_intensity:.4g} FLOP/B"]
 
 
 def check_sizes(m: int, k: int, n: int) -> None:
@@ -107,7 +107,9 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
     check_sizes(m, k, n)
     f = b.fusion_efficiency(chip)
     if f <= 0:
-        raise ValueError(f"block {b} overflows L1 of {chip.name}: N_fused is {b.n_fused(chip)}")
+        raise ValueError(
+            f"block {b} overflows L1 of {chip.name} (N_fused is {b.n_fused(chip)}, expected at least 1): take a smaller block"
+        )
     return Traffic(
         a_read=m * k,
         b_read=m * k * n / (chip.cores * b.bm),
@@ -118,7 +120,7 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
 @default_fp_state
 @integer_arguments("m", "k", "n", "element_bytes")
 def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
-    """Return the operational intensity: FLOPs for each byte moved between memory and L1 (eq. 10).
+    """Return the operational intensity (eq. 10): FLOP for each byte moved between memory and L1.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, eleme
     chip : Chip
         The chip whose parameters are used.
     element_bytes : int
-        Bytes of each element moved.
+        Number of bytes of each element.
 
     Raises
     ------
@@ -140,8 +142,10 @@ def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, eleme
 
 
 def fp32_equivalent_peak(chip: Chip) -> float:
-    """Return FLOP/s of the cubes divided by the three products that one FP32 product costs; the paper prints 85.3e12 for
-    910A."""
+    """Return the cubes' FLOP/s divided by the three products that one FP32 product costs.
+
+    The paper prints 85.3e12 for 910A.
+    """
     return chip.peak_flops("fp16") / 3
 
 
@@ -162,9 +166,9 @@ def roofline(
     ----------
     b, m, k, n, chip
     peak : float, optional
-        FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. The paper's own figure is 256e12 / 3.
+        Peak in FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. The paper uses 256e12 / 3.
     element_bytes : int
-        Bytes of each element moved.
+        Number of bytes of each element.
     """
     oi = operational_intensity(b, m, k, n, chip, element_bytes)
     peak = fp32_equivalent_peak(chip) if peak is None else peak
@@ -172,7 +176,7 @@ def roofline(
 
 
 def traffic_of_sizes(sizes: np.ndarray, m: int, k: int, n: int, chip: Chip) -> np.ndarray:
-    """Return elements of eq. 9 for each (bm, bk, bn) row of an array: float64."""
+    """Return the elements of eq. 9 for each (bm, bk, bn) row of an array, as float64."""
     check_sizes(m, k, n)
     bm, bk, bn = sizes.T
     elements = chip.l1_bytes // L1_ELEMENT_BYTES

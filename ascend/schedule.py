@@ -1,7 +1,8 @@
-"""Building tile schedules: a kernel's class, placed on a chip and checked.
+"""This module builds tile schedules: it places a kernel's class on a chip and checks the result.
 
 Every schedule on a chip is built here (:func:`build_schedule`), also one that differs from another in a few fields
-(:func:`variant`). What a schedule is says :mod:`ascend.tile_schedule`, what a kernel chooses for what is left open its class.
+(:func:`variant`). :mod:`ascend.tile_schedule` defines schedules; a kernel's class chooses the options that the caller
+leaves open.
 """
 
 from dataclasses import fields
@@ -21,9 +22,9 @@ from tensorcore_models.integers import integer_arguments
 
 #: Every kernel by its name.
 KERNELS: dict[str, type[Kernel]] = {each.kernel: each for each in (PaperKernel, GridKernel, VectorKernel)}
-#: Ranges of row or column blocks beyond this are a mistake: half a million elements a core in blocks of 16.
+#: Limit on the row or column blocks; more are taken for a mistake: half a million elements a core in blocks of 16.
 MOST_BLOCKS = 2**20
-#: Options that a change of another field leaves to the kernel again.
+#: Options that the kernel chooses anew if another field changes.
 FOLLOWS_THE_BLOCK = ("n_fused", "depth")
 FOLLOWS_THE_KERNEL = ("grid", "resident", "swizzle", "balanced")
 
@@ -51,16 +52,17 @@ def build_schedule(
     blocking : Blocking
         Sizes of the blocks.
     kernel : {"paper", "grid", "vector"}
-        A grid, a swizzle, a split or another resident operand than A need "grid".
+        Kernel of the schedule. A grid, a swizzle, a split or a resident operand other than A needs "grid".
     cores : int, optional
-        Use only this many cores of the chip.
+        Number of cores of the chip that are used; all by default.
     **options
         Options of :class:`ascend.schedule_options.ScheduleOptions`: terms, mode, operand, layout, grid, resident, ...
 
     Raises
     ------
     ValueError
-        If a size is not positive, an option is impossible or a buffer would overflow: which one, its bytes and its limit.
+        If a size is not positive, an option is impossible, or a buffer would overflow; the message gives the buffer, its
+        bytes and its limit.
     TypeError
         If `blocking` is not a Blocking, `chip` not a chip, or an option unknown.
     """
@@ -73,7 +75,7 @@ def build_schedule(
     chip = _with_cores(get_chip(chip), cores)
     _check_sizes(m, k, n, blocking)
     if kernel not in KERNELS:
-        raise ValueError(f"kernel is one of {', '.join(KERNELS)}, got {kernel!r}")
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}")
     asked = ScheduleOptions(**options)
     if KERNELS[kernel].on_cube:
         chip.cube_step_k(asked.operand)
@@ -104,13 +106,16 @@ def _checked_buffers(s: Kernel) -> Kernel:
         if used > there:
             raise ValueError(
                 f"block {s.blocking} ({s.mode}, {s.buffering} buffers) overflows {buffer} of {s.placed_on.name}: "
-                f"{used} bytes, limit {there}"
+                f"{used} bytes needed, {there} available; take a smaller block"
             )
     return s
 
 
 def variant(schedule: Kernel, **changes: Any) -> Kernel:
-    """Return the schedule with other options of :func:`build_schedule`; another block, mode or grid has its own N_fused."""
+    """Return the schedule with other options of :func:`build_schedule`.
+
+    With another block, mode or grid the kernel chooses N_fused anew.
+    """
     values = {f.name: getattr(schedule, f.name) for f in fields(schedule)} | {"kernel": schedule.kernel}
     if changes.keys() & {"blocking", "mode", "buffering", "operand", "terms", "grid", "resident", "kernel"}:
         values |= dict.fromkeys(FOLLOWS_THE_BLOCK)

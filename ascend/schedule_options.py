@@ -1,6 +1,6 @@
-"""Lists the options of a schedule, each once, checks them, and derives the properties that follow from them.
+"""This module lists the options of a schedule, each once, checks them, and derives the properties that follow from them.
 
-A record has a field for each option, with all that is said of it: the schedule, the request to the planner,
+A record has a field with its description for each option. The schedule, the request to the planner,
 :func:`ascend.build_schedule`, their docstrings and the commands' arguments are made from it.
 """
 
@@ -21,38 +21,38 @@ from tensorcore_models.integers import integer_fields
 
 _T = TypeVar("_T")
 
-#: The operand whose panel stays in L1; "none": both are streamed.
+#: Operand whose panel stays in L1; "none": both operands are streamed.
 Resident = Literal["a", "b", "none"]
 RESIDENTS = ("a", "b", "none")
-#: How A and B lie in memory: NZ fractals, or ND rows that somebody has to turn into fractals; "nt": ND with B as n x k rows.
+#: Layout of A and B in memory: NZ fractals, or ND rows that must be converted to fractals; "nt": ND with B as n x k rows.
 Layout = Literal["nz", "nd", "nt"]
 LAYOUTS = ("nz", "nd", "nt")
-#: Bytes in which FIXPIPE writes rows of C at its full rate.
+#: Alignment in bytes with which FIXPIPE writes rows of C at its full rate.
 ROW_ALIGNMENT = 32
-#: Operands whose words lie in memory already.
+#: Operands whose words already lie in memory.
 PRESPLITS = ("", "a", "b", "ab")
-#: How slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
+#: Way in which slices of k become one C: FP32 additions in memory in any order, or a pass that adds them in order of k.
 Merge = Literal["atomic", "reduce"]
 MERGES = ("atomic", "reduce")
-#: Templates of AscendC's Matmul: one block of A and of B in L1 at a time, or several that are loaded together; "": neither.
+#: Templates of AscendC's Matmul: one block of A and of B in L1 at a time, or several that are loaded together; "": no template.
 Template = Literal["", "norm", "mdl"]
 TEMPLATES = ("", "norm", "mdl")
-#: What scales the sums of int8 operands: FIXPIPE those of each column on their way out, 16 bits wide; vector units those of
-#: each row and column afterwards; "": nothing.
+#: Unit that scales the sums of int8 operands. FIXPIPE applies a scale for each column while it writes C, 16 bits wide; vector
+#: units apply a scale for each row and column afterwards; "": the sums are not scaled.
 Dequantize = Literal["", "fixpipe", "vector"]
 DEQUANTIZES = ("", "fixpipe", "vector")
-#: Whether one block is loaded while another is multiplied.
+#: Buffering: with "double", one block is loaded while another is multiplied.
 BUFFERINGS = ("single", "double")
-#: Blocks of a streamed operand in L1 at most; more than the queue of MTE2 has no use.
+#: Largest number of blocks of a streamed operand in L1; the queue of MTE2 has no use for more.
 DEEPEST_STREAM = 8
 
 
 class Option(NamedTuple):
-    """What is said of an option, in docstrings and by the command line, and what it may be."""
+    """`Option` holds an option's description, for docstrings and the command line, and its allowed values."""
 
     says: str
-    choices: tuple = ()  #: "" among them: it may be left out.
-    command: Mapping[str, Any] = {}  #: Keywords of argparse that do not follow from the rest.
+    choices: tuple = ()  #: allowed values; "" means that the option may be left out
+    command: Mapping[str, Any] = {}  #: keywords of argparse that do not follow from the other fields
 
 
 def option(default: Any, says: str, choices: Sequence = (), **command: Any) -> Any:
@@ -61,12 +61,12 @@ def option(default: Any, says: str, choices: Sequence = (), **command: Any) -> A
 
 
 def options_of(record: type) -> dict[str, tuple[Any, Option]]:
-    """Return (default, what is said) of each option of a record of options, by its name."""
+    """Return (default, description) of each option of a record of options, by its name."""
     return {f.name: (f.default, f.metadata["option"]) for f in fields(record) if "option" in f.metadata}
 
 
 def describes_options(record: type[_T]) -> type[_T]:
-    """Add to a record's docstring what is said of each of its options."""
+    """Add the description of each option to the docstring of a record."""
     lines = [record.__doc__ or "", "", "    Parameters", "    ----------"]
     for name, (default, row) in options_of(record).items():
         kind = (
@@ -80,7 +80,7 @@ def describes_options(record: type[_T]) -> type[_T]:
 
 
 def refuse_unknown(function: str, given: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse options that a function does not have (TypeError), with the nearest name and those that there are."""
+    """Raise TypeError if a function does not have an option; the message names the nearest one and all that it has."""
     unknown = sorted(set(given) - set(known))
     if unknown:
         near = difflib.get_close_matches(unknown[0], known, 1)
@@ -91,28 +91,35 @@ def refuse_unknown(function: str, given: Iterable[str], known: Sequence[str]) ->
 @describes_options
 @dataclass(frozen=True, kw_only=True)
 class SharedOptions:
-    """`SharedOptions` lists the options that a schedule, a request to the planner and a command share, each once."""
+    """`SharedOptions` lists the options that a schedule, a request to the planner and a command share."""
 
     terms: int = option(
-        3, "products of words for each FP32 product: 1 is a plain product of the operands, 4 has low-low, too", (1, 3, 4),
-        help="number of cube products for each FP32 product (simulate: default 3; plan: compares all, unless "
+        3, "products of words for each FP32 product: 1 multiplies the operands as they are, 4 includes low-low", (1, 3, 4),
+        help="number of cube products for each FP32 product (simulate: default 3; plan: all are compared, unless "
         "--terms or --operand is given)",
     )  # fmt: skip
     buffering: Buffering = option(
-        "double", "double: a block is loaded while another is multiplied; single: one after the other", BUFFERINGS
+        "double",
+        "double: a block is loaded while another is multiplied; single: loading and multiplying alternate",
+        BUFFERINGS,
     )
     mode: Mode = option(
         "termwise", "how the terms are combined and kept", MODES,
-        help="how the terms are combined (default termwise; plan also tries fused and keeps the faster)",
+        help="how the terms are combined (default termwise; plan also tries fused and keeps the faster one)",
     )  # fmt: skip
     operand: str = option(
-        "fp16", "format of A and B on the cube; others than fp16 have one term", tuple(FORMATS),
-        help="format of A and B on the cube; a named one has one term, fp16 more with --terms or --mode (fp16)",
+        "fp16", "format of A and B on the cube; formats other than fp16 have one term", tuple(FORMATS),
+        help="format of A and B on the cube (default fp16); if given, the product has one term, unless fp16 is combined "
+             "with --terms or --mode",
     )  # fmt: skip
-    merge: Merge = option("reduce", "how slices of k are merged: added in order, or atomically in memory", MERGES)
+    merge: Merge = option(
+        "reduce",
+        "how slices of k are merged: reduce adds them in order, atomic adds them in memory in any order",
+        MERGES,
+    )
     layout: Layout = option(
-        "nz", "how A and B lie in memory, with one term: NZ fractals, ND rows, or ND with B as N x K rows; the split pass of "
-        "several terms writes NZ words", LAYOUTS,
+        "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), nt (ND with B as N x K rows); the split "
+        "pass of several terms writes NZ words", LAYOUTS,
     )  # fmt: skip
     presplit: str = option(
         "", "operands that were split into words earlier, such as weights; this changes times, not bits", PRESPLITS
@@ -123,17 +130,17 @@ class SharedOptions:
         "paper's kernel",
     )
     dequantize: Dequantize = option(
-        "", "with int8, what scales the sums: FIXPIPE those of each column, 16 bits wide (fixpipe, or True), or vector units "
-        "those of each row and column, tile by tile; the product stays int32", DEQUANTIZES, nargs="?", const="fixpipe",
+        "", "unit that scales int8 sums: fixpipe (or True) scales each column, 16 bits wide; vector scales rows and columns, "
+        "tile by tile; the product stays int32", DEQUANTIZES, nargs="?", const="fixpipe",
     )  # fmt: skip
     unit_flag: bool = option(
         False,
-        "FIXPIPE drains a tile fractal by fractal while the cube still fills it, and the cube fills the next tile "
+        "let FIXPIPE drain a tile fractal by fractal while the cube still fills it, and the cube fill the next tile "
         "behind it",
     )
     template: Template = option(
-        "", "of AscendC's Matmul: norm keeps one block of A and B in L1 and streams both in a grid kernel, mdl several; with "
-        "their scalar work; they change no bit", TEMPLATES,
+        "", "template of AscendC's Matmul with its scalar work: norm keeps one block of A and B in L1 and streams both in a "
+        "grid kernel, mdl keeps several blocks; templates change times, not bits", TEMPLATES,
     )  # fmt: skip
     reseed_l0c: bool = option(False, "in each k group after the first, start L0C from C in place of 0")
 
@@ -149,28 +156,30 @@ class SharedOptions:
         return {name: getattr(self, name) for name in _SHARED}
 
     def check_options(self) -> None:
-        """Refuse, whatever the chip, unknown values and options that contradict each other (ValueError)."""
+        """Raise ValueError for unknown values, and for options that contradict each other on any chip."""
         if self.terms not in (1, 3, 4):
-            raise ValueError(f"terms is 1 (plain), 3 (eq. 7) or 4 (with the low-low term), got {self.terms!r}")
+            raise ValueError(f"terms must be 1 (plain), 3 (eq. 7) or 4 (with the low-low term), got {self.terms!r}")
         for name, (_, row) in options_of(type(self)).items():
             value = getattr(self, name)
             if row.choices and value is not None and value not in row.choices:
-                raise ValueError(f"{name} is one of {', '.join(str(x) for x in row.choices if x)}, got {value!r}")
+                raise ValueError(f"{name} must be one of {', '.join(str(x) for x in row.choices if x)}, got {value!r}")
         if self.operand not in SPLIT_OPERANDS and self.terms != 1:
-            raise ValueError(f"{self.operand} operands are not split: terms must be 1")
+            raise ValueError(f"{self.operand} operands are not split: terms must be 1, got {self.terms}")
         if self.presplit and self.terms == 1:
             raise ValueError("presplit: a kernel of one term does not split its operands: leave it out")
         if self.dequantize and not FORMATS[self.operand].integer:
-            raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}")
+            raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}: leave it out")
         if self.merge == "atomic" and FORMATS[self.operand].integer:
-            raise ValueError(f"atomic merging adds FP32; but {self.operand} sums are int32: take merge='reduce'")
+            raise ValueError(f"atomic merging adds FP32, but {self.operand} sums are int32: take merge='reduce'")
 
     def check_chip(self, chip: Chip) -> None:
-        """Refuse options that a chip lacks (ValueError)."""
+        """Raise ValueError for options that a chip does not support."""
         if self.reseed_l0c and chip.fixpipe:
-            raise ValueError(f"reseed_l0c: {chip.name} writes L0C through FIXPIPE and has no path from UB into L0C")
+            raise ValueError(
+                f"reseed_l0c: {chip.name} has no path from UB into L0C (it writes L0C through FIXPIPE): leave it out"
+            )
         if self.unit_flag and not chip.fixpipe:
-            raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE")
+            raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE: leave it out")
         if self.dequantize == "fixpipe" and not chip.fixpipe:
             raise ValueError(
                 f"dequantize: {chip.name} has no FIXPIPE, so its vector units scale the sums: use dequantize='vector'"
@@ -185,38 +194,38 @@ _SHARED = tuple(options_of(SharedOptions))
 @describes_options
 @dataclass(frozen=True, kw_only=True)
 class ScheduleOptions(SharedOptions):
-    """`ScheduleOptions` lists what :func:`ascend.build_schedule` may be asked for; None: the kernel's own choice."""
+    """`ScheduleOptions` lists the options of :func:`ascend.build_schedule`; None stands for the kernel's own choice."""
 
     split: int | None = option(
-        None, "number of slices of k: the same as a grid (1, split, 1) with no resident operand", metavar="COUNT"
+        None, "number of slices of k; equivalent to a grid (1, split, 1) with no resident operand", metavar="COUNT"
     )
     grid: Grid | tuple[int, int, int] | None = option(
-        None, "cores along m, k and n (--kernel grid or vector); where nothing is resident (1, k, 1) deals tiles one by one to "
-        "all cores. Default: as many cores as there are panels, the rest along the streamed side", metavar="M,K,N",
+        None, "cores along m, k and n (--kernel grid or vector); with no resident operand (1, k, 1) deals tiles one by one to "
+        "all cores. Default: one core for each panel, the rest along the streamed side", metavar="M,K,N",
         help="cores along m, k and n (--kernel grid or vector)",
     )  # fmt: skip
     resident: Resident | None = option(
         None,
-        "the operand that stays in L1, with --kernel grid (default: none without a grid, else a); the paper's "
-        "kernel keeps a",
+        "operand that stays in L1, with --kernel grid (default: none without a grid, else a); the paper's "
+        "kernel always keeps a",
         RESIDENTS,
     )
     swizzle: Swizzle | None = option(
-        None, "order of the tiles where nothing is resident. Default: <3, 0> for m >= n and <3, 1> for m < n, as CATLASS "
-        "advises; where each core owns a rectangle <1, 0>, row by row, the other being <1, 1>, column by column",
-        metavar="OFFSET,DIRECTION", help="order of the tiles where no operand is resident (with --grid: 1,0 or "
-        "1,1); aswt is the order of CATLASS, which cuts the last tiles",
+        None, "order of the tiles if no operand is resident. Default: <3, 0> for m >= n and <3, 1> for m < n, as CATLASS "
+        "advises. If each core owns a rectangle, <1, 0> walks it row by row (default), <1, 1> column by column",
+        metavar="OFFSET,DIRECTION", help="order of the tiles if no operand is resident (with --grid: 1,0 or "
+        "1,1); aswt is CATLASS's order that cuts the last tiles",
     )  # fmt: skip
     n_fused: int | None = option(
-        None, "number of blocks of bk in a k group (default: the paper's kernel takes the most that fit L1, grid "
-        "the fewest that the number of groups allows)", metavar="COUNT",
+        None, "number of blocks of bk in a k group (default: the most that fit L1 in the paper's kernel; in a grid "
+        "the fewest that give the same number of groups)", metavar="COUNT",
     )  # fmt: skip
     depth: int | None = option(
         None,
-        "L1 buffers of a streamed operand. Default: 1 or 2 by the buffering (paper's kernel), as many as fit up to 8 "
+        "number of L1 buffers of a streamed operand. Default: 1 or 2 by the buffering (paper's kernel), as many as fit up to 8 "
         "(grid)",
     )
-    balanced: bool | None = option(None, "nearly equal tiles; the default in a grid kernel")
+    balanced: bool | None = option(None, "make tiles nearly equal; the default in a grid kernel")
 
     def __post_init__(self):
         super().__post_init__()
@@ -230,19 +239,20 @@ class ScheduleOptions(SharedOptions):
             raise ValueError(f"depth must lie between 1 and {DEEPEST_STREAM}, got {self.depth}")
         if self.template == "norm" and (self.depth not in (None, 1) or self.buffering != "double" or self.terms > 1):
             raise ValueError(
-                "template norm keeps one block in L1 and two in L0: use depth 1, double buffering and one term"
+                "template norm keeps one block in L1 and two in L0: use depth 1, double buffering and one term, got depth "
+                f"{self.depth}, {self.buffering} buffering and {self.terms} term(s)"
             )
         if self.split is not None and self.grid is not None and self.cores.k != self.split:
             raise ValueError(f"split = {self.split} and a grid of {self.grid} contradict each other: give one of them")
 
     @property
     def cores(self) -> Grid | None:
-        """The grid that was asked for."""
+        """Return the grid that the caller gave."""
         return self.grid if self.grid is None or isinstance(self.grid, Grid) else Grid(*self.grid)
 
 
 class WithOptions(SharedOptions):
-    """The properties that follow from the options alone, for a schedule and for a request to the planner."""
+    """`WithOptions` derives properties from the options alone, for a schedule and for a request to the planner."""
 
     m: int
     k: int
@@ -251,43 +261,43 @@ class WithOptions(SharedOptions):
 
     @cached_property
     def placed_on(self) -> Chip:
-        """The chip; raises ValueError for an unblocked schedule, which has none."""
+        """Return the chip. Raises ValueError for an unblocked schedule, which has none."""
         if self.chip is None:
             raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
         return self.chip
 
     @cached_property
     def combination(self) -> Combination:
-        """The combination of words that the mode stands for."""
+        """Return the combination of words that the mode stands for."""
         return combination(self.mode)
 
     @cached_property
     def passes(self) -> tuple[tuple[str, ...], ...]:
-        """Terms computed together: one tuple for each time that the schedule is walked."""
+        """Return the terms that are computed together: one tuple for each walk over the schedule."""
         return self.combination.passes(self.terms)
 
     @cached_property
     def words(self) -> int:
-        """FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
+        """Return the FP16 words of each element in L1 at a time: 2 for a kernel that fuses the terms."""
         return self.combination.words(self.terms)
 
     @cached_property
     def accumulators(self) -> int:
-        """L0C tiles of one C block."""
+        """Return the number of L0C tiles of one C block."""
         return self.combination.accumulators(self.terms)
 
     @cached_property
     def copies_behind_fixpipe(self) -> int:
-        """FP32 copies of C that a last pass combines behind FIXPIPE."""
+        """Return the number of FP32 copies of C that a last pass combines after FIXPIPE."""
         return self.combination.copies_behind_fixpipe(self.terms) if self.placed_on.fixpipe else 1
 
     @property
     def adds_slices_in_memory(self) -> bool:
-        """Whether slices of k can be merged atomically: not where FIXPIPE writes terms that a later pass combines."""
+        """Return whether slices of k can be merged atomically, without a later pass that combines terms."""
         return not (self.placed_on.fixpipe and len(self.passes) * self.accumulators > 1)
 
     def check_merge(self, slices: int) -> None:
-        """Refuse slices of k that cannot be merged as the options ask (ValueError)."""
+        """Raise ValueError if slices of k cannot be merged as the options ask."""
         if self.merge == "atomic" and slices > 1 and not self.adds_slices_in_memory:
             raise ValueError(
                 f"atomic merging on {self.placed_on.name}: FIXPIPE adds the contents of L0C, but a later pass "
@@ -298,60 +308,63 @@ class WithOptions(SharedOptions):
 
     @property
     def split_elements(self) -> int:
-        """Elements of A and B that the split pass reads."""
+        """Return the number of elements of A and B that the split pass reads."""
         if self.terms == 1:
             return 0
         return self.m * self.k * ("a" not in self.presplit) + self.k * self.n * ("b" not in self.presplit)
 
     @property
     def format(self) -> OperandFormat:
-        """The format of the operands."""
+        """Return the the format of the operands."""
         return FORMATS[self.operand]
 
     @cached_property
     def operand_bytes(self) -> int | float:
-        """Bytes of one operand element, without block scales."""
+        """Return the bytes of one operand element, without block scales."""
         return self.format.bytes
 
     @cached_property
     def weight_bytes(self) -> float:
-        """Bytes of one element of B in memory, without block scales."""
+        """Return the bytes of one element of B in memory, without block scales."""
         return self.format.weight_bytes
 
     @property
     def widens(self) -> bool:
-        """Whether vector units widen B on its way to L1."""
+        """Return whether vector units widen B on its way to L1."""
         return bool(self.format.weight_bits)
 
     @cached_property
     def scalar_cycles(self) -> float:
-        """Cycles of the scalar unit for each k block."""
+        """Return the cycles of the scalar unit for each k block."""
         chip = self.placed_on
         return {"": 0.0, "norm": chip.norm_scalar_cycles, "mdl": chip.mdl_scalar_cycles}[self.template]
 
     @cached_property
     def mmad_head(self) -> float:
-        """Cycles of a cube instruction besides its steps: more where each one finds an idle cube."""
+        """Return the cycles of a cube instruction besides its steps; they are more if each one finds an idle cube."""
         chip = self.placed_on
         return chip.norm_mmad_head if self.template == "norm" else chip.mmad_head
 
     @cached_property
     def fixpipe_row_extra(self) -> float:
-        """Cycles that FIXPIPE takes longer for a row of C, on average: rows that do not start on whole 32 bytes."""
+        """Return the extra cycles of FIXPIPE for a row of C, on average.
+
+        Rows that do not start on multiples of 32 bytes cost more.
+        """
         unaligned = 1 - math.gcd(ROW_ALIGNMENT, ACCUMULATOR_BYTES * self.n) / ROW_ALIGNMENT
         return unaligned * self.placed_on.fixpipe_unaligned_cycles
 
     @cached_property
     def scale_bytes(self) -> float:
-        """Bytes of block scales for each byte of an operand."""
+        """Return the bytes of block scales for each byte of an operand."""
         return self.format.scale_bytes
 
     @property
     def reads_rows_of_b(self) -> bool:
-        """Whether MTE2 takes pieces along n of ND rows of B."""
+        """Return whether MTE2 loads pieces of ND rows of B along n."""
         return self.layout == "nd" and self.terms == 1 and self.chip is not None and bool(self.chip.nd_to_nz)
 
     @property
     def converts(self) -> bool:
-        """Whether a pass turns ND operands into NZ before the multiplication."""
+        """Return whether a pass turns ND operands into NZ before the multiplication."""
         return self.layout != "nz" and self.terms == 1 and self.chip is not None and not self.chip.nd_to_nz

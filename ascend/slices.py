@@ -1,4 +1,4 @@
-"""How the products of an element are added, and how slices of k are: in order, or as atomic additions may arrive."""
+"""This module defines how the products of an element are summed, and how slices of k are merged: in order or atomically."""
 
 import itertools
 from collections.abc import Iterator
@@ -10,34 +10,34 @@ import numpy as np
 from ascend.grid import Range
 
 Overflow = Literal["saturate", "inf"]
-#: Orders of up to so many slices are listed.
+#: Largest number of slices whose orders are listed.
 MOST_ORDERED_SLICES = 7
 _FP32_MAX = np.finfo(np.float32).max
 
 
 @dataclass(frozen=True)
 class Sums:
-    """How the products of one element of C are added: what a numeric interpreter needs of a schedule.
+    """`Sums` says how the products of one element of C are summed; it is all that a numeric interpreter needs of a schedule.
 
     Two schedules with equal sums give the same bits.
     """
 
-    #: For each slice of k its k groups, as half-open ranges: a group is one chain in L0C.
+    #: k groups of each slice of k, as half-open ranges; a group is one chain in L0C.
     slices: tuple[tuple[Range, ...], ...]
     order: str = "termwise"  #: Order of the terms, see :mod:`ascend.cube`.
-    terms: int = 1  #: Products of words for each product.
+    terms: int = 1  #: Number of products of words for each product.
     operand: str = "fp16"  #: Format of the operands.
-    reseeded: bool = False  #: L0C starts each k group after the first from C instead of 0.
-    step: int = 16  #: Products of one cube step.
-    lanes: str = ""  #: The operand that a vector kernel streams ("a", "b"); "" on the cube.
-    #: How FP32 operands become HF32, as :attr:`ascend.Chip.hf32_rounding`; "" for other operands.
+    reseeded: bool = False  #: Whether L0C starts each k group after the first from C instead of 0.
+    step: int = 16  #: Number of products of one cube step.
+    lanes: str = ""  #: Operand that a vector kernel streams ("a", "b"); "" on the cube.
+    #: Rounding of FP32 operands to HF32, as :attr:`ascend.Chip.hf32_rounding`; "" for other operands.
     hf32_rounding: str = ""
 
 
 def each_slice(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None
 ) -> Iterator[tuple[tuple[Range, ...], np.ndarray, np.ndarray, np.ndarray | None]]:
-    """For each slice of k its groups, counted from its start, its part of A and of B, and the c that seeds it: the first."""
+    """Yield for each slice of k its groups, counted from its start, its part of A and of B, and c for the first slice."""
     for number, groups in enumerate(sums.slices):
         start, stop = groups[0][0], groups[-1][1]
         own = tuple((first - start, last - start) for first, last in groups)
@@ -45,8 +45,7 @@ def each_slice(
 
 
 def merge_slices(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarray:
-    """Return the products of slices of k (slices, m, n) added in order, each addition RN in FP32; a NaN is the positive quiet
-    one.
+    """Return the sum of slices of k (slices, m, n), added in order with RN in FP32; a NaN is the positive quiet NaN.
 
     int32 sums wrap round.
     """
@@ -83,9 +82,9 @@ def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarra
 def atomic_spread(partial: np.ndarray) -> np.ndarray:
     """Return a bound on how far two orders of atomic addition can differ, element by element: float64, shape (m, n).
 
-    s - 1 additions, the first of which (to 0) is exact, each wrong by at most 2^-24 of a partial sum, which is at most
-    the sum of the magnitudes grown by the errors before it: twice (s - 1) u / (1 - (s - 1) u) times that sum (Higham,
-    Accuracy and Stability, section 4.2). Subnormal sums are exact.
+    There are s - 1 additions, the first of which (to 0) is exact. Each is wrong by at most 2^-24 of a partial sum,
+    which is at most the sum of the magnitudes grown by the errors before it. Two orders differ by at most twice (s - 1)
+    u / (1 - (s - 1) u) times that sum (Higham, Accuracy and Stability, section 4.2). Subnormal sums are exact.
     """
     growth = (len(partial) - 1) * 2.0**-24
     return 2 * growth / (1 - growth) * np.abs(partial.astype(float)).sum(axis=0)

@@ -1,13 +1,13 @@
-"""The tile schedule of a GEMM on an Ascend chip: one object that is run for the product and for the time.
+"""This module defines the tile schedule of a GEMM on an Ascend chip, which is run for its product and for its time.
 
-A :class:`TileSchedule` fixes in which order the blocks of C = A B are computed, by which core, and where they lie
-meanwhile. The numeric interpreter (:mod:`ascend.cube`) walks its ranges of k; the timing one
-(:mod:`ascend.pipes.simulate`) runs the operations that :mod:`ascend.pipes.build` derives from it. Sizes are given in the
-order m, k, n everywhere.
+A :class:`TileSchedule` fixes the order in which the blocks of C = A B are computed, the core of each, and their places
+in the buffers. The numeric interpreter (:mod:`ascend.cube`) walks its ranges of k; the timing interpreter
+(:mod:`ascend.pipes.simulate`) runs the operations that :mod:`ascend.pipes.build` derives from it. Sizes are given in
+the order m, k, n everywhere.
 
-:class:`TileSchedule` is what all kernels share, and by itself the order of a product without a chip. A kernel is a class of
-:mod:`ascend.kernels` that adds how its tiles are dealt, what its buffers hold, how long it takes, what its pipes do and
-what it computes; nothing outside asks which one it is.
+:class:`TileSchedule` holds the properties that all kernels share, and by itself the order of a product without a chip.
+A kernel is a class of :mod:`ascend.kernels` that adds its deal of tiles, the content of its buffers, its time, the work
+of its pipes and its arithmetic; no other code asks for its kind.
 """
 
 import math
@@ -28,18 +28,18 @@ from ascend.slices import Sums, merge_slices
 from ascend.term_modes import Mode
 from tensorcore_models.integers import integer_arguments, integer_fields
 
-#: Transfers below 16 KiB lose bandwidth (measured on 910B), longer ones stop the B stream for longer.
+#: Bytes of a strip of C: smaller transfers lose bandwidth (measured on 910B), larger ones stop the B stream for longer.
 STRIP_BYTES = 16384
-#: Bytes of an element split: FP32 in, two FP16 words out.
+#: Bytes of splitting an element: FP32 in, two FP16 words out.
 SPLIT_IN_BYTES = 4
 SPLIT_OUT_BYTES = 4
-#: Sizes beyond this are a mistake: 2^31 elements along one side.
+#: Largest size; a larger one is taken for a mistake: 2^31 elements along one side.
 LARGEST_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class TileSchedule(WithOptions):
-    """`TileSchedule` holds which block is computed when, by which core, and how large the buffers for it are.
+    """`TileSchedule` holds the order in which blocks are computed, the core of each, and the sizes of their buffers.
 
     :func:`build_schedule` makes a schedule and checks it against a chip; :meth:`unblocked` makes one without a chip.
 
@@ -48,21 +48,21 @@ class TileSchedule(WithOptions):
     m, k, n : int
         A is m x k, B is k x n, C is m x n.
     chip : Chip or None
-        None: no chip limits (one core).
+        Chip whose limits apply; None stands for one core without limits.
     blocking : Blocking
         Sizes of the blocks.
     n_fused : int
-        Blocks of bk in a k group.
+        Number of blocks of bk in a k group.
     grid : Grid
         Cores along m, k and n.
     resident : {"a", "b", "none"}
         The operand whose panel stays in L1.
     swizzle : Swizzle
-        Order of the tiles where nothing is resident; in a rectangle its direction alone counts.
+        Order of the tiles if no operand is resident; in a rectangle only its direction counts.
     depth : int
-        L1 buffers of a streamed operand.
+        Number of L1 buffers of a streamed operand.
     balanced : bool
-        Whether tiles are nearly equal; else all have bm rows and bn columns but for the last ones.
+        Whether tiles are nearly equal; otherwise all but the last ones have bm rows and bn columns.
     **options
         Options of :class:`ascend.schedule_options.SharedOptions`: terms, mode, operand, layout, ...
     """
@@ -81,7 +81,7 @@ class TileSchedule(WithOptions):
 
     #: Name of the kernel in options and tables.
     kernel: ClassVar[str] = "one block"
-    #: Roundings that a product passes besides those of the sums.
+    #: Roundings that a product passes in addition to those of the sums.
     own_roundings: ClassVar[int] = 0
 
     def __post_init__(self):
@@ -92,27 +92,27 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def row_blocks(self) -> tuple[Range, ...]:
-        """Return half-open ranges of rows of A and C, at most bm long."""
+        """Return the half-open ranges of rows of A and C, at most bm long."""
         if self.balanced:
             return balanced_ranges(self.m, self.blocking.bm, ALIGNMENT)
         return split_range(0, self.m, self.blocking.bm)
 
     @cached_property
     def column_blocks(self) -> tuple[Range, ...]:
-        """Return half-open ranges of columns of B and C, at most bn long."""
+        """Return the half-open ranges of columns of B and C, at most bn long."""
         if self.balanced:
             return balanced_ranges(self.n, self.blocking.bn, ALIGNMENT)
         return split_range(0, self.n, self.blocking.bn)
 
     @cached_property
     def column_pieces(self) -> tuple[int, int]:
-        """(columns of the widest tile, the largest number of which all tiles begin at multiples)."""
+        """Return (columns of the widest tile, the largest number of which all tiles begin at multiples)."""
         starts = [start for start, _ in self.column_blocks if start]
         return self.blocking.bn if not self.balanced else self.column_blocks[0][1], math.gcd(*starts) or self.n
 
     @cached_property
     def k_slices(self) -> tuple[Range, ...]:
-        """Return half-open ranges of k that different cores add up, whole k blocks but for the last; one without split-k."""
+        """Return the half-open ranges of k that different cores sum, in whole k blocks; one without split-k."""
         if self.grid.k == 1:
             return ((0, self.k),) if self.k else ()
         return balanced_parts(self.k, self.grid.k, self.blocking.bk)
@@ -123,12 +123,12 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def k_groups(self) -> tuple[Range, ...]:
-        """Return all k groups: L0C accumulates within one, the vector unit adds the groups of a slice."""
+        """Return all k groups: L0C accumulates within a group, and the vector unit adds the groups of a slice."""
         return tuple(group for k_slice in self.k_slices for group in self.groups_of(k_slice))
 
     @cached_property
     def groups(self) -> int:
-        """Return k groups of the longest slice."""
+        """Return the number of k groups of the longest slice."""
         return len(self.groups_of(self.k_slices[0])) if self.k_slices else 0
 
     def k_blocks(self, group: Range) -> tuple[Range, ...]:
@@ -137,7 +137,7 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def cube_step(self) -> tuple[int, int, int]:
-        """(m, k, n) of one cube step."""
+        """Return (m, k, n) of one cube step."""
         if self.chip is None:
             return (ALIGNMENT, ALIGNMENT, ALIGNMENT)
         return (self.chip.cube_m, self.chip.cube_step_k(self.operand), self.chip.cube_n)
@@ -151,7 +151,7 @@ class TileSchedule(WithOptions):
 
     @property
     def owns_rectangles(self) -> bool:
-        """Return whether each core owns one rectangle of tiles, with nothing resident."""
+        """Return whether no operand is resident and each core owns one rectangle of tiles."""
         return False
 
     @property
@@ -161,18 +161,18 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def tiles(self) -> int:
-        """Return tiles of C times slices of k: the work that is dealt."""
+        """Return the number of tiles of C times slices of k, the work that is dealt."""
         return len(self.row_blocks) * len(self.column_blocks) * len(self.k_slices)
 
     @cached_property
     def used_cores(self) -> int:
-        """Return cores that have anything to do."""
+        """Return the number of cores that have work."""
         rows, columns = len(self.row_blocks), len(self.column_blocks)
         return min(self.grid.m, rows) * len(self.k_slices) * min(self.grid.n, columns)
 
     @cached_property
     def waves(self) -> int:
-        """Stays of the busiest core: row blocks of the paper's kernel, panels, or tiles where nothing is resident."""
+        """Return the stays of the busiest core: row blocks of the paper's kernel, panels, or tiles if nothing is resident."""
         return len(self.visits(0))
 
     def active_cores(self, wave: int) -> int:
@@ -214,14 +214,13 @@ class TileSchedule(WithOptions):
 
     @property
     def chain(self) -> int:
-        """Return the number of products that a sum in L0C adds before it is written back: bk * N_fused, at most a
-        slice of k."""
+        """Return the number of products that a sum in L0C adds before it is written back: bk * N_fused, at most a slice."""
         longest = self.k_slices[0][1] - self.k_slices[0][0] if self.k_slices else 0
         return min(longest, self.blocking.bk * self.n_fused)
 
     @cached_property
     def sums(self) -> Sums:
-        """Return what decides the bits of the product besides the data: schedules that agree in it give the same bits."""
+        """Return the sums, which determine the bits of the product for given data."""
         return Sums(
             tuple(self.groups_of(k_slice) for k_slice in self.k_slices) or ((),), self.order, self.terms, self.operand,
             self.reseed_l0c, self.cube_step[1],
@@ -230,8 +229,7 @@ class TileSchedule(WithOptions):
 
     @property
     def load_k(self) -> int:
-        """Return the number of values of k that one load of a streamed operand brings: the blocks of half its L1
-        buffers."""
+        """Return the products along k that one load of a streamed operand brings: the blocks of half its L1 buffers."""
         return self.blocking.bk * max(self.depth // self.stream_slots, 1)
 
     @property
@@ -241,19 +239,21 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def l0c_slots(self) -> int:
-        """Return c blocks in L0C at a time: 2 where they fit, for either buffering (the paper's concerns L1 and L0)."""
+        """Return the number of C blocks in L0C: 2 if they fit, also with single buffers, which concern L1 and L0."""
         block = self.accumulators * self.blocking.bm * self.blocking.bn * ACCUMULATOR_BYTES
         return 2 if self.chip is None else min(2, self.chip.l0c_bytes // block)
 
     @property
     def l0c_turns(self) -> int:
-        """Return the number of C blocks that the cube and FIXPIPE work on at a time; with the unit flag the next
-        block follows in the same place."""
+        """Return the number of C blocks that cube and FIXPIPE work on at a time.
+
+        The unit flag lets the next block share a place.
+        """
         return 2 if self.unit_flag else self.l0c_slots
 
     @cached_property
     def ub_slots(self) -> int:
-        """Return strips of C in UB at a time: 2 where two of the least height fit, for either buffering."""
+        """Return the number of strips of C in UB at a time: 2 if two of the least height fit, with either buffering."""
         if self.chip is None:
             return 2
         least = ALIGNMENT * self.ub_copies * self.blocking.bn * ACCUMULATOR_BYTES
@@ -261,15 +261,17 @@ class TileSchedule(WithOptions):
 
     @property
     def widening_slots(self) -> tuple[int, int]:
-        """Return the numbers of narrow and of widened blocks of B that fit the UB of the two vector units of a cube:
-        half of the UB each, at most 8."""
+        """Return the numbers of narrow and of widened blocks of B that fit the UB of a cube's two vector units.
+
+        Each kind takes half of the UB and has at most 8 blocks.
+        """
         b, there = self.blocking, self.placed_on.ub_bytes
         sizes = (b.bk * b.bn * self.weight_bytes, b.bk * b.bn * self.operand_bytes)
         return tuple(int(min(max(there // size, 1), DEEPEST_STREAM)) for size in sizes)  # type: ignore[return-value]
 
     @cached_property
     def strip_rows(self) -> int:
-        """Rows of a C block that go through UB at a time: 16 KiB of FP32 or more where they fit."""
+        """Return the rows of a C block that pass UB at a time: 16 KiB of FP32 or more if they fit."""
         if self.chip is None:
             return self.blocking.bm
         row = self.blocking.bn * ACCUMULATOR_BYTES
@@ -279,7 +281,7 @@ class TileSchedule(WithOptions):
 
     @cached_property
     def ub_copies(self) -> int:
-        """Return FP32 copies of a C strip in UB: one fresh from each accumulator, and those read back at the worst place."""
+        """Return the FP32 copies of a C strip in UB: a new one from each accumulator, and the largest number read back."""
         places = [(p, g) for p in range(len(self.passes)) for g in (0, self.groups - 1) if g >= 0]
         seeds = 1 if self.reseed_l0c and self.groups > 1 else 0
         return self.accumulators + max([seeds, *(self.c_reads(p, g) for p, g in places)])
@@ -287,10 +289,10 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- C between L0C and memory
 
     def c_reads(self, walk: int, group: int) -> int:
-        """Return how many FP32 copies of a C block are read from memory when it is written back in a pass and k group.
+        """Return the number of FP32 copies of a C block that are read from memory for a write-back in a pass and k group.
 
-        After the first k group (or, in place, after the first write) that is its own partial sum; for ``termwise``
-        also the sum of the earlier terms, when its last k group completes it.
+        After the first k group (or, in place, after the first write) it is the block's own partial sum; for
+        ``termwise`` also the sum of the earlier terms, when its last k group completes it.
         """
         if self.reseed_l0c and group > 0:
             own = 0
@@ -302,8 +304,10 @@ class TileSchedule(WithOptions):
         return own + completes
 
     def c_writes(self, group: int) -> int:
-        """Return how many FP32 copies of a C block are written in a k group; a fused kernel combines its accumulators
-        in the last group."""
+        """Return the number of FP32 copies of a C block that are written in a k group.
+
+        A fused kernel combines its accumulators in the last group.
+        """
         return 1 if group == self.groups - 1 else self.accumulators
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
@@ -330,21 +334,18 @@ class TileSchedule(WithOptions):
         return 0 if self.resident == "none" else fractals(self.chain, self.blocking.bk)
 
     def l1_blocks(self, operand: str) -> int:
-        """Return the number of blocks of A ("a") or B ("b") in L1 for each word: those of the panel, or the buffers
-        of a stream."""
+        """Return the number of blocks of A ("a") or B ("b") in L1 for each word: of the panel, or the buffers of a stream."""
         return self.panel_blocks if operand == self.resident else self.depth
 
     @property
     def l0_slots(self) -> int:
-        """Return the number of blocks in L0A (and in L0B); a fused kernel keeps both words there even with single
-        buffers."""
+        """Return the number of blocks in L0A (and in L0B); a fused kernel keeps both words even with single buffers."""
         return max(self.stream_slots, self.words)
 
     # -------------------------------------------------------- exact counts
 
     def cube_steps(self) -> int:
-        """Return the number of cube steps of the whole schedule, with edges rounded up: the cube's cycles without
-        start-up."""
+        """Return the number of cube steps of the schedule, with edges rounded up: the cube's cycles without start-up."""
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
@@ -358,7 +359,7 @@ class TileSchedule(WithOptions):
     def unblocked(
         cls, *, m: int, k: int, n: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
     ) -> "TileSchedule":
-        """Return the whole matrix as one block without chip limits, for small numeric runs. Sizes may be 0.
+        """Return a schedule with the whole matrix as one block and no chip limits, for small numeric runs. Sizes may be 0.
 
         Raises
         ------
@@ -375,12 +376,12 @@ class TileSchedule(WithOptions):
         whole.check_options()
         return whole
 
-    # -------------------------------------------------------- what a kernel computes, and what else it has of its own
+    # -------------------------------------------------------- product of a kernel, and methods that differ by kernel
 
     def product(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
         """Return A B (+ C) as the kernel computes it, bit for bit.
 
-        a (m, k), b (k, n) and c (m, n), which may be None, hold FP32 values; the result is float32 (int32 for int8 operands,
+        `a` (m, k), `b` (k, n) and `c` (m, n) or None hold FP32 values. The result is float32 (int32 for int8 operands,
         float16 with FP16 accumulation). `arithmetic` holds the options that the schedule does not determine; only
         schedules of FP16 words have any.
         """
@@ -389,10 +390,9 @@ class TileSchedule(WithOptions):
         return words_product(self.sums, *checked_matrices(a, b, c), self._settled(arithmetic))
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: CubeArithmetic | None = None) -> np.ndarray:
-        """Return the sums of the slices of k before they are merged, shape (slices, m, n); the first slice starts
-        from c.
+        """Return the sums of the slices of k before they are merged, shape (slices, m, n); the first slice starts from c.
 
-        Arguments as of :meth:`product`.
+        :meth:`product` explains the arguments.
         """
         a, b, c = checked_matrices(a, b, c)
         if self.operand not in SPLIT_OPERANDS:

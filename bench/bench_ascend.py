@@ -1,10 +1,11 @@
-"""Speed of the Ascend planner and simulator, against the bounds that the project states.
+"""This benchmark measures the speed of the Ascend planner and simulator against the bounds that the project states.
 
     python bench/bench_ascend.py [--repeats 5] [--json FILE]
 
-Each figure is the median of interleaved repeats (every round runs each job once), with the spread, in CPU time of one core.
-Bounds: analytic ranking of the whole feasible space under 50 ms; ranking with the best 200 simulated under 5 s; a plan of the
-joint space with its errors under 1 s; at least 2 million operations placed a second.
+Each figure is the median of interleaved repeats (every round runs each job once), with the spread, in CPU time of one
+core. Bounds: the analytic ranking of the whole feasible space takes less than 50 ms; ranking with the best 200
+simulated less than 5 s; a plan of the joint space with its errors less than 1 s; the simulator places at least 2
+million operations a second.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from ascend.schedule import build_schedule
 CHIP = ascend.get_chip("910A")
 SIZE = (5632, 2816, 5632)
 LARGE = (16384, 8192, 16384)
-#: Shapes that a plan must take less than a second for.
+#: Shapes whose plan must take less than a second.
 SHAPES = ((1, 4096, 4096), (1000, 333, 777), SIZE, (32, 11008, 4096), LARGE)
 
 
@@ -37,7 +38,7 @@ def paper_plan(shape: tuple[int, int, int], **options):
 
 
 def jobs() -> dict[str, tuple[Callable[[], float], str, float]]:
-    """Name to (job returning its figure, unit, bound)."""
+    """Return the jobs as name -> (job that returns its figure, unit, bound)."""
     best, small = _program(176, SIZE), _program(64, SIZE)
 
     def seconds(f: Callable[[], object]) -> float:

@@ -1,9 +1,9 @@
-"""Measures the CPU time of commands for which a person waits, as ratios to numpy's SGEMM of 1024^3 in the same run.
+"""This benchmark measures the CPU time of commands, as ratios to numpy's SGEMM of 1024^3 in the same run.
 
     python bench/bench_commands.py [--only WORD] [--turns 3] [--json out/commands.json]
 
-Every command runs in a process of its own, as from a shell, on files of normal random data; CPU time is that of the process and
-its children, so that a busy machine does not count. The table of docs/performance.md is this one's.
+Every command runs in its own process, as from a shell, on files of normal random data. CPU time is that of the process
+and its children, so that other load on the machine does not count. It makes the table of docs/performance.md.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness import hold_blas, machine, summary, write_json
 
-#: What is timed: its name, and the arguments of Python.
+#: Timed commands: the name, and the arguments of Python.
 COMMANDS = (
     ("import mpgemm", ("-c", "import mpgemm")),
     ("mpgemm --help", ("-m", "mpgemm", "--help")),
@@ -45,7 +45,7 @@ COMMANDS = (
     ("plan 4096 4096 4096 --chip 910A", ("-m", "mpgemm", "plan", "4096", "4096", "4096", "--chip", "910A")),
 )  # fmt: skip
 
-#: A unit that no family holds: Kahan's compensated sum of FP32 products.
+#: A unit outside of all families: Kahan's compensated sum of FP32 products.
 BOX = """
 import numpy as np
 
@@ -69,7 +69,7 @@ def arguments() -> argparse.Namespace:
 
 
 def write_files(folder: Path) -> None:
-    """Return the operands and results that the commands read."""
+    """Write the operands and results that the commands read, and return their paths."""
     import numpy as np
 
     import mpgemm
@@ -84,18 +84,19 @@ def write_files(folder: Path) -> None:
 
 
 def cpu_seconds(words: tuple[str, ...], folder: Path) -> float:
-    """CPU time of one run of Python with these arguments, its children included."""
+    """Return the CPU time of one run of Python with these arguments, including its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(Path(__file__).parents[1])))}
     done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in (0, 1) or "Traceback" in done.stderr:  # 1 is an answer: identify found nothing
+    # Status 1 is a valid answer: identify found nothing.
+    if done.returncode not in (0, 1) or "Traceback" in done.stderr:
         raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}: {done.stderr[-500:]}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def sgemm_seconds() -> float:
-    """CPU time of numpy's 1024^3 product in this process, the fastest of five."""
+    """Return the CPU time of numpy's 1024^3 product in this process, the fastest of five."""
     import numpy as np
 
     x = np.ones((1024, 1024), np.float32)

@@ -1,4 +1,4 @@
-"""exact_gemm against numpy's SGEMM, interleaved in one run: FP32 results and exact differences.
+"""This benchmark measures exact_gemm against numpy's SGEMM, interleaved in one run: FP32 results and exact differences.
 
     python bench/bench_exact.py [--sizes 512 1024] [--threads 1] [--quick] [--json out/exact.json]
 
@@ -10,7 +10,7 @@ from harness import interleaved, prepared, report, rows
 
 
 def matrices(rng, size: int, cancelling: bool):
-    """Return normal float32 entries; cancelling: the second half of k repeats the first, slightly off, sign turned."""
+    """Return normal float32 matrices; if cancelling, the second half of k nearly repeats the first with opposite sign."""
     import numpy as np
 
     a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))

@@ -1,10 +1,10 @@
-"""The generic kernels, one accumulator of each family, against numpy's SGEMM, interleaved in one run.
+"""This benchmark measures the generic kernels, one accumulator of each family, against numpy's SGEMM, interleaved in one run.
 
     python bench/bench_generic.py [--size 256] [--threads 1] [--only WORD] [--quick] [--json out/generic.json]
 
-Fast paths are off: this is the speed of what covers every accumulator, and beside it that of the same accumulator recorded as
-Programs, where it can be. "one tile" is a whole call of an instruction
-on one 16 x 8 x 16 tile, argument checks included.
+Fast paths are off, so it measures the kernels that cover every accumulator, and beside them the same accumulator
+recorded as Programs, where that is possible. "one tile" is a whole call of an instruction on one 16 x 8 x 16 tile, with
+argument checks.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from harness import interleaved, prepared, report, rows
 
 
 def units(tcm) -> dict:
-    """Engines by name: published ones first, then points of the parametric space and what is known to be slow."""
+    """Return engines by name: published ones first, then points of the parametric space and known slow cases."""
     acc = tcm.accumulators
     half = {"a_format": "fp16"}
     fp64 = dict.fromkeys(("a_format", "c_format", "d_format"), "fp64")
@@ -66,7 +66,7 @@ def units(tcm) -> dict:
 
 
 def operands(tcm, np, engine, size: int) -> tuple:
-    """Return standard normal operands as encodings, c = 0, block scales 1."""
+    """Return standard normal operands as encodings, with c = 0 and block scales of 1."""
     rng = np.random.default_rng(1)
     formats = engine.formats
     if isinstance(formats[0], tcm.formats.IntegerFormat):

@@ -1,10 +1,10 @@
-"""How cost grows with n, N, F and threads, and what special inputs cost: the tables of docs/performance.md.
+"""This benchmark measures how cost grows with n, N, F and threads, and the cost of special inputs (docs/performance.md).
 
     python bench/bench_growth.py [--only n|N|F|threads|inputs|memory] [--quick] [--cpu-time] [--isa avx2] [--json FILE]
 
-Every line is interleaved with its reference in one run; ratios are of medians, and of the fastest turns where it says so. Two
-threads stand beside two processes of one thread each that run the same product at a time: cores of a shared machine are seldom
-alike, and two seldom twice one.
+Every line is interleaved with its reference in one run. Ratios are of medians, or of the fastest turns where stated.
+Two threads are compared with two processes of one thread each that run the same product at the same time, because cores
+of a shared machine are seldom equal, and two seldom give twice the speed of one.
 """
 
 import argparse
@@ -30,8 +30,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=SECTIONS, nargs="+", default=SECTIONS)
     parser.add_argument("--quick", action="store_true", help="fewer turns, n up to 2048")
-    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time, but for the threads")
-    parser.add_argument("--isa", help="instruction set, by default the best of this CPU")
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of wall time, except for threads")
+    parser.add_argument("--isa", help="instruction set (default: the best of this CPU)")
     parser.add_argument("--json", default="out/growth.json")
     args = parser.parse_args()
     args.repeats = 3 if args.quick else 9
@@ -57,13 +57,13 @@ def product(engine, data):
 
 
 def repeat(call: Callable, calls: int) -> None:
-    """Time calls whose results are dropped at once: kept, each would take fresh pages, most of them for small products."""
+    """Time calls whose results are dropped at once, because kept results would need fresh pages, mostly for small products."""
     for _ in range(calls):
         call()
 
 
 def by_size(rng, args) -> list[dict]:
-    """Time of a product of n^3, over that at n = 512, in blocks of calls that take equally long up to 1024."""
+    """Return the time of a product of n^3 over that at n = 512, in blocks of calls that take equally long up to 1024."""
     records = []
     for name in PATHS:
         engine, functions = units()[name][0], {}
@@ -113,7 +113,7 @@ def by_fraction(rng, args) -> list[dict]:
 
 
 def neighbour(commands) -> None:
-    """Another process: products in one thread, from one message to the next; it answers how many it does in a second."""
+    """Run products in one thread in another process, from one message to the next, and send how many it does in a second."""
     import numpy as np
 
     import tensorcore_models as tcm
@@ -133,14 +133,14 @@ def neighbour(commands) -> None:
 
 
 def rate(call: Callable, calls: int) -> float:
-    """Return the calls in a second."""
+    """Return the number of calls in a second."""
     start = time.perf_counter()
     repeat(call, calls)
     return calls / (time.perf_counter() - start)
 
 
 def beside(other, call: Callable, calls: int) -> float:
-    """Products in a second of this process and of another one that runs at the same time."""
+    """Return the products in a second of this process and of another one that runs at the same time."""
     other.send("run")
     other.recv()
     mine = rate(call, calls)
@@ -149,7 +149,7 @@ def beside(other, call: Callable, calls: int) -> float:
 
 
 def threads_of(name: str, other, rng, args) -> dict:
-    """One path: two threads beside one, and beside two processes of one thread each, the most that two cores give."""
+    """Compare, for one path, two threads with one, and with two processes of one thread each, the limit of two cores."""
     import tensorcore_models as tcm
 
     engine = units()[name][0]
@@ -194,7 +194,7 @@ def by_threads(rng, args) -> list[dict]:
 
 
 def kinds(engine, rng) -> dict[str, list]:
-    """Operands of one engine: normal random data, and the same with what hardware treats apart."""
+    """Return operands of one engine: normal random data, and the same with values that hardware treats specially."""
     import numpy as np
 
     import tensorcore_models as tcm
@@ -215,7 +215,7 @@ def kinds(engine, rng) -> dict[str, list]:
         return np.where(rng.random(x.shape) < 0.5, tiny, x)
 
     def wide(x):
-        reach = min(fmt.emax, 50)  # sums stay below 2^128: an overflow is an infinity, another path
+        reach = min(fmt.emax, 50)  # sums stay below 2^128, because an overflow to infinity takes another path
         field = rng.integers(max(0, fmt.bias - reach), fmt.bias + reach, x.shape, np.uint64)
         sign, fraction = rng.integers(0, 2, x.shape, np.uint64), rng.integers(0, largest, x.shape, np.uint64)
         return (sign << np.uint64(fmt.bits - 1) | field * np.uint64(largest) | fraction).astype(x.dtype)
@@ -243,18 +243,18 @@ def by_inputs(rng, args) -> list[dict]:
 
 
 def resident(field: str) -> int:
-    """KiB that the kernel says of this process: VmRSS now, VmHWM at most since it was reset."""
+    """Return the KiB that the kernel reports for this process: current VmRSS, and VmHWM since it was reset."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def added_memory(name: str, size: int) -> int:
-    """KiB that one product takes at most beyond its operands, in a process of its own."""
+    """Return the most KiB that one product takes beyond its operands, in its own process."""
     import numpy as np
 
     engine = units()[name][0]
     call = product(engine, operands(engine, size, np.random.default_rng(0)))
-    Path("/proc/self/clear_refs").write_text("5")  # the largest size starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM, the largest resident size
     before = resident("VmRSS")
     call()
     return resident("VmHWM") - before

@@ -1,8 +1,8 @@
-"""Predictions of libraries' results beside the plain product on the same instruction, interleaved in one run.
+"""This benchmark compares predictions of libraries' results with the plain product on the same instruction, interleaved.
 
     python bench/bench_libraries.py [--size 2048] [--threads 1] [--quick] [--cpu-time] [--json out/libraries.json]
 
-The ratio says what chains, restarts, merges and the epilogue of a recipe cost beside `gemm_bits` of its engine.
+The ratio is the cost of a recipe's chains, restarts, merges and epilogue over `gemm_bits` of its engine.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from harness import interleaved, prepared, report, rows
 
 
 def recipes(libraries, size: int) -> dict:
-    """Recipes by name, with the format of the operands."""
+    """Return recipes by name, with the format of the operands."""
 
     def cublaslt(**config):
         return libraries.cublaslt("h100", "13.1", m=size, k=size, n=size, format="fp16", config=config)

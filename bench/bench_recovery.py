@@ -1,8 +1,9 @@
-"""Measures a recovery method's time beside its engine passes: splitting, joining, outside sums. Interleaved in one run.
+"""This benchmark measures a recovery method's time beside its engine passes: splitting, joining, outside sums.
 
     python bench/bench_recovery.py [--sizes 512 1024] [--engine a100] [--only WORD] [--cpu-time] [--quick]
 
-The reference of each method is as many plain engine products of words as it has passes; a ratio of 1.25 means 25 % on top.
+The runs are interleaved. The reference of each method is as many plain engine products of words as it has passes; a
+ratio of 1.25 means 25 % in addition.
 """
 
 from harness import interleaved, prepared, report, rows
@@ -50,7 +51,7 @@ def main() -> None:
 
 
 def _words(run):
-    """One word of each operand as encodings."""
+    """Return one word of each operand as encodings."""
     if run.row.kind == "words":
         return run.words()[0][0], run.words()[1][0]
     import numpy as np

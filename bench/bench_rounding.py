@@ -1,4 +1,4 @@
-"""Speed of encode and split_fp16 beside a plain copy of the source, interleaved in one run, for every instruction set.
+"""This benchmark compares encode and split_fp16 with a plain copy of the source, interleaved, for every instruction set.
 
 python bench/bench_rounding.py [--size 16777216] [--threads 1] [--cpu-time] [--json out/rounding.json]
 """

@@ -1,10 +1,11 @@
-"""FP32 products on the AMX unit against OpenBLAS's best SGEMM kernel, interleaved in one run.
+"""This benchmark compares FP32 products on the AMX unit with OpenBLAS's best SGEMM kernel, interleaved in one run.
 
     python bench/bench_sgemm.py [--sizes 512 1024 2048 4096] [--threads 1] [--turns 15] [--json out/sgemm.json]
 
-Beside times it gives the unit's peak, measured turn by turn in the same run (products alone, operands in the first-level
-cache), and which share of it the products of words reach, splitting, packing and the traffic of C included. Without AMX it says
-so and ends. With MPGEMM_AMX=emulated it runs on the emulation: that shows that it works and says nothing about speed.
+It also measures the unit's peak turn by turn in the same run (products alone, operands in the first-level cache), and
+prints the share of the peak that products of words reach, including splitting, packing and the traffic of C. Without
+AMX it says so and ends. With MPGEMM_AMX=emulated it runs on the emulation, which shows that it works but says nothing
+about speed.
 """
 
 from harness import interleaved, prepared, report, rows
@@ -14,7 +15,7 @@ PEAK_WORK = 4e9
 
 
 def print_shares(records: list[dict]) -> None:
-    """How much faster than SGEMM each method is, and how near to the peak of the unit."""
+    """Print how much faster than SGEMM each method is, and which share of the unit's peak it reaches."""
     print("times faster than SGEMM (quartiles), share of the unit's peak:")
     for row in records:
         if "share" in row:
@@ -41,7 +42,7 @@ def main() -> None:
     emulated = setting() == "emulated"
     tcm.set_num_threads(args.threads)
     rng = np.random.default_rng(1)
-    words = rng.integers(0, 256, 1 << 14, dtype=np.uint8) & np.uint8(0xBF)  # bf16: no infinity, no NaN
+    words = rng.integers(0, 256, 1 << 14, dtype=np.uint8) & np.uint8(0xBF)  # bf16 without infinities and NaN
     rounds = 1 if emulated else max(1, int(PEAK_WORK / args.threads / amx_sgemm.peak(words, 1, False, emulated, 1)))
     records = []
     for size in args.sizes:

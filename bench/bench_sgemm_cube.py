@@ -1,4 +1,4 @@
-"""SGEMM-cube (split included) and the native FP16 product against numpy's SGEMM, interleaved in one run.
+"""This benchmark compares SGEMM-cube (with its split) and the native FP16 product with numpy's SGEMM, interleaved.
 
 python bench/bench_sgemm_cube.py [--sizes 512 1024] [--threads 1] [--quick] [--json out/sgemm_cube.json]
 """

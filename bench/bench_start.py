@@ -1,4 +1,4 @@
-"""Measures the CPU time of starts: of imports, every command's help, and the slowest modules (python -X importtime).
+"""This benchmark measures the CPU time of imports, of every command's help, and of the slowest modules (-X importtime).
 
 python bench/bench_start.py [--turns 5] [--json out/start.json]
 """
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1]
 
 
 def slowest_modules(words: tuple[str, ...], count: int = 8) -> list[tuple[float, str]]:
-    """Milliseconds that modules take themselves, without those that they import."""
+    """Return the milliseconds that modules take themselves, without those that they import."""
     done = subprocess.run([sys.executable, "-X", "importtime", *words], cwd=FOLDER, capture_output=True, text=True)
     lines = re.findall(r"import time:\s+(\d+) \|\s+\d+ \| +(\S+)", done.stderr)
     return sorted(((int(own) / 1000, name) for own, name in lines), reverse=True)[:count]

@@ -1,4 +1,4 @@
-"""Measures the torch mode's time beside the product itself: `a @ b` under `mpgemm.torch.emulate` against `Instruction.gemm`.
+"""This benchmark compares `a @ b` under `mpgemm.torch.emulate` with `Instruction.gemm`, the product itself.
 
 python bench/bench_torch.py [--sizes 256 1024] [--engine h100] [--threads 1] [--cpu-time] [--json out/torch.json]
 """

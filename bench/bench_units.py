@@ -1,9 +1,9 @@
-"""Whole `gemm_bits` calls of Gaudi's and RISC-V's instructions against fused dot-adds of the same step, interleaved in one run.
+"""This benchmark compares `gemm_bits` calls of Gaudi's and RISC-V's instructions with fused dot-adds of the same step.
 
     python bench/bench_units.py [--size 512] [--threads 1] [--only WORD] [--quick] [--json out/units.json]
 
-Each instruction has its own yardstick: FusedDotAdd with as many products in a step, 24 fraction bits and the same operands
-(OCP's e4m3 for Gaudi's). With one thread times are CPU times.
+The runs are interleaved. Each instruction is compared with a FusedDotAdd that has as many products in a step, 24
+fraction bits and the same operands (OCP's e4m3 for Gaudi's). With one thread times are CPU times.
 """
 
 import time

@@ -1,7 +1,8 @@
-"""Tables of what is counted where no GPU is at hand: ``python bench/counted.py speeds`` and ``python bench/counted.py parts``.
+"""This script makes tables of counted costs without a GPU: ``python bench/counted.py speeds`` and ``... parts``.
 
-speeds: products from words in memory on an H100, predicted from the SASS of their loops and one recorded time of a prototype.
-parts: how far the parts of k of products with few rows are from the best number of parts.
+- speeds: products from words in memory on an H100, predicted from the SASS of their loops and one recorded time of a
+  prototype.
+- parts: ratio of the time with the chosen number of parts of k to that with the best number, for products with few rows.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from mpgemm.recovery.parts import LEAST_PRODUCTS, PART_UNIT, part_length, parts_
 from tensorcore_models.gpu.targets import get_target
 
 TARGET = "sm_90"
-#: Lanes of a multiprocessor of an H100, as :data:`mpgemm.kernels.configurations.BYTE` has them.
+#: Lanes of a multiprocessor of an H100, as in :data:`mpgemm.kernels.configurations.BYTE`.
 LANES = 128
 #: Cycles of an H100 in a second.
 CLOCK = 1.755e9
@@ -22,12 +23,12 @@ CLOCK = 1.755e9
 # -- speeds ------------------------------------------------------------------------------------------------------------------
 METHODS = ("ootomo", "bf16x3", "bf16x6", "bf16x9", "tf32x3")
 SIDES = (4096, 8192)
-#: The prototype whose product alone was timed on an H100 (2026-11-26): method, side, milliseconds; its loop had as many
+#: Prototype whose product alone was timed on an H100 (2026-11-26): method, side, milliseconds; its loop had as many
 #: instructions as that of the method here (226, of which 12 HGMMA).
 PROTOTYPE = ("ootomo", 4096, 0.81)
-#: Milliseconds that the words of both operands took beside it: two words of FP16, 4 bytes read and 4 written an element.
+#: Milliseconds to make the words of both operands: two words of FP16, 4 bytes read and 4 written an element.
 WORDS = 0.13
-#: Schedulers of a multiprocessor: each issues an instruction of a warp in a cycle.
+#: Schedulers of a multiprocessor; each issues an instruction of a warp in a cycle.
 SCHEDULERS = 4
 
 
@@ -41,7 +42,7 @@ class CountedSpeed:
     side : int
         m = n = k.
     instructions, products : int
-        Of the loop of one thread: all, and those of the matrix unit.
+        Numbers of instructions in the loop of one thread: all, and those of the matrix unit.
     registers : int
     product, words, adding : float
         Milliseconds of the product, of the words of both operands, and of adding parts of k.
@@ -58,16 +59,16 @@ class CountedSpeed:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """TFLOP/s of the product alone and of the whole call."""
+        """Return the TFLOP/s of the product alone and of the whole call."""
         work = 2 * self.side**3 / 1e9
         return work / self.product, work / (self.product + self.words + self.adding)
 
 
 def speeds() -> Iterator[CountedSpeed]:
-    """Yield each method at each side: cycles of the unit at one share of its published rate, then those that issue the rest.
+    """Yield each method at each side, from the cycles of the unit at a fixed share of its published rate plus the issue cycles.
 
-    The share is that at which the prototype's product takes the time that was recorded: 0.65, where cuBLAS's FP16 product of
-    that size had 0.66 (649 of 989 TFLOP/s, measured).
+    With this share, 0.65, the prototype's product takes the recorded time; cuBLAS's FP16 product of that size reached
+    0.66 (649 of 989 TFLOP/s, measured).
     """
     from mpgemm import kernels
     from tensorcore_models.gpu.counting import loop_count, register_count
@@ -129,14 +130,14 @@ LAYERS = {
     "Mixtral 8x7B, router": ((8, 4096),),
 }
 ROWS = (1, 2, 4, 8, 16, 32, 64)
-#: Launches of a call besides that which adds parts: words, product, repair.
+#: Launches of a call besides the one that adds parts: words, product, repair.
 LAUNCHES = 3
 
 
 def microseconds(method: str, m: int, n: int, k: int, parts: int) -> float:
-    """Count the time of a call on an H100 whose B was split before: rounds of the unit or all of B's words, and launches.
+    """Return the time of a call on an H100 with B split before: rounds of the unit or all of B's words, and launches.
 
-    Nothing waits for memory's latency here, and every tile's products are formed, of rows that are not there, too.
+    The count leaves out memory latency, and includes all products of every tile, also of rows beyond the matrix.
     """
     form, target = kernel_form(kernel_method(method)), get_target(TARGET)
     length = part_length(parts, k)
@@ -150,14 +151,16 @@ def microseconds(method: str, m: int, n: int, k: int, parts: int) -> float:
 
 
 def allowed(method: str, k: int, parts: int) -> bool:
-    """Return whether a product of many rows pays a tenth of its time at most for so many parts."""
+    """Return whether so many parts cost a product of many rows at most a tenth of its time."""
     form = kernel_form(kernel_method(method))
     return parts == 1 or parts * LEAST_PRODUCTS <= k * len(form.products) * (2 if form.format == "tf32" else 1)
 
 
 def distances(methods=tuple(KERNELS), rows=ROWS) -> Iterator[tuple[str, int, int, float, float]]:
-    """Yield (model, n, k, ratio, ratio): the rule's time over that of the best number of parts that many rows allow, and
-    over that of the best; the largest ratio of the methods and rows."""
+    """Yield (model, n, k, ratio, ratio) of the rule's time, the largest of the methods and rows.
+
+    The first ratio is to the best number of parts that many rows allow, the second to the best of all.
+    """
     for model, layers in LAYERS.items():
         for n, k in layers:
             found = []

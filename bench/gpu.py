@@ -1,8 +1,8 @@
-"""Times of mpgemm's kernels on a GPU in one process, ratios first: ``python bench/gpu.py``.
+"""This benchmark times mpgemm's kernels on a GPU in one process, as ratios: ``python bench/gpu.py``.
 
-Recovered FP32 stands beside torch's FP32, FP64 from int8 beside torch's FP64, emulated units beside what was predicted of them.
-The products are those of ``mpgemm campaign times``. ``--host`` measures what calls cost the host instead, with a driver that
-launches nothing, and needs no GPU.
+Recovered FP32 is compared with torch's FP32, FP64 from int8 with torch's FP64, emulated units with their predicted
+rates. The products are those of ``mpgemm campaign times``. ``--host`` measures the host's cost of calls instead, with a
+driver that launches nothing, and needs no GPU.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from mpgemm.campaign import times
 from mpgemm.campaign.device import CampaignDevice, this_gpu
 
 METHODS = ("ootomo", "bf16x3", "bf16x6", "bf16x9", "tf32x3", "sgemm_cube")
-#: What a result is held against for its error: rows, of the exact product in FP64.
+#: Number of rows whose error is measured against the exact product in FP64.
 ROWS = 256
 
 
 # -- host --------------------------------------------------------------------------------------------------------------------
 def host_microseconds(run: Callable[[], object], calls: int = 20, rounds: int = 200) -> float:
-    """Return the least mean time of a call over short rounds: a loaded machine only adds, and leaves some of them alone."""
+    """Return the least mean time of a call over short rounds, because load of the machine only adds time to some of them."""
     for _ in range(20):
         run()
     best = float("inf")
@@ -39,7 +39,7 @@ def host_microseconds(run: Callable[[], object], calls: int = 20, rounds: int = 
 
 
 def host(sides, methods) -> list[dict]:
-    """Measure the host's time of planned calls and of calls of matmul."""
+    """Return the host's time of planned calls and of calls of matmul."""
     sys.path.insert(0, str(Path(__file__).parent))
     from stub_driver import StubDriver
 
@@ -65,12 +65,14 @@ def host(sides, methods) -> list[dict]:
 
 # -- device ------------------------------------------------------------------------------------------------------------------
 def reference(name: str) -> str:
-    """Return the product of torch's that a product stands beside."""
+    """Return the product of torch that a product is compared with."""
     return "torch FP64" if name.startswith((times.FP64, "torch FP64")) else "torch FP32"
 
 
 def products(device: CampaignDevice, sides, methods) -> list[dict]:
-    """Square products beside torch's: TFLOP/s are 2 m n k over the time of a call; errors are of the largest element."""
+    """Return square products compared with torch's: TFLOP/s are 2 m n k over a call's time, errors those of the largest
+    element.
+    """
     rows: list[dict] = []
     for side in sides:
         a, b = times.operands(device.tensors, (side,) * 3, torch.float64)
@@ -97,7 +99,7 @@ def products(device: CampaignDevice, sides, methods) -> list[dict]:
 
 
 def units(device: CampaignDevice) -> list[dict]:
-    """Emulated units beside the rates that were predicted of them at most."""
+    """Return emulated units with their rates over the rates predicted as the maximum."""
     rows = []
     for facts, run in times.emulated(device.target, device.tensors, device.timer):
         row = {**facts, **run()}
@@ -109,19 +111,24 @@ def units(device: CampaignDevice) -> list[dict]:
 
 
 def measured(device: CampaignDevice, sides, methods) -> dict:
-    """Everything that is measured on a device, and what device it was."""
+    """Return all measurements on a device, and the device."""
     print(", ".join(f"{name} {text}" for name, text in device.facts.items()))
     return {"device": device.facts, "products": products(device, sides, methods), "units": units(device)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--host", action="store_true", help="host time with a driver that launches nothing")
     parser.add_argument(
-        "--sides", type=int, nargs="+", help="by default 1024 4096 8192 on a GPU, 1024 4096 for the host"
+        "--host", action="store_true", help="measure the host's time with a driver that launches nothing"
     )
-    parser.add_argument("--methods", nargs="+", help="by default the usual six, and on a GPU FP64 from int8")
-    parser.add_argument("--out", type=Path, help="a JSON file for what was measured")
+    parser.add_argument(
+        "--sides",
+        type=int,
+        nargs="+",
+        help="sides of the products (default: 1024 4096 8192 on a GPU, 1024 4096 for the host)",
+    )
+    parser.add_argument("--methods", nargs="+", help="methods (default: the usual six, and on a GPU FP64 from int8)")
+    parser.add_argument("--out", type=Path, help="JSON file for the measurements")
     args = parser.parse_args()
     if args.host:
         found: object = host(args.sides or (1024, 4096), args.methods or METHODS)

@@ -1,8 +1,8 @@
-"""Timing by ratios: interleaved runs, medians, and what the machine and its BLAS were.
+"""This module times functions by ratios: interleaved runs, medians, and a record of the machine and its BLAS.
 
-A speed here is always the ratio to a reference that ran in the same process, turn by turn with the measured
-function, so that a busy or throttled machine slows both. Nothing but the standard library is imported at the
-top: `hold_blas` must set the environment before numpy loads its BLAS.
+A speed here is always the ratio to a reference that ran in the same process, turn by turn with the measured function,
+so that load or throttling of the machine slows both. Only the standard library is imported at the top, because
+`hold_blas` must set the environment before numpy loads its BLAS.
 
 Use::
 
@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-#: Environment variables by which BLAS and OpenMP runtimes take their number of threads.
+#: Environment variables that set the number of threads of BLAS and OpenMP runtimes.
 THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
@@ -36,8 +36,10 @@ THREAD_VARIABLES = (
 
 
 def hold_blas(threads: int = 1, core: str | None = "Haswell") -> None:
-    """Hold OpenBLAS to a kernel (None: its own choice; `blas_core_name` says which runs) and to threads; before numpy
-    is imported."""
+    """Set OpenBLAS's kernel and threads, before numpy is imported.
+
+    A `core` of None leaves the choice of the kernel to OpenBLAS; :func:`blas_core_name` says which one runs.
+    """
     if "numpy" in sys.modules:
         raise RuntimeError("hold_blas must run before numpy is imported: its BLAS has read the environment")
     if core is not None:
@@ -47,7 +49,7 @@ def hold_blas(threads: int = 1, core: str | None = "Haswell") -> None:
 
 
 def pin(cpus: int = 1) -> list[int]:
-    """Hold this process to its first `cpus` CPUs, where the system can; the CPUs it may use are returned."""
+    """Restrict this process to its first `cpus` CPUs, if the system can, and return the CPUs that it may use."""
     if not hasattr(os, "sched_setaffinity"):
         return []
     allowed = sorted(os.sched_getaffinity(0))
@@ -55,27 +57,29 @@ def pin(cpus: int = 1) -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-#: Options of benchmarks, by what argparse is told of each; their defaults are the benchmark's.
+#: Options of benchmarks with their keywords of argparse; each benchmark sets the defaults.
 OPTIONS: dict[str, dict] = {
     "size": {"type": int}, "sizes": {"type": int, "nargs": "+"}, "turns": {"type": int}, "threads": {"type": int},
-    "engine": {}, "methods": {"nargs": "+"}, "only": {"help": "rows whose name holds this word"}, "json": {},
-    "isa": {"nargs": "+", "help": "instruction sets, by default all that this CPU has (with --quick the best)"},
-    "venv": {"help": "folder of the environment that holds the peers"},
-    "page": {"help": "page whose table between its two marks is replaced (docs/performance.md)"},
+    "engine": {}, "methods": {"nargs": "+"}, "only": {"help": "only rows whose name contains this word"}, "json": {},
+    "isa": {"nargs": "+", "help": "instruction sets (default: all of this CPU, with --quick the best)"},
+    "venv": {"help": "folder of the virtual environment with the peers"},
+    "page": {"help": "page whose table between the two marks is replaced (docs/performance.md)"},
     "quick": {"action": "store_true", "help": "fewer turns"},
-    "cpu_time": {"action": "store_true", "help": "CPU time instead of wall time (one thread, shared machines)"},
+    "cpu_time": {"action": "store_true", "help": "measure CPU time instead of wall time (one thread, for shared machines)"},
 }  # fmt: skip
 
 
 def prepared(doc: str | None, core: str | None = "Haswell", **defaults: object) -> argparse.Namespace:
-    """Return a benchmark's options (`defaults` of :data:`OPTIONS`) and its clock, with BLAS held to --threads and the process
-    pinned to as many CPUs."""
+    """Return a benchmark's options and clock, with BLAS limited to --threads and the process to as many CPUs.
+
+    `defaults` are those of the options in :data:`OPTIONS`.
+    """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in {"threads": 1, "json": None, **defaults}.items():
         parser.add_argument(f"--{name.replace('_', '-')}", default=default, **OPTIONS[name])
     args = parser.parse_args()
     if getattr(args, "cpu_time", False) and args.threads != 1:
-        parser.error("--cpu-time adds up all threads; it goes with --threads 1")
+        parser.error("--cpu-time adds the time of all threads: use it with --threads 1")
     args.clock = time.process_time if getattr(args, "cpu_time", False) else time.perf_counter
     hold_blas(args.threads, core)
     pin(args.threads)
@@ -83,7 +87,7 @@ def prepared(doc: str | None, core: str | None = "Haswell", **defaults: object) 
 
 
 def _loaded_blas() -> list[str]:
-    """Paths of the OpenBLAS libraries that this process has loaded (Linux), else those beside numpy."""
+    """Return the paths of the OpenBLAS libraries that this process has loaded (Linux), else of those beside numpy."""
     import numpy
 
     numpy.ones((2, 2)) @ numpy.ones((2, 2))
@@ -96,7 +100,7 @@ def _loaded_blas() -> list[str]:
 
 
 def blas_core_name() -> str:
-    """Return the kernel that OpenBLAS chose at run time ("Haswell"); "unknown" where numpy has another BLAS."""
+    """Return the kernel that OpenBLAS chose at run time ("Haswell"); "unknown" if numpy has another BLAS."""
     for path in _loaded_blas():
         try:
             library = ctypes.CDLL(path)
@@ -121,7 +125,7 @@ def _cpuinfo(key: str) -> str:
 
 
 def machine() -> dict:
-    """Return the facts by which a reader judges a ratio: CPU, features, BLAS kernel and threads, versions, variant."""
+    """Return the facts that a reader of a ratio needs: CPU, features, BLAS kernel and threads, versions, variant."""
     import numpy
 
     flags = _cpuinfo("flags").split() + _cpuinfo("Features").split()
@@ -143,7 +147,7 @@ def machine() -> dict:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call, over the turns of an interleaved run."""
+    """`Timing` holds the seconds of one call over the turns of an interleaved run."""
 
     median: float
     fastest: float
@@ -153,7 +157,7 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """Distance of the quartiles, relative to the median."""
+        """Return the distance of the quartiles, relative to the median."""
         return (self.high_quartile - self.low_quartile) / self.median
 
 
@@ -163,10 +167,10 @@ def interleaved(
     warm_up: int = 2,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Timing]:
-    """Time each function once a turn, `repeats` turns, after `warm_up` turns that do not count.
+    """Time each function once a turn, for `repeats` turns, after `warm_up` turns that do not count.
 
-    The order is turned around every other turn, so that no function always follows the same one. On a machine that is
-    shared with other work, ``clock=time.process_time`` leaves out the time for which this process waited (one thread only).
+    Every other turn runs in reverse order, so that no function always follows the same one. On a shared machine,
+    ``clock=time.process_time`` leaves out the time for which this process waited (one thread only).
     """
     samples: dict[str, list[float]] = {name: [] for name in functions}
     names = list(functions)
@@ -181,7 +185,7 @@ def interleaved(
 
 
 def summary(values: list[float]) -> Timing:
-    """Median, quartiles and minimum of `values` (seconds, at least one)."""
+    """Return the median, quartiles and minimum of `values` (seconds, at least one)."""
     if len(values) < 2:
         return Timing(values[0], values[0], values[0], values[0], len(values))
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -189,7 +193,7 @@ def summary(values: list[float]) -> Timing:
 
 
 def rows(name: str, timings: dict[str, Timing], reference: str, work: float) -> list[dict]:
-    """One record for each function: times, multiply-adds a second (`work` a call), ratio to the reference."""
+    """Return one record for each function: times, multiply-adds a second (`work` a call), ratio to the reference."""
     base = timings[reference].median
     return [
         {"benchmark": name, "path": path, "ratio": t.median / base, "gmacs": work / t.median / 1e9}
@@ -199,7 +203,7 @@ def rows(name: str, timings: dict[str, Timing], reference: str, work: float) -> 
 
 
 def print_rows(records: list[dict]) -> None:
-    """Return the records as a table: median milliseconds, multiply-adds a second, ratio of medians, spread."""
+    """Print the records as a table: median milliseconds, multiply-adds a second, ratio of medians, spread."""
     width = max(len(f"{r['benchmark']} {r['path']}") for r in records)
     print(f"{'path':{width}}  {'median ms':>10}  {'GMAC/s':>8}  {'ratio':>6}  spread")
     for r in records:
@@ -209,17 +213,17 @@ def print_rows(records: list[dict]) -> None:
 
 
 def write_json(path: str | os.PathLike, content: object) -> None:
-    """Write `content` as JSON; an interrupted run leaves the old file whole."""
+    """Write `content` as JSON; an interrupted run leaves the old file complete."""
     from tensorcore_models.files import write_text
 
     write_text(path, json.dumps(content, indent=1) + "\n")
 
 
 def report(records: list[dict], json_path: str | os.PathLike | None = None) -> None:
-    """Print the records with the machine they ran on; write both as JSON where a path is given."""
+    """Print the records with their machine; write both as JSON if a path is given."""
     host = machine()
     if host["blas_core_asked"] not in ("", host["blas_core"]):
-        print(f"note: BLAS kernel {host['blas_core']!r} ran, {host['blas_core_asked']!r} was asked for")
+        print(f"note: BLAS kernel {host['blas_core']!r} ran instead of the requested {host['blas_core_asked']!r}")
     blas = f"BLAS kernel {host['blas_core']}, {host['threads']} thread(s)"
     print(f"{host['cpu']}; {blas}; numpy {host['numpy']}")
     print_rows(records)

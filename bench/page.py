@@ -1,4 +1,4 @@
-"""The table of docs/performance.md, from the records of bench/run.py."""
+"""This module writes the table of docs/performance.md from the records of bench/run.py."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "baseline": "baseline"}
 
 
 def write_page(path: str, host: dict, command: str, records: list[dict], calls: list[dict]) -> None:
-    """Replace what stands between the page's two marks. Raises ValueError if the page has no such marks."""
+    """Replace the text between the page's two marks. Raises ValueError if the page has no such marks."""
     page = Path(path)
     text = page.read_text()
     if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise ValueError(f"{path} has no place for the table: expected {BEGIN!r} and {END!r}, once each")
+        raise ValueError(f"{path} has no place for the table: add {BEGIN!r} and {END!r}, once each")
     before, rest = text.split(BEGIN)
     page.write_text(before + BEGIN + "\n" + table(host, command, records, calls) + END + rest.split(END)[1])
 
 
 def table(host: dict, command: str, records: list[dict], calls: list[dict]) -> str:
-    """Where and how it was measured, a row for each path, and calls on one tile."""
+    """Return the place and way of the measurement, a row for each path, and calls on one tile."""
     isas = [isa for isa in NAMES if any(r["isa"] == isa for r in records)]
     shares = sorted(100 * r["sgemm_share"] for r in records if "sgemm_share" in r)
     lines = [
@@ -39,7 +39,9 @@ def table(host: dict, command: str, records: list[dict], calls: list[dict]) -> s
 
 
 def _cells(r: dict | None) -> str:
-    """Speed, ratio, share of the path's limit and SGEMM's share of its own; for methods the ratio to one FDA product."""
+    """Return speed, ratio, share of the path's limit and SGEMM's share of its own; for methods, the ratio to one FDA
+    product.
+    """
     if r is None:
         return "| |"
     share = f"{r['fda_gemms']:.2f} FDA GEMMs" if "fda_gemms" in r else "not counted"

@@ -1,4 +1,4 @@
-"""Asks each peer and this package the same: equal operands, results compared bit by bit, times interleaved."""
+"""This module compares each peer with this package: equal operands, results bit by bit, interleaved times."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ RECORDINGS = Path(__file__).resolve().parents[1] / "tests" / "vectors"
 
 
 class Row(NamedTuple):
-    """One comparison; `ratio` is the peer's median time over this package's."""
+    """`Row` is one comparison; `ratio` is the peer's median time over this package's."""
 
     peer: str
     work: str
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 def ratio(theirs: Callable[[], object], ours: Callable[[], object], turns: int) -> float:
-    """Median time of the peer over that of this package, on the same work, turn by turn."""
+    """Return the median time of the peer over that of this package, on the same work, turn by turn."""
     timings = interleaved({"ours": ours, "theirs": theirs}, turns, warm_up=1)
     return timings["theirs"].median / timings["ours"].median
 
@@ -53,7 +53,7 @@ ARCHITECTURES = {
 
 
 def other_size(prefix: str, name: str) -> bool:
-    """Whether a row is another's of its table at a larger m or n, with the same sums for each element."""
+    """Return whether a row is another row of its table at a larger m or n, with the same sums for each element."""
     shape = name.split(".")[0].partition("k")[0]
     if prefix == "tcgen05.mma." and "block" not in name and shape.startswith("m128"):
         return True
@@ -61,7 +61,7 @@ def other_size(prefix: str, name: str) -> bool:
 
 
 def mmasim_operations() -> dict[str, Callable]:
-    """Map the catalogue's "arch:name" to the maker of mmasim's operation; wgmma and tcgen05 at their smallest m and n."""
+    """Return the maker of mmasim's operation for each "arch:name"; wgmma and tcgen05 at their smallest m and n."""
     tables = (
         ("mma.", isa_mma.mma_shape_and_type, sim.MMA),
         ("mma.", isa_mma.mma_block_scale_shape_and_type, sim.MMABlockScale),
@@ -86,7 +86,7 @@ def mmasim_operations() -> dict[str, Callable]:
 
 
 def as_torch(bits, dtype):
-    """Return encodings as a tensor of mmasim's dtype, which for formats that torch lacks is the encodings themselves."""
+    """Return encodings as a tensor of mmasim's dtype; for formats that torch lacks, it holds the encodings themselves."""
     if dtype == torch.uint8:
         return torch.from_numpy(np.ascontiguousarray(bits, np.uint8))
     signed = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}[dtype.itemsize]
@@ -94,13 +94,13 @@ def as_torch(bits, dtype):
 
 
 def spelling(operation, which: str) -> str:
-    """PTX's name of the format of A or B, "" for AMD's operations."""
+    """Return PTX's name of the format of A or B, or "" for AMD's operations."""
     return getattr(operation, f"{which}_type_ptx", "")
 
 
 def peer_result(operation, a, b, c, scales):
     """Return encodings of the result of mmasim's `operation` on encodings."""
-    if getattr(operation, "packing", 1) == 2:  # two FP4 encodings to a byte, the first in the high half
+    if getattr(operation, "packing", 1) == 2:  # two FP4 encodings in a byte, the first in the high half
         a, b = a[:, ::2] << 4 | a[:, 1::2], b[::2] << 4 | b[1::2]
     else:  # one FP4 encoding to a byte lies in bits 2 to 5 (PTX, .kind::f8f6f4)
         a, b = (x << 2 if t == "e2m1" else x for x, t in ((a, spelling(operation, "a")), (b, spelling(operation, "b"))))
@@ -112,13 +112,13 @@ def peer_result(operation, a, b, c, scales):
 
 
 def unlike(x, y, fmt: str):
-    """Where encodings of one format differ and not both are NaN, and where both are NaN with other payloads."""
+    """Return where encodings of one format differ without both being NaN, and where both are NaN with other payloads."""
     nan = np.isnan(tcm.decode(x, fmt).astype(np.float64)) & np.isnan(tcm.decode(y, fmt).astype(np.float64))
     return (x != y) & ~nan, (x != y) & nan
 
 
 class Tally:
-    """Results compared and unlike, by kind of data; NaN of other payloads apart."""
+    """`Tally` counts compared and different results by kind of data, and NaN of other payloads apart."""
 
     def __init__(self) -> None:
         self.results, self.nan = 0, 0
@@ -140,19 +140,21 @@ class Tally:
 
 @cache
 def catalogue() -> dict[str, tcm.Instruction]:
-    """Rows of the catalogue by "arch:name"."""
+    """Return the rows of the catalogue by "arch:name"."""
     return {str(row): row for row in tcm.list_instructions()}
 
 
 def drawn(row: tcm.Instruction, kind: str, tiles: int) -> Iterator[tuple]:
-    """Operands of `row` from a fixed seed: a, b, c and scales of each tile."""
+    """Return operands of `row` from a fixed seed: a, b, c and scales of each tile."""
     batch = operands(row, kind, tiles, np.random.default_rng(1))
     for i in range(tiles):
         yield (*(x[i] for x in batch[:3]), tuple(None if x is None else x[i] for x in batch[3:]))
 
 
 def units(quick: bool) -> Iterator[Row]:
-    """Every row of mmasim on drawn operands of all kinds, an architecture a line, and on what GPUs recorded."""
+    """Yield the comparison of mmasim's rows on drawn operands of all kinds, and on recordings of GPUs, an architecture a
+    line.
+    """
     made, tiles = mmasim_operations(), 1 if quick else 4
     for arch in ARCHITECTURES:
         names = [name for name in made if name.startswith(f"{arch}:")]
@@ -183,7 +185,7 @@ def units(quick: bool) -> Iterator[Row]:
 
 
 def on_recordings(made: dict[str, Callable]) -> Iterator[Row]:
-    """Compare both with what GPUs recorded, a GPU a line."""
+    """Yield the comparison of both packages with recordings of GPUs, a GPU a line."""
     for index in sorted(RECORDINGS.glob("*/index.json")):
         theirs, ours, rows, others = Tally(), Tally(), set(), set()
         for row, kind, batch, d in recorded(index.parent):
@@ -207,7 +209,7 @@ def on_recordings(made: dict[str, Callable]) -> Iterator[Row]:
 
 # -- FP8 products as torch computes them: mmaemu ------------------------------------------------------------------------------
 def scaled_products(quick: bool) -> Iterator[Row]:
-    """`torch._scaled_mm` of two profiles and both accumulations, bf16 results."""
+    """Yield the comparison of `torch._scaled_mm` for two profiles and both accumulations, with bf16 results."""
     m, n, k = (32, 64, 512) if quick else (64, 256, 1920)
     rng = np.random.default_rng(2)
     a, b = (tcm.encode(rng.standard_normal(shape) * 40, "e4m3fn", saturate=True) for shape in ((m, k), (k, n)))
@@ -237,7 +239,7 @@ def scaled_products(quick: bool) -> Iterator[Row]:
 
 
 # -- formats: gfloat and ml_dtypes --------------------------------------------------------------------------------------------
-#: This package's format: gfloat's.
+#: gfloat's format for each format of this package.
 GFLOAT = {
     "fp16": "binary16", "bf16": "bfloat16", "e5m2": "ocp_e5m2", "e4m3fn": "ocp_e4m3", "e3m2": "ocp_e3m2", "e2m3": "ocp_e2m3",
     "e2m1": "ocp_e2m1", "ue8m0": "ocp_e8m0",
@@ -251,14 +253,14 @@ ML_DTYPES = {
 
 
 def same_values(theirs: np.ndarray, ours: np.ndarray) -> int:
-    """How many values differ; NaN equals NaN, zeros count with their signs."""
+    """Return the number of different values; NaN equals NaN, and zeros count with their signs."""
     theirs, ours = np.asarray(theirs, np.float64), np.asarray(ours, np.float64)
     both_nan = np.isnan(theirs) & np.isnan(ours)
     return int((~both_nan & (theirs.view(np.int64) != ours.view(np.int64))).sum())
 
 
 def gfloat_formats(quick: bool) -> Iterator[Row]:
-    """Every encoding decoded, and numbers rounded in three ways."""
+    """Yield the comparison of every decoded encoding, and of numbers rounded in three ways."""
     modes = {"rne": gfloat.RoundMode.TiesToEven, "rz": gfloat.RoundMode.TowardZero, "rna": gfloat.RoundMode.TiesToAway}
     for name, spelling in GFLOAT.items():
         info = getattr(gfloat.formats, f"format_info_{spelling}")
@@ -293,12 +295,12 @@ def gfloat_formats(quick: bool) -> Iterator[Row]:
 
 
 def rounded_by_ml_dtypes(x: np.ndarray, dtype: type) -> np.ndarray:
-    """Values of ml_dtypes' conversion."""
+    """Return the values of ml_dtypes' conversion."""
     return x.astype(dtype).astype(np.float64)
 
 
 def ml_dtypes_formats(quick: bool) -> Iterator[Row]:
-    """FP32 numbers rounded to nearest: a spread of all encodings that stay inside of the format's range."""
+    """Yield the comparison of FP32 numbers rounded to nearest: a spread of encodings inside of the format's range."""
     step = 65537 if quick else 4099
     x = np.arange(0, 1 << 32, step, dtype=np.uint64).astype(np.uint32).view(np.float32)
     for name, dtype in ML_DTYPES.items():
@@ -320,7 +322,7 @@ def ml_dtypes_formats(quick: bool) -> Iterator[Row]:
 
 # -- exact products: mpmath ---------------------------------------------------------------------------------------------------
 def exact_products(quick: bool) -> Iterator[Row]:
-    """Correctly rounded FP64 of an exact product."""
+    """Yield the comparison of correctly rounded FP64 results of an exact product."""
     m, k, n = (8, 64, 8) if quick else (24, 256, 24)
     rng = np.random.default_rng(5)
     a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((k, n)).astype(np.float32)

@@ -1,10 +1,11 @@
-"""This package beside the other packages that pip has: the same work in one process, disagreements counted, times as ratios.
+"""This benchmark compares this package with other packages on PyPI: the same work, differences counted, times as ratios.
 
     python bench/peers.py [--quick] [--venv build/peers] [--json out/peers.json] [--page docs/peers.md]
 
-Makes the environment `--venv` with the peers and what this package needs, and runs itself there on this checkout, whose kernels
-must be built. Operands are drawn from fixed seeds. A ratio is the peer's median time over this package's, interleaved: above 1,
-this package is faster. What a GPU recorded (tests/vectors) is given to both: that says who is right.
+It makes the environment `--venv` with the peers and this package's dependencies, and runs itself there on this
+checkout, whose kernels must be built. Operands are drawn from fixed seeds. A ratio is the peer's median time over this
+package's, interleaved: above 1, this package is faster. Recordings of GPUs (tests/vectors) are given to both, to show
+which one is right.
 """
 
 import importlib.metadata
@@ -23,7 +24,7 @@ BEGIN, END = "<!-- bench/peers.py writes what follows -->", "<!-- end of what be
 
 
 def python_with_peers(folder: Path) -> Path:
-    """Return the Python of the environment `folder`, made unless it is there, with the peers installed."""
+    """Return the Python of the environment `folder` with the peers installed; the environment is made if missing."""
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
@@ -32,7 +33,7 @@ def python_with_peers(folder: Path) -> Path:
 
 
 def table(records: list[dict], command: str) -> str:
-    """Return the records in Markdown, under where and how they were measured."""
+    """Return the records in Markdown, under the place and way of the measurement."""
     host = machine()
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
     lines = [
@@ -75,10 +76,10 @@ def main() -> None:
 
 
 def write_page(page: Path, text: str) -> None:
-    """Replace what stands between the page's two marks. Raises ValueError if the page has no such marks."""
+    """Replace the text between the page's two marks. Raises ValueError if the page has no such marks."""
     old = page.read_text(encoding="utf-8")
     if old.count(BEGIN) != 1 or old.count(END) != 1:
-        raise ValueError(f"{page} has no place for the table: expected {BEGIN!r} and {END!r}, once each")
+        raise ValueError(f"{page} has no place for the table: add {BEGIN!r} and {END!r}, once each")
     before, rest = old.split(BEGIN)
     page.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1], encoding="utf-8")
 

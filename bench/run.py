@@ -1,10 +1,10 @@
-"""Every fast path against numpy's SGEMM of the same size, interleaved in one run; one table, and JSON.
+"""This benchmark compares every fast path with numpy's SGEMM of the same size, interleaved in one run.
 
     python bench/run.py [--quick] [--size 512] [--threads 1] [--json out/bench.json] [--page docs/performance.md]
 
-The ratio is between median times. The limit is what the core could do if it started nothing but the path's vector instructions:
-instructions for 16 products (docs/performance.md counts them) against the rate that bench/probe.c measures beside each row,
-turn by turn.
+The ratio is between median times. The limit is the speed of a core that starts nothing but the path's vector
+instructions: the number of instructions for 16 products (docs/performance.md counts them) over the rate that
+bench/probe.c measures beside each row, turn by turn.
 """
 
 import ctypes
@@ -46,12 +46,12 @@ def plain_count(instructions: float):
     return lambda level: instructions * 16 / LANES[level]
 
 
-#: Rounds of bench/probe.c in one measurement: about as long as a row's own calls.
+#: Rounds of bench/probe.c in one measurement, which takes about as long as a row's own calls.
 PROBE_ROUNDS = 300_000
 
 
 def instruction_probe() -> Callable[[int, int], int] | None:
-    """probe(level, rounds): starts vector instructions and says how many; None where it cannot be built."""
+    """Return probe(level, rounds), which starts vector instructions and returns their number; None if it cannot be built."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "probe.so"
         source = Path(__file__).with_name("probe.c")
@@ -65,7 +65,7 @@ def instruction_probe() -> Callable[[int, int], int] | None:
 
 
 def units():
-    """Accumulators of the table, with the count of vector instructions of their path (None: not counted)."""
+    """Return the accumulators of the table, with the vector instructions of their path (None: not counted)."""
     import tensorcore_models as tcm
 
     def engine(accumulator, a, c="fp32", **scales):
@@ -129,7 +129,9 @@ def operands(engine, size: int, rng):
 
 
 def gemm_rows(args, isas, rng) -> list[dict]:
-    """One record for each path and instruction set, beside SGEMM and, turn by turn, what the core starts: its clock moves."""
+    """Return one record for each path and instruction set, with SGEMM and, turn by turn, the core's rate, because its
+    clock varies.
+    """
     import numpy as np
 
     import tensorcore_models as tcm
@@ -197,7 +199,7 @@ def tile_rows(args, rng) -> list[dict]:
 
 
 def call_rows(args, rng) -> list[dict]:
-    """Time calls on one m16n8k16 tile, arguments checked, beside numpy's product of two 16 x 16 matrices."""
+    """Time calls on one m16n8k16 tile, with checked arguments, beside numpy's product of two 16 x 16 matrices."""
     import numpy as np
 
     import tensorcore_models as tcm
@@ -255,7 +257,9 @@ def method_rows(args, isas, rng) -> list[dict]:
 
 
 def methods_of(args, isa: str, rng) -> list[dict]:
-    """Whole algorithms beside SGEMM: SGEMM-cube, exact products, and Markidis and Ootomo in FDA products of the same size."""
+    """Return whole algorithms beside SGEMM: SGEMM-cube, exact products, and Markidis and Ootomo in FDA products of that
+    size.
+    """
 
     import ascend
     import mpgemm
@@ -286,7 +290,7 @@ def methods_of(args, isa: str, rng) -> list[dict]:
 
 
 def rounding_rows(args, rng) -> list[dict]:
-    """float32 to narrow formats, RNE, beside copying the source."""
+    """Time conversions of float32 to narrow formats, RNE, beside copying the source."""
     import numpy as np
 
     import tensorcore_models as tcm

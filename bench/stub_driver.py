@@ -1,6 +1,6 @@
-"""A driver of Triton that launches nothing, so that what a call costs the host can be measured without a GPU.
+"""This module is a Triton driver that launches nothing, so that the host's cost of a call can be measured without a GPU.
 
-Triton's own launcher for CUDA runs, down to the call of C that passes the arguments; memory is the CPU's.
+Triton's own launcher for CUDA runs up to the C call that passes the arguments; memory is the CPU's.
 """
 
 from types import SimpleNamespace
@@ -14,13 +14,13 @@ from tensorcore_models.gpu.targets import get_target
 
 
 class NoDevice(DriverBase):
-    """What Triton asks a driver, answered for a target of which there is no device.
+    """`NoDevice` answers Triton's questions to a driver, for a target without a device.
 
     Parameters
     ----------
     target : KernelTarget
     number : int
-        Of the device.
+        Number of the device.
     """
 
     def __init__(self, target, number: int = 0):
@@ -31,13 +31,13 @@ class NoDevice(DriverBase):
         return False
 
     def map_python_to_cpp_type(self, ty):
-        raise NotImplementedError("no launcher in C is made")
+        raise NotImplementedError("this driver launches nothing, so no launcher in C is made")
 
     def get_active_torch_device(self):
         return torch.device("cpu")
 
     def get_benchmarker(self):
-        raise NotImplementedError("nothing here is timed on a device")
+        raise NotImplementedError("this driver has no device, so nothing can be timed on it")
 
     def get_current_target(self):
         return GPUTarget(self.target.backend, self.target.arch, self.target.warp)
@@ -53,7 +53,7 @@ class NoDevice(DriverBase):
 
 
 class StubDriver(NoDevice):
-    """Stands for the driver of an H100."""
+    """`StubDriver` replaces the driver of an H100."""
 
     def __init__(self):
         super().__init__(get_target("sm_90"))
@@ -73,7 +73,7 @@ class StubDriver(NoDevice):
         return object(), 0, 255, 0, 1024
 
     def install(self) -> "StubDriver":
-        """Tensors of the CPU count as an H100's from now on."""
+        """Make tensors of the CPU count as an H100's from now on."""
         import triton
 
         from mpgemm.kernels import devices, plans
@@ -81,7 +81,9 @@ class StubDriver(NoDevice):
         kept: dict[int, dict] = {}
 
         def rooms(plan, device):
-            """Memory as quickly as torch's caching allocator has it; large tensors of the CPU are mapped anew each time."""
+            """Return memory as quickly as torch's caching allocator, because large tensors of the CPU are mapped anew each
+            time.
+            """
             found = kept.setdefault(id(plan), {})
             for name in plan.workspace.keys() - found.keys():
                 shape, kind = plan.workspace[name]

@@ -47,7 +47,7 @@ def test_foreign_environments_are_found(venv):
     python.unlink()
     python.write_text("#!/bin/sh\necho 3.5\n")
     python.chmod(0o755)
-    assert prepare.fault(venv).startswith("Python 3.5 made it and this is Python 3.")
+    assert prepare.fault(venv).startswith("Python 3.5 made it, but this is Python 3.")
     python.write_text("#!/bin/sh\nexit 1\n")
     assert prepare.fault(venv) == "its Python does not start"
     python.unlink()

@@ -1,4 +1,4 @@
-"""Checks the special functions against recordings of a GPU, measures their errors over all operands, and draws these.
+"""This tool checks the special functions against recordings of a GPU, measures their errors, and draws samples.
 
     python tools/check_functions.py --recordings FOLDER [--blocks 1000]    # hashes of whole domains, pairs of divisions
     python tools/check_functions.py --neighbours                           # is each segment's triple the only one?
@@ -30,7 +30,7 @@ from tensorcore_models.functions import Function
 from tensorcore_models.functions.hashes import BLOCKS, block_hash, block_operands
 from tensorcore_models.functions.tables import tables
 
-#: Operands at a time.
+#: Number of operands at a time.
 CHUNK = 1 << 20
 
 
@@ -41,13 +41,13 @@ def recorded_name(function: Function) -> str:
 
 
 def differing_blocks(function: Function, hashes: np.ndarray, blocks: range | list[int]) -> list[int]:
-    """Blocks of 2^16 operands in which a function is not what was recorded; of two operands the first is 0."""
+    """Return the blocks of 2^16 operands in which a function differs from its recording; of two operands the first is 0."""
     first = [np.uint32(0)] * (len(function.row.operands) - 1)
     return [b for b in blocks if block_hash(function.bits(*first, block_operands(b))) != int(hashes[b])]
 
 
 def check_recordings(folder: Path, count: int) -> int:
-    """Print what differs from a folder's recordings; the number of functions that do."""
+    """Print the differences from a folder's recordings, and return the number of functions with any."""
     wrong = 0
     with np.load(folder / "mufu.npz") as recorded:
         for function in tcm.list_functions("hopper"):
@@ -66,8 +66,8 @@ def check_recordings(folder: Path, count: int) -> int:
     return wrong
 
 
-#: Of the instructions that are the unit alone: binades (sign and exponent field), and the step between their blocks, such that
-#: all segments of all tables occur.
+#: Binades (sign and exponent field) of the instructions that are the unit alone, and the step between their blocks, such
+#: that all segments of all tables occur.
 BINADES = {
     "ex2.approx.ftz.f32": ((0x084, 0x184), 5), "lg2.approx.ftz.f32": ((0x07F, 0x07E), 1),
     "rcp.approx.ftz.f32": ((0x07F,), 1), "rsqrt.approx.ftz.f32": ((0x07F, 0x080), 1),
@@ -82,7 +82,7 @@ EDGE_BLOCKS = (
 
 
 def binade_blocks(binade: int, step: int) -> range:
-    """Every so manyth block of one sign and exponent field of FP32."""
+    """Return every so manyth block of one sign and exponent field of FP32."""
     return range(binade << 7, (binade + 1) << 7, step)
 
 
@@ -109,7 +109,7 @@ _DIVISIONS = ("approx.ftz.f32", "approx.f32", "full.f32")
 
 
 def check_neighbours() -> int:
-    """Print of how many triples a change of one coefficient by its unit changes no result; their number."""
+    """Print the number of triples for which a change of one coefficient by its unit changes no result, and return it."""
     x = np.arange(1 << 17, dtype=np.int64)
     square = np.zeros_like(x)
     for i in range(10, 17):
@@ -117,7 +117,7 @@ def check_neighbours() -> int:
     unchanged = total = 0
     for name, table in tables().items():
         common = math.gcd(*(row[0] - table.rows[0][0] for row in table.rows)) or table.rows[0][0]
-        unit = min(common & -common, 1 << 16)  # the constant bits below are the unit's bias
+        unit = min(common & -common, 1 << 16)  # the constant lower bits are the unit's bias
         for c0, c1, c2 in table.rows:
             value = c0 + c1 * x + c2 * square
             cut = np.maximum(np.frexp(value.astype(np.float64))[1] - 24, 0)
@@ -132,21 +132,21 @@ def check_neighbours() -> int:
 
 # -- errors --------------------------------------------------------------------------------------------------------------
 def exact_erf(x: np.ndarray) -> np.ndarray:
-    """erf in float64."""
+    """Return erf in float64."""
     from scipy.special import erf
 
     return erf(x)
 
 
 def exact_gelu(x: np.ndarray) -> np.ndarray:
-    """x Phi(x) in float64, without cancellation for negative x."""
+    """Return x Phi(x) in float64, without cancellation for negative x."""
     from scipy.special import erfc
 
     return 0.5 * x * erfc(-x * math.sqrt(0.5))
 
 
 def exact_gelu_tanh(x: np.ndarray) -> np.ndarray:
-    """x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3) in float64, without cancellation for negative x."""
+    """Return x (1 + tanh u) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3) in float64, without cancellation for negative x."""
     return x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
 
 
@@ -154,9 +154,9 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-#: What functions approximate, the magnitudes between which all operands are measured, and whether negative ones are, too. Below
-#: the least the function is 1, x or a multiple of x but for less than 2^-24 of it; beyond the largest it is constant, 0 or
-#: infinite; rcp, rsqrt and sqrt repeat in each binade or two; of logarithms there is then more and more the exponent.
+#: Function that each instruction approximates, magnitudes between which all operands are measured, and whether negative ones
+#: are measured. Below the least magnitude the function is 1, x or a multiple of x, up to 2^-24 of it; beyond the largest it
+#: is constant, 0 or infinite. rcp, rsqrt and sqrt repeat in each binade or two; a logarithm is dominated by the exponent.
 EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "ex2.approx.ftz.f32": (np.exp2, 2.0**-30, 128.0, True),
     "lg2.approx.ftz.f32": (np.log2, 2.0**-8, 2.0**8, False),
@@ -184,18 +184,18 @@ EXACT: dict[str, tuple[Callable, float, float, bool]] = {
     "torch.gelu": (exact_gelu, 2.0**-30, 16.0, True),
     "torch.gelu_tanh": (exact_gelu_tanh, 2.0**-30, 16.0, True),
 }  # fmt: skip
-#: What 16-bit forms approximate: all 65,536 operands are measured, where the result is a normal number.
+#: Function that each 16-bit form approximates; all 65,536 operands are measured if the result is a normal number.
 EXACT_HALVES = {
     "ex2.approx.f16": np.exp2, "ex2.approx.ftz.bf16": np.exp2, "tanh.approx.f16": np.tanh, "tanh.approx.bf16": np.tanh,
 }  # fmt: skip
-#: Functions of which :data:`SAMPLE` operands are drawn from their domain, each as likely: all take half an hour.
+#: Functions of which :data:`SAMPLE` uniformly drawn operands are measured, because all take half an hour.
 SAMPLED = ("tanf", "torch.gelu_tanh")
-#: Functions of two operands, of which :data:`PAIRS` are drawn: exponents of a normal quotient, all fractions.
+#: Functions of two operands, of which :data:`PAIRS` are drawn: exponents with a normal quotient, all fractions.
 DIVISIONS = ("div.approx.ftz.f32", "div.approx.f32", "div.full.f32", "div.rn.f32")
 PAIRS = SAMPLE = 1 << 24
-#: Instructions whose error is drawn as it is, not in units of a result that passes 0.
+#: Instructions whose error is drawn as absolute, not in units of a result that passes 0.
 ABSOLUTE = ("sin.", "cos.", "lg2.")
-#: Functions that rise or fall over all of their domain: +1, -1.
+#: Functions that rise (+1) or fall (-1) over all of their domain.
 MONOTONE = {
     "exp2f": 1, "rsqrtf": -1, "ex2.approx.ftz.f32": 1, "lg2.approx.ftz.f32": 1, "rcp.approx.ftz.f32": -1,
     "rsqrt.approx.ftz.f32": -1, "sqrt.approx.ftz.f32": 1, "tanh.approx.f32": 1, "expf": 1, "__expf": 1, "logf": 1, "__logf": 1,
@@ -209,24 +209,24 @@ def _codes(low: float, high: float) -> tuple[int, int]:
 
 
 def chunks(low: float, high: float) -> Iterator[np.ndarray]:
-    """All FP32 codes of numbers from `low` to below `high`, ascending."""
+    """Yield all FP32 encodings of numbers from `low` to below `high`, ascending."""
     first, last = _codes(low, high)
     for start in range(first, last, CHUNK):
         yield np.arange(start, min(start + CHUNK, last), dtype=np.int64).astype(np.uint32)
 
 
 def in_ulps(error: np.ndarray, exact: np.ndarray, fraction_bits: int = 23) -> np.ndarray:
-    """Errors in units in the last place at exact values of normal numbers of a format, FP32 by default."""
+    """Return errors in units in the last place at exact values that are normal numbers of a format, FP32 by default."""
     field = exact.view(np.uint64) & np.uint64(0x7FF0000000000000)
     return error * (np.uint64((2046 + fraction_bits) << 52) - field).view(np.float64)  # 2^(fraction_bits - exponent)
 
 
 class Errors:
-    """Extremes of the error of one function, for signs and 1/64 of binades, and where monotonicity breaks."""
+    """`Errors` holds the extremes of a function's error, for signs and 1/64 of binades, and the breaks of monotonicity."""
 
     def __init__(self, name: str, operands: int, coverage: str = "exhaustive") -> None:
         self.name, self.coverage, self.operands, self.breaks = name, coverage, 0, 0
-        self.rounded = 0  # results that are the correctly rounded ones
+        self.rounded = 0  # number of results that are correctly rounded
         self.function = tcm.get_function("hopper", name)
         self.format = tcm.get_format(self.function.row.result)
         self.part = 1 << min(max((operands >> 11).bit_length(), 12), 20)  # operands of one point of a curve
@@ -247,7 +247,7 @@ class Errors:
             self.compare(x, got, exact(x), sign)
 
     def compare(self, x: np.ndarray, got: np.ndarray, true: np.ndarray, sign: int = 1) -> None:
-        """Compare results with exact ones, where these are normal numbers of the result's format."""
+        """Compare results with exact ones, if these are normal numbers of the result's format."""
         fits = np.isfinite(got) & (np.abs(true) >= self.format.min_normal) & (np.abs(true) <= self.format.max_finite)
         if not fits.any():
             return
@@ -269,7 +269,7 @@ class Errors:
             self.curve.append((float(x[start]), float(part.min()), float(part.max())))
 
     def _count_breaks(self, got: np.ndarray, sign: int) -> None:
-        """Count steps of finite results against the function's direction, from the last result of the chunk before on."""
+        """Count steps of finite results against the function's direction, from the last result before the chunk on."""
         direction = MONOTONE.get(self.name, 0) * sign
         finite = got[np.isfinite(got)]
         if finite.size:
@@ -332,7 +332,7 @@ def over_pairs(name: str) -> Errors:
     return errors
 
 
-#: Every function that is measured, and how.
+#: Every measured function with its method.
 MEASURED = {
     **dict.fromkeys(EXACT, over_all_operands), **dict.fromkeys(EXACT_HALVES, over_all_halves),
     **dict.fromkeys(SAMPLED, over_a_sample), **dict.fromkeys(DIVISIONS, over_pairs),
@@ -361,14 +361,14 @@ def measure(names: list[str], path: Path, sampled: bool = False) -> None:
 
 
 def main() -> int:
-    """Carry out the command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path, metavar="FOLDER")
-    parser.add_argument("--blocks", type=int, default=BLOCKS, help="how many block hashes of each function")
+    parser.add_argument("--blocks", type=int, default=BLOCKS, help="number of block hashes of each function")
     parser.add_argument("--neighbours", action="store_true")
     parser.add_argument("--sample", nargs=2, type=Path, metavar=("FOLDER", "FILE"))
     parser.add_argument("--errors", type=Path, metavar="FILE")
-    parser.add_argument("--sampled", action="store_true", help="measure samples of operands in place of all")
+    parser.add_argument("--sampled", action="store_true", help="measure samples of operands instead of all operands")
     parser.add_argument("--functions", nargs="+", default=list(MEASURED), choices=list(MEASURED), metavar="NAME")
     args = parser.parse_args()
     wrong = 0

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/special_functions.md from errors that check_functions.py measured over all operands.
+"""This tool draws the pictures of docs/special_functions.md from errors that check_functions.py measured over all operands.
 
 python tools/check_functions.py --errors errors.json
 python tools/draw_functions.py errors.json docs/images
@@ -91,7 +91,7 @@ def draw_datapath(path: Path) -> None:
 
 
 def tanh_breaks() -> np.ndarray:
-    """Codes of positive operands whose tanh is below that of the operand before."""
+    """Return the positive operands whose tanh is below that of the operand before."""
     codes = np.arange(0x3B000000, 0x41000000, dtype=np.uint32)
     results = tcm.get_function("hopper", "tanh.approx.f32").bits(codes).view(np.float32)
     return codes[1:][np.diff(results) < 0]
@@ -120,7 +120,7 @@ def draw_monotonicity(path: Path) -> None:
 
 
 def softmax_data() -> tuple[np.ndarray, np.ndarray]:
-    """FP16 exponents of softmax, (4096, 1024), and their exact exponentials: normal logits with deviation 2."""
+    """Return FP16 exponents of softmax, (4096, 1024), and their exact exponentials, from normal logits with deviation 2."""
     logits = np.random.default_rng(60).standard_normal((4096, 1024)) * 2
     exponents = ((logits - logits.max(axis=1, keepdims=True)) * np.log2(np.e)).astype(np.float16)
     return exponents, np.exp2(exponents.astype(np.float64))
@@ -138,7 +138,7 @@ def draw_softmax(path: Path) -> None:
         style = {"color": colour, "histtype": "step", "linewidth": 1.3}
         left.hist(error.reshape(-1), bins=np.linspace(-1.2, 0.8, 81), **style, density=True, label=name)
         right.hist(sums * 2**11, bins=np.linspace(-1.0, 0.3, 66), **style, label=name)
-        print(f"{name}: mean error {error.mean():+.4f} ulp, row sums {sums.mean() * 2**11:+.4f} 2^-11 in the mean")
+        print(f"{name}: mean error {error.mean():+.4f} ulp, row sums {sums.mean() * 2**11:+.4f} 2^-11 on average")
     left.set(xlabel="error of one exponential / ulp of FP16", ylabel="density")
     right.set(xlabel="error of a row's sum / $2^{-11}$", ylabel="rows")
     figure.legend(*left.get_legend_handles_labels(), fontsize=7, loc="outside upper center", ncols=2)

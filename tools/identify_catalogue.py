@@ -1,6 +1,6 @@
-"""Identifies every instruction of the catalogue, or random units, as black boxes; writes what came out, one JSON line each.
+"""This tool identifies every instruction of the catalogue, or random units, as black boxes, and writes a line of JSON each.
 
-Instructions with the same arithmetic and formats are one box. A run that is stopped goes on where it was:
+Instructions with the same arithmetic and formats are one box. A stopped run continues where it stopped:
 
     python tools/identify_catalogue.py catalogue.jsonl --vectors 20000
     python tools/identify_catalogue.py gaudi.jsonl --arch gaudi2 gaudi3      # boxes of these architectures
@@ -32,12 +32,12 @@ from tensorcore_models.probing.identify.mutations import mutated
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from boxes import random_unit
 
-#: How often fresh inputs are changed before new ones are made.
+#: Number of changes to fresh inputs before new ones are made.
 CHANGED = 4
 
 
 def instructions() -> dict[str, list[str]]:
-    """Instructions by what they compute, the first one's name first."""
+    """Return the instructions by their arithmetic, under the first one's name."""
     groups: dict[tuple, list[str]] = defaultdict(list)
     for row in tcm.list_instructions():
         if row.published:
@@ -47,7 +47,7 @@ def instructions() -> dict[str, list[str]]:
 
 
 def units(random: int, archs: list[str] | None) -> Iterator[tuple[str, tcm.MatrixEngine, int]]:
-    """(name, engine, instructions that compute the same) of each box."""
+    """Yield (name, engine, instructions with the same arithmetic) of each box."""
     if random:
         yield from ((f"random unit {seed}", random_unit(seed), 1) for seed in range(random))
         return
@@ -57,7 +57,7 @@ def units(random: int, archs: list[str] | None) -> Iterator[tuple[str, tcm.Matri
 
 
 def differences(row: tcm.MatrixEngine, engine: tcm.MatrixEngine, vectors: int) -> int:
-    """Results on fresh inputs that the identified engine does not give."""
+    """Return the number of results on fresh inputs that the identified engine does not give."""
     rng = np.random.default_rng(2027)
     wrong = done = 0
     true, found, interface = model_answer(row), model_answer(engine), as_box(row).interface
@@ -72,7 +72,7 @@ def differences(row: tcm.MatrixEngine, engine: tcm.MatrixEngine, vectors: int) -
 
 
 def identified(name: str, row: tcm.MatrixEngine, count: int, vectors: int, check: int) -> dict:
-    """One box: what came out, what it cost, and whether it is right."""
+    """Return the line of one box: the found specification, its cost, and whether it is right."""
     started, cpu = time.monotonic(), time.process_time()
     result = probing.identify(row, vectors=vectors)
     seconds, cpu = time.monotonic() - started, time.process_time() - cpu
@@ -84,7 +84,7 @@ def identified(name: str, row: tcm.MatrixEngine, count: int, vectors: int, check
 
 
 def specification(plain: dict) -> Accumulator:
-    """Return a specification as it was before it became JSON."""
+    """Return a specification from its JSON form."""
     rest = {
         name: tuple(value) if isinstance(value, list) else value for name, value in plain.items() if name != "class"
     }
@@ -97,7 +97,7 @@ def specification(plain: dict) -> Accumulator:
 
 
 def compare(lines: list[dict], boxes: list[tuple[str, tcm.MatrixEngine, int]], out: Path, vectors: int) -> None:
-    """Compare what came out with the true engines on fresh inputs, one JSON line each."""
+    """Compare the found specifications with the true engines on fresh inputs, a line of JSON each."""
     specs = {line["name"]: specification(line["specification"]) for line in lines if line["specification"] is not None}
     for name, unit, _ in boxes:
         if name not in specs:
@@ -114,13 +114,13 @@ def read(path: Path) -> list[dict]:
 
 
 def append(path: Path, line: dict) -> None:
-    """One more line."""
+    """Append one line."""
     with path.open("a") as file:
         file.write(json.dumps(line) + "\n")
 
 
 def table(lines: list[dict]) -> str:
-    """Markdown, one row for each algorithm and operand format."""
+    """Return a Markdown table with one row for each algorithm and operand format."""
     groups = defaultdict(list)
     for line in lines:
         groups[line["algorithm"]].append(line)
@@ -144,16 +144,20 @@ def main() -> None:
     """Return the command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--vectors", type=int, default=100_000, help="random vectors of each identification")
-    parser.add_argument("--check", type=int, default=100_000, help="fresh vectors on which the result is compared")
+    parser.add_argument("--vectors", type=int, default=100_000, help="number of random vectors of each identification")
     parser.add_argument(
-        "--random", type=int, default=0, metavar="N", help="the first N random units in place of the catalogue"
+        "--check", type=int, default=100_000, help="number of fresh vectors on which the result is compared"
     )
-    parser.add_argument("--arch", nargs="+", metavar="ARCH", help="only boxes whose first instruction is of these")
-    parser.add_argument("--part", default="0/1", help="I/N: every Nth box from the Ith")
+    parser.add_argument(
+        "--random", type=int, default=0, metavar="N", help="take the first N random units instead of the catalogue"
+    )
+    parser.add_argument(
+        "--arch", nargs="+", metavar="ARCH", help="only boxes whose first instruction is of these architectures"
+    )
+    parser.add_argument("--part", default="0/1", help="I/N takes every Nth box from the Ith")
     parser.add_argument("--most", type=int, metavar="N", help="stop after N boxes")
-    parser.add_argument("--compare", type=int, metavar="N", help="compare what came out on N fresh vectors")
-    parser.add_argument("--table", action="store_true", help="print the table of a file")
+    parser.add_argument("--compare", type=int, metavar="N", help="compare the found specifications on N fresh vectors")
+    parser.add_argument("--table", action="store_true", help="print the table of the file")
     args = parser.parse_args()
     tcm.set_num_threads(1)
     lines, compared = read(args.out), args.out.with_suffix(".compared.jsonl")

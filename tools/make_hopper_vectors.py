@@ -1,4 +1,4 @@
-"""Make what the project keeps of its own run on a Hopper GPU: tests/vectors/hopper and the table of edge rules.
+"""This tool makes the files of the project's own run on a Hopper GPU: tests/vectors/hopper and the table of edge rules.
 
 Run it from the repository root: python tools/make_hopper_vectors.py FOLDER EXPERIMENTS
 
@@ -14,9 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "tests" / "vectors" / "hopper"
 TABLE = ROOT / "tensorcore_models" / "catalogue" / "measured" / "hopper.json"
-#: Matrices of one entry that are kept.
+#: Number of matrices of one entry that are kept.
 MATRICES = 1
-#: What the table keeps of each instruction that the experiments decided.
+#: Fields of each instruction decided by the experiments that the table keeps.
 KEPT = ("rules", "decided")
 
 
@@ -43,7 +43,7 @@ def compact(folder: Path) -> None:
 
 
 def experiments(folder: Path, file: Path) -> None:
-    """Return the decisive experiments with their results; zeros at the end of a row or column are left out."""
+    """Return the decisive experiments with their results, without zeros at the end of a row or column."""
     from tensorcore_models.files import write_text
 
     results = json.loads((folder / "decisive.json").read_text())["results"]
@@ -74,7 +74,9 @@ def nan_of(recorded_rows) -> str:
 
 
 def table(folder: Path) -> None:
-    """Edge rules of the experiments, NaN of FP64 by the recorded results, and how many results each row was compared on."""
+    """Write the table: edge rules of the experiments, NaN of FP64 by the recorded results, and the compared results of
+    each row.
+    """
     from tensorcore_models.files import write_text
     from tensorcore_models.hardware.campaign.recording import recorded
 

@@ -1,4 +1,4 @@
-"""Make mpgemm/selftest/hardware.npz: a sample of published outputs of real GPUs and of the own run, for `mpgemm selftest`.
+"""This tool makes mpgemm/selftest/hardware.npz: samples of published outputs of real GPUs and of the project's own run.
 
 Run it from the repository root with the folder of the published vectors: python tools/make_selftest_vectors.py FOLDER
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "mpgemm" / "selftest" / "hardware.npz"
-#: Outputs of a published set, and of the own run for each instruction and kind of data.
+#: Number of outputs of a published set, and of the own run for each instruction and kind of data.
 ROWS, OWN = 24, 2
 ARCHITECTURES = {
     "V100": "volta", "A100": "ampere", "A2": "ampere", "Ada": "ada", "L40S": "ada", "H100": "hopper", "H200": "hopper",

@@ -1,4 +1,4 @@
-"""Make the matrix pairs in mpgemm/data (see docs/data.md). Needs scikit-learn for the digits.
+"""This tool makes the matrix pairs in mpgemm/data (see docs/data.md); it needs scikit-learn for the digits.
 
 Run it from the repository root: python tools/make_shipped_matrices.py
 """
@@ -11,7 +11,7 @@ DATA = Path(__file__).resolve().parent.parent / "mpgemm" / "inputs" / "data"
 
 
 def digits():
-    """Return a = X^T and B = X for the standardised pixels X of 1797 images (constant pixels left out)."""
+    """Return A = X^T and B = X for the standardised pixels X of 1797 images, without constant pixels."""
     from sklearn.datasets import load_digits
 
     pixels = load_digits().data
@@ -21,7 +21,7 @@ def digits():
 
 
 def diffusion(side=16, contrast=2.0, functions=96):
-    """Return the five-point operator of -div(c grad u), zero on the boundary, and products of sines and a rough remainder.
+    """Return the five-point operator of -div(c grad u), zero on the boundary, and products of sines with a rough remainder.
 
     c = 10^(contrast * sin(2 pi x) cos(3 pi y)) runs from 10^-contrast to 10^contrast; on the interface between two
     cells it is the harmonic mean. Entries are in units of 1/h^2, as codes that factor out h^2 have them.

@@ -1,9 +1,9 @@
-"""Measures the accuracy of units, recovery methods and special functions, and writes the rows of docs/accuracy.csv.
+"""This tool measures the accuracy of units, recovery methods and special functions, and writes the rows of docs/accuracy.csv.
 
     python tools/measure_accuracy.py --products              # units times methods times data: about a minute
     python tools/measure_accuracy.py --errors errors.json    # functions, measured by tools/check_functions.py --errors
 
-Rows of the other kind that the file has already stay. `python docs/_ext/accuracy_page.py > docs/accuracy.md` makes the page.
+Existing rows of the other kind stay. `python docs/_ext/accuracy_page.py > docs/accuracy.md` makes the page.
 """
 
 import argparse
@@ -35,12 +35,12 @@ DATA: dict[str, dict[str, float]] = {
     "uniform_symmetric": {}, "uniform_nonnegative": {}, "normal": {}, "log_uniform": {"low": -10, "high": 5}, "cancelling": {},
 }  # fmt: skip
 SHAPE = (32, 1024, 32)
-#: Functions whose error is measured as it is, not relative to the result, which passes 0 or loses all its bits near it.
+#: Functions whose absolute error is measured, because the result passes 0 or loses all its relative bits near it.
 ABSOLUTE = ("sin.", "cos.", "lg2.", "__logf", "torch.silu", "torch.gelu")
 
 
 def bits(error: float) -> str:
-    """Return -log2 of an error with two digits; "exact" of none, "none" where no leading bit is right."""
+    """Return -log2 of an error with two digits, "exact" for no error, "none" if no leading bit is right."""
     if error == 0:
         return "exact"
     return f"{-math.log2(error):.2f}" if error < 1 else "none"
@@ -82,7 +82,7 @@ def function_rows(path: Path) -> list[tuple]:
 
 
 def main() -> None:
-    """Carry out the command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--products", action="store_true")
     parser.add_argument("--errors", type=Path, metavar="FILE")

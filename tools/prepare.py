@@ -1,10 +1,11 @@
-"""Makes a virtual environment ready for a target of the Makefile: packages, kernels, dependency groups; nothing twice.
+"""This tool prepares a virtual environment for a target of the Makefile: packages, kernels, dependency groups.
 
     python3 tools/prepare.py VENV [GROUP ...]
 
-Every target shares one environment and one build of the kernels. Packages are installed when pyproject.toml changed, kernels
-are compiled when their sources changed, and an environment that another Python made, or that was copied from another folder,
-is made anew; each of these says so in a line. Needs only the standard library: it runs before anything is installed.
+Every target shares one environment and one build of the kernels. Packages are installed if pyproject.toml changed,
+kernels are compiled if their sources changed. An environment that another Python made, or that was copied from another
+folder, is made anew. Each of these steps prints a line. The tool needs only the standard library, because it runs
+before any package is installed.
 """
 
 import hashlib
@@ -22,13 +23,13 @@ PACKAGES = ("tensorcore_models", "ascend", "mpgemm")
 
 
 class CannotPrepare(Exception):
-    """Why nothing can be made ready, in one line."""
+    """`CannotPrepare` says in one line why the environment cannot be prepared."""
 
 
 def run(*command: str | Path, quiet: bool = False) -> str:
-    """Return the output of a command in the project's folder, shown while it runs unless `quiet`.
+    """Run a command in the project's folder and return its output, shown while it runs unless `quiet`.
 
-    Raises CannotPrepare if it fails: a full disk in one line, anything else after the end of what the command printed.
+    Raises CannotPrepare if it fails: with one line for a full disk, else after the end of the command's output.
     """
     lines = []
     with subprocess.Popen(
@@ -48,7 +49,7 @@ def run(*command: str | Path, quiet: bool = False) -> str:
 
 
 def fault(venv: Path) -> str | None:
-    """Return the fault of an environment that exists, None if it can be used."""
+    """Return the fault of an existing environment, or None if it can be used."""
     python = venv / "bin" / "python"
     asked = "import sys; print(*sys.version_info[:2], sep='.')"
     done = subprocess.run([python, "-c", asked], capture_output=True, text=True) if python.exists() else None
@@ -56,7 +57,7 @@ def fault(venv: Path) -> str | None:
     if done is None or done.returncode:
         return "its Python does not start"
     if done.stdout.strip() != here:
-        return f"Python {done.stdout.strip()} made it and this is Python {here}"
+        return f"Python {done.stdout.strip()} made it, but this is Python {here}"
     pip = venv / "bin" / "pip"
     if not pip.exists():
         return "it has no pip"
@@ -77,7 +78,7 @@ def create(venv: Path) -> None:
 
 
 def kernels_are_stale(python: Path) -> str | None:
-    """Why kernels must be compiled, None if each stands beside its source and is newer than all that it may be made from."""
+    """Return why kernels must be compiled, or None if each stands beside its source and is newer than its sources."""
     suffix = run(python, "-c", "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))", quiet=True).strip()
     sources = [path for name in PACKAGES for path in (ROOT / name / "_kernels").rglob("*")]
     built = [path.with_suffix(suffix) for path in sources if path.suffix == ".pyx"]
@@ -92,7 +93,7 @@ def kernels_are_stale(python: Path) -> str | None:
 
 
 def compile_kernels(python: Path) -> None:
-    """Compile what is stale beside its source; an extension whose sources did not change is kept."""
+    """Compile stale kernels beside their sources; an extension with unchanged sources is kept."""
     reason = kernels_are_stale(python)
     if reason is None:
         return
@@ -103,11 +104,11 @@ def compile_kernels(python: Path) -> None:
     print(f"{reason}: compiling them, at most two minutes of two cores", flush=True)
     run(python, "setup.py", "-q", "build_ext", "--inplace")
     for path in (path for name in PACKAGES for path in (ROOT / name / "_kernels").rglob("*.so")):
-        path.touch()  # what was kept is up to date, too
+        path.touch()  # a kept kernel is up to date, too
 
 
 def install(venv: Path, groups: list[str]) -> None:
-    """Install the package in editable form with what it needs to run, and dependency groups, unless they are there already."""
+    """Install the package in editable form with its dependencies and dependency groups, unless they are installed."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     stamp = venv / "mpgemm-prepared.json"
     state = {"pyproject": hashlib.sha256(text.encode()).hexdigest(), "groups": []}
@@ -132,7 +133,7 @@ def install(venv: Path, groups: list[str]) -> None:
             installed.result()
     if new:
         run(*pip, "--no-build-isolation", "--editable", ".[plot]", quiet=True)
-        # An editable install compiles no Python; where PYTHONDONTWRITEBYTECODE is set (containers) every start would.
+        # An editable install compiles no Python; if PYTHONDONTWRITEBYTECODE is set (containers), every start would compile it.
         run(python, "-m", "compileall", "-q", *PACKAGES, quiet=True)
     if new or groups:
         state["groups"] += groups

@@ -1,8 +1,8 @@
-"""Proves the lemmas of docs/proofs.md, one line for each; needs the extra `smt`.
+"""This tool proves the lemmas of docs/proofs.md, a line for each; it needs the extra `smt`.
 
     python tools/prove_kernels.py [--timeout 600] [--kernel narrow|down|wide|groups|integer]
 
-Exit status 1 if a lemma is not proved.
+The exit status is 1 if a lemma is not proved.
 """
 
 import argparse
@@ -14,8 +14,8 @@ from kernel_proofs.proofs import CASES, KERNELS
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="prove the lemmas of docs/proofs.md")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each lemma")
-    parser.add_argument("--kernel", choices=KERNELS, help="only these lanes")
+    parser.add_argument("--timeout", type=float, default=600.0, help="time limit of each lemma in seconds")
+    parser.add_argument("--kernel", choices=KERNELS, help="prove the lemmas of these lanes only")
     args = parser.parse_args()
     seen: set[str] = set()
     failed = 0

@@ -1,3 +1,3 @@
-"""Compiled kernels; the public functions that use them validate their arguments."""
+"""This package holds compiled kernels; the public functions that use them validate their arguments."""
 
-from tensorcore_models import _kernels  # noqa: F401  (says how to build them where they are not built)
+from tensorcore_models import _kernels  # noqa: F401  (the import tells how to build the kernels where they are missing)

@@ -37,7 +37,7 @@ enum { CUBE_HH, CUBE_LH, CUBE_HL, CUBE_LL, CUBE_TERMS };
  * columns and k of one packed block. */
 enum { CUBE_MAX_STEP = 64, CUBE_MAX_WIDTH = 64, CUBE_DEPTH = 128, CUBE_BLOCK = 1024 };
 
-/* A product as asked for: fields of CubeTask of ascend.numeric.words. */
+/* A product: the fields of CubeTask in ascend.numeric.fp16_products. */
 typedef struct {
     int terms;                  /* bit mask of the terms to run */
     int step_order;             /* CUBE_SEQUENTIAL, ... */
@@ -65,20 +65,20 @@ typedef struct {
     mpg_split a_split, b_split;
     float a_low_factor, b_low_factor;
     int words, chains;   /* packed words, sums kept for each element */
-    int64_t row, column; /* the block's first */
-    int64_t start;       /* of the k group */
-    int terms;           /* of the task that run now */
-    int fresh, last;     /* the sums start from 0 in this group; its results go out */
+    int64_t row, column; /* first row and column of the block */
+    int64_t start;       /* start of the k group */
+    int terms;           /* terms of the task that run now */
+    int fresh, last;     /* the sums start from 0 in this group; its results are written */
     float *packed_a, *packed_b, *sums;
-    float *totals;          /* C, where it is not kept in the sums */
+    float *totals;          /* C, if it is not kept in the sums */
     double bin[CUBE_TERMS]; /* exact steps: 1.5 * 2^(52 + q), q the exponent where products are cut in two */
     cube_scales scales;
 } cube_job;
 
-/* Products of one pass. */
+/* Number of products of one pass. */
 MPG_INLINE int64_t cube_pass(const cube_job *job) { return CUBE_DEPTH / job->task.step * job->task.step; }
 
-/* Where the first chains of row i of the block and of the columns of a panel are. */
+/* Returns the place of the first chains of row i of the block and of the columns of a panel. */
 MPG_INLINE int64_t cube_place(const cube_job *job, int64_t i, int64_t panel)
 {
     const mpg_grid *g = &job->grid;
@@ -88,7 +88,7 @@ MPG_INLINE int64_t cube_place(const cube_job *job, int64_t i, int64_t panel)
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
 MPG_INLINE float cube_clamped(float x, float largest) { return x > largest ? largest : (x < -largest ? -largest : x); }
 
-/* x + y with an odd last bit when inexact (Boldo and Melquiond 2008): a later rounding to fewer bits is then right. */
+/* Returns x + y, with an odd last bit if inexact (Boldo and Melquiond 2008), so that a later rounding to fewer bits is right. */
 MPG_INLINE double cube_odd_sum(double x, double y)
 {
     const double sum = x + y, back = sum - x, error = (x - (sum - back)) + (y - back);
@@ -98,7 +98,7 @@ MPG_INLINE double cube_odd_sum(double x, double y)
     return bits & 1 ? sum : mpg_as_double((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
-/* Round to nearest even to FP16, its exponent range included; overflow to infinity. */
+/* Rounds to nearest even to FP16, including its exponent range; overflow gives infinity. */
 MPG_INLINE double cube_to_half(double x)
 {
     int64_t field = (int64_t)(mpg_as_bits64(x) >> 52 & 0x7ff);
@@ -139,7 +139,7 @@ MPG_INLINE float cube_round_step(float accumulator, double high, double low, dou
     return clamp ? cube_clamped(rounded, half ? 65504.0f : FLT_MAX) : rounded;
 }
 
-/* FP16 encoding to FP32, for compilers and CPUs without the instruction. */
+/* Converts an FP16 encoding to FP32, for compilers and CPUs without the instruction. */
 MPG_INLINE float cube_from_half(uint16_t code)
 {
     /* exact: moves the exponent from bias 15 to bias 127, subnormals included */

@@ -1,4 +1,4 @@
-"""The numeric side of the Ascend cube on a tile schedule; see cube.h for the contract and ascend.cube for the meaning.
+"""This module computes products of the Ascend cube on a tile schedule; cube.h has the contract, ascend.cube the arithmetic.
 
 The product is computed in blocks of at most CUBE_BLOCK rows and columns and slices of at most CUBE_BLOCK of k, as the driver runs
 them. Threads share the tiles of a block and change no bit.
@@ -52,7 +52,7 @@ cdef int run_group(cube_job *j, const int64_t[::1] group_ends, int64_t g, bint f
 
 
 cdef int run_together(cube_job *j, const int64_t[::1] group_ends, bint seeded, int threads) except -1:
-    """All chains over all k groups."""
+    """Run all chains over all k groups."""
     cdef int64_t g, groups = group_ends.shape[0]
     cdef bint apart = groups > 1 and not j.task.reseed
     for g in range(groups):
@@ -67,7 +67,7 @@ cdef int run_together(cube_job *j, const int64_t[::1] group_ends, bint seeded, i
 
 
 cdef int run_in_place(cube_job *j, const int64_t[::1] group_ends, bint seeded, int threads) except -1:
-    """One term after the other into one C."""
+    """Run one term after the other into one C."""
     cdef int64_t g
     cdef int term, exponent
     cdef bint first = True, reseed = j.task.reseed
@@ -122,7 +122,7 @@ def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, con
 
 def reconstruct(const float[::1] hh, const float[::1] lh, const float[::1] hl, const float[::1] ll, float[::1] out, *,
                 int a_exponent, int b_exponent, bint clamp, int level):
-    """Termwise reconstruction of flat arrays of one length; `ll` is None or the fourth term."""
+    """Reconstruct the sum of terms from flat arrays of one length; `ll` is None or the fourth term."""
     cdef cube_scales scales = cube_scales_of(a_exponent, b_exponent, ll is not None, clamp)
     cdef ptrdiff_t count = hh.shape[0]
     if count:

@@ -1,10 +1,10 @@
-/* Products on the cube as the driver runs them: one block of the result over one k group at a time. */
+/* Products on the cube: the driver runs one block of the result over one k group at a time. */
 #ifndef ASCEND_CUBE_JOB_H
 #define ASCEND_CUBE_JOB_H
 
 #include "cube.h"
 
-/* Rows and columns that one thread takes at a time. */
+/* Numbers of rows and columns that one thread takes at a time. */
 enum { CUBE_TILE = 256, CUBE_HALF_NAN = 0x7E00 };
 
 static void cube_reconstruct(const float *hh, const float *lh, const float *hl, const float *ll, ptrdiff_t count,
@@ -26,13 +26,13 @@ static cube_scales cube_scales_of(int a_exponent, int b_exponent, int has_ll, in
     return scales;
 }
 
-/* The exponent by which the words of a term are too large. */
+/* Returns the exponent by which the words of a term are too large. */
 static int cube_scale_exponent(const cube_job *job, int term)
 {
     return (term & 1 ? job->task.a_exponent : 0) + (term & 2 ? job->task.b_exponent : 0);
 }
 
-/* What follows from the task. */
+/* Opens the job: sets the numbers that follow from the task. */
 static void cube_open(cube_job *job, int level)
 {
     const cube_task *t = &job->task;
@@ -53,14 +53,14 @@ static void cube_open(cube_job *job, int level)
     job->scales = cube_scales_of(t->a_exponent, t->b_exponent, job->chains == 4, t->clamp);
 }
 
-/* Sums of a block. */
+/* Number of sums of a block. */
 static int64_t cube_sums(const cube_job *job)
 {
     return mpg_panels_of(job->drive.m, job->grid.rows) * job->grid.rows * mpg_panels_of(job->drive.n, job->grid.columns) *
            job->grid.columns * job->chains;
 }
 
-/* The block from (row, column) on. */
+/* Moves to the block that begins at (row, column). */
 static void cube_place_block(cube_job *job, int64_t row, int64_t column)
 {
     job->row = row;
@@ -104,7 +104,7 @@ static void cube_start(cube_job *job, int64_t start, int64_t end, int fresh, int
 }
 
 /* ---- L0C and C of the block ------------------------------------------------------------------------------------------- */
-/* C of the caller, (m, n), into the first chain of L0C. */
+/* Copies C of the caller, (m, n), into the first chain of L0C. */
 static void cube_seed(cube_job *job, const float *c)
 {
     const int64_t width = job->grid.columns;
@@ -142,7 +142,7 @@ static void cube_move(const cube_job *job, int exponent, int to_sums)
         target[i] = cube_limited(source[i] * factor, clamp);
 }
 
-/* C and L0C change places. */
+/* Exchanges C and L0C. */
 static void cube_exchange(cube_job *job)
 {
     float *sums = job->sums;
@@ -150,7 +150,7 @@ static void cube_exchange(cube_job *job)
     job->totals = sums;
 }
 
-/* The result of the whole block from C, which is then L0C. */
+/* Writes the result of the whole block from C, which is then L0C. */
 static void cube_finish_totals(cube_job *job)
 {
     const mpg_grid_part all = {0, job->grid.groups, 0, job->grid.panels};

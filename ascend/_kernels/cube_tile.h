@@ -5,7 +5,7 @@
 #define CUBE_W MPG_SIZE(VECTOR_LEVEL, CUBE_WIDTH_SIZES)
 #define CUBE_V (CUBE_W / VECTOR_LANES)
 
-/* `count` FP16 codes as FP32, times a power of two. */
+/* Converts `count` FP16 codes to FP32, times a power of two. */
 VECTOR_TARGET MPG_INLINE void VECTOR_NAME(cube_unpack)(const uint16_t *MPG_RESTRICT codes, ptrdiff_t count, float factor,
                                                        float *MPG_RESTRICT target)
 {
@@ -18,7 +18,7 @@ VECTOR_TARGET MPG_INLINE void VECTOR_NAME(cube_unpack)(const uint16_t *MPG_RESTR
         target[i] = cube_from_half(codes[i]) * factor;
 }
 
-/* Both words (one, if there is no other) of a row of the block, or zeros below it. */
+/* Packs both words (or the only one) of a row of the block, or zeros below it. */
 VECTOR_TARGET static void VECTOR_NAME(cube_pack_row)(const mpg_drive *drive, int64_t row)
 {
     const cube_job *job = (const cube_job *)drive;
@@ -38,7 +38,7 @@ VECTOR_TARGET static void VECTOR_NAME(cube_pack_row)(const mpg_drive *drive, int
     }
 }
 
-/* A few positions of the slice of B; the last panel is padded with zeros. */
+/* Packs a few positions of the slice of B; the last panel is padded with zeros. */
 VECTOR_TARGET static void VECTOR_NAME(cube_pack_positions)(const mpg_drive *drive, int64_t piece)
 {
     const cube_job *job = (const cube_job *)drive;
@@ -58,7 +58,7 @@ VECTOR_TARGET static void VECTOR_NAME(cube_pack_positions)(const mpg_drive *driv
     }
 }
 
-/* Three terms at once: R x W sums of each, one after the other in `sums`. `next` is what the next run will read. */
+/* Runs three terms at once: R x W sums of each, one after the other in `sums`. The next run reads `next`. */
 VECTOR_TARGET static void VECTOR_NAME(cube_three_chains)(const float *a, const float *b, ptrdiff_t depth, float *sums,
                                                          const float *next)
 {
@@ -91,7 +91,7 @@ VECTOR_TARGET static void VECTOR_NAME(cube_three_chains)(const float *a, const f
                 VECTOR_STORE(sums + (term * CUBE_R + r) * CUBE_W + v * VECTOR_LANES, sum[term][r][v]);
 }
 
-/* One chain in k order: R x W sums; a and b point to the words' first elements. */
+/* Runs one chain in k order: R x W sums; a and b point to the words' first elements. */
 VECTOR_TARGET static void VECTOR_NAME(cube_one_chain)(const float *a, const float *b, ptrdiff_t depth, float *sums)
 {
     VECTOR sum[CUBE_R][CUBE_V];
@@ -109,7 +109,7 @@ VECTOR_TARGET static void VECTOR_NAME(cube_one_chain)(const float *a, const floa
             VECTOR_STORE(sums + r * CUBE_W + v * VECTOR_LANES, sum[r][v]);
 }
 
-/* `count` products of one step onto R x W sums, in the step order that the block asks for. */
+/* Adds `count` products of one step to R x W sums, in the block's step order. */
 VECTOR_TARGET static void VECTOR_NAME(cube_step)(const cube_job *job, const float *a, const float *b, int count, double bin,
                                                  float *sums)
 {
@@ -134,7 +134,7 @@ VECTOR_TARGET static void VECTOR_NAME(cube_step)(const cube_job *job, const floa
     }
 }
 
-/* `depth` products of R x W elements, all terms that the block asks for. */
+/* Adds `depth` products of R x W elements, for all terms of the block. */
 VECTOR_TARGET static void VECTOR_NAME(cube_micro_tile)(const cube_job *job, const float *a, const float *b, ptrdiff_t depth,
                                                        float *sums)
 {
@@ -177,7 +177,7 @@ VECTOR_TARGET static void VECTOR_NAME(cube_reconstruct)(const float *MPG_RESTRIC
     }
 }
 
-/* The result of the groups and panels of a tile. */
+/* Writes the result of the groups and panels of a tile. */
 VECTOR_TARGET static void VECTOR_NAME(cube_finish)(const cube_job *job, const mpg_grid_part *part)
 {
     const ptrdiff_t chain = CUBE_R * CUBE_W;

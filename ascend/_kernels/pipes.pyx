@@ -18,15 +18,15 @@ cdef enum:
     PIPES = 7
     FLAGS = 19
     CHANNELS = 3
-    RING = 64  # flags of one kind that can be up at a time
-    HISTORY = 6  # snapshots kept: the longest period recognised is one less, in iterations
-    STATE = 512  # doubles of one snapshot
+    RING = 64  # largest number of flags of one kind that are up at a time
+    HISTORY = 6  # number of snapshots; the longest recognised period is one less, in iterations
+    STATE = 512  # number of doubles in one snapshot
     SCALAR = 0  # pipes and flags with a meaning here: see run_pipe
     CUBE = 2
     CUBE_DONE = 15
     GO = 16
 
-#: The widths, for the Python side that allocates the arrays.
+#: The constants above, for the Python code that allocates the arrays.
 LAYOUT = {
     "pipes": PIPES, "flags": FLAGS, "channels": CHANNELS, "ring": RING, "history": HISTORY, "state": STATE,
     "scalar": SCALAR, "cube": CUBE, "cube_done": CUBE_DONE, "go": GO,
@@ -41,7 +41,7 @@ cdef enum Status:
 
 @cython.final
 cdef class PipeEngine:
-    """Runs one phase. The arrays are as in :class:`ascend.pipes.arrays.FlatPhase`; times are cycles."""
+    """`PipeEngine` runs one phase, with the arrays of :class:`ascend.pipes.arrays.FlatPhase`; times are cycles."""
 
     cdef const int[::1] op_pipe, op_channel, op_takes, op_take_count, op_raises, op_raise_count
     cdef const double[::1] op_cycles, op_bytes, op_latency
@@ -58,7 +58,7 @@ cdef class PipeEngine:
     cdef readonly double now, capacity
     cdef readonly long long events, records, skipped
     cdef long long goal
-    cdef bint unworked  # some core has pipes to run: the goal came in between
+    cdef bint unworked  # some core has pipes to run, because the goal was reached before
     cdef int cores, operations, serial, steady, reference_pipe, recording
     cdef double[CHANNELS] channel_rate, rate, virtual_time
     cdef int[CHANNELS] flowing
@@ -106,7 +106,7 @@ cdef class PipeEngine:
         self.now, self.events, self.records, self.skipped = 0.0, 0, 0, 0
 
     def begin(self):
-        """Put every pipe at its first operation and start those that can."""
+        """Put every pipe at its first operation and start the pipes that can start."""
         cdef int core, pipe, place
         for core in range(self.cores):
             for pipe in range(PIPES):
@@ -118,7 +118,7 @@ cdef class PipeEngine:
         self.unworked = True
 
     def run(self, long long most_events):
-        """Simulate up to `most_events` more operations; False when the phase is over."""
+        """Simulate up to `most_events` more operations; return False when the phase is over."""
         cdef bint more = True
         self.goal = self.events + most_events
         with nogil:
@@ -132,15 +132,15 @@ cdef class PipeEngine:
         return more
 
     def unfinished(self):
-        """(core, pipe) of the pipes that still have operations: not empty after the end means a deadlock."""
+        """Return (core, pipe) of the pipes that still have operations; any pipe left after the end means a deadlock."""
         return [divmod(place, PIPES) for place in range(self.cores * PIPES) if self.status[place] != FINISHED]
 
     def end_time(self):
-        """Cycle at which the last pipe is free."""
+        """Return the cycle at which the last pipe is free."""
         return max(self.free_time)
 
     def blocked_on(self, int core, int pipe):
-        """Number of the flag that a pipe lacks, -1 if none."""
+        """Return the number of the flag that a pipe lacks, or -1."""
         cdef int flag
         for flag in range(FLAGS):
             if self.waiter[core * FLAGS + flag] == pipe:
@@ -159,7 +159,7 @@ cdef class PipeEngine:
             self.at_segment[place] = self.loop_first[self.at_loop[place]]
 
     cdef void settle(self, int place, int pipe, int core) noexcept nogil:
-        """From the start of a segment, move on to the next one that has operations for the pipe."""
+        """Move from the start of a segment to the next one that has operations for the pipe."""
         while self.at_loop[place] < self.core_end_loop[core]:
             if self.at_segment[place] >= self.loop_end[self.at_loop[place]]:
                 self.at_iteration[place] += 1
@@ -188,14 +188,14 @@ cdef class PipeEngine:
     # ---------------------------------------------------------------- operations and flags
 
     cdef void work_off(self) noexcept nogil:
-        """Go on where the last call stopped."""
+        """Continue where the last call stopped."""
         cdef int core
         self.unworked = False
         for core in range(self.cores):
             self.work(core)
 
     cdef void work(self, int core) noexcept nogil:
-        """Run the pipes of a core that may be able to go on, until none can or the goal is reached."""
+        """Run the pipes of a core that may be able to continue, until no pipe can or the goal is reached."""
         cdef int pipe
         while self.todo[core]:
             if self.events >= self.goal:
@@ -232,12 +232,12 @@ cdef class PipeEngine:
                 if pipe == SCALAR and self.op_takes[op * 8 + i] == CUBE_DONE:
                     self.go_wait[core] = -raised
                 start = max(start, raised)
-                if raised > binding + 1e-6:  # of flags raised together the first counts, whatever the rounding
+                if raised > binding + 1e-6:  # of flags raised together the first one counts, in spite of rounding
                     binding, reason = raised, self.op_takes[op * 8 + i]
             if reason >= 0:
                 idle = start - self.free_time[place]
                 if pipe == CUBE and reason == GO and self.go_reason[core] >= 0:
-                    # The synchronisation itself waited for operands: that part is theirs.
+                    # The synchronisation itself waited for operands, so that part of the wait is counted for them.
                     raised = min(idle, self.go_wait[core])
                     self.stalls[pipe * FLAGS + self.go_reason[core]] += raised
                     idle -= raised
@@ -252,7 +252,7 @@ cdef class PipeEngine:
             self.finish(core, pipe, op, start + self.op_cycles[op])
 
     cdef void finish(self, int core, int pipe, int op, double end) noexcept nogil:
-        """An operation leaves its pipe: account for it, raise its flags, go to the next one."""
+        """Finish an operation: account for it, raise its flags, move its pipe to the next one."""
         cdef int place = core * PIPES + pipe
         cdef int i, flag
         cdef double ready = end + self.op_latency[op]
@@ -279,7 +279,7 @@ cdef class PipeEngine:
     # ---------------------------------------------------------------- shared channels
 
     cdef void share(self) noexcept nogil:
-        """Water filling: every transfer gets the same rate, up to its channel's own."""
+        """Share the bandwidth by water filling: every transfer gets the same rate, up to its channel's own."""
         cdef double left = self.capacity, level
         cdef int channel, count = 0, settled = 0
         cdef int[CHANNELS] done
@@ -306,7 +306,7 @@ cdef class PipeEngine:
                 return
 
     cdef double static_share(self) noexcept nogil:
-        """Bandwidth of the only simulated core: what the cores active where its loads are leave it."""
+        """Return the bandwidth of the only simulated core: an equal share among the cores active with its loads."""
         cdef int pipe, loop = -1
         for pipe in range(PIPES):
             if self.status[pipe] == FLOWING and self.at_loop[pipe] > loop:
@@ -316,7 +316,7 @@ cdef class PipeEngine:
         return self.capacity / self.loop_active[loop]
 
     cdef bint step(self) noexcept nogil:
-        """The next start or end of a shared transfer; False if there is none."""
+        """Move to the next start or end of a shared transfer; return False if there is none."""
         cdef int core, pipe, place, op, channel, best = -1
         cdef bint ends = False
         cdef double time = INFINITY, candidate
@@ -359,13 +359,13 @@ cdef class PipeEngine:
         return True
 
     cdef int current(self, int place, int pipe) noexcept nogil:
-        """The operation that a pipe does or waits to do."""
+        """Return the operation that a pipe runs or waits to run."""
         return self.pipe_ops[self.pipe_op_start[self.segment_template[self.at_segment[place]] * PIPES + pipe] + self.at_op[place]]
 
     # ---------------------------------------------------------------- steady state (one core)
 
     cdef void skip_repetitions(self) noexcept nogil:
-        """Once for each iteration of the reference pipe: look for the same state before, skip what repeats."""
+        """Look for an equal earlier state, once for each iteration of the reference pipe, and skip repetitions."""
         cdef int loop = self.at_loop[self.reference_pipe], back
         cdef long long iteration = self.at_iteration[self.reference_pipe], period, times
         cdef int sums = 2 * self.operations + PIPES * FLAGS
@@ -377,7 +377,7 @@ cdef class PipeEngine:
         elif self.history_length and iteration == self.history_iteration:
             return
         self.history_iteration = iteration
-        # Newest first: move the others up by one.
+        # The newest snapshot comes first, so the others move up by one.
         for back in range(HISTORY - 1, 0, -1):
             memcpy(&self.history[back * STATE], &self.history[(back - 1) * STATE], STATE * sizeof(double))
             memcpy(&self.history_sums[back * sums], &self.history_sums[(back - 1) * sums], sums * sizeof(double))
@@ -403,7 +403,7 @@ cdef class PipeEngine:
             self.history_sums[2 * self.operations + i] = self.stalls[i]
 
     cdef double oldest_free(self) noexcept nogil:
-        """No flag raised before this can hold anything up."""
+        """Return the time before which no raised flag can delay an operation."""
         cdef double oldest = self.now
         cdef int pipe
         for pipe in range(PIPES):
@@ -412,7 +412,7 @@ cdef class PipeEngine:
         return oldest
 
     cdef void snapshot(self, long long iteration) noexcept nogil:
-        """Write all that decides the future, relative to now and to the iteration, into history[0]."""
+        """Write the state that determines the future, relative to now and to the iteration, into history[0]."""
         cdef int pipe, flag, i, at = 2, loop = self.at_loop[self.reference_pipe]
         cdef double oldest = self.oldest_free(), raised
         self.history[0] = <double>iteration
@@ -455,7 +455,7 @@ cdef class PipeEngine:
         return True
 
     cdef long long repetitions_left(self, int loop, long long period) noexcept nogil:
-        """Whole periods that every pipe in the loop can skip and still end the loop itself."""
+        """Return the whole periods that every pipe in the loop can skip so that it still ends the loop itself."""
         cdef long long times = self.loop_iterations[loop], left
         cdef int pipe
         for pipe in range(PIPES):
@@ -467,7 +467,7 @@ cdef class PipeEngine:
         return times
 
     cdef void repeat(self, int back, long long period, long long times, int loop, int sums) noexcept nogil:
-        """Move everything on by `times` periods."""
+        """Advance the whole state by `times` periods."""
         cdef double shift = times * (self.now - self.history[back * STATE + 1])
         cdef double oldest = self.oldest_free()
         cdef int i, pipe, flag, slot

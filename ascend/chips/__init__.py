@@ -1,1 +1,1 @@
-"""Chips as TOML rows with a provenance for every number."""
+"""Chips are TOML rows; every number has a provenance."""

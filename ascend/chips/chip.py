@@ -1,10 +1,10 @@
-"""Ascend chips as data: every number with its unit and its provenance.
+"""This module defines a chip as data: every number has a unit and a provenance.
 
-A :class:`Chip` is read from a TOML row (the built-in ones lie in :mod:`ascend.chips`) or from a CANN platform
-file (``Ascend910A.ini``). What a chip has is the table :data:`PARAMETERS`; the file readers are in
-:mod:`ascend.chips.files`.
+A :class:`Chip` is read from a TOML row (the built-in ones lie in :mod:`ascend.chips`) or from a CANN platform file
+(``Ascend910A.ini``). The table :data:`PARAMETERS` lists the numbers of a chip; :mod:`ascend.chips.files` reads the
+files.
 
-Rates are bytes a cycle of one core, latencies are cycles of that core, sizes are bytes.
+Rates are bytes per cycle of one core, latencies are cycles of that core, sizes are bytes.
 """
 
 from collections.abc import Mapping
@@ -17,31 +17,31 @@ import numpy as np
 from ascend.operand_formats import FORMATS
 from tensorcore_models.machine.fp_state import members_in_default_fp_state
 
-#: How far a number can be trusted. ``nominal``: the vendor's file or the paper states it; ``measured``: a
-#: published measurement (the source says on which chip); ``assumed``: carried over or inferred;
+#: Evidence for a number. ``nominal``: the vendor's file or the paper states it; ``measured``: a
+#: published measurement (the source names the chip); ``assumed``: carried over from another chip or inferred;
 #: ``calibrated``: fitted.
 Kind = Literal["nominal", "measured", "assumed", "calibrated"]
 KINDS: tuple[str, ...] = ("nominal", "measured", "assumed", "calibrated")
 
 
 class Provenance(NamedTuple):
-    """Where a number comes from."""
+    """`Provenance` says where a number comes from."""
 
     kind: str
     source: str
 
 
 class Parameter(NamedTuple):
-    """One row of what a chip is made of."""
+    """`Parameter` describes one number that every chip has."""
 
     unit: str
     meaning: str
     integer: bool = False
     minimum: float = 0.0
-    default: float | None = None  # for files that lack it, with the source below; None: the file must state it
+    default: float | None = None  # value for files that lack the parameter; None: the file must state it
     default_source: str = ""
-    default_nanoseconds: float | None = None  # instead of `default`: cycles at the chip's clock
-    default_from: str = ""  # instead of `default`: the chip's value of this parameter
+    default_nanoseconds: float | None = None  # replaces `default`: a time that becomes cycles at the chip's clock
+    default_from: str = ""  # replaces `default`: the parameter whose value is taken
     ini_key: str = ""  # "Section.key" of CANN's platform files
 
 
@@ -50,7 +50,7 @@ MEASURED_AT_MHZ = 1850
 MEASURED_910B = "measured on 910B (second generation), assumed to hold in cycles"
 MEASURED_910B_TIME = "measured on 910B at 1850 MHz, assumed to hold in nanoseconds"
 
-#: Every parameter of a chip. The field names of :class:`Chip` are its keys.
+#: Every parameter of a chip; the keys are the field names of :class:`Chip`.
 PARAMETERS: dict[str, Parameter] = {
     "cores": Parameter("cores", "AI cores that hold a cube unit", True, 1, ini_key="SoCInfo.ai_core_cnt"),
     "frequency_mhz": Parameter("MHz", "clock of the cube unit", False, 1e-9, ini_key="AICoreSpec.cube_freq"),
@@ -86,60 +86,62 @@ PARAMETERS: dict[str, Parameter] = {
     "ub_bytes": Parameter("B", "unified buffer that a kernel can use", True, 1, ini_key="AICoreSpec.ub_size"),
     "l2_bytes": Parameter("B", "L2 cache shared by the cores", True, 0, ini_key="SoCInfo.l2_size"),
     "l2_usable_bytes": Parameter(
-        "B", "what of L2 keeps operands from one load to the next", True, 0, default_source="all of L2",
+        "B", "part of L2 that keeps operands from one load to the next", True, 0, default_source="all of L2",
         default_from="l2_bytes",
     ),
     "nd_row_bytes": Parameter(
-        "B", "what a piece of an ND row costs besides its bytes unless it is whole lines of 512, or along k in one", False, 0,
+        "B", "extra cost of a piece of an ND row, unless it is whole lines of 512 B or runs along k within one line", False, 0,
         550,
         "fitted to CATLASS on 910B: K = 8000 on 910B2, and a row-major B in pieces of 640 bytes (252.4 us, 139.6 as zN)",
     ),
     "nd_memory_row_bytes": Parameter(
-        "B", "what a piece of an ND row from memory costs besides its own bytes", False, 0, 170,
+        "B", "extra cost of a piece of an ND row that comes from memory", False, 0, 170,
         "fitted to CATLASS on 910B: a row-major B in pieces of 512 bytes takes 238.8 us where a zN one takes 181.4",
     ),
     "nd_least_bytes": Parameter(
-        "B", "what a piece of an ND row costs at least", False, 0, 256,
+        "B", "least cost of a piece of an ND row", False, 0, 256,
         "fitted to asc-devkit on 910B1: pieces of 128 bytes (8192^3, cases 1 and 3) load at 37 to 43 B/cycle, of 256 at 81",
     ),
     "nd_part_bytes": Parameter(
-        "B", "what a piece along n of an ND row costs besides its bytes if it is shorter than a line of 512", False, 0,
+        "B", "extra cost of a piece of an ND row along n that is shorter than a line of 512 B", False, 0,
         default_source="as any piece that is not whole lines", default_from="nd_row_bytes",
     ),
     "nd_sector_bytes": Parameter(
-        "B", "what each 32 bytes of an ND row cost besides where rows start on multiples of 32, but not of 128", False, 0, 0,
+        "B", "extra cost of each 32 B of an ND row if rows start on multiples of 32 B but not of 128 B", False, 0, 0,
         "not measured on this chip",
     ),
     "nd_unaligned_bytes": Parameter(
-        "B", "what each 32 bytes of an ND row cost besides where rows do not start on multiples of 32", False, 0, 0,
+        "B", "extra cost of each 32 B of an ND row if rows do not start on multiples of 32 B", False, 0, 0,
         "not measured on this chip",
     ),
     "hbm_bytes_per_second": Parameter("B/s", "memory bandwidth of the chip, reads and writes together", False, 1e-9),
     "l2_read_rate": Parameter(
-        "B/cycle", "memory path into one core, served by L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_read_rate",
+        "B/cycle", "rate of one core's loads that hit L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_read_rate",
     ),
     "memory_read_rate": Parameter(
-        "B/cycle", "loads of one core that miss L2", False, 1e-9,
+        "B/cycle", "rate of one core's loads that miss L2", False, 1e-9,
         default_source="no limit of its own: as the path from L2", default_from="l2_read_rate",
     ),
     "launch_us": Parameter(
-        "us", "from the start of a kernel to its first load, and from its last store to its end", False, 0, 5,
+        "us", "time from the start of a kernel to its first load, plus that from its last store to its end", False, 0, 5,
         "assumed; CATLASS's published small products leave 5 to 11 us unexplained",
     ),
-    "launch_core_us": Parameter("us", "what a launch takes longer for each core that is started", False, 0, 0, "no such share"),
+    "launch_core_us": Parameter("us", "extra launch time for each core that is started", False, 0, 0, "no such share"),
     "cold_launch_us": Parameter(
-        "us", "what a launch takes longer unless the same kernel has just run: its code and arguments come from memory", False,
+        "us", "extra launch time unless the same kernel has just run, because code and arguments come from memory", False,
         0, 0, "not told apart on this chip",
     ),
     "vector_launch_us": Parameter(
-        "us", "what a kernel takes longer that starts vector cores beside the cubes and waits for them", False, 0, 5,
+        "us", "extra time of a kernel that starts vector cores beside the cubes and waits for them", False, 0, 5,
         "CATLASS (0dfcf9df), 102_dynamic_optimized_matmul: 1 to 5 us; 5 fits its 128 x 1024 x 256 in INT8 (18.64 us)",
     ),
-    "l2_write_rate": Parameter("B/cycle", "one core into L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate"),
+    "l2_write_rate": Parameter(
+        "B/cycle", "rate of one core's writes to L2", False, 1e-9, ini_key="AICoreMemoryRates.l2_write_rate",
+    ),
     "l1_to_l0a_rate": Parameter("B/cycle", "L1 to L0A", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_a_rate"),
     "l1_to_l0b_rate": Parameter("B/cycle", "L1 to L0B", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_l0_b_rate"),
     "l1_to_l0_scale_rate": Parameter(
-        "B/cycle", "scales of blocks of MX operands from L1 to L0", False, 1e-9, default_source="as L1 to L0A",
+        "B/cycle", "block scales of MX operands from L1 to L0", False, 1e-9, default_source="as L1 to L0A",
         default_from="l1_to_l0a_rate",
     ),
     "l1_to_ub_rate": Parameter("B/cycle", "L1 to UB", False, 1e-9, ini_key="AICoreMemoryRates.l1_to_ub_rate"),
@@ -148,18 +150,18 @@ PARAMETERS: dict[str, Parameter] = {
     "ub_to_ddr_rate": Parameter("B/cycle", "UB to memory", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_ddr_rate"),
     "ub_to_l1_rate": Parameter("B/cycle", "UB to L1", False, 1e-9, ini_key="AICoreMemoryRates.ub_to_l1_rate"),
     "vector_rate": Parameter(
-        "B/cycle", "FP32 bytes of result of the vector unit", False, 1e-9, 256, "2048-bit vectors, one a cycle",
+        "B/cycle", "FP32 results of the vector unit", False, 1e-9, 256, "2048-bit vectors, one a cycle",
     ),
     "widened_rate": Parameter(
-        "B/cycle", "weights in the cube's format that the vector units beside one cube make of narrower ones; 0: none",
+        "B/cycle", "rate at which the vector units of one cube write widened weights; 0: they widen none",
         False, 0, 0, "weights narrower than the activations: no kernel is published for this chip, or none is timed",
     ),
     "widened_to_l1": Parameter(
-        "flag", "1: vector units hand widened weights to L1; 0: through memory, where L2 keeps them", True, 0, 0,
+        "flag", "1: vector units write widened weights to L1; 0: they write them to memory, where L2 keeps them", True, 0, 0,
         "CATLASS (0dfcf9df), 30_w8a16_matmul: a workspace in memory between vector cores and cubes",
     ),
     "fixpipe": Parameter(
-        "flag", "1: L0C leaves through FIXPIPE to memory; 0: through the vector unit and UB", True, 0, 0,
+        "flag", "1: FIXPIPE moves L0C to memory; 0: the vector unit moves it through UB", True, 0, 0,
         "no support_fixpipe in the file", ini_key="AICoreSpec.support_fixpipe",
     ),
     "fixpipe_rate": Parameter(
@@ -174,30 +176,30 @@ PARAMETERS: dict[str, Parameter] = {
         "measured on 910B: pypto (e2d0f78ae), L0CostModel, drain_row_cycles",
     ),
     "fixpipe_unaligned_cycles": Parameter(
-        "cycles", "what a row of C that does not start on 32 bytes costs besides in FIXPIPE", False, 0, 0,
+        "cycles", "extra time of a row of C in FIXPIPE that does not start on a multiple of 32 B", False, 0, 0,
         "not measured on this chip",
     ),
     "nd_to_nz": Parameter(
-        "flag", "1: MTE2 turns ND rows into NZ fractals on the way to L1; 0: a pass over the matrix does", True, 0, 0,
+        "flag", "1: MTE2 turns ND rows into NZ fractals on the way to L1; 0: a pass over the matrix turns them", True, 0, 0,
         "not stated for this chip",
     ),
     "gm_to_l1_latency": Parameter(
-        "cycles", "first byte of a load that hits L2", False, 0, default_source=MEASURED_910B_TIME,
+        "cycles", "time to the first byte of a load that hits L2", False, 0, default_source=MEASURED_910B_TIME,
         default_nanoseconds=193 / MEASURED_AT_MHZ * 1e3,
     ),
     "memory_read_latency": Parameter(
-        "cycles", "first byte of a load from memory", False, 0, default_source=MEASURED_910B_TIME,
+        "cycles", "time to the first byte of a load from memory", False, 0, default_source=MEASURED_910B_TIME,
         default_nanoseconds=347 / MEASURED_AT_MHZ * 1e3,
     ),
     "memory_write_latency": Parameter(
-        "cycles", "completion of a store", False, 0, default_source=MEASURED_910B_TIME,
+        "cycles", "time until a store is complete", False, 0, default_source=MEASURED_910B_TIME,
         default_nanoseconds=203 / MEASURED_AT_MHZ * 1e3,
     ),
     "l1_to_l0a_latency": Parameter("cycles", "head of an L1 to L0A move", False, 0, 2, MEASURED_910B),
     "l1_to_l0b_latency": Parameter("cycles", "head of an L1 to L0B move", False, 0, 2, MEASURED_910B),
     "mmad_head": Parameter("cycles", "head of one matrix multiply instruction", False, 0, 23, MEASURED_910B),
     "norm_mmad_head": Parameter(
-        "cycles", "the same in template Norm, where each instruction finds an idle cube", False, 0, 63,
+        "cycles", "head of one matrix multiply instruction in template Norm, where each one finds an idle cube", False, 0, 63,
         "derived from asc-devkit on 910B1: aic_mac_time of 8192^3, case 1",
     ),
     "norm_scalar_cycles": Parameter(
@@ -214,7 +216,7 @@ PARAMETERS: dict[str, Parameter] = {
     "queue_depth": Parameter("requests", "outstanding requests of one pipe", True, 1, 32, MEASURED_910B),
     "event_ids": Parameter("flags", "flags for each pair of pipes", True, 1, 8, MEASURED_910B),
     "non_overlapped_fraction": Parameter(
-        "1", "fraction of a B load that stops the cube although double buffered (the paper's alpha)", False, 0, 0,
+        "1", "fraction of a B load that stops the cube in spite of double buffers (the paper's alpha)", False, 0, 0,
         "ideal overlap",
     ),
     "sync_cycles_per_block": Parameter(
@@ -222,10 +224,10 @@ PARAMETERS: dict[str, Parameter] = {
     ),
 }  # fmt: skip
 
-#: What results beyond the largest number become; how FP32 operands are rounded to HF32: named choices, not numbers.
+#: Named choices of a chip: what a result beyond the largest number becomes, and how FP32 operands are rounded to HF32.
 FACTS: dict[str, tuple[str, ...]] = {"overflow": ("saturate", "inf"), "hf32_rounding": ("", "rne", "rna", "rnz", "rz")}
 
-#: The two parameters that calibration may set (see ascend.reports.calibration).
+#: The two parameters that :mod:`ascend.reports.calibration` may set.
 CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 
 
@@ -334,19 +336,22 @@ class Chip:
     def __post_init__(self):
         for name, parameter in PARAMETERS.items():
             value = getattr(self, name)
-            if isinstance(value, np.integer | np.floating):  # their products wrap, and JSON has none of them
+            # Products of NumPy's numbers wrap, and JSON has no such numbers.
+            if isinstance(value, np.integer | np.floating):
                 value = value.item()
                 object.__setattr__(self, name, value)
             check_value(name, parameter, value, f"chip {self.name}")
             if name not in self.provenance:
-                raise ValueError(f"chip {self.name}: {name} has no provenance")
+                raise ValueError(f"chip {self.name}: {name} has no provenance: give its kind and source")
         for name, known in FACTS.items():
             if getattr(self, name) not in known:
                 raise ValueError(
-                    f"chip {self.name}: {name} is one of {', '.join(x for x in known if x)}, got {getattr(self, name)!r}"
+                    f"chip {self.name}: {name} must be one of {', '.join(x for x in known if x)}, got {getattr(self, name)!r}"
                 )
         if self.non_overlapped_fraction > 1:
-            raise ValueError(f"chip {self.name}: non_overlapped_fraction is {self.non_overlapped_fraction}, above 1")
+            raise ValueError(
+                f"chip {self.name}: non_overlapped_fraction must be at most 1, got {self.non_overlapped_fraction}"
+            )
 
     @property
     def cycles_per_second(self) -> float:
@@ -359,12 +364,11 @@ class Chip:
         return self.hbm_bytes_per_second / self.cycles_per_second
 
     def launch_seconds(self, cores: Any, warm: bool) -> Any:
-        """Return the time in seconds to launch a kernel on a number of cores (or an array of them); `warm`: in a loop
-        of the same kernel."""
+        """Return the time in seconds to launch a kernel on a number of cores (or on each number of an array)."""
         return 1e-6 * (self.launch_us + self.launch_core_us * cores + (not warm) * self.cold_launch_us)
 
     def cube_flops_per_cycle(self, operand: str = "fp16") -> int:
-        """Return the FLOPs of one core's cube in one cycle (a multiply and an add are two)."""
+        """Return the FLOPs of one core's cube in one cycle; a multiply and an add count as two."""
         return 2 * self.cube_m * self.cube_step_k(operand) * self.cube_n
 
     def cube_step_k(self, operand: str = "fp16") -> int:
@@ -374,17 +378,17 @@ class Chip:
         Raises
         ------
         ValueError
-            If the operand is unknown, or the cube does not take it: which ones it takes.
+            If the operand is unknown, or the cube does not take it; the message lists the operands that it takes.
         """
         depths = {
             name: 0 if row.weight_bits and not self.widened_rate else getattr(self, row.depth)
             for name, row in FORMATS.items()
         }
         if operand not in depths:
-            raise ValueError(f"operand is one of {', '.join(depths)}, got {operand!r}")
+            raise ValueError(f"operand must be one of {', '.join(depths)}, got {operand!r}")
         if FORMATS[operand].weight_bits and not self.widened_rate:
             raise ValueError(
-                f"{operand}: vector units widen such weights on Atlas A2 and A3 and on Ascend 950. Whether those of "
+                f"{operand}: vector units widen such weights on Atlas A2, A3 and Ascend 950. Whether the vector units of "
                 f"{self.name} do, and how fast, is not published: widen B first, and plan with the operands that "
                 f"the cube then takes"
             )
@@ -398,10 +402,10 @@ class Chip:
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
-        """Return the chip with other numbers, for what-if studies; changed numbers get the provenance "assumed:
-        what-if".
+        """Return the chip with other numbers, for what-if studies; the provenance of changed numbers is "assumed: what-if".
 
-        With another size of L2 the fraction for operands stays the same, unless `l2_usable_bytes` is also given.
+        If L2 has another size, the fraction that operands can use stays the same, unless `l2_usable_bytes` is also
+        given.
 
         Raises
         ------
@@ -430,8 +434,8 @@ class Chip:
         """
         if not self.calibrated:
             raise ValueError(
-                f"chip {self.name} has no calibrated parameters: no published measurements exist to "
-                f"which they could be fitted"
+                f"chip {self.name} has no calibrated parameters, because no published measurement exists to "
+                "fit them to: use the chip without calibration"
             )
         provenance = dict(self.provenance)
         for name in self.calibrated:
@@ -440,7 +444,7 @@ class Chip:
         return dataclass_replace(self, provenance=provenance, **fitted)
 
     def describe(self) -> list[tuple[str, float, str, str, str]]:
-        """Return (parameter, value, unit, kind, source) for every number."""
+        """Return (parameter, value, unit, kind, source) of every number."""
         return [
             (name, getattr(self, name), parameter.unit, *self.provenance[name])
             for name, parameter in PARAMETERS.items()
@@ -448,7 +452,7 @@ class Chip:
 
 
 def check_value(name: str, parameter: Parameter, value: object, where: str) -> None:
-    """Raise ValueError, beginning with `where`, unless `value` is a number that `parameter` admits."""
+    """Raise ValueError, with a message that begins with `where`, unless `value` is a number that `parameter` admits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where}: {name} must be a number ({parameter.unit}), got {value!r}")
     if not parameter.minimum <= value < float("inf"):

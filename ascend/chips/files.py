@@ -1,4 +1,4 @@
-"""Reading chips: the built-in TOML rows, a user's TOML, CANN's platform files (.ini)."""
+"""This module reads chips: the built-in TOML rows, a user's TOML file, CANN's platform files (.ini)."""
 
 import difflib
 import json
@@ -20,7 +20,7 @@ def list_chips() -> list[str]:
 
 @cache
 def _built_in() -> dict[str, Chip]:
-    """Return built-in chips keyed by lower-case SoC_version."""
+    """Return the built-in chips keyed by lower-case SoC_version."""
     chips = [
         parse_toml(entry.read_text(encoding="utf-8"), entry.name)
         for entry in sorted(resources.files("ascend.chips").iterdir(), key=lambda entry: entry.name)
@@ -30,13 +30,14 @@ def _built_in() -> dict[str, Chip]:
 
 
 def get_chip(name: str | Chip) -> Chip:
-    """Return a built-in chip by its name ("910A"), SoC_version ("Ascend910A") or a beginning that only one has ("310P"); a Chip
-    passes through.
+    """Return a built-in chip by its name ("910A"), its SoC_version ("Ascend910A") or an unambiguous beginning ("310P").
+
+    A :class:`Chip` is returned as it is.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest and all known ones; for a bare "910B", which names two generations.
+        If the name is unknown, with the nearest and all known names; for a bare "910B", which names two generations.
     """
     if isinstance(name, Chip):
         return name
@@ -63,8 +64,7 @@ def get_chip(name: str | Chip) -> Chip:
             if "_" in plain and plain.startswith(known):  # Ascend910_9362, Ascend950PR_9599
                 raise ValueError(
                     f"'{name}' belongs to the series of {chip.name}, but its number of cores is not known here: "
-                    f"give it, "
-                    f"--chip {chip.name} --set cores=N (get_chip('{chip.name}').replace(cores=N))"
+                    f"give the number, --chip {chip.name} --set cores=N (get_chip('{chip.name}').replace(cores=N))"
                 )
     near = difflib.get_close_matches(key.removeprefix("ascend"), [chip.name.lower() for chip in chips.values()], 3)
     hint = f"; did you mean {' or '.join(name.upper() for name in near)}?" if near else ";"
@@ -75,7 +75,7 @@ def get_chip(name: str | Chip) -> Chip:
 
 
 def load_chip(path: str | Path) -> Chip:
-    """Read a chip from a TOML row or a CANN platform file (.ini), by the suffix.
+    """Read a chip from a TOML row (.toml) or a CANN platform file (.ini).
 
     Raises
     ------
@@ -86,11 +86,13 @@ def load_chip(path: str | Path) -> Chip:
     """
     path = Path(path)
     if path.suffix.lower() not in (".toml", ".ini"):
-        raise ValueError(f"{path}: a chip file ends in .toml or .ini")
+        raise ValueError(f"{path}: the name of a chip file must end in .toml or .ini")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise ValueError(
+            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}): convert the file to UTF-8"
+        ) from None
     return (parse_toml if path.suffix.lower() == ".toml" else parse_ini)(text, path.name)
 
 
@@ -136,7 +138,7 @@ def parse_toml(text: str, file_name: str) -> Chip:
 def _facts(
     rows: dict, sources: dict, provenance: dict[str, Provenance], where: Callable[[str], str], second_generation: bool
 ) -> dict[str, Any]:
-    """Return the named choices of [arithmetic]; what is left out follows the generation, labelled assumed."""
+    """Return the named choices of [arithmetic]; a missing choice follows the chip's generation and is labelled assumed."""
     found = {"overflow": "inf" if second_generation else "saturate"}
     provenance["overflow"] = Provenance("assumed", "as the other chips with and without FIXPIPE")
     for name, row in rows.items():
@@ -146,7 +148,7 @@ def _facts(
             raise ValueError(f"{where(name)}: {name} must be {{ value = ..., kind = one of {KINDS}, source = ... }}")
         if row["value"] not in FACTS[name]:
             known = ", ".join(filter(None, FACTS[name]))
-            raise ValueError(f"{where(name)}: {name} is one of {known}, got {row['value']!r}")
+            raise ValueError(f"{where(name)}: {name} must be one of {known}, got {row['value']!r}")
         found[name] = row["value"]
         provenance[name] = Provenance(row["kind"], str(sources.get(row["source"], row["source"])))
     return found
@@ -160,9 +162,9 @@ def _toml_row(name: str, row: Any, sources: dict, where: str) -> tuple[float, Pr
         raise ValueError(f"{where}: {name} must be {{ value = ..., unit = ..., kind = ..., source = ... }}")
     parameter = PARAMETERS[name]
     if row["unit"] != parameter.unit:
-        raise ValueError(f"{where}: {name} has the unit {parameter.unit!r}, got {row['unit']!r}")
+        raise ValueError(f"{where}: {name} must have the unit {parameter.unit!r}, got {row['unit']!r}")
     if row["kind"] not in KINDS:
-        raise ValueError(f"{where}: {name}: kind is one of {', '.join(KINDS)}, got {row['kind']!r}")
+        raise ValueError(f"{where}: {name}: kind must be one of {', '.join(KINDS)}, got {row['kind']!r}")
     check_value(name, parameter, row["value"], where)
     value = int(row["value"]) if parameter.integer else row["value"]
     return value, Provenance(row["kind"], str(sources.get(row["source"], row["source"])))
@@ -182,11 +184,11 @@ def _has_default(name: str) -> bool:
 
 
 def _fill_defaults(values: dict, provenance: dict, where: str) -> None:
-    """Give what a file lacks its default, labelled assumed; ValueError for a number without a default."""
+    """Add the defaults of missing numbers, labelled assumed. Raises ValueError for a number without a default."""
     missing = [name for name in PARAMETERS if name not in values and not _has_default(name)]
     if missing:
         keys = [f"{name} ({PARAMETERS[name].ini_key})" if PARAMETERS[name].ini_key else name for name in missing]
-        raise ValueError(f"{where}: missing: {', '.join(keys)}")
+        raise ValueError(f"{where}: these keys are missing, add them: {', '.join(keys)}")
     for name, row in PARAMETERS.items():
         if name not in values:
             if row.default_from:
@@ -227,9 +229,9 @@ def chip_text(chip: Chip, note: str) -> str:
 
 
 def parse_ini(text: str, file_name: str) -> Chip:
-    """Return a chip from the text of a CANN platform file, whose numbers are all nominal.
+    """Return a chip from the text of a CANN platform file; the provenance of its numbers is nominal.
 
-    The memory bandwidth of the chip is ddr_read_rate (bytes a cycle a core) times cores times clock.
+    The memory bandwidth of the chip is ddr_read_rate (bytes per cycle and core) times cores times clock.
     """
     entries = _ini_entries(text, file_name)
     source = f"CANN platform file {file_name}"
@@ -245,7 +247,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
     rate_key, version_key = "AICoreMemoryRates.ddr_read_rate", "version.SoC_version"
     missing += [key for key in (rate_key, version_key) if key not in entries]
     if missing:
-        raise ValueError(f"{file_name}: missing keys: {', '.join(missing)}")
+        raise ValueError(f"{file_name}: these keys are missing, add them: {', '.join(missing)}")
     rate = _ini_number(rate_key, *entries[rate_key], file_name)
     values["hbm_bytes_per_second"] = rate * values["cores"] * values["frequency_mhz"] * 1e6
     provenance["hbm_bytes_per_second"] = Provenance("nominal", f"{source}: ddr_read_rate * cores * clock")
@@ -258,7 +260,7 @@ def parse_ini(text: str, file_name: str) -> Chip:
 
 
 def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
-    """ "Section.key" to (value, line number)."""
+    """Return "Section.key" -> (value, line number)."""
     entries: dict[str, tuple[str, int]] = {}
     section = None
     for number, raw in enumerate(text.splitlines(), 1):
@@ -267,18 +269,20 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
             continue
         if line.startswith("["):
             if not line.endswith("]"):
-                raise ValueError(f"{file_name}, line {number}: section without ']': {line}")
+                raise ValueError(f"{file_name}, line {number}: expected ']' at the end of a section's name, got {line}")
             section = line[1:-1].strip()
             continue
         key, equals, value = line.partition("=")
         if not equals or not key.strip():
             raise ValueError(f"{file_name}, line {number}: expected key=value, got {line}")
         if section is None:
-            raise ValueError(f"{file_name}, line {number}: key {key.strip()} comes before any [section]")
+            raise ValueError(
+                f"{file_name}, line {number}: key {key.strip()} comes before any [section]: move it below one"
+            )
         name = f"{section}.{key.strip()}"
         if name in entries:
             raise ValueError(
-                f"{file_name}, line {number}: key {name} is given again (first on line {entries[name][1]})"
+                f"{file_name}, line {number}: key {name} is given twice (first on line {entries[name][1]}): keep one of them"
             )
         entries[name] = (value.strip(), number)
     return entries

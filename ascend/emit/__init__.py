@@ -1,1 +1,1 @@
-"""Kernels of a plan written out, and kernels run and checked on this machine."""
+"""This package writes a plan's kernel as source files, and runs and checks kernels on this machine."""

@@ -1,7 +1,7 @@
-"""A plan on AscendC's high-level Matmul: the kernel, and the host's tiling with the plan's fields.
+"""This module writes a plan as an AscendC kernel with the high-level Matmul, and the host's tiling with the plan's fields.
 
-Without vector work the cubes alone are started (ASCENDC_CUBE_ONLY, KERNEL_TYPE_AIC_ONLY); with it (dequantize) vector cores
-drive them, are counted, and scale the sums (:func:`ascend.tiling.fields.core_mode`).
+Without vector work only the cubes are started (ASCENDC_CUBE_ONLY, KERNEL_TYPE_AIC_ONLY). With vector work (dequantize)
+vector cores drive the cubes, are counted, and scale the sums (:func:`ascend.tiling.fields.core_mode`).
 
 Source of the names: AscendC API reference, Matmul and MultiCoreMatmulTiling (CANN 8.0); SetDim (07_0693); Kernel task types
 (07_0218). Not compiled by CANN here: tests run the text on a small C++ model of the calls.
@@ -18,18 +18,18 @@ from ascend.reports.tiling import tiling_calls
 from ascend.tiling.fields import check_multiplied, core_mode, cube_fields, is_said_by, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
-#: Bytes of sums that a vector core scales at a time, and rows at most.
+#: Bytes of sums that a vector core scales at a time, and the largest number of rows in them.
 STRIP_BYTES, STRIP_ROWS = 16384, 16
 CUBE_ONLY = "#define ASCENDC_CUBE_ONLY"
 
 
 def check_ascendc(s: Kernel) -> None:
-    """Refuse what AscendC's Matmul cannot say: which part of a schedule, and what to take instead (ValueError)."""
+    """Raise ValueError if AscendC's Matmul cannot express the schedule; the message names the option and an alternative."""
     check_dialect("ascendc", s.placed_on)
     check_multiplied("AscendC's Matmul", s, WORDS)
     if layout_of(s) == "nz":
         raise ValueError(
-            "the emitted Matmul reads ND rows: plan with --layout nd, or with nt if B has N rows of K elements"
+            "the emitted Matmul reads ND rows, got NZ fractals: plan with --layout nd, or with nt if B has N rows of K elements"
         )
     if not is_said_by(s, "ascendc"):
         raise ValueError(
@@ -37,10 +37,12 @@ def check_ascendc(s: Kernel) -> None:
             f"--for ascendc"
         )
     if len(s.k_slices) > 1 and s.merge != "atomic":
-        raise ValueError("AscendC's Matmul adds slices of k in memory: use --merge atomic or --split 1")
+        raise ValueError(
+            "AscendC's Matmul adds slices of k in memory, got merge 'reduce': use --merge atomic or --split 1"
+        )
     if s.dequantize == "fixpipe":
         raise ValueError(
-            "the emitted kernel scales rows and columns on vector cores: --dequantize vector, or leave it out"
+            "the emitted kernel scales rows and columns on vector cores: use --dequantize vector, or leave it out"
         )
     if s.dequantize and core_mode(s).name == "coupled":
         raise ValueError(
@@ -50,11 +52,11 @@ def check_ascendc(s: Kernel) -> None:
 
 
 def ascendc_files(s: Kernel) -> dict[str, str | dict]:
-    """Return the files, name to text, or to data for JSON; ValueError for what the Matmul cannot say."""
+    """Return the files as name -> text, or data for JSON. Raises ValueError if the Matmul cannot express the schedule."""
     check_ascendc(s)
     fields, sliced, mode, cubes = tiling_fields(s), len(s.k_slices) > 1, core_mode(s), cube_fields(s)["usedCoreNum"]
     launched = f"the kernel is launched on {cubes} blocks ({mode.name})"
-    tiling = body("ascendc_tiling.cpp").replace("//@launched", launched + (", C being 0 before it." if sliced else "."))
+    tiling = body("ascendc_tiling.cpp").replace("//@launched", launched + ("; set C to 0 before." if sliced else "."))
     tiling = tiling.replace("//@calls", "\n".join(f"    tilingApi.{call};" for call in tiling_calls(s)))
     tiling = tiling.replace(
         "//@fields", "\n".join(f"    tiling.set_{name}({value});" for name, value in fields.items())
@@ -71,7 +73,7 @@ def ascendc_files(s: Kernel) -> dict[str, str | dict]:
 
 
 def _kernel_text(s: Kernel) -> str:
-    """Return the kernel for the cubes alone, or with the vector cores that drive them and scale the sums."""
+    """Return the kernel's text: for the cubes alone, or with vector cores that drive them and scale the sums."""
     mode, width = core_mode(s), tiling_fields(s)["baseN"]
     plan = [
         f"using kElement = {WORDS[s.operand]};", f"using kSum = {SUMS.get(s.operand, 'float')};",

@@ -1,6 +1,6 @@
-"""AscendC kernels that were written out here, read again: the cores that their text starts and counts, and their tiling fields.
+"""This module checks an emitted AscendC kernel by its text: the cores that it starts and counts, and its tiling fields.
 
-Nothing runs: what is read is `gemm.cpp` and `tiling.cpp` as they stand in the folder, also where somebody changed them.
+Nothing runs: the check reads `gemm.cpp` and `tiling.cpp` in the folder, with all changes that a user made.
 """
 
 import json
@@ -20,20 +20,20 @@ VECTOR_CORES = 2
 
 @dataclass(frozen=True, repr=False)
 class AscendCCheck(EmittedCheck, Result):
-    """Faults found in an AscendC kernel's text, and the mode and counts that it has.
+    """`AscendCCheck` holds the faults in an AscendC kernel's text, with its core mode and its core counts.
 
     Attributes
     ----------
     name : str
-        The folder.
+        Name of the folder.
     mode : str
-        "cube only", "mix" or "coupled", as the text has it.
+        Mode of the cores in the text: "cube only", "mix" or "coupled".
     counted : int
-        Cores that usedCoreNum counts, cubes or vector cores by the mode.
+        Cores that usedCoreNum counts: cubes or vector cores, depending on the mode.
     cubes : int
-        Cubes that are at work.
+        Cubes that have work.
     faults : tuple of PtoFault
-        Empty for a sound kernel.
+        Faults; empty for a sound kernel.
     """
 
     name: str
@@ -50,14 +50,14 @@ class AscendCCheck(EmittedCheck, Result):
     def sentences(self) -> list[str]:
         """Describe the check's faults in sentences, the headline first."""
         kind = {"cube only": "cubes", "mix": "vector cores", "coupled": "cores"}[self.mode]
-        first = f"{self.name}: {self.mode}, usedCoreNum counts {self.counted} {kind}, {self.cubes} cubes are at work"
+        first = f"{self.name}: {self.mode}, usedCoreNum counts {self.counted} {kind}, {self.cubes} cubes have work"
         if self.sound:
-            return [f"{first}; the fields keep the published rules; nothing was run"]
+            return [f"{first}; the fields obey the published rules; nothing was run"]
         return [first, *(f"{fault.kind}: {fault.what}" for fault in self.faults)]
 
 
 def check_ascendc_kernel(folder: str | Path) -> AscendCCheck:
-    """Read the kernel that `plan --emit ascendc` wrote into a folder.
+    """Check the kernel that `plan --emit ascendc` wrote into a folder.
 
     Raises
     ------
@@ -94,8 +94,7 @@ def _code(path: Path) -> str:
 
 
 def _mode(kernel: str, split: bool) -> tuple[str, int]:
-    """Return the mode that the text has on a chip whose cubes and vector cores are split, and the cores started for each
-    cube."""
+    """Return the core mode in the text, and the cores started per cube; `split` chips have cubes apart from vector cores."""
     if not split:
         return "coupled", 1
     define, include = kernel.find(CUBE_ONLY), kernel.find("lib/matmul_intf.h")
@@ -110,15 +109,15 @@ def _mode_faults(kernel: str, record: dict, mode: str, each: int) -> list[str]:
     scales = "GetTensorC" in kernel
     if mode == "mix" and not scales:
         found.append(
-            f"MIX mode without vector work: each product is sent by a vector core, and usedCoreNum counts {each} of them for a "
-            f"cube, so that {record['cubes']} of the plan are {-(-record['cubes'] // each)} cubes: {CUBE_ONLY} before "
+            f"MIX mode without vector work: each product is sent by a vector core, and usedCoreNum counts {each} of them per "
+            f"cube, so that the plan's {record['cubes']} are {-(-record['cubes'] // each)} cubes: put {CUBE_ONLY} before "
             "lib/matmul_intf.h"
         )
     if mode == "cube only" and scales:
-        found.append(f"{CUBE_ONLY} starts no vector core, and the kernel scales its sums on them")
+        found.append(f"{CUBE_ONLY} starts no vector core, but the kernel scales its sums on vector cores: remove it")
     types = {"cube only": "KERNEL_TYPE_AIC_ONLY", "mix": f"KERNEL_TYPE_MIX_AIC_1_{each}"}
     if mode in types and types[mode] not in kernel:
-        found.append(f"the mode is {mode}, the kernel's type is not {types[mode]}")
+        found.append(f"the mode is {mode}, but the kernel's type is not {types[mode]}")
     return found
 
 
@@ -126,8 +125,10 @@ def _count_faults(tiling: str, record: dict, used: int, mode: str, each: int) ->
     found = []
     dim = re.search(r"SetDim\((\d+)\)", tiling)
     if dim is None or int(dim[1]) != used:
-        found.append(f"SetDim({dim[1] if dim else ''}) and usedCoreNum = {used} differ")
+        found.append(f"SetDim({dim[1] if dim else ''}) and usedCoreNum = {used} differ: they must be equal")
     most = record["cubes"] * each
     if not (each - 1) * record["cubes"] < used <= most:
-        found.append(f"usedCoreNum = {used}, {record['cubes']} cubes in mode {mode} have up to {most} cores to count")
+        found.append(
+            f"usedCoreNum = {used}, but {record['cubes']} cubes in mode {mode} have at most {most} cores to count"
+        )
     return found

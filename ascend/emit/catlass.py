@@ -1,4 +1,4 @@
-"""A plan as an instantiation of a kernel of CATLASS with its host: one product, a batch, or groups of rows.
+"""This module writes a plan as an instantiation of a CATLASS kernel with its host: one product, a batch, or groups of rows.
 
 Source of the names: :mod:`ascend.reports.catlass`. Not compiled by CANN here.
 """
@@ -15,16 +15,16 @@ from ascend.planner.batch import BatchPlan
 from ascend.reports.catlass import ELEMENTS, LAYOUTS, arch_of, assemblies_of, instantiation
 from ascend.tiling.fields import check_multiplied
 
-#: What is copied to the device of groups: the row after each one's last.
+#: C++ that copies, for each group, the row after its last one to the device.
 GROUPS = """const int64_t ends[] = {{{ends}}};
     uint8_t *groups = allocated(sizeof(ends));
     check(aclrtMemcpy(groups, sizeof(ends), ends, sizeof(ends), ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");"""
-#: Kernels that are printed and not written out: their hosts take more than A, B and C, or they deal one product otherwise.
+#: Kernels that are printed but not written to files: their hosts take more than A, B and C, or they deal one product otherwise.
 PRINTED_ONLY = ("MX", "split-k", "full load of A")
 
 
 def check_catlass(s: Kernel, products: str = "one") -> None:
-    """Refuse what CATLASS's kernels cannot say: which part of a schedule, and what to take instead (ValueError)."""
+    """Raise ValueError if CATLASS's kernels cannot express the schedule; the message names the option and an alternative."""
     check_dialect("catlass", s.placed_on)
     check_multiplied("CATLASS", s, ELEMENTS)
     if s.dequantize:
@@ -40,28 +40,26 @@ def check_catlass(s: Kernel, products: str = "one") -> None:
     if not [row for row in assemblies_of(s, products) if row.name not in PRINTED_ONLY]:
         raise ValueError(
             "CATLASS's kernels assign whole tiles one by one and split k by rules of their own, but this plan is "
-            "{s.placement()} in {len(s.k_slices)} slice(s) of k: plan with --for catlass --split 1"
+            f"{s.placement()} in {len(s.k_slices)} slice(s) of k: plan with --for catlass --split 1"
         )
 
 
 def catlass_files(s: Kernel) -> dict[str, str | dict]:
-    """Return the files of one product's instantiation, name to text, or to data for JSON; ValueError for what it cannot say."""
+    """Return the files of one product as name -> text, or data for JSON. Raises ValueError if CATLASS cannot express it."""
     return _files(s, "one", (s.m,), s.cores)
 
 
 def of_most_work(plan: BatchPlan) -> Kernel:
-    """Return the schedule of the products that take the most time together: its tiles are those of a kernel with one tile
-    shape."""
+    """Return the schedule of the m whose products take the most time together."""
     m = max(plan.plans, key=lambda m: plan.rows.count(m) * plan.plans[m].seconds)
     return plan.plans[m].schedule
 
 
 def catlass_batch_files(plan: BatchPlan) -> dict[str, str | dict]:
-    """Return the files of several products: a batch where all have one m, else groups of rows; ValueError for what it cannot
-    say.
+    """Return the files of several products: a batch if all have the same m, else groups of rows.
 
-    The predicted time is that of the plan, which deals products to groups of cores; the kernel deals the tiles of all products
-    to all cores.
+    The predicted time is that of the plan, which deals products to groups of cores; the kernel deals the tiles of all
+    products to all cores. Raises ValueError if CATLASS cannot express the product.
     """
     products = "batch" if len(plan.plans) == 1 else "groups"
     files = _files(of_most_work(plan), products, plan.rows, plan.groups * plan.cores)

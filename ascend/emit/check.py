@@ -1,7 +1,7 @@
-"""PTO kernels compiled for this machine with the shim and run: their bits, races, flags left up, and who computes which tile.
+"""This module compiles PTO kernels with the shim, runs them on this machine, and checks bits, races, flags and tiles.
 
-The shim (`shim/`) holds the calls that GEMM kernels use. A kernel is compiled with any C++17 compiler, runs core after core,
-and every access to L1, L0A, L0B, L0C and UB is checked against the flags.
+The shim (`shim/`) implements the calls that GEMM kernels use. Any C++17 compiler compiles a kernel against it. Cores
+run one after the other, and every access to L1, L0A, L0B, L0C and UB is checked against the flags.
 """
 
 import json
@@ -25,15 +25,15 @@ from ascend.kernels.base import Kernel
 from ascend.slices import MOST_ORDERED_SLICES, atomic_results, atomic_spread, merge_slices
 from tensorcore_models.results import Result
 
-#: Seconds that a compilation and a run may take.
+#: Time limit in seconds of a compilation, and of a run.
 COMPILE_SECONDS, RUN_SECONDS = 300, 900
-#: Exit status of the shim where a kernel cannot go on, after it said why.
+#: Exit status of the shim if a kernel cannot go on; the shim prints the reason first.
 STOPPED = 3
 SUMS = {"int8": np.int32}
 
 
 class Matrix(NamedTuple):
-    """A matrix in global memory of a run: its C++ type, its elements, what is in it, whether kernels write it."""
+    """`Matrix` is a matrix in global memory of a run: its C++ type, element count, content, and whether kernels write it."""
 
     name: str
     cpp_type: str
@@ -45,7 +45,7 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True)
 class ShimRun:
-    """A run's faults, the result's bytes, and loads to L1 and stores from L0C in the order of each core."""
+    """`ShimRun` holds a run's faults, the result's bytes, and loads to L1 and stores from L0C in each core's order."""
 
     faults: list[PtoFault]
     result: bytes
@@ -54,18 +54,18 @@ class ShimRun:
 
 @dataclass(frozen=True, repr=False)
 class PtoCheck(EmittedCheck, Result):
-    """The faults found in a kernel, and how its result differs from the reference.
+    """`PtoCheck` holds the faults found in a kernel, and the differences of its result from the reference.
 
     Attributes
     ----------
     name : str
-        The file.
+        Name of the file.
     faults : tuple of PtoFault
-        Empty for a sound kernel.
+        Faults; empty for a sound kernel.
     compared : str
-        What its result was compared with.
+        The reference that the result was compared with.
     elements, different : int
-        Elements of C, and those whose bits differ.
+        Number of elements of C, and of elements whose bits differ.
     largest : float
         Largest absolute difference.
     """
@@ -94,15 +94,15 @@ class PtoCheck(EmittedCheck, Result):
 
 
 def compiler() -> str:
-    """Return the C++ compiler: $CXX, else c++, g++ or clang++. Raises ValueError where there is none."""
+    """Return the C++ compiler: $CXX, else c++, g++ or clang++. Raises ValueError if there is no compiler."""
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and shutil.which(name):
             return name
-    raise ValueError("checking a kernel needs a C++17 compiler: install g++ or clang++, or set CXX")
+    raise ValueError("checking a kernel needs a C++17 compiler, none was found: install g++ or clang++, or set CXX")
 
 
 def shim_calls() -> list[str]:
-    """Return names of the PTO calls that the shim has."""
+    """Return the names of the PTO calls that the shim implements."""
     text = resources.files("ascend.emit").joinpath("shim", "pto", "pto-inst.hpp").read_text(encoding="utf-8")
     return sorted(set(re.findall(r"(?:RecordEvent|void) (T[A-Z_]+)\(", text)))
 
@@ -116,7 +116,7 @@ def run_kernels(
     `main` is the body of the main function, which finds each matrix as a pointer of its name and `harness`; `text_of` changes
     a source's text before it is compiled. With `included` the main file includes the source itself.
 
-    Raises ValueError if it does not compile, with the compiler's first lines, or ends by itself.
+    Raises ValueError if it does not compile, with the compiler's first lines, or if the kernel ends with an error.
     """
     with tempfile.TemporaryDirectory() as name, resources.as_file(resources.files("ascend.emit") / "shim") as shim:
         folder = Path(name)
@@ -180,7 +180,7 @@ def _main_text(main: str, matrices: Sequence[Matrix], result: str) -> str:
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """Return the record of a kernel that was written into a folder; ValueError if there is none."""
+    """Return the record of a kernel that was written into a folder. Raises ValueError if there is none."""
     record_file = folder / "record.json"
     if not record_file.is_file():
         raise ValueError(f"{folder} holds no record.json: expected a folder that mpgemm plan --emit pto wrote")
@@ -190,10 +190,11 @@ def record_of(folder: Path) -> dict[str, Any]:
 def check_emitted(
     folder: str | Path, a: np.ndarray | None = None, b: np.ndarray | None = None, seed: int = 0, optimization: str = "-O1"
 ) -> PtoCheck:  # fmt: skip
-    """Run the kernel that `plan --emit pto` wrote into a folder and compare it with the schedule of its record.
+    """Run the kernel that `plan --emit pto` wrote into a folder and compare it with the schedule in its record.
 
-    Its bits with :func:`ascend.cube_gemm`'s, its faults, and the tiles of C and slices of k of each core with the schedule's
-    visits. `a`, `b`: m x k and k x n; normal elements of `seed` by default. `optimization`: of the compiler.
+    The check compares its bits with :func:`ascend.cube_gemm`'s, reports its faults, and compares the tiles of C and
+    slices of k of each core with the schedule's visits. `a` (m x k) and `b` (k x n) are normal elements of `seed` by
+    default. `optimization` is the compiler's level.
 
     Raises
     ------
@@ -203,7 +204,9 @@ def check_emitted(
     folder = Path(folder)
     found = record_of(folder)
     if found.get("dialect") != "pto":
-        raise ValueError(f"{folder / 'record.json'}: only PTO kernels run here, got {found.get('dialect')!r}")
+        raise ValueError(
+            f"{folder / 'record.json'}: only PTO kernels can run here (emit with --emit pto), got {found.get('dialect')!r}"
+        )
     s = schedule_of(found)
     if a is None or b is None:
         a, b = sample(s, seed)
@@ -215,12 +218,12 @@ def check_emitted(
     expected, allowed = s.product(a, b, arithmetic=_arithmetic(s, found["scale_exponent"])), None
     if s.merge == "atomic" and len(s.k_slices) > 1:
         expected, allowed = _in_some_order(s.slice_products(a, b), run.result)
-        what += ", slices in the order in which cores came"
+        what += ", slices in order of the cores' arrival"
     return compared(str(folder), faults, run.result, expected, what, allowed)
 
 
 def _in_some_order(partial: np.ndarray, result: bytes) -> tuple[np.ndarray, np.ndarray | None]:
-    """Sum slices as atomic additions can: for each element in the order that the result has, or with a bound on all orders."""
+    """Return the sum of the slices in the order that matches the result, element by element, or with a bound on all orders."""
     merged = merge_slices(partial)
     if len(partial) > MOST_ORDERED_SLICES:
         return merged, atomic_spread(partial)
@@ -233,7 +236,7 @@ def _in_some_order(partial: np.ndarray, result: bytes) -> tuple[np.ndarray, np.n
 
 
 def sample(s: Kernel, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return operands of a schedule: normal FP32 elements, or integers of INT8."""
+    """Return operands of a schedule: normal FP32 elements, or INT8 integers."""
     rng = np.random.default_rng(seed)
     if s.operand == "int8":
         return rng.integers(-128, 128, (s.m, s.k), np.int8), rng.integers(-128, 128, (s.k, s.n), np.int8)
@@ -249,8 +252,7 @@ def _arithmetic(s: Kernel, scale_exponent: int | None) -> Any:
 def compared(
     name: str, faults: list[PtoFault], result: bytes, expected: np.ndarray, what: str, allowed: np.ndarray | None = None
 ) -> PtoCheck:  # fmt: skip
-    """Return the check of a result: each bit, or within `allowed` of each element where the order of the sums is the kernel's
-    own."""
+    """Return the check of a result: equal bits, or `allowed` of each element if the kernel chooses the order of the sums."""
     got = np.frombuffer(result, expected.dtype)
     if not got.size:
         return PtoCheck(name, tuple(faults), what, expected.size, expected.size, float("nan"))
@@ -265,9 +267,7 @@ def compared(
             PtoFault("bits", None, f"{different} of {expected.size} elements differ, by at most {largest:.3g}"),
         ]
     if allowed is not None and (wrong := int(np.count_nonzero(gap > allowed))):
-        text = (
-            f"{wrong} of {expected.size} elements are further off than any order of the sums, by at most {largest:.3g}"
-        )
+        text = f"{wrong} of {expected.size} elements differ by more than any order of the sums can, by at most {largest:.3g}"
         faults = [*faults, PtoFault("numbers", None, text)]
     return PtoCheck(name, tuple(faults), what, expected.size, different, largest)
 
@@ -275,7 +275,7 @@ def compared(
 def run_emitted(
     folder: Path, s: Kernel, scale_exponent: int, a: np.ndarray, b: np.ndarray, optimization: str = "-O1"
 ) -> ShimRun:  # fmt: skip
-    """Return the files of an emitted kernel, with operands as the schedule's caller has them."""
+    """Return the run of an emitted kernel; the matrices are the schedule's operands."""
     word, total = WORDS[s.operand], "int32_t" if s.operand == "int8" else "float"
     mk, kn, mn, copies = s.m * s.k, s.k * s.n, s.m * s.n, copies_of_c(s)
     matrices, calls = [], []
@@ -319,7 +319,7 @@ def run_emitted(
 
 
 def elements_of(x: np.ndarray, operand: str) -> np.ndarray:
-    """Return elements as the cube reads them."""
+    """Return the elements in the format that the cube reads."""
     if operand == "bf16":
         import ml_dtypes
 
@@ -343,7 +343,7 @@ def _split(x: np.ndarray, scale_exponent: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tile_faults(s: Kernel, trace: list[dict]) -> list[PtoFault]:
-    """Return tiles and ranges of k that a core stores elsewhere than the schedule's visits, pass by pass."""
+    """Return the tiles and ranges of k that a core stores in another order than the schedule's visits, pass by pass."""
     faults = []
     for core in range(s.used_cores):
         wanted = [
@@ -360,13 +360,13 @@ def tile_faults(s: Kernel, trace: list[dict]) -> list[PtoFault]:
                 (i for i, pair in enumerate(zip(stored, walked, strict=False)) if pair[0] != pair[1]), len(walked)
             )
             got, want = (seq[number] if number < len(seq) else "nothing" for seq in (stored, walked))
-            faults.append(PtoFault("tiles", core, f"{len(stored)} tiles and k groups, {len(walked)} in the schedule; "
-                                               f"number {number} is {got}, not {want}"))  # fmt: skip
+            faults.append(PtoFault("tiles", core, f"{len(stored)} tiles and k groups stored, {len(walked)} in the schedule; "
+                                               f"number {number} is {got}, expected {want}"))  # fmt: skip
     return faults
 
 
 def _stored(s: Kernel, lines: list[dict]) -> list[tuple]:
-    """Return (rows and columns, range of k) of each sum that a core stored: its tile, and what of A was loaded for it."""
+    """Return (rows and columns, range of k) of each sum that a core stored; the loads of A give the range."""
     found, depth, sums = [], [], 0
     rows, c0 = shapes_in_memory(s)["a"][0], 32 // s.operand_bytes
     for line in lines:
@@ -376,7 +376,7 @@ def _stored(s: Kernel, lines: list[dict]) -> list[tuple]:
                 depth.append((start, min(start + line["columns"], s.k)))
             continue
         sums += 1
-        if sums % s.accumulators:  # the other terms of the same tile
+        if sums % s.accumulators:  # other terms of the same tile
             continue
         row, column = divmod(line["offset"] % (s.m * s.n), s.n)
         tile = ((row, row + line["rows"]), (column, column + line["columns"]))

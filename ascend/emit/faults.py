@@ -1,10 +1,10 @@
-"""Faults of a kernel that was checked, and what every check of a kernel is."""
+"""This module defines the fault of a checked kernel, and the base class of the checks."""
 
 from typing import NamedTuple
 
 
 class PtoFault(NamedTuple):
-    """Something wrong: its kind ("race", "flag left up", "bits", "tiles", ...), the core, and what."""
+    """`PtoFault` is a fault: its kind ("race", "flag left up", "bits", "tiles", ...), the core, and a description."""
 
     kind: str
     core: int | None
@@ -12,14 +12,14 @@ class PtoFault(NamedTuple):
 
 
 class EmittedCheck:
-    """The faults that were found in a kernel; what derives from it has its name and them."""
+    """`EmittedCheck` holds the faults that a check found in a kernel."""
 
     name: str
     faults: tuple[PtoFault, ...]
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether the kernel has no fault."""
         return not self.faults
 
     def to_rows(self) -> list[dict]:

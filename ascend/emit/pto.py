@@ -1,8 +1,8 @@
-"""A plan as a PTO kernel: constants from the schedule in front of the bodies in `bodies/`, host, CMake, record.
+"""This module writes a plan as a PTO kernel: constants of the schedule before the bodies in `bodies/`, host, CMake, record.
 
-Operands of one term lie in ND rows or in NZ fractals. Several terms take three kernels on one stream: the vector units split A
-and B into words, the cubes multiply, the vector units combine terms and slices. Words lie in ND rows. A schedule that PTO
-cannot say is refused (:func:`check_pto`).
+Operands of one term lie in ND rows or in NZ fractals. Several terms take three kernels on one stream: vector units
+split A and B into words, the cubes multiply, and vector units combine terms and slices. Words lie in ND rows.
+:func:`check_pto` refuses a schedule that PTO cannot express.
 """
 
 from importlib import resources
@@ -18,15 +18,18 @@ from ascend.schedule import build_schedule
 from ascend.term_modes import TERMS
 from ascend.tiling.rules import whole_k
 
-#: C++ types of operands, and of what they add up to.
+#: C++ types of operands, and of their sums.
 WORDS = {"fp16": "half", "bf16": "bfloat16_t", "fp32": "float", "int8": "int8_t"}
 SUMS = {"int8": "int32_t"}
-#: Vector cores beside each cube, and elements of a line in UB (four lines of FP32 for each of two buffers).
+#: Vector cores beside each cube, and elements of a line in UB (two buffers, each with four lines of FP32).
 VECTOR_CORES, CHUNK = 2, 4096
 
 
 def check_pto(s: Kernel) -> None:
-    """Refuse a schedule that the emitted PTO kernel cannot say: which part of it, and what to take instead (ValueError)."""
+    """Raise ValueError if the emitted PTO kernel cannot express the schedule.
+
+    The message names the option and an alternative.
+    """
     check_dialect("pto", s.placed_on)
     if not isinstance(s, GridKernel) or s.resident != "none":
         kind = s.placement() if s.on_cube else "the vector units"
@@ -43,7 +46,7 @@ def check_pto(s: Kernel) -> None:
         )
     if s.dequantize:
         raise ValueError(
-            "the PTO kernel writes the int32 sums: leave out --dequantize, or use --emit ascendc, which scales them"
+            "the PTO kernel writes int32 sums without scales: leave out --dequantize, or use --emit ascendc, which scales them"
         )
     if s.terms > 1 and s.mode not in ("termwise", "fused"):
         raise ValueError(
@@ -60,7 +63,10 @@ def check_pto(s: Kernel) -> None:
             f"a slice of {s.groups} k groups is not a single sum in L0C that FIXPIPE could add to C: use --merge reduce"
         )
     if s.reseed_l0c or s.blocking.bk % whole_k(s.operand):
-        raise ValueError(f"the PTO kernel takes blocks of k in {whole_k(s.operand)} and starts each sum from 0")
+        raise ValueError(
+            f"the PTO kernel needs bk as a multiple of {whole_k(s.operand)} and starts each sum from 0, got bk = "
+            f"{s.blocking.bk} and reseed_l0c = {s.reseed_l0c}: change them"
+        )
 
 
 def b_is_transposed(s: Kernel) -> bool:
@@ -74,7 +80,7 @@ def in_fractals(s: Kernel) -> bool:
 
 
 def shapes_in_memory(s: Kernel) -> dict[str, tuple[int, int]]:
-    """Return rows and columns of "a" and "b" (k x n) in memory, in whole fractals where they lie in NZ."""
+    """Return the rows and columns of "a" and "b" (k x n) in memory; in NZ they are whole fractals."""
     shapes = {"a": (s.m, s.k), "b": (s.k, s.n)}
     if not in_fractals(s):
         return shapes
@@ -85,7 +91,7 @@ def shapes_in_memory(s: Kernel) -> dict[str, tuple[int, int]]:
 
 
 def copies_of_c(s: Kernel) -> int:
-    """Return copies of C that the cubes write and a later pass adds; 1: C itself."""
+    """Return the number of copies of C that the cubes write for a later pass to add; 1 is C itself."""
     return s.terms * (len(s.k_slices) if s.merge == "reduce" else 1)
 
 
@@ -95,7 +101,7 @@ def _l1_bytes(s: Kernel) -> tuple[int, int]:
 
 
 def constants(s: GridKernel, scale_exponent: int) -> dict[str, Any]:
-    """Return the constants of a plan that the bodies read: name to value, a list for an array."""
+    """Return the constants of a plan that the bodies read as name -> value; a list becomes an array."""
     b, slices = s.blocking, len(s.k_slices)
     shapes, (a_bytes, b_bytes) = shapes_in_memory(s), _l1_bytes(s)
     slots, first = s.stream_slots, [terms[0] for terms in s.passes]
@@ -137,7 +143,7 @@ def _plan_text(s: GridKernel, scale_exponent: int) -> str:
 
 
 def _block_text(s: Kernel) -> str:
-    """Return the products of one k block: each word is moved to L0 before its first use, its place is free after its last."""
+    """Return the products of one k block, with each word's move to L0 before its first and its release after its last use."""
     fused = s.words > 1
     terms, lines = s.passes[0], []
     for number, term in enumerate(terms):
@@ -158,25 +164,25 @@ def _block_text(s: Kernel) -> str:
 
 
 def body(name: str) -> str:
-    """Return the text of a file of `bodies/`."""
+    """Return the text of a file in `bodies/`."""
     return resources.files("ascend.emit").joinpath("bodies", name).read_text(encoding="utf-8")
 
 
 def host_body(name: str) -> str:
-    """Return the text of a host program of `bodies/`, with what hosts share."""
+    """Return the text of a host program in `bodies/`, with the parts that hosts share."""
     return body(name).replace("//@acl\n", body("acl.cpp"))
 
 
 def needs_vector_passes(s: Kernel) -> bool:
-    """Return whether words are split or copies of C combined."""
+    """Return whether vector passes split words or combine copies of C."""
     return s.split_elements > 0 or copies_of_c(s) > 1
 
 
 def record(s: GridKernel, scale_exponent: int = 12) -> dict[str, Any]:
-    """Return a caller's view of the kernel: sizes, workspace, places in L1 and L0, flags, launches, the predicted time.
+    """Return what a caller of the kernel needs: sizes, workspace, places in L1 and L0, flags, launches, predicted time.
 
-    Bytes are bytes, times microseconds. The prediction is the plan's; words in ND rows and the launches of the vector kernels
-    come on top of it.
+    Sizes are bytes, times microseconds. The predicted time is the plan's; words in ND rows and the launches of the
+    vector kernels add to it.
     """
     all_constants = constants(s, scale_exponent)
     words = {} if s.terms == 1 else {x: 2 * s.operand_bytes * size for x, size in (("a", s.m * s.k), ("b", s.k * s.n))}
@@ -210,7 +216,7 @@ def _layouts(s: Kernel) -> dict[str, str]:
 
 
 def _rebuilt_from(s: GridKernel) -> dict[str, Any]:
-    """Return options of :func:`ascend.build_schedule` that give the schedule again, as plain data."""
+    """Return the options of :func:`ascend.build_schedule` that give the schedule again, as plain data."""
     b = s.blocking
     return s.shared_options() | {
         "resident": s.resident, "n_fused": s.n_fused, "depth": s.depth, "balanced": s.balanced,
@@ -220,7 +226,7 @@ def _rebuilt_from(s: GridKernel) -> dict[str, Any]:
 
 
 def schedule_of(record: dict[str, Any]) -> Kernel:
-    """Return the schedule of a kernel's record."""
+    """Return the schedule in a kernel's record."""
     own = dict(record["schedule"])
     block, swizzle, grid = Blocking(*own.pop("block")), Swizzle(*own.pop("swizzle")), Grid(*own.pop("grid"))
     return build_schedule(
@@ -229,24 +235,24 @@ def schedule_of(record: dict[str, Any]) -> Kernel:
 
 
 def pto_files(schedule: Kernel, scale_exponent: int = 12) -> dict[str, str | dict]:
-    """Return the files of a plan's PTO kernel: name to text, or to data for JSON.
+    """Return the files of a plan's PTO kernel as name -> text, or data for JSON.
 
     Parameters
     ----------
     schedule : Kernel
-        A grid on a chip with FIXPIPE where nothing is resident; operands in ND rows.
+        Schedule of the grid kernel on a chip with FIXPIPE, with no resident operand.
     scale_exponent : int
         s_b of the low words, at most 30.
 
     Raises
     ------
     ValueError
-        For a schedule that the kernel cannot say.
+        If the kernel cannot express the schedule.
     """
     check_pto(schedule)
-    assert isinstance(schedule, GridKernel)  # check_pto refuses others
+    assert isinstance(schedule, GridKernel)  # check_pto refuses other kernels
     if not 0 <= scale_exponent <= 30:
-        raise ValueError(f"scale_exponent lies between 0 and 30, got {scale_exponent}")
+        raise ValueError(f"scale_exponent must lie between 0 and 30, got {scale_exponent}")
     plan = _plan_text(schedule, scale_exponent)
     files: dict[str, str | dict] = {
         "gemm_cube.cpp": body("cube.cpp").replace("//@plan\n", plan).replace("//@blocks\n", _block_text(schedule))
@@ -259,7 +265,7 @@ def pto_files(schedule: Kernel, scale_exponent: int = 12) -> dict[str, str | dic
 
 
 def _host_text(s: GridKernel) -> str:
-    """Return the host program, without calls of kernels that the plan does not have."""
+    """Return the host program, without calls of kernels that the plan lacks."""
     names = ("kM", "kN", "kRowsA", "kColumnsA", "kRowsB", "kColumnsB", "kTerms", "kCopies", "kAddsSlices")
     splits = {f"kSplits{x.upper()}": s.terms > 1 and x not in s.presplit for x in "ab"}
     values = {name: constants(s, 0)[name] for name in names} | splits | {"kWordBytes": s.operand_bytes}

@@ -1,4 +1,4 @@
-"""A user's own PTO kernel of C = A B, run on the shim."""
+"""This module runs a user's own PTO kernel of C = A B on the shim."""
 
 import re
 from dataclasses import dataclass
@@ -15,37 +15,37 @@ from ascend.operands import operand_slices
 from ascend.slices import Sums
 from tensorcore_models.integers import integer_fields
 
-#: Elements of A, B and C together at most: a core runs some ten million products a second.
+#: Limit on m * n * k: a core runs some ten million products a second.
 MOST_PRODUCTS = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class OwnKernel:
-    """A kernel of C = A B: its file, the function to call on each of `cores` blocks, and what it is called with.
+    """`OwnKernel` is a kernel of C = A B: its file, the function to call on each of `cores` blocks, and the arguments.
 
     Parameters
     ----------
     file : Path
-        C++ that includes <pto/pto-inst.hpp>.
+        C++ file that includes <pto/pto-inst.hpp>.
     entry : str
-        The kernel, or a function that launches it (`<<<...>>>` is read as a plain call).
+        Name of the kernel, or of a function that launches it (`<<<...>>>` is read as a plain call).
     cores : int
-        Blocks.
+        Number of blocks that are launched.
     m, k, n : int
         A is m x k, B is k x n.
     operand : {"fp16", "bf16", "fp32", "int8"}
-        Elements of A and B.
+        Format of the elements of A and B.
     layout : {"nd", "nt"}
-        B as K x N rows, or as N x K rows.
+        Layout of B: K x N rows, or N x K rows.
     arguments : tuple of str
-        What the function takes: "a", "b" and "c" are the matrices, other words stand as they are.
+        Arguments of the function: "a", "b" and "c" are the matrices, other words are passed as they are.
     chip : Chip
-        Whose buffers it has.
+        Chip whose buffers the kernel uses.
 
     Raises
     ------
     ValueError
-        For a file that is not there, a chip without PTO, a size below 1, or a name that is none.
+        If the file does not exist, the chip has no PTO, a size is below 1, or a name is no C++ name.
     """
 
     file: Path
@@ -67,24 +67,25 @@ class OwnKernel:
                 f"{self.file} is not a file: expected the C++ file of a kernel, or a folder of plan --emit pto"
             )
         if min(self.cores, self.m, self.k, self.n) < 1:
-            raise ValueError(f"cores, M, K and N are at least 1, got {self.cores}, {self.m}, {self.k}, {self.n}")
+            raise ValueError(f"cores, M, K and N must be at least 1, got {self.cores}, {self.m}, {self.k}, {self.n}")
         if self.m * self.k * self.n > MOST_PRODUCTS:
             raise ValueError(
-                f"{self.m} x {self.k} x {self.n} is too large to run here (at most {MOST_PRODUCTS:.0e} products)"
+                f"{self.m} x {self.k} x {self.n} is too large to run here (at most {MOST_PRODUCTS:.0e} products): take "
+                "smaller sizes"
             )
         if not re.fullmatch(r"[A-Za-z_][\w:<>, ]*", self.entry):
-            raise ValueError(f"--entry is the name of a function, got {self.entry!r}")
+            raise ValueError(f"--entry must be the name of a function, got {self.entry!r}")
         if "c" not in self.arguments or not all(re.fullmatch(r"[\w.]+", word) for word in self.arguments):
             raise ValueError(
-                f"--arguments are names separated by commas, with c among them, got {','.join(self.arguments)!r}"
+                f"--arguments must be names separated by commas, among them c, got {','.join(self.arguments)!r}"
             )
 
 
 def check_own(kernel: OwnKernel, seed: int = 0, optimization: str = "-O1") -> PtoCheck:
-    """Run a kernel on normal elements and compare it with one chain over k in order in each element of C.
+    """Run a kernel on normal elements and compare each element of C with one chain over k in order.
 
-    A kernel that adds slices or groups of k apart gives other bits: what no order of FP32 sums can give is a fault. Raises
-    ValueError if the file does not compile or has no such function.
+    A kernel that adds slices or groups of k apart gives other bits; only a result that no order of FP32 sums can give
+    is a fault. Raises ValueError if the file does not compile or has no such function.
     """
     rng = np.random.default_rng(seed)
     shapes = (kernel.m, kernel.k), (kernel.k, kernel.n)
@@ -113,7 +114,7 @@ def check_own(kernel: OwnKernel, seed: int = 0, optimization: str = "-O1") -> Pt
 
 
 def _without_launch(text: str) -> str:
-    """Return a launch as a plain call: the harness calls it for each block."""
+    """Return a launch as a plain call, because the harness calls the function for each block."""
     return re.sub(r"<<<[^;]*?>>>", "", text)
 
 

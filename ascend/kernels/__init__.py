@@ -1,1 +1,1 @@
-"""Kernels: each a class of schedules with its geometry, buffers, time, operations and product."""
+"""Each kernel is a class of schedules with its geometry, buffers, time, operations and product."""

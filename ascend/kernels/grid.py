@@ -1,9 +1,10 @@
-"""Grids of cores: tiles of C, and slices of k where tiles are few, are dealt to the cores.
+"""This module defines the kernel for grids of cores, which deals tiles of C, and slices of k if tiles are few, to the cores.
 
-A panel of A or of B stays in L1 (`resident` "a" or "b"; cores in a rectangle m x k x n), or both operands are streamed and C
-stays in L0C over the whole slice ("none"). Then tiles are dealt one by one in a swizzled order, as CATLASS does, or with a grid
-along m or n each core owns one rectangle of neighbouring tiles and walks it row by row, as pto-isa does, or column by column
-(AscendC's iterateOrder 0). Slices are merged by atomic additions in memory or by a pass that adds them in order.
+A panel of A or of B stays in L1 (`resident` "a" or "b"; cores in a rectangle m x k x n), or both operands are streamed
+and C stays in L0C over the whole slice ("none"). With "none", tiles are dealt one by one in a swizzled order, as in
+CATLASS. With a grid along m or n each core owns one rectangle of neighbouring tiles and walks it row by row, as in
+pto-isa, or column by column (AscendC's iterateOrder 0). Slices are merged by atomic additions in memory or by a pass
+that adds them in order.
 """
 
 from dataclasses import replace
@@ -20,14 +21,16 @@ from ascend.schedule_options import Resident, ScheduleOptions
 
 
 class GridKernel(CubeKernel):
-    """Tiles of C and slices of k on a grid of cores."""
+    """`GridKernel` deals tiles of C and slices of k to a grid of cores."""
 
     kernel: ClassVar[str] = "grid"
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Return the place a schedule; impossible grids, slices that cannot be merged so and panels that do not fit L1 are
-        refused."""
+        """Return a schedule for the options.
+
+        Raises ValueError for an impossible grid or merge, or a panel that overflows L1.
+        """
         grid, resident = _grid(place, options)
         bare = cls(
             **place.of_schedule(), **options.shared_options(), n_fused=1, grid=grid, resident=resident,
@@ -50,7 +53,7 @@ class GridKernel(CubeKernel):
 
     @property
     def fitting_depth(self) -> int:
-        """L1 buffers of a streamed operand that fit beside the panel."""
+        """Return the number of L1 buffers of a streamed operand that fit beside the panel."""
         b, each = self.blocking, self.words * self.format.stored(self.blocking.bk)
         streamed = b.bm * (self.resident != "a") + b.bn * (self.resident != "b")
         left = self.placed_on.l1_bytes - each * self.panel_blocks * (b.bm if self.resident == "a" else b.bn)
@@ -65,7 +68,7 @@ class GridKernel(CubeKernel):
         return "rectangles by columns" if self.swizzle.direction else "rectangles"
 
     def cores_text(self) -> str:
-        """Return the grid, or where tiles are dealt one by one the number of cores with the slices of k."""
+        """Return the grid; if tiles are dealt one by one, the number of cores with the slices of k."""
         if not self.deals_one_by_one:
             return str(self.grid)
         slices = len(self.k_slices)
@@ -75,17 +78,17 @@ class GridKernel(CubeKernel):
 
     @property
     def deals_one_by_one(self) -> bool:
-        """Whether tiles go to the cores in the order of the swizzle."""
+        """Return whether tiles go to the cores one by one in the order of the swizzle."""
         return self.resident == "none" and self.grid.m * self.grid.n == 1
 
     @property
     def owns_rectangles(self) -> bool:
-        """Whether each core owns one rectangle of neighbouring tiles."""
+        """Return whether each core owns one rectangle of neighbouring tiles."""
         return self.resident == "none" and not self.deals_one_by_one
 
     @property
     def used_cores(self) -> int:
-        """Cores that have anything to do."""
+        """Return the number of cores that have work."""
         if self.owns_rectangles:
             return len(self._rectangles)
         if not self.deals_one_by_one:
@@ -98,7 +101,7 @@ class GridKernel(CubeKernel):
 
     @cached_property
     def _active(self) -> list[int]:
-        """Cores at work in each wave where nothing is resident."""
+        """Return the number of cores at work in each wave, if no operand is resident."""
         if self.deals_one_by_one:
             full, rest = divmod(self.tiles, self.cores)
             return [self.cores] * full + [len(self._last_round) or rest] * (rest > 0)
@@ -106,7 +109,7 @@ class GridKernel(CubeKernel):
         return (len(sizes) - np.bincount(sizes).cumsum()[:-1]).tolist()
 
     def visits(self, core: int) -> tuple[Visit, ...]:
-        """Return one core's work, stay by stay; core 0 has the most work."""
+        """Return one core's visits in order; core 0 has the most work."""
         if self.resident != "none":
             return super().visits(core)
         if self.owns_rectangles:
@@ -134,7 +137,7 @@ class GridKernel(CubeKernel):
 
     @cached_property
     def _last_round(self) -> tuple[tuple[Range, Range], ...]:
-        """Pieces in which an adaptive order cuts the tiles of a last round, for one core each; () where none is cut."""
+        """Return the parts into which an adaptive order cuts the last round's tiles, one for each core; () for none."""
         rest = self.tiles % self.cores
         if not (self.deals_one_by_one and self.swizzle.adaptive) or not 0 < rest <= self.cores // 2:
             return ()
@@ -152,19 +155,19 @@ class GridKernel(CubeKernel):
 
     @cached_property
     def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, column and slice of k of each tile in the order in which they are dealt."""
+        """Return the row, column and slice of k of each tile in the order in which they are dealt."""
         slices, rows, columns = len(self.k_slices), len(self.row_blocks), len(self.column_blocks)
         row, column = self.swizzle.order(rows, columns)
         return np.tile(row, slices), np.tile(column, slices), np.repeat(np.arange(slices), rows * columns)
 
     @property
     def first_tile(self) -> int:
-        """Place in the order of core 0's first tile, where tiles are dealt one by one."""
+        """Return the place of core 0's first tile in the order, if tiles are dealt one by one."""
         return self._busiest
 
     @property
     def rectangle_groups(self) -> tuple[int, int]:
-        """Rectangles along m and along n."""
+        """Return the numbers of rectangles along m and along n."""
         return (
             len(self._dealt(len(self.row_blocks), self.grid.m)),
             len(self._dealt(len(self.column_blocks), self.grid.n)),
@@ -172,7 +175,7 @@ class GridKernel(CubeKernel):
 
     @cached_property
     def _busiest(self) -> int:
-        """Place in the order of the first tile of the core with the most work, of those with the most tiles."""
+        """Return the place in the order of the busiest core's first tile."""
         sizes = [
             np.array([stop - start for start, stop in ranges])
             for ranges in (self.row_blocks, self.column_blocks, self.k_slices)
@@ -187,24 +190,23 @@ class GridKernel(CubeKernel):
 
     @cached_property
     def _rectangles(self) -> list[tuple[tuple[Range, ...], tuple[Range, ...], int]]:
-        """(rows, columns, slice of k) that each core owns, the largest first."""
+        """Return (rows, columns, slice of k) that each core owns, the largest first."""
         rows = [self.row_blocks[i:j] for i, j in self._dealt(len(self.row_blocks), self.grid.m)]
         columns = [self.column_blocks[i:j] for i, j in self._dealt(len(self.column_blocks), self.grid.n)]
         return [(r, c, k_slice) for k_slice in range(len(self.k_slices)) for r in rows for c in columns]
 
     def _dealt(self, blocks: int, cores: int) -> tuple[Range, ...]:
-        """Return blocks of each core along one side: nearly equal, or whole shares counted upwards, as a TCubeTiling deals
-        them."""
+        """Return the blocks of each core along one side: nearly equal, or whole shares counted upwards as in a TCubeTiling."""
         return balanced_parts(blocks, cores, 1) if self.balanced else split_range(0, blocks, -(-blocks // cores))
 
 
 def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swizzle:
-    """Return the order of the tiles; of a rectangle the direction alone counts: rows (0) or columns (1) one after the other."""
+    """Return the order of the tiles; in a rectangle only the direction counts: rows (0) or columns (1) one after the other."""
     if not rectangles:
         return asked or Swizzle(3, 0 if place.m >= place.n else 1)
     if asked is not None and asked.adaptive:
         raise ValueError(
-            f"an adaptive order assigns tiles one by one and keeps no operand resident: got a grid "
+            f"an adaptive order assigns tiles one by one and keeps no operand resident: leave out the grid, got one "
             f"together with {asked}"
         )
     if asked is not None and asked.offset != 1:
@@ -223,7 +225,9 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Reside
     place.check_slices(slices)
     if resident == "none" and (grid is None or grid.m * grid.n == 1):
         if slices > chip.cores:
-            raise ValueError(f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}")
+            raise ValueError(
+                f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}: take fewer slices"
+            )
         return Grid(k=slices), resident
     if grid is None:
         sizes = ((place.m, place.blocking.bm), (place.n, place.blocking.bn))
@@ -232,5 +236,7 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Reside
         across = max(min(chip.cores // (slices * along), streamed), 1)
         grid = Grid(along, slices, across) if resident == "a" else Grid(across, slices, along)
     if grid.cores > chip.cores:
-        raise ValueError(f"a grid of {grid} has {grid.cores} cores, {chip.name} {chip.cores}")
+        raise ValueError(
+            f"a grid of {grid} has {grid.cores} cores, but {chip.name} has {chip.cores}: take a smaller grid"
+        )
     return grid, resident

@@ -1,4 +1,4 @@
-"""The kernel of SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1.
+"""This module defines the kernel of SGEMM-cube (arXiv:2507.23387v4), Algorithm 1 and section 5.1.
 
 Row blocks of A are dealt to the cores; for each group of N_fused A blocks, which stay in L1, all of B is streamed column
 block by column block::
@@ -24,7 +24,10 @@ from ascend.schedule_options import ScheduleOptions
 
 
 class PaperKernel(CubeKernel):
-    """Row blocks over the cores, A resident, B from L2: all of the paper's numbers are this kernel's."""
+    """`PaperKernel` deals row blocks to the cores, keeps A resident and reads B from L2.
+
+    The paper's numbers are this kernel's.
+    """
 
     kernel: ClassVar[str] = "paper"
     l2_model: ClassVar[Literal["reuse", "shared_b"]] = "shared_b"
@@ -32,12 +35,12 @@ class PaperKernel(CubeKernel):
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Return the place a schedule of row blocks with A kept; others, and a panel that does not fit L1, are refused."""
+        """Return a schedule of row blocks with A resident. Raises ValueError for other grids, or a panel that overflows L1."""
         own = Grid(m=place.chip.cores)
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:
             raise ValueError(
-                "the paper's kernel keeps A resident and assigns row blocks only: other grids need kernel='grid'"
+                "the paper's kernel keeps A resident and assigns row blocks only: use kernel='grid' for other grids"
             )
         bare = cls(
             **place.of_schedule(), **options.shared_options(), grid=own, n_fused=1, balanced=bool(options.balanced)
@@ -46,19 +49,19 @@ class PaperKernel(CubeKernel):
         return replace(bare, depth=depth, n_fused=blocks_in_group(bare, options.n_fused, lambda blocks, most: most))
 
     def traffic(self) -> Traffic:
-        """Return eq. 9."""
+        """Return the traffic of eq. 9."""
         return traffic(self.blocking, self.m, self.k, self.n, self.placed_on)
 
     def roofline(self) -> RooflinePoint:
-        """Return eq. 11, which counts the traffic of eq. 9."""
+        """Return the roofline of eq. 11, which counts the traffic of eq. 9."""
         return roofline(self.blocking, self.m, self.k, self.n, self.placed_on, self.peak_flops())
 
     def placement(self) -> str:
-        """A stays in L1."""
+        """Return a few words on the placement: A stays in L1."""
         return "A kept"
 
     def cores_text(self) -> str:
-        """Return cores with work, all along m."""
+        """Return the number of cores with work, all along m."""
         return f"{self.used_cores}x1x1"
 
     def estimated_seconds(self) -> float:

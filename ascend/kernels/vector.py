@@ -1,8 +1,9 @@
-"""Products with few rows or columns on the vector units alone in FP32, without words and terms.
+"""This module defines the kernel that multiplies few rows or columns on the vector units in FP32, without words and terms.
 
-The larger operand is streamed through UB once, in tiles, by cores along its long side and along k.
+Cores along its long side and along k stream the larger operand through UB once, in tiles.
 
-Every product is rounded to FP32 and then added, each step RN: whether the units fuse the two is not published.
+Every product is rounded to FP32 and then added, each step RN, because it is not published whether the units fuse the
+two.
 
 - B streamed (n >= m): each element of C is one chain over the slice's k in order; a row of B times one element of A at a
   time, lanes along n.
@@ -30,30 +31,30 @@ from ascend.schedule_options import ScheduleOptions
 from ascend.slices import Sums, each_slice
 from ascend.tile_schedule import TileSchedule
 
-#: Operands that the vector units multiply in FP32.
+#: Formats of operands that the vector units multiply in FP32.
 VECTOR_OPERANDS = ("fp32", "fp16")
 #: FP32 lanes of a 2048-bit vector.
 LANES = 64
 
 
 class VectorKernel(Kernel):
-    """The larger operand through UB once, the other one kept there."""
+    """`VectorKernel` streams the larger operand through UB once and keeps the other one there."""
 
     kernel: ClassVar[str] = "vector"
     on_cube: ClassVar[bool] = False
-    #: A product is rounded before it is added.
+    #: One more rounding, because a product is rounded before it is added.
     own_roundings: ClassVar[int] = 1
 
     @classmethod
     def placed(cls, place: BlockedProduct, options: ScheduleOptions) -> Self:
-        """Return the place a schedule; other operands, more terms, a resident panel and an impossible grid are refused."""
+        """Return a schedule. Raises ValueError for other operands, more terms, a resident panel or an impossible grid."""
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(
                 f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got "
                 f"{options.terms} terms of {options.operand}"
             )
         if options.resident not in (None, "none"):
-            raise ValueError("the vector kernel keeps no panel in L1: leave out resident")
+            raise ValueError("the vector kernel keeps no panel in L1, got a resident operand: leave out resident")
         bare = cls(
             **place.of_schedule(), **options.shared_options(), n_fused=1, grid=_grid(place, options), resident="none",
             balanced=bool(options.balanced), depth=slots(options.buffering),
@@ -63,35 +64,35 @@ class VectorKernel(Kernel):
 
     @property
     def streamed(self) -> str:
-        """The operand that is streamed: the larger one."""
+        """Return the operand that is streamed, the larger one."""
         return "b" if self.n >= self.m else "a"
 
     @property
     def cube_step(self) -> tuple[int, int, int]:
-        """Nothing runs on the cube; fractals, as a layout has them."""
+        """Return the size of a fractal in its layout, because nothing runs on the cube."""
         return (ALIGNMENT, ALIGNMENT, ALIGNMENT)
 
     def cube_steps(self) -> int:
-        """None."""
+        """Return 0, because nothing runs on the cube."""
         return 0
 
     @property
     def used_cores(self) -> int:
-        """Cores that have anything to do."""
+        """Return the number of cores that have work."""
         return min(self.grid.m, self.m) * len(self.k_slices) * min(self.grid.n, self.n)
 
     @property
     def waves(self) -> int:
-        """A core's part is one stay."""
+        """Return 1, because each core has one part."""
         return 1
 
     @property
     def converts(self) -> bool:
-        """The vector units read rows."""
+        """Return False, because the vector units read ND rows."""
         return False
 
     def buffer_use(self) -> dict[str, tuple[int, int]]:
-        """UB: two tiles of the streamed operand, the other one's part, two tiles of the result."""
+        """Return the bytes in UB: two tiles of the streamed operand, the part of the other one, two tiles of the result."""
         b = self.blocking
         kept, width = (min(b.bm, self.m), b.bn) if self.streamed == "b" else (min(b.bn, self.n), b.bm)
         longest = self.k_slices[0][1] - self.k_slices[0][0]
@@ -99,32 +100,32 @@ class VectorKernel(Kernel):
         return {"UB": (used, self.placed_on.ub_bytes)}
 
     def misses(self) -> Misses:
-        """Each operand is loaded once: the kept one counts as an L2 hit."""
+        """Return the misses: each operand is loaded once, and the kept one counts as an L2 hit."""
         return Misses(1.0, 0.0)
 
     def memory_bytes(self) -> float:
-        """Return A and B once, C for each slice, and the merge."""
+        """Return the bytes of A and B once, of C for each slice, and of the merge."""
         slices = len(self.k_slices)
         added = 2.0 if slices > 1 and self.merge == "atomic" else 1.0
         operands = self.operand_bytes * (float(self.m) * self.k + float(self.k) * self.n)
         return operands + slices * added * ACCUMULATOR_BYTES * float(self.m) * self.n + passes_bytes(self, slices)
 
     def peak_flops(self) -> float:
-        """Return one multiply-add for each FP32 lane in two cycles."""
+        """Return the peak of one multiply-add for each FP32 lane in two cycles."""
         chip = self.placed_on
         return chip.cores * chip.vector_rate / ACCUMULATOR_BYTES * chip.cycles_per_second
 
     def placement(self) -> str:
-        """Return the streamed operand."""
+        """Return a few words on the placement: the streamed operand."""
         return f"vector, {self.streamed.upper()} streamed"
 
     def multiplication(self, phases: Phases) -> Phase:
-        """Return each core streams its part."""
+        """Return the phase in which each core streams its part."""
         return vector_phase(self, phases.simulated)
 
     @property
     def sums(self) -> Sums:
-        """One chain, or one sum of lanes, for each slice of k."""
+        """Return the sums: one chain, or one sum of lanes, for each slice of k."""
         return replace(super().sums, lanes=self.streamed, reseeded=False)
 
     def slice_products(self, a: Any, b: Any, c: Any = None, arithmetic: Any = None) -> np.ndarray:
@@ -137,13 +138,13 @@ class VectorKernel(Kernel):
             return np.stack([chain(x, y, seed) for _, x, y, seed in each_slice(self.sums, a, b, c)])
 
     def sampled(self, side: int) -> TileSchedule:
-        """At most `side` rows and columns, with the same operand streamed."""
+        """Return the schedule of at most `side` rows and columns, with the same operand streamed."""
         rows, columns = min(self.m, side), min(self.n, side)
         return replace(self, m=rows, n=rows - 1 if self.streamed == "a" and rows <= columns else columns)
 
 
 def _grid(place: BlockedProduct, options: ScheduleOptions) -> Grid:
-    """Return cores along the long side and along k."""
+    """Return the grid of cores along the long side and along k."""
     streams_b, b, chip = place.n >= place.m, place.blocking, place.chip
     side, grid, split = "n" if streams_b else "m", options.cores, options.split or 1
     if grid is None:
@@ -152,7 +153,7 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> Grid:
         grid = Grid(1 if streams_b else across, split, across if streams_b else 1)
     if (grid.m if streams_b else grid.n) != 1 or grid.cores > chip.cores:
         raise ValueError(
-            f"the vector kernel divides {side} and k among at most {chip.cores} cores here, got a grid of {grid}"
+            f"the vector kernel divides {side} and k among at most {chip.cores} cores, got a grid of {grid}: take a smaller one"
         )
     place.check_slices(grid.k)
     return grid

@@ -1,1 +1,1 @@
-"""The interpreter that computes a schedule's product: what callers give, words of operands, the task of the kernel."""
+"""This package computes a schedule's product: arguments, words of operands, and the task of the compiled kernel."""

@@ -1,4 +1,4 @@
-"""Checks arguments of the products of the Ascend cube: options, matrices of FP32 numbers, schedules, scale exponents."""
+"""This module checks the arguments of the Ascend cube's products: options, FP32 matrices, schedules, scale exponents."""
 
 from typing import Any, Literal
 
@@ -13,27 +13,27 @@ StepOrder = Literal["sequential", "pairwise", "exact"]
 ScaleExponent = int | tuple[int, int] | Literal["auto"]
 
 ORDERS = ("elementwise", "termwise", "termwise_inplace")
-#: In the order of the kernel's numbers.
+#: Step orders in the order of the kernel's numbers.
 STEP_ORDERS = ("sequential", "pairwise", "exact")
-#: How a cube step rounds where nobody says otherwise, here and in every verdict, as the cube's rows of the catalogue do:
-#: after every product, which PTO-ISA's ADR-0047 states. The SGEMM-cube paper's figure 9 fits one rounding a step; no bits
+#: Default rounding inside a cube step, here and in every verdict, the same as in the cube's rows of the catalogue:
+#: after every product, which PTO-ISA's ADR-0047 states. The SGEMM-cube paper's figure 9 fits one rounding per step; no bits
 #: are published.
 DEFAULT_STEP_ORDER: StepOrder = "sequential"
 OVERFLOWS = ("saturate", "inf")
-#: Powers of two by which words and sums are scaled stay float32 numbers.
+#: Limit within which powers of two that scale words and sums are float32 numbers.
 LARGEST_SCALE_EXPONENT = 126
-#: Elementwise: a word over 2^s stays far enough inside FP32 that its products are exact.
+#: Range of s in elementwise order, where a word over 2^s stays so far inside FP32 that its products are exact.
 ELEMENTWISE_SCALE_EXPONENTS = (-60, 100)
 
 
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
-    """Refuse an option that is not among the known ones (ValueError)."""
+    """Raise ValueError if an option's value is unknown."""
     if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+        raise ValueError(f"unknown {name} {value!r}; take one of {', '.join(known)}")
 
 
 def fp32_array(x: Any, name: str) -> np.ndarray:
-    """Return FP32 values as a C-contiguous float32 array; values of a wider type must be FP32 numbers."""
+    """Return FP32 values as a C-contiguous float32 array. Raises ValueError if values of a wider type are no FP32 numbers."""
     source = source_array(x, name)
     if source.dtype == np.float32:
         return source
@@ -48,21 +48,23 @@ def fp32_array(x: Any, name: str) -> np.ndarray:
 
 
 def checked_matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return operands as float32 matrices of shapes (m, k), (k, n) and (m, n); c may be None."""
+    """Return the operands as float32 matrices of shapes (m, k), (k, n) and (m, n); c may be None."""
     a, b = fp32_array(a, "a"), fp32_array(b, "b")
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"a and b must be matrices (2 dimensions), got shapes {a.shape} and {b.shape}")
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a has {a.shape[1]} columns and b has {b.shape[0]} rows (shapes {a.shape} and {b.shape})")
+        raise ValueError(
+            f"a has {a.shape[1]} columns, but b has {b.shape[0]} rows (shapes {a.shape} and {b.shape}): they must be equal"
+        )
     if c is not None:
         c = fp32_array(c, "c")
         if c.shape != (a.shape[0], b.shape[1]):
-            raise ValueError(f"c has shape {c.shape}, but the product has shape {(a.shape[0], b.shape[1])}")
+            raise ValueError(f"c must have the product's shape {(a.shape[0], b.shape[1])}, got {c.shape}")
     return a, b, c
 
 
 def checked_group(group: int, step: int) -> int:
-    """Return products of one term before the next one's, in elementwise order: from 1 to the cube step."""
+    """Return the number of consecutive products of one term in elementwise order, from 1 to the cube step."""
     group = checked_integer(group, "group")
     if not 1 <= group <= step:
         raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")
@@ -70,10 +72,13 @@ def checked_group(group: int, step: int) -> int:
 
 
 def scale_pair(scale: Any) -> tuple[int, int]:
-    """s_a and s_b of eq. 7 from one integer or two; a power of two that is made of them must be a float32 number."""
+    """Return (s_a, s_b) of eq. 7 from one integer or two.
+
+    Raises ValueError if a power of two made of them is no float32 number.
+    """
     pair = scale if isinstance(scale, tuple | list) else (scale, scale)
     if len(pair) != 2 or any(isinstance(s, bool) or not hasattr(s, "__index__") for s in pair):
-        raise TypeError(f"a scale exponent is an integer or a pair (s_a, s_b) of integers, got {scale!r}")
+        raise TypeError(f"a scale exponent must be an integer or a pair (s_a, s_b) of integers, got {scale!r}")
     first, second = (s.__index__() for s in pair)
     if max(abs(first), abs(second), abs(first + second), abs(first - second)) > LARGEST_SCALE_EXPONENT:
         raise ValueError(
@@ -83,10 +88,10 @@ def scale_pair(scale: Any) -> tuple[int, int]:
 
 
 def scale_exponents(scale: ScaleExponent, a: np.ndarray, b: np.ndarray, order: str) -> tuple[int, int]:
-    """s_a and s_b of eq. 7, chosen from the elements where they are "auto", within what the order takes."""
+    """Return (s_a, s_b) of eq. 7 within the range of the order; "auto" chooses them from the elements."""
     if isinstance(scale, str):
         if scale != "auto":
-            raise ValueError(f"scale_exponent is an integer, a pair or 'auto', got {scale!r}")
+            raise ValueError(f"scale_exponent must be an integer, a pair or 'auto', got {scale!r}")
         scale = chosen_scale_exponent(a), chosen_scale_exponent(b)
     pair = scale_pair(scale)
     low, high = ELEMENTWISE_SCALE_EXPONENTS

@@ -1,6 +1,6 @@
-"""States the FP32 product that others are held against."""
+"""This module defines the FP32 product that other products are compared with."""
 
-#: Products of a chain of it: fused multiply-adds from zero, in order of k; the chains are added up in FP32.
+#: Products in one FP32 chain of the baseline: fused multiply-adds from zero, in order of k; FP32 additions join the chains.
 FP32_CHAIN = 256
-#: So many bits less reach it: two FP32 products of one input differ by as much (docs/answers.md).
+#: Tolerance in bits for reaching the baseline, because two FP32 products of one input differ by as much (docs/answers.md).
 MARGIN = 0.75

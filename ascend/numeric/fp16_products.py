@@ -1,6 +1,6 @@
-"""Products on FP16 words, on the compiled cube: the numeric interpreter of every kernel whose operands are FP16.
+"""This module computes products on FP16 words with the compiled cube, for every kernel with FP16 operands.
 
-What it computes states :mod:`ascend.cube`; what it needs of a schedule is its :class:`ascend.slices.Sums`.
+:mod:`ascend.cube` defines the arithmetic; :class:`ascend.slices.Sums` holds the facts of a schedule that it needs.
 """
 
 from dataclasses import dataclass, replace
@@ -26,16 +26,16 @@ from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
 _FP32_MAX = np.finfo(np.float32).max
-#: Row scaling brings the largest element of a row to this binade: neither FP16 word overflows for s_b up to 12.
+#: Row scaling brings the largest element of a row to this binade, in which no FP16 word overflows for s_b up to 12.
 ROW_SCALING_EXPONENT = 14
 _TERM_MASKS = {1: 0b0001, 3: 0b0111, 4: 0b1111}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CubeArithmetic:
-    """The arithmetic that a schedule leaves open; the parameters of :func:`ascend.cube_gemm` and `cube_hgemm`.
+    """`CubeArithmetic` holds the arithmetic that a schedule leaves open, with the parameters of `cube_gemm` and `cube_hgemm`.
 
-    An `overflow` of None is the chip's (:meth:`on`), without a chip that of the 910A.
+    An `overflow` of None stands for the chip's rule (:meth:`on`), or without a chip for that of the 910A.
     """
 
     scale_exponent: ScaleExponent = 12
@@ -52,19 +52,19 @@ class CubeArithmetic:
             check_choice("overflow", self.overflow, OVERFLOWS)
 
     def on(self, chip: Chip | None) -> "CubeArithmetic":
-        """With the chip's overflow where none was given."""
+        """Return the arithmetic with the chip's overflow rule if none was given."""
         if self.overflow is not None:
             return self
         return replace(self, overflow="saturate" if chip is None else chip.overflow)
 
     @property
     def saturates(self) -> bool:
-        """Whether overflow gives the largest finite number."""
+        """Return whether overflow gives the largest finite number."""
         return self.merging == "saturate"
 
     @property
     def merging(self) -> Overflow:
-        """The rule for sums."""
+        """Return the overflow rule of the sums."""
         return self.overflow or "saturate"
 
 
@@ -77,7 +77,9 @@ def words_product(
     """
     half = arithmetic.accumulate == "fp16"
     if half and len(sums.slices) > 1:
-        raise ValueError("slices of k are merged in FP32: accumulate='fp16' needs a schedule without split-k")
+        raise ValueError(
+            "slices of k are merged in FP32, got accumulate='fp16' with split-k: take a schedule without split-k"
+        )
     group = checked_group(arithmetic.group, sums.step)
     if half and c is not None:
         nan = 0.0 if arithmetic.saturates else None
@@ -101,7 +103,7 @@ def words_product(
 def words_slices(
     sums: Sums, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, arithmetic: CubeArithmetic
 ) -> np.ndarray:
-    """Return the slices of k before they are merged, each a product of its own: shape (slices, m, n)."""
+    """Return the product of each slice of k before they are merged, shape (slices, m, n)."""
     parts = each_slice(sums, a, b, c)
     return np.stack([words_product(replace(sums, slices=(own,)), x, y, z, arithmetic) for own, x, y, z in parts])
 
@@ -113,16 +115,16 @@ def _seed(c: np.ndarray | None, arithmetic: CubeArithmetic) -> np.ndarray | None
 
 
 def _may_overflow(largest_c: float, k: int, exponents: tuple[int, int]) -> bool:
-    """Return whether any FP32 number on the way could pass the largest finite one: k products below 2^32, scaled."""
+    """Return whether an FP32 intermediate could exceed the largest finite number: k products below 2^32, scaled."""
     growth = max(abs(s) for s in (*exponents, sum(exponents), exponents[0] - exponents[1]))
     return not (largest_c + 4.0 * k * 2.0**32) * 2.0**growth < 2.0**126
 
 
 @dataclass(frozen=True)
 class CubeTask:
-    """The kernel's parameters of a product; all its slices of k share them."""
+    """`CubeTask` holds the kernel's parameters of a product, which all its slices of k share."""
 
-    #: A bit for each term: 1 hh, 2 lh, 4 hl, 8 ll.
+    #: One bit for each term: 1 hh, 2 lh, 4 hl, 8 ll.
     terms: int
     step_order: int
     step: int
@@ -130,7 +132,7 @@ class CubeTask:
     b_exponent: int
     elementwise: bool
     in_place: bool
-    #: The rule of the split, and the rule of the sums.
+    #: Overflow rule of the split, and that of the sums.
     saturate: bool
     clamp: bool
     half: bool
@@ -156,7 +158,7 @@ def _task(sums: Sums, arithmetic: CubeArithmetic, group: int, exponents: tuple[i
 
 
 def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
-    """Return the product of each slice of k; c seeds the first one."""
+    """Return the product of each slice of k; the first one starts from c."""
     found = []
     for groups, x, y, seed in each_slice(sums, a, b, c):
         out = np.empty((a.shape[0], b.shape[1]), np.float32)
@@ -171,10 +173,10 @@ def _slices(sums: Sums, task: CubeTask, a: np.ndarray, b: np.ndarray, c: np.ndar
 
 # -- row scaling: powers of two bring all of FP32 into the range of FP16 words -----------------------------------------------
 def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return x with every row (axis 1) or column (axis 0) shifted, and the shifts, kept as a matrix of one column or row.
+    """Return x with scaled rows (axis 1) or columns (axis 0), and the shifts as a matrix of one column or row.
 
-    Elements more than 2^126 below the largest of their row may be rounded to FP32 subnormals; both FP16 words of
-    them are 0 anyway for s_b up to 88.
+    Elements more than 2^126 below the largest of their row may be rounded to FP32 subnormals; their two FP16 words are
+    0 anyway for s_b up to 88.
     """
     finite = np.where(np.isfinite(x), np.abs(x), np.float32(0))
     largest = finite.max(axis=axis, keepdims=True, initial=0.0)
@@ -183,7 +185,7 @@ def _scaled(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unscaled(out: np.ndarray, shifts: np.ndarray, c: np.ndarray | None, overflow: str) -> np.ndarray:
-    """Return the product of scaled matrices with the shifts undone and c, if there is one, added by RN."""
+    """Return the product of scaled matrices with the shifts undone, and c, if given, added by RN."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         out = np.ldexp(out, -shifts)
         if overflow == "saturate":

@@ -1,1 +1,1 @@
-"""The timing interpreter: operations of a schedule on the pipes of a core, simulated and recorded."""
+"""This package times a schedule: it simulates and records the operations on the pipes of a core."""

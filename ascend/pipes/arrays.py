@@ -1,4 +1,4 @@
-"""A phase of a program as flat arrays, and the state arrays that the simulator works on."""
+"""This module holds a phase of a program as flat arrays, and the state arrays of the simulator."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import numpy as np
 from ascend._kernels.pipes import LAYOUT
 from ascend.programs.program import FLAG_NUMBER, FLAGS, PIPES, Loop, Phase, PipeOperation, Template
 
-#: Flags that one operation can take or raise.
+#: Number of flags that one operation can take or raise.
 FLAG_WIDTH = 8
 
 
 @dataclass(frozen=True)
 class FlatPhase:
-    """Operations, templates, loops as arrays. `kinds` names the kind of each operation."""
+    """`FlatPhase` holds operations, templates and loops as arrays; `kinds` names the kind of each operation."""
 
     kinds: tuple[str, ...]
     op_cube_steps: np.ndarray
@@ -43,7 +43,7 @@ class FlatPhase:
 
 
 def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
-    """Return arrays for every core, or for core 0 alone (which has the most work)."""
+    """Return the arrays for every core, or for core 0 alone, which has the most work."""
     programs = range(len(phase.programs)) if all_cores else [phase.program_of_core[0]]
     of_core = phase.program_of_core if all_cores else phase.program_of_core[:1]
     templates: dict[Template, int] = {}
@@ -81,7 +81,7 @@ def flatten(phase: Phase, all_cores: bool) -> FlatPhase:
 def _segments(
     loops: list[Loop], templates: dict[Template, int]
 ) -> tuple[dict[int, tuple[int, int]], list[int], list[int]]:
-    """Where the segments of each loop (by its identity) lie, and template and repeats of each; numbers the templates."""
+    """Return the place of each loop's segments (by its identity), and template and repeats of each; number the templates."""
     places: dict[int, tuple[int, int]] = {}
     segment_template: list[int] = []
     segment_repeats: list[int] = []
@@ -98,7 +98,7 @@ def _segments(
 
 
 def _by_pipe(templates: Iterable[Template]) -> tuple[list[int], np.ndarray, list[int]]:
-    """Return operations of each template by pipe: where they start, how many (templates, pipes), and their numbers."""
+    """Return the start of each template's operations by pipe, their count (templates, pipes), and their numbers."""
     starts: list[int] = []
     counts: list[int] = []
     numbers: list[int] = []
@@ -139,7 +139,7 @@ def _flag_table(lists: list[tuple[str, ...]]) -> np.ndarray:
 
 
 def new_state(phase: FlatPhase, initial_flags: dict[str, int]) -> tuple[np.ndarray, ...]:
-    """State arrays of the kernel, the initial flags up at cycle 0."""
+    """Return the state arrays of the kernel, with the initial flags up at cycle 0."""
     cores = len(phase.core_first_loop)
     places, flags = cores * len(PIPES), cores * len(FLAGS)
     flag_count = np.zeros((cores, len(FLAGS)), np.int32)
@@ -154,9 +154,9 @@ def new_state(phase: FlatPhase, initial_flags: dict[str, int]) -> tuple[np.ndarr
         np.zeros(flags, np.int32),  # head
         flag_count.ravel(),
         np.full(flags, -1, np.int32),  # waiter
-        np.zeros(cores, np.int32),  # to do
-        np.full(cores, -1, np.int32),  # why the synchronisation waited
-        np.zeros(cores),  # how long after the cube was free
+        np.zeros(cores, np.int32),  # pipes of each core that can still be run, as bits
+        np.full(cores, -1, np.int32),  # reason for which the synchronisation waited
+        np.zeros(cores),  # cycles that it waited after the cube was free
         np.zeros(LAYOUT["history"] * LAYOUT["state"]),
         np.zeros(LAYOUT["history"] * sums),
     )

@@ -1,7 +1,7 @@
-"""From a tile schedule to the operations of each core's pipes.
+"""This module makes the operations of each core's pipes from a tile schedule.
 
-The order of C read-back is the one point where this is not Algorithm 1 to the letter: MTE2 is in order, so the strips
-of old C for one block are read between the first B blocks of the next one instead of holding them up.
+It differs from Algorithm 1 only in the order in which C is read back: MTE2 works in order, so the strips of old C for
+one block are read between the first B blocks of the next one, which they would otherwise hold up.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +16,9 @@ from ascend.programs import program as pipes
 from ascend.programs.passes import dequantized, passes_after, passes_before, store, vector_cycles
 from ascend.programs.program import Loop, Phase, PipeOperation, Program, Segment, Template, shared_programs
 
-#: Blocks whose instructions the scalar unit issues ahead of the cube: about 4 each in queues of 32.
+#: Number of blocks whose instructions the scalar unit issues ahead of the cube: about 4 each in queues of 32.
 QUEUED_BLOCKS = 8
-#: Loops of a program beyond this take minutes to write down.
+#: Limit on the loops of a program; a longer one takes minutes to build.
 MOST_LOOPS = 2**20
 
 FULL_IN_L1, FREE_IN_L1 = ("A_L1_FULL", "B_L1_FULL"), ("A_L1_FREE", "B_L1_FREE")
@@ -30,14 +30,15 @@ L2_MODELS = ("reuse", "shared_b")
 def build_program(
     schedule: Kernel, include_split: bool = True, *, l2: L2Model | None = None, one_core: bool = False
 ) -> Program:
-    """Return the operations of a schedule on its chip: of `one_core`, or of all.
+    """Return the operations of a schedule on its chip, for `one_core` or for all.
 
-    `include_split`: begin with the pass that splits A and B into FP16 words (only with more than one term). `l2` is the
-    kernel's own model by default: ``reuse``: loads hit L2 by their reuse distance (:mod:`ascend.memory`), and a launch takes
-    its time; ``shared_b`` (the paper's kernel): B comes from L2, A from memory, launching is free.
+    `include_split` adds the pass that splits A and B into FP16 words (only with more than one term). `l2` is the model
+    of L2, by default the kernel's own. With ``reuse`` loads hit L2 by their reuse distance (:mod:`ascend.memory`), and
+    a launch takes its time. With ``shared_b`` (the paper's kernel) B comes from L2 and A from memory, and launching
+    takes no time.
     """
     if l2 not in (None, *L2_MODELS):
-        raise ValueError(f"l2 is one of {', '.join(L2_MODELS)}, got {l2!r}")
+        raise ValueError(f"l2 must be one of {', '.join(L2_MODELS)}, got {l2!r}")
     if not isinstance(schedule, Kernel):
         raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
     stays = schedule.waves if one_core else schedule.waves * schedule.used_cores
@@ -52,7 +53,7 @@ def build_program(
 
 
 class Tiles(NamedTuple):
-    """Equal tiles in a row: (rows, columns) and how many."""
+    """`Tiles` holds a run of equal tiles: (rows, columns) and their number."""
 
     rows: int
     columns: int
@@ -60,7 +61,7 @@ class Tiles(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """Sizes of a core's stay: its panel's width (0 without one), its tiles, its slice of k, the cores at work."""
+    """`Stay` holds the sizes of a core's stay: panel width (0 without a panel), tiles, slice of k, cores at work."""
 
     panel: int
     tiles: tuple[Tiles, ...]
@@ -69,7 +70,7 @@ class Stay(NamedTuple):
 
 
 def stays_of(schedule: Kernel, core: int) -> tuple[Stay, ...]:
-    """Return a core's stays with equal tiles in runs; stays without a panel in the same slice become one."""
+    """Return a core's stays with equal tiles in runs; stays of one slice without a panel are merged."""
     stays = []
     for (panel, k_slice, active), visits in groupby(schedule.visits(core), lambda v: (v.panel, v.slice, v.active)):
         sizes = [(r1 - r0, c1 - c0) for visit in visits for (r0, r1), (c0, c1) in visit.tiles]
@@ -84,32 +85,32 @@ def runs(items: Iterable[tuple]) -> Iterator[tuple[int, tuple]]:
 
 
 class _Block(NamedTuple):
-    """The properties by which one k block's operations differ from another's: the key of its template."""
+    """`_Block` holds the properties of a k block that its operations depend on; it is the key of its template."""
 
     rows: int
     columns: int
     depth: int
-    first: bool  # of the C block: takes an L0C slot
-    last: bool  # of the C block: hands the L0C slot on
+    first: bool  # first of the C block: takes an L0C slot
+    last: bool  # last of the C block: hands the L0C slot on
     takes_panel: bool
     frees_panel: bool
-    reads_rows: int  # rows of old C read after this B block, 0 for none
+    reads_rows: int  # rows of old C read after this B block, or 0
     reads_columns: int
     reads_copies: int
     seeded: bool
 
 
 class _Output(NamedTuple):
-    """The reads and writes of C in one pass and k group."""
+    """`_Output` counts the reads and writes of C in one pass and k group."""
 
-    copies: int  # of C read back
-    writes: int  # copies of C
-    factor: int  # 2 where a write adds in memory
-    seeded: bool  # L0C starts from C
+    copies: int  # copies of C read back
+    writes: int  # copies of C written
+    factor: int  # 2 if a write adds in memory
+    seeded: bool  # whether L0C starts from C
 
 
 class _Builder(Phases):
-    """Derives the operations; one instance for each schedule."""
+    """`_Builder` derives the operations of one schedule."""
 
     def __init__(self, schedule: Kernel, l2: L2Model, one_core: bool):
         self.schedule = schedule
@@ -145,9 +146,10 @@ class _Builder(Phases):
     # -------------------------------------------------------- the multiplication
 
     def _memory_bytes(self) -> float:
-        """Count the bytes that memory carries: misses and C; behind FIXPIPE, which writes to L2, of C what L2 cannot keep.
+        """Return the bytes that memory carries: misses, and C; with FIXPIPE, which writes to L2, only the part of C beyond L2.
 
-        One core alone does not show it where a core with a short tile goes on to a wave of few cores before the others.
+        The time of one core alone does not include them where a core with a short tile goes on to a wave of few cores
+        before the others.
         """
         if self.l2 == "shared_b":
             return 0.0
@@ -161,7 +163,7 @@ class _Builder(Phases):
         return Phase("multiply", *programs, self._slot_bytes(), memory_bytes=self._memory_bytes())
 
     def _slot_bytes(self) -> dict[str, int]:
-        """Return bytes of one slot of each pool while multiplying."""
+        """Return the bytes of one slot of each pool during the multiplication."""
         s, b = self.schedule, self.schedule.blocking
         strip = s.strip_rows * b.bn * ACCUMULATOR_BYTES
         a_block, b_block = (width * s.format.stored(b.bk) for width in (b.bm, b.bn))
@@ -177,7 +179,7 @@ class _Builder(Phases):
         }  # fmt: skip
 
     def _core_loops(self, stays: tuple[Stay, ...]) -> Iterator[Loop]:
-        """Yield loops of all stays; equal ones are the same objects, so that each is written down once."""
+        """Yield the loops of all stays; equal loops are the same object, so that each is built once."""
         s = self.schedule
         of_slice = [
             [(group, stop - start) for group, (start, stop) in enumerate(s.groups_of(each))] for each in s.k_slices
@@ -198,13 +200,13 @@ class _Builder(Phases):
         return _Output(copies, s.c_writes(group), write_factor(s, walk, group), s.reseed_l0c and group > 0)
 
     def _group_loops(self, terms: tuple[str, ...], output: _Output, stay: Stay, depth: int) -> Iterator[Loop]:
-        """Yield the resident panel, then the tiles: first, inner ones alike, last."""
+        """Yield the loops of the resident panel, then those of the first, the inner (all equal) and the last tiles."""
         s, active = self.schedule, stay.active
         copies, writes, factor, seeded = output
         if s.resident != "none":
             yield Loop(tuple(self._panel(stay.panel, depth)), 1, active)
 
-        # With seeds MTE2 brings old C for two ends, so it must keep the vector unit's order: nothing is put off then.
+        # With seeds MTE2 brings old C for two consumers and must keep the vector unit's order, so no read is put off.
         def tile(rows: int, columns: int, first: bool, last: bool, old: tuple[int, int]) -> tuple[Segment, ...]:
             key = (terms, rows, columns, depth, first, last, seeded, old, copies, writes, factor)
             if key not in self.tiles:
@@ -236,11 +238,11 @@ class _Builder(Phases):
             yield Loop((self._read_back(*old, copies),), 1, active)
 
     def _read_back(self, rows: int, columns: int, copies: int) -> Segment:
-        """Return strips of old C."""
+        """Yield the reads of the strips of old C."""
         return Segment(tuple(self._read_old(height, columns, copies) for height in self._strips(rows, columns)))
 
     def _panel(self, width: int, depth: int) -> Iterator[Segment]:
-        """Yield loads of the resident panel, one for each block (both words in a fused kernel)."""
+        """Yield the loads of the resident panel, one for each block (both words in a fused kernel)."""
         s, bk = self.schedule, self.schedule.blocking.bk
         count, rest = divmod(depth, bk)
         depths = [bk] * count + ([rest] if rest else [])
@@ -251,7 +253,7 @@ class _Builder(Phases):
             yield Segment(tuple(self._load(name, width * length * s.operand_bytes * s.words, takes, raises)), repeats)
 
     def _load(self, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]) -> Iterator[PipeOperation]:
-        """Yield a block of A or B, `size` bytes in L1: brought by MTE2, or widened by vector units before."""
+        """Yield the load of a block of A or B of `size` bytes in L1, by MTE2, or after vector units have widened it."""
         s, chip = self.schedule, self.chip
         if name == "A" or not s.widens:
             yield from self._read(pipes.MTE2, name, size, takes, raises)
@@ -274,13 +276,13 @@ class _Builder(Phases):
     def _read(
         self, pipe: int, name: str, size: float, takes: tuple[str, ...], raises: tuple[str, ...]
     ) -> Iterator[PipeOperation]:
-        """So many bytes of a block of A or B: the share that hits L2, then the share that memory serves."""
+        """Yield the reads of a block's bytes: the share that hits L2, then the share that memory serves."""
         chip, side = self.chip, "AB".index(name)
         miss, cost, memory_cost = self.misses[side], float(self.costs[side]), float(self.costs[side + 2])
-        # A block is in L2 or it is not: its latency on average.
+        # A block is either in L2 or not, so the latency is the average.
         latency = chip.gm_to_l1_latency + miss * (chip.memory_read_latency - chip.gm_to_l1_latency)
         waited = 0.0
-        if self.schedule.template == "norm" and name == "B":  # MTE2 has nothing else to do until both blocks are there
+        if self.schedule.template == "norm" and name == "B":  # MTE2 has no other work until both blocks have arrived
             latency, waited = 0.0, latency
         hit = PipeOperation(
             pipe, f"{name} load", (1 - miss) * cost * size / chip.l2_read_rate + (waited if miss == 0 else 0.0),
@@ -303,14 +305,14 @@ class _Builder(Phases):
         self, terms: tuple[str, ...], rows: int, columns: int, depth: int, first: bool, last: bool, old: tuple[int, int],
         output: _Output,
     ) -> Iterator[Segment]:  # fmt: skip
-        """Yield the k blocks of one C block, with the strips of the previous block's old C between them."""
+        """Yield the k blocks of one C block, and between them the strips of the previous block's old C."""
         bk = self.schedule.blocking.bk
         strips = self._strips(*old) if output.copies else []
         count = -(-depth // bk)
-        delay = self.schedule.stream_slots - 1  # the prefetched B blocks go first
+        delay = self.schedule.stream_slots - 1  # prefetched B blocks come first
         special: dict[int, list[int]] = {}
         for number, strip in enumerate(strips):
-            # With one L0C slot the next block's cube work waits for all the strips: none may wait for that work.
+            # With one L0C slot the next block's cube work waits for all strips, so no strip may wait for that work.
             place = delay + (number if self.schedule.l0c_slots > 1 else 0)
             special.setdefault(min(place, count - 1), []).append(strip)
         position = 0
@@ -334,7 +336,7 @@ class _Builder(Phases):
     def _block_operations(
         self, terms: tuple[str, ...], block: _Block, reads: tuple[int, ...]
     ) -> Iterator[PipeOperation]:
-        """B into L1, A and B into L0, cube steps: for each word when its first term needs it."""
+        """Yield B to L1, A and B to L0, and the cube steps; each word is moved when its first term needs it."""
         s = self.schedule
         a_bytes = block.rows * block.depth * s.operand_bytes
         b_bytes = block.depth * block.columns * s.operand_bytes
@@ -361,15 +363,18 @@ class _Builder(Phases):
             yield from self._product(terms, number, block, takes)
 
     def _product(self, terms: tuple[str, ...], number: int, block: _Block, takes: list[str]) -> Iterator[PipeOperation]:
-        """Cube steps of one term of a block, which wait for `takes` of L0; before the first term the synchronisation."""
+        """Yield the cube steps of one term of a block, which wait for `takes` of L0.
+
+        The first term waits for synchronisation, too.
+        """
         s, chip = self.schedule, self.chip
         step_m, step_k, step_n = s.cube_step
         steps = fractals(block.rows, step_m) * fractals(block.depth, step_k) * fractals(block.columns, step_n)
         start, stop = number == 0, number == len(terms) - 1
         raises = self._freed_by(terms, number, block)
         opens = ("SEED_FULL" if block.seeded else "L0C_FREE",) * (block.first and start)
-        # The simulator remembers one waiting pipe for each flag: the synchronisation waits for the cube first, so that it
-        # and a later term of the block never wait for the same operand.
+        # The simulator remembers one waiting pipe for each flag. The synchronisation waits for the cube first, so that the
+        # synchronisation and a later term of the block never wait for the same operand.
         if start and chip.sync_cycles_per_block:
             yield PipeOperation(
                 pipes.SCALAR, "sync", chip.sync_cycles_per_block, takes=("CUBE_DONE", *takes), raises=("GO",)
@@ -390,7 +395,7 @@ class _Builder(Phases):
         )  # fmt: skip
 
     def _freed_by(self, terms: tuple[str, ...], number: int, block: _Block) -> tuple[str, ...]:
-        """Return flags that the cube raises after a term: buffers that no later term of the block reads, and the finished C."""
+        """Return the flags that the cube raises after a term, for buffers that no later term reads and for the finished C."""
         s, later = self.schedule, terms[number + 1 :]
         a_word, b_word = terms[number][0], terms[number][1]
         stop = not later
@@ -404,14 +409,15 @@ class _Builder(Phases):
         return raises + ("L0C_FULL",) * (block.last and stop)
 
     def _move(self, name: str, size: float, block: _Block, start: bool) -> PipeOperation:
-        """Return a block of A or B from L1 to L0; with double buffers a streamed block's L1 buffer is free afterwards."""
+        """Yield the move of a block of A or B from L1 to L0; with double buffers it frees a streamed block's L1 buffer."""
         s, chip = self.schedule, self.chip
         latency, rate = {
             "A": (chip.l1_to_l0a_latency, chip.l1_to_l0a_rate), "B": (chip.l1_to_l0b_latency, chip.l1_to_l0b_rate)
         }[name]  # fmt: skip
         waits: tuple[str, ...]
         frees: tuple[str, ...]
-        if s.template == "norm":  # A is moved when B is there, too, and the buffers are free when both have been moved
+        if s.template == "norm":
+            # A is moved when B has arrived, too, and the buffers are free when both have been moved.
             waits, frees = (FULL_IN_L1, ()) if name == "A" else ((), FREE_IN_L1)
         else:
             resident = s.resident == name.lower()
@@ -429,7 +435,7 @@ class _Builder(Phases):
     # -------------------------------------------------------- C between L0C and memory
 
     def _strips(self, rows: int, columns: int) -> list[int]:
-        """Return heights of the strips in which a C block passes UB."""
+        """Return the heights of the strips in which a C block passes UB."""
         step = self.schedule.strip_rows
         return [min(step, rows - start) for start in range(0, rows, step)] if columns else []
 
@@ -440,7 +446,7 @@ class _Builder(Phases):
         )  # fmt: skip
 
     def _write_back(self, rows: int, columns: int, copies: int, writes: int, factor: int) -> tuple[Segment, ...]:
-        """Return L0C to UB with the additions there, then to memory; through FIXPIPE where there is one."""
+        """Yield the moves of L0C to UB with the additions there, then to memory; with FIXPIPE directly to memory."""
         s, chip = self.schedule, self.chip
         if chip.fixpipe:
             each = max(chip.fixpipe_row_cycles, columns * ACCUMULATOR_BYTES / chip.fixpipe_rate) + s.fixpipe_row_extra
@@ -468,7 +474,7 @@ class _Builder(Phases):
         return (Segment(tuple(operations)),)
 
     def _seed(self, rows: int, columns: int) -> tuple[Segment, ...]:
-        """Return old C into L0C before the first cube operation of a C block."""
+        """Yield the moves of old C into L0C before the first cube operation of a C block."""
         strips = self._strips(rows, columns)
         operations = []
         for number, height in enumerate(strips):

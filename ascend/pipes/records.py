@@ -1,7 +1,6 @@
-"""Records of a simulation: phases with their counts, stalls and, where asked for, every operation's time.
+"""This module defines the records of a simulation: phases with counts, stalls and optionally every operation's time.
 
-:class:`Run` is what pictures and traces are made from; :class:`ascend.pipes.simulate.Timeline` adds the questions that
-people ask of it.
+Pictures and traces are made from :class:`Run`; :class:`ascend.pipes.simulate.Timeline` adds the methods for users.
 """
 
 from dataclasses import dataclass, field
@@ -17,31 +16,31 @@ from ascend.programs.program import Program
 
 
 class Stall(NamedTuple):
-    """Cycles that a pipe was idle for one reason (averaged over the simulated cores)."""
+    """`Stall` holds the cycles in which a pipe was idle for one reason, averaged over the simulated cores."""
 
     pipe: str
     reason: str
     cycles: float
-    fraction: float  # of the whole time
+    fraction: float  # share of the whole time
 
 
 class Records(NamedTuple):
-    """Every operation of a phase in the order in which it left its pipe: arrays of equal length."""
+    """`Records` holds every operation of a phase in the order in which it left its pipe, as arrays of equal length."""
 
     start: np.ndarray  # cycles from the start of the phase
     end: np.ndarray
     core: np.ndarray
     operation: np.ndarray  # index into the phase's tables
-    iteration: np.ndarray  # of its loop
+    iteration: np.ndarray  # iteration of its loop
 
 
 @dataclass(frozen=True)
 class PhaseResult:
-    """One phase: the time between two barriers of all cores."""
+    """`PhaseResult` is the result of one phase, the time between two barriers of all cores."""
 
     name: str
     cycles: float
-    cores: int  # simulated
+    cores: int  # number of simulated cores
     flat: FlatPhase = field(repr=False)
     op_count: np.ndarray = field(repr=False)
     op_busy: np.ndarray = field(repr=False)
@@ -49,17 +48,17 @@ class PhaseResult:
     events: int = 0
     skipped: int = 0
     records: Records | None = field(default=None, repr=False)
-    launch: float = 0.0  # cycles before it began
+    launch: float = 0.0  # cycles of the launch before the phase began
 
     @property
     def recorded(self) -> Records:
-        """The records. Raises ValueError for a run without."""
+        """Return the records. Raises ValueError if the run has no records."""
         if self.records is None:
             raise ValueError(f"phase {self.name} was not recorded: simulate with record=True")
         return self.records
 
     def by_kind(self, values: np.ndarray) -> dict[str, float]:
-        """Return the sum of one value of each operation over the operations of a kind."""
+        """Return the sum of a value over the operations of each kind."""
         sums: dict[str, float] = {}
         for kind, value in zip(self.flat.kinds, values.tolist(), strict=True):
             sums[kind] = sums.get(kind, 0) + value
@@ -68,39 +67,40 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class Run:
-    """A schedule that was simulated."""
+    """`Run` is a schedule that was simulated."""
 
     schedule: Kernel
     program: Program = field(repr=False)
-    phases: tuple[PhaseResult, ...]  #: In order: split (with more than one term), multiply, combine (behind FIXPIPE).
+    #: Phases in order: split (with more than one term), multiply, combine (with FIXPIPE).
+    phases: tuple[PhaseResult, ...]
 
     @property
     def chip(self) -> Chip:
-        """The chip that was simulated."""
+        """Return the chip that was simulated."""
         return self.schedule.placed_on
 
     @cached_property
     def cycles(self) -> float:
-        """Cycles from the first operation to the last."""
+        """Return the cycles from the first operation to the last."""
         return sum(phase.launch + phase.cycles for phase in self.phases)
 
     @property
     def seconds(self) -> float:
-        """Time at the chip's clock."""
+        """Return the time in seconds at the chip's clock."""
         return self.cycles / self.chip.cycles_per_second
 
     @property
     def flops(self) -> float:
-        """FP32-equivalent FLOP/s: 2 m n k / t."""
+        """Return the FP32-equivalent FLOP/s: 2 m n k / t."""
         s = self.schedule
         return 2.0 * s.m * s.n * s.k / self.seconds
 
     @property
     def tflops(self) -> float:
-        """FP32-equivalent TFLOP/s."""
+        """Return the FP32-equivalent TFLOP/s."""
         return self.flops / 1e12
 
     @property
     def operations(self) -> int:
-        """All operations of the simulated cores."""
+        """Return the number of operations of the simulated cores."""
         return int(sum(phase.op_count.sum() for phase in self.phases))

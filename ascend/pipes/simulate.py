@@ -1,11 +1,11 @@
-"""The timing interpreter of a tile schedule: pipes, flags, buffers, shared memory bandwidth, waves.
+"""This module times a tile schedule by simulating pipes, flags, buffers, shared memory bandwidth and waves.
 
-:func:`simulate` runs the operations of :mod:`ascend.programs.program` on the compiled simulator. By default it runs one core,
-which has a static share of the memory bandwidth, and skips what repeats itself; `all_cores` runs every core event by
-event with the bandwidth shared as the transfers really coincide.
+:func:`simulate` runs the operations of :mod:`ascend.programs.program` on the compiled simulator. By default it runs one
+core, which has a static share of the memory bandwidth, and skips repetitions in steady state. With `all_cores` it runs
+every core event by event and shares the bandwidth among the transfers that coincide.
 
-What the numbers mean: FLOP/s are FP32-equivalent, 2 m n k / t, as in the paper's section 6.1; cycles are of the chip's
-clock; the cube's utilisation counts only cycles of cube steps, not heads or losses.
+FLOP/s are FP32-equivalent, 2 m n k / t, as in the paper's section 6.1. Cycles are cycles of the chip's clock. The
+cube's utilisation counts cycles of cube steps only, without heads or losses.
 """
 
 from collections.abc import Callable
@@ -25,24 +25,24 @@ from ascend.tile_schedule import TileSchedule
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 
-#: ``pipelined``: a pipe starts its next transfer while the last one's latency passes; ``serial``: it waits.
+#: ``pipelined``: a pipe starts its next transfer during the latency of the last one; ``serial``: it waits.
 LatencyMode = Literal["pipelined", "serial"]
-#: Operations between two looks at the keyboard.
+#: Operations between two checks for a keyboard interrupt.
 SLICE = 1_000_000
-#: Records kept at most: one is 40 bytes.
+#: Limit on the number of records; a record is 40 bytes.
 MOST_RECORDS = 20_000_000
 
 
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Timeline(Result, Run):
-    """`Timeline` holds what a schedule does in time: a :class:`ascend.pipes.records.Run` with the options it was run with."""
+    """`Timeline` is the simulated timing of a schedule: cycles, pipe utilisation, stalls, and the options of the run."""
 
     options: dict = field(repr=False, default_factory=dict)
 
     @cached_property
     def utilization(self) -> dict[str, float]:
-        """Return busy fraction of each pipe over the whole time, averaged over the simulated cores."""
+        """Return the busy fraction of each pipe over the whole time, averaged over the simulated cores."""
         busy = dict.fromkeys(PIPES, 0.0)
         for phase in self.phases:
             for pipe, cycles in zip(phase.flat.op_pipe.tolist(), phase.op_busy.tolist(), strict=True):
@@ -51,10 +51,11 @@ class Timeline(Result, Run):
 
     @cached_property
     def counters(self) -> dict[str, float]:
-        """Return busy fraction of each pipe as msprof counts it: :attr:`utilization`, and with the unit flag FIXPIPE's wait.
+        """Return the busy fraction of each pipe as msprof counts it.
 
-        With the unit flag no flag holds the FIXPIPE instruction of a tile back: it is on its pipe as soon as the scalar unit
-        has issued it, :data:`ascend.pipes.build.QUEUED_BLOCKS` blocks before the cube is done. That aic_fixpipe_time has this
+        It is :attr:`utilization`, except that with the unit flag the FIXPIPE time includes the wait for the cube: no
+        flag holds the FIXPIPE instruction of a tile back, so it occupies its pipe as soon as the scalar unit has issued
+        it, :data:`ascend.pipes.build.QUEUED_BLOCKS` blocks before the cube is done. That aic_fixpipe_time includes this
         wait is published (asc-devkit 0da921b91, matmul_high_performance, case 8).
         """
         found = dict(self.utilization)
@@ -66,15 +67,15 @@ class Timeline(Result, Run):
 
     @cached_property
     def cube_efficiency(self) -> float:
-        """Cycles of cube steps divided by all cycles of all the chip's cores: 1 at the peak."""
+        """Return the cycles of cube steps divided by all cycles of all the chip's cores: 1 at the peak."""
         return self.schedule.cube_steps() / (self.cycles * self.chip.cores)
 
     @cached_property
     def stalls(self) -> list[Stall]:
-        """Return every pipe's idle cycles by what it waited for, longest first.
+        """Return the idle cycles of every pipe by the flag that it waited for, longest first.
 
-        "the end of the phase" is the time after a pipe's last operation; the sum over a pipe's reasons and its busy
-        cycles is the whole time.
+        The reason "the end of the phase" is the time after a pipe's last operation. The cycles of all reasons of a pipe
+        and its busy cycles add up to the whole time.
         """
         totals: dict[tuple[str, str], float] = {}
         reasons = list(FLAGS.values())
@@ -98,7 +99,7 @@ class Timeline(Result, Run):
 
     @cached_property
     def bytes(self) -> dict[str, float]:
-        """Return bytes moved by each kind of operation as simulated, over all simulated cores."""
+        """Return the bytes moved by each kind of operation, summed over the simulated cores."""
         sums: dict[str, float] = {}
         for phase in self.phases:
             for kind, value in phase.by_kind(phase.op_count * phase.flat.op_bytes).items():
@@ -107,23 +108,23 @@ class Timeline(Result, Run):
 
     @property
     def events(self) -> int:
-        """Return the number of operations that were simulated one by one (without those skipped in steady state)."""
+        """Return the number of operations that were simulated one by one, without those skipped in steady state."""
         return sum(phase.events for phase in self.phases)
 
     def recorded(self) -> "Timeline":
-        """Return the same run with every operation of core 0 recorded; itself if it already is."""
+        """Return the run with every operation of core 0 recorded: this run if it already has records, else a new one."""
         if all(phase.records is not None for phase in self.phases):
             return self
         return run_program(self.program, **{**self.options, "all_cores": False, "record": True})
 
     def occupancy(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return bytes in use of each buffer over time.
+        """Return the used bytes of each buffer over time.
 
         Returns
         -------
         dict
-            Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each cycle on
-            that many bytes are in use, in whole slots.
+            Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each
+            of the cycles on, so many bytes are in use, in whole slots.
         """
         from ascend.pipes.trace import occupancy
 
@@ -135,9 +136,9 @@ class Timeline(Result, Run):
         Parameters
         ----------
         path : path
-            The file.
+            File that is written.
         most_operations : int
-            Operations in the file at most.
+            Largest number of operations in the file.
         """
         from ascend.pipes.trace import write_trace
 
@@ -194,33 +195,32 @@ def simulate(
     Parameters
     ----------
     schedule : TileSchedule
-        From :func:`ascend.build_schedule`.
+        Result of :func:`ascend.build_schedule`.
     include_split : bool
         Count the pass that splits A and B into FP16 words.
     l2 : {"reuse", "shared_b"}, optional
         Model of L2, see :func:`ascend.pipes.build.build_program`; the kernel's own if None.
     all_cores : bool
-        Simulate every core, in place of one representative core.
+        Simulate every core instead of one representative core.
     record : bool
-        Keep every operation (for traces, occupancy, Gantt charts); nothing is skipped then.
+        Keep every operation (for traces, occupancy, Gantt charts); no repetition is skipped.
     latency : {"pipelined", "serial"}
         Whether a pipe goes on while the latency of a memory transfer passes.
     steady_state : bool
         Skip whole repetitions once the state repeats (one core only; exact up to rounding).
     progress : callable, optional
-        Called with the number of operations simulated so far, about once in a million.
+        Function that is called with the number of simulated operations, about once in a million.
 
     Raises
     ------
     TypeError
-        If `schedule` is something else.
+        If `schedule` is no TileSchedule.
     ValueError
         For a schedule without a chip, or too many operations to record.
     """
     if not isinstance(schedule, TileSchedule):
         raise TypeError(
-            f"simulate runs a TileSchedule, which build_schedule(m, k, n, chip, blocking) makes; got "
-            f"{type(schedule).__name__}"
+            f"simulate needs a TileSchedule from build_schedule(m, k, n, chip, blocking), got {type(schedule).__name__}"
         )
     return run_program(
         build_program(cast(Kernel, schedule), include_split, l2=l2, one_core=not all_cores), all_cores=all_cores, record=record,
@@ -237,9 +237,9 @@ def run_program(
     steady_state: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Timeline:
-    """As :func:`simulate`, for a program that is there already."""
+    """Simulate a given program as :func:`simulate` does."""
     if latency not in ("pipelined", "serial"):
-        raise ValueError(f"latency is 'pipelined' or 'serial', got {latency!r}")
+        raise ValueError(f"latency must be 'pipelined' or 'serial', got {latency!r}")
     options = {"all_cores": all_cores, "latency": latency, "steady_state": steady_state}
     results: list[PhaseResult] = []
 
@@ -283,7 +283,7 @@ def _run_phase(
 
 
 def _operation_count(phase: Phase, all_cores: bool) -> int:
-    """Return operations of the simulated cores."""
+    """Return the number of operations of the simulated cores."""
     counts = [
         sum(loop.iterations * sum(len(s.template) * s.repeats for s in loop.segments) for loop in program)
         for program in phase.programs

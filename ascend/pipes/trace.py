@@ -1,4 +1,4 @@
-"""A recorded simulation as a Chrome/Perfetto trace, as rows for a Gantt chart, and as buffer occupancy.
+"""This module turns a recorded simulation into a Chrome/Perfetto trace, rows for a Gantt chart, and buffer occupancy.
 
 Format: Chrome trace events (``{"traceEvents": [...]}``; complete events X, metadata M, flow arrows s and f, counters
 C), time in microseconds; chrome://tracing and ui.perfetto.dev read it.
@@ -16,7 +16,7 @@ from ascend.pipes.records import PhaseResult, Run
 from ascend.programs.program import FLAG_NUMBER, FLAGS, PIPES
 from tensorcore_models.files import write_text
 
-#: Pools of buffer slots: the flag that a slot is free, and the buffer's name in pictures.
+#: Pools of buffer slots: the flag of a free slot, and the buffer's name in pictures.
 POOLS = {
     "A_L1_FREE": "L1 A",
     "B_L1_FREE": "L1 B",
@@ -29,7 +29,7 @@ POOLS = {
 
 
 class Bar(NamedTuple):
-    """One operation on one pipe, in cycles from the start of the whole run."""
+    """`Bar` is one operation on one pipe, in cycles from the start of the whole run."""
 
     pipe: int
     kind: str
@@ -60,7 +60,7 @@ def bars(run: Run, first: float = 0.0, last: float = float("inf")) -> list[Bar]:
 
 
 def occupancy(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return bytes in use of each buffer of core 0 from each of the given cycles on, in whole slots."""
+    """Return the used bytes of each buffer of core 0 from each of the given cycles on, in whole slots."""
     slot_bytes = {phase.name: phase.slot_bytes for phase in run.program.phases}
     parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in POOLS.values()}
     for phase, offset in _phases(run):
@@ -69,7 +69,7 @@ def occupancy(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
             if len(taken):
                 times = np.concatenate([taken, raised]) + offset
                 change = np.concatenate([np.ones(len(taken)), -np.ones(len(raised))])
-                # A slot handed on at one instant is not two slots: releases first.
+                # A slot handed on at one instant is not two slots, so releases come first.
                 order = np.lexsort((change, times))
                 parts[name].append((times[order], change[order] * slot_bytes[phase.name][flag]))
     return {
@@ -80,7 +80,7 @@ def occupancy(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return cycles at which operations of core 0 take a flag, and raise it."""
+    """Return the cycles at which operations of core 0 take a flag, and those at which they raise it."""
     flat, r = phase.flat, phase.recorded
     takes = flat.op_takes.reshape(-1, FLAG_WIDTH), flat.op_take_count
     raises = flat.op_raises.reshape(-1, FLAG_WIDTH), flat.op_raise_count
@@ -93,7 +93,10 @@ def _flag_times(phase: PhaseResult, flag: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
-    """Chrome trace events of core 0: lanes, operations, flag arrows, buffer counters; no viewer opens a trace of millions."""
+    """Return the Chrome trace events of core 0: lanes, operations, flag arrows, buffer counters.
+
+    The number of operations is limited, because no viewer opens a trace of millions.
+    """
     per_cycle = 1e6 / run.chip.cycles_per_second
     events: list[dict] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": f"{run.chip.name} core 0"}}]
     for lane, pipe in enumerate(PIPES):
@@ -130,7 +133,7 @@ def trace_events(run: Run, most_operations: int = 100_000) -> list[dict]:
 
 
 def _operation_event(phase: PhaseResult, record: int, offset: float, per_cycle: float) -> dict:
-    """Return the event of one record of a phase that begins at a cycle."""
+    """Return the event of one record, for a phase that begins at a given cycle."""
     flat, r = phase.flat, phase.recorded
     op, start, cycles = int(r.operation[record]), float(r.start[record]), float(r.end[record] - r.start[record])
     return {
@@ -145,15 +148,15 @@ def _operation_event(phase: PhaseResult, record: int, offset: float, per_cycle: 
 
 
 def _flags_of(table: np.ndarray, counts: np.ndarray, operation: int) -> list[int]:
-    """Return numbers of the flags in one operation's row of a flag table."""
+    """Return the numbers of the flags in one operation's row of a flag table."""
     return table[operation * FLAG_WIDTH :][: counts[operation]].tolist()
 
 
 def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, int]]:
-    """Yield (raising record, taking record) of each FULL flag: the n-th taken is the n-th raised."""
+    """Yield (raising record, taking record) of each FULL flag: the n-th taking belongs to the n-th raising."""
     flat, r = phase.flat, phase.recorded
     for name, number in FLAG_NUMBER.items():
-        if name in initial:  # free slots: arrows back would only clutter
+        if name in initial:  # arrows back to free slots would only clutter
             continue
         raised, taken = [], []
         for i, op in enumerate(r.operation.tolist()):
@@ -165,10 +168,13 @@ def _arrows(phase: PhaseResult, initial: dict[str, int]) -> Iterator[tuple[int, 
 
 
 def write_trace(run: Run, path: str | Path, most_operations: int = 100_000) -> None:
-    """Write the trace of a recorded run as JSON, whole or not at all; raises FileNotFoundError if the folder does not exist."""
+    """Write the trace of a recorded run as JSON, completely or not at all.
+
+    Raises FileNotFoundError if the folder does not exist.
+    """
     path, s = Path(path), run.schedule
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: No such file or directory, make the folder {path.parent} first")
+        raise FileNotFoundError(f"{path}: No such file or directory: make the folder {path.parent} first")
     document = {
         "traceEvents": trace_events(run, most_operations),
         "displayTimeUnit": "ns",

@@ -1,1 +1,1 @@
-"""Plans of a product: candidates, their closed forms, the simulated best, and what there is besides them."""
+"""This package plans a product: it ranks candidates by closed forms, simulates the best, and gives alternatives."""

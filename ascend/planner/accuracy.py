@@ -1,6 +1,6 @@
-"""Computes the loss of accuracy by a schedule's order of summation: measured on data, sampled or bounded.
+"""This module computes the error that a schedule's order of summation causes: measured on data, sampled or bounded.
 
-Only the ranges of k, the order of the sums and the operand's format change a bit (:attr:`TileSchedule.sums`), so the
+Only the ranges of k, the order of the sums and the operands' format affect the bits (:attr:`TileSchedule.sums`), so the
 error of a large product is measured on a few of its elements: a sample of 16 x 16 with all of k.
 """
 
@@ -14,13 +14,13 @@ from ascend.numeric.fp16_products import CubeArithmetic
 from ascend.tile_schedule import TileSchedule
 
 Distribution = Literal["normal", "uniform", "positive"]
-#: Names and samplers: standard normal, uniform in [-1, 1], uniform in [0, 1].
+#: Distributions with their samplers: standard normal, uniform in [-1, 1], uniform in [0, 1].
 DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
     "normal": lambda rng, shape: rng.standard_normal(shape, np.float32),
     "uniform": lambda rng, shape: 2 * rng.random(shape, np.float32) - 1,
     "positive": lambda rng, shape: rng.random(shape, np.float32),
 }
-#: Rows and columns of a sample, and products in it at most.
+#: Largest numbers of rows and columns of a sample, and of products in it.
 SAMPLE_SIDE = 16
 SAMPLE_PRODUCTS = 2**20
 #: Unit roundoff of each operand format: half a unit in the last place of 1.
@@ -28,28 +28,32 @@ UNIT_ROUNDOFF = {"fp16": 2.0**-11, "bf16": 2.0**-8, "hf32": 2.0**-12, "fp32": 2.
 
 
 def relative_error(product: np.ndarray, exact: np.ndarray) -> float:
-    """Return relative Frobenius error (eq. 13 of SGEMM-cube); the absolute one where the exact product is 0."""
+    """Return the relative Frobenius error (eq. 13 of SGEMM-cube), or the absolute one if the exact product is 0."""
     norm = float(np.linalg.norm(exact))
     difference = float(np.linalg.norm(np.asarray(product, float) - exact))
     return difference / norm if norm else difference
 
 
 class ErrorOf(Protocol):
-    """The error of a schedule; keywords are options of :func:`ascend.cube_gemm`."""
+    """`ErrorOf` is a function that returns the error of a schedule; keywords are options of :func:`ascend.cube_gemm`."""
 
     def __call__(self, schedule: TileSchedule, **options: Any) -> float: ...
 
 
 def data_error(a: Any, b: Any) -> ErrorOf:
-    """Return the error (eq. 13) of a schedule's product of `a` and `b` against the FP64 product, computed once for each
-    arithmetic."""
+    """Return a function for the error (eq. 13) of a schedule's product of `a` and `b` against FP64.
+
+    The error is computed once for each arithmetic.
+    """
     exact = np.asarray(a, float) @ np.asarray(b, float)
     return _once(lambda schedule: (schedule, a, b, exact))
 
 
 def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarray]]) -> ErrorOf:
-    """Return the error of what is taken for a schedule (a schedule, A, B and their product), computed once for each
-    arithmetic."""
+    """Return a function for the error of the (schedule, A, B, exact product) that `taken` gives.
+
+    The error is computed once for each arithmetic.
+    """
     known: dict[tuple, float] = {}
 
     def error(schedule: TileSchedule, **options: Any) -> float:
@@ -63,12 +67,12 @@ def _once(taken: Callable[[TileSchedule], tuple[TileSchedule, Any, Any, np.ndarr
 
 
 def sampled_error(distribution: Distribution = "normal", seed: int = 0) -> ErrorOf:
-    """Return the error (eq. 13) of a schedule on a sample of the product of random matrices, computed once for each arithmetic.
+    """Return a function for the error (eq. 13) of a schedule on a sample of a random product, computed once per arithmetic.
 
-    int8 operands are integers from -127 to 127, whatever the distribution; ValueError if that is unknown.
+    int8 operands are integers from -127 to 127 in every distribution. Raises ValueError if the distribution is unknown.
     """
     if distribution not in DISTRIBUTIONS:
-        raise ValueError(f"distribution is one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")
+        raise ValueError(f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}")
     draw = cache(partial(_draw, distribution, seed))
 
     def taken(schedule: TileSchedule) -> tuple[TileSchedule, Any, Any, np.ndarray]:
@@ -92,12 +96,13 @@ def _draw(
 
 
 def error_bound(schedule: TileSchedule) -> float:
-    """Return a bound on |computed - exact| of each element over (|A| |B|), for data inside the formats' normal ranges.
+    """Return a bound on |computed - exact| of each element over (|A| |B|), for data in the formats' normal ranges.
 
-    Rounding the operands: with one word 2 u + u^2, u the unit roundoff of the operand (0 for int8 and FP32). With two FP16
-    words x = h + l / 2^s (1 + d), |d| <= 2^-22: 2 * 2^-22, and 2^-22 for the term l l if it is left out (eq. 7).
-    Summation in FP32: gamma_p = p u / (1 - p u), u = 2^-24, with p the roundings that one product can pass: the chain in
-    L0C, the sums between k groups, the terms, the merge of slices (Higham, Accuracy and Stability, section 3.1).
+    Rounding the operands adds 2 u + u^2 with one word, u being the unit roundoff of the operand (0 for int8 and FP32).
+    With two FP16 words x = h + l / 2^s (1 + d), |d| <= 2^-22, it adds 2 * 2^-22, and 2^-22 for the term l l if that is
+    left out (eq. 7). Summation in FP32 adds gamma_p = p u / (1 - p u), u = 2^-24, where p counts the roundings that one
+    product can pass: the chain in L0C, the sums between k groups, the terms, the merge of slices (Higham, Accuracy and
+    Stability, section 3.1).
     """
     s = schedule
     u = 2.0**-24

@@ -1,7 +1,7 @@
-"""Which operands and terms to take: the fastest plan of each way to compute, and which reach the bits that are asked for.
+"""This module finds the fastest plan of each way to compute a product, and the ways that reach a wanted accuracy.
 
-Without a number the bits are those of FP32 in chains of :data:`FP32_CHAIN` products, on the same data or sample as the plans:
-the baseline of every verdict of mpgemm.
+The default accuracy is that of FP32 in chains of :data:`FP32_CHAIN` products, on the same data or sample as the plans;
+it is the baseline of every verdict of mpgemm.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ from tensorcore_models.results import Result
 class PlannedWay(NamedTuple):
     """`PlannedWay` is one way to compute an FP32 product on a chip.
 
-    It states the operand format, the number of terms, their combination (None: the planner chooses), and whether
-    vector units compute it.
+    It holds the operand format, the number of terms, their combination (None: the planner chooses), and whether vector
+    units compute the product.
     """
 
     operand: str
@@ -45,7 +45,7 @@ class PlannedWay(NamedTuple):
         return f"{self.terms} terms of {self.operand}" + (f", {self.mode}" if self.mode else "")
 
 
-#: What is compared. INT8 and MXFP8 need scales of the user's own.
+#: Ways that are compared. INT8 and MXFP8 are left out because they need scales of the user's own.
 WAYS = (
     PlannedWay("fp16", 1), PlannedWay("bf16", 1), PlannedWay("hf32", 1), PlannedWay("fp32", 1), PlannedWay("fp16", 3),
     PlannedWay("fp16", 3, "elementwise"), PlannedWay("fp16", 3, "termwise_inplace"), PlannedWay("fp16", 4),
@@ -61,11 +61,12 @@ class Advice(Result):
     Attributes
     ----------
     plans : tuple of (PlannedWay, Plan)
-        One for each way that the chip has, and one in shorter chains of k where the fastest lacks the bits; fastest first.
+        Plan of each way that the chip has, fastest first. If a way's fastest plan lacks the bits, a plan with shorter chains
+        of k may follow.
     wanted : float
-        Accuracy in bits that is asked for.
+        Wanted accuracy in bits.
     asked : bool
-        Whether the caller gave them; otherwise they are FP32's, and :data:`MARGIN` less is accepted.
+        Whether the caller gave `wanted`; otherwise it is FP32's, and :data:`MARGIN` bits less are accepted.
     """
 
     plans: tuple[tuple[PlannedWay, Plan], ...]
@@ -82,14 +83,16 @@ class Advice(Result):
         return candidate.bits is not None and candidate.bits >= self.least
 
     def limit_of(self, way: PlannedWay) -> float | None:
-        """Return the largest error of a way's plans that reach the bits, None where its fastest reaches them anyway or none
-        does: with it as `max_error`, :func:`ascend.plan` begins with the plan that is advised."""
+        """Return the `max_error` with which :func:`ascend.plan` begins with this way's advised plan.
+
+        It is None if the way's fastest plan reaches the bits anyway, or if no plan of the way does.
+        """
         reached = {self.reaches(found) for other, found in self.plans if other == way}
         return 2.0**-self.least if reached == {True, False} else None
 
     @property
     def best(self) -> tuple[PlannedWay, Plan] | None:
-        """Return the fastest plan that reaches the accuracy; None if none does."""
+        """Return the way and the plan that reach the accuracy fastest; None if no plan reaches it."""
         return next(((way, found) for way, found in self.plans if self.reaches(found)), None)
 
     def to_rows(self) -> list[dict]:
@@ -102,24 +105,26 @@ class Advice(Result):
         ]  # fmt: skip
 
     def sentences(self) -> list[str]:
-        """Return sentences on the recommended plan and the alternatives."""
+        """Return sentences on the recommended plan and its alternatives."""
         asked = (
-            f"{self.wanted:.1f} bits" if self.asked else f"the {self.wanted:.1f} bits of FP32, chains of {FP32_CHAIN}"
+            f"{self.wanted:.1f} bits" if self.asked else f"the {self.wanted:.1f} bits of FP32 in chains of {FP32_CHAIN}"
         )
         if self.best is None:
             way, found = max(self.plans, key=lambda pair: pair[1].bits or 0.0)
-            return [f"nothing here reaches {asked}: {way} has the most, {found.bits:.1f} bits in {_us(found)}"]
+            return [f"no plan reaches {asked}: {way} has the most, {found.bits:.1f} bits in {_us(found)}"]
         best, chosen = self.best
         within = "" if self.asked else f" (within {MARGIN:g})"
-        lines = [f"fastest that reaches {asked}{within}: {best}, {_us(chosen)}, {chosen.bits:.1f} bits"]
+        lines = [f"fastest plan that reaches {asked}{within}: {best}, {_us(chosen)}, {chosen.bits:.1f} bits"]
         for way, found in self.plans:
             if found is chosen or not self.reaches(found):
                 continue
-            lines.append(f"{way} reaches them, too, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times)")
+            lines.append(
+                f"these bits are also reached by {way}, in {_us(found)} ({found.seconds / chosen.seconds:.2f} times as long)"
+            )
         faster = [(way, found) for way, found in self.plans if found.seconds < chosen.seconds]
         if faster:
             way, found = max(faster, key=lambda pair: (round(pair[1].bits or 0.0, 1), -pair[1].seconds))
-            lines.append(f"with fewer bits: {way}, {_us(found)}, {found.bits:.1f} bits")
+            lines.append(f"faster, with fewer bits: {way}, {_us(found)}, {found.bits:.1f} bits")
         return lines
 
 
@@ -150,13 +155,13 @@ def advise(
     chip : Chip or str
         A chip or its name.
     bits : float, optional
-        Accuracy of the result in bits (-log2 of the relative error, eq. 13) that is asked for; FP32's by default.
+        Wanted accuracy of the result in bits (-log2 of the relative error, eq. 13); FP32's by default.
     ways : tuple of PlannedWay
         Ways that are compared; ways that the chip does not have are left out.
     best_only : bool
-        Skip ways that by the closed forms cannot beat the best one; the best plan is the same and is found sooner.
+        Skip ways that cannot beat the best one by the closed forms; the best plan is the same and is found sooner.
     progress : callable, optional
-        Called with (done, total) ways.
+        Function that is called with (done, total) ways.
     **options
         Options of :func:`ascend.plan`: data or distribution (on which errors are measured), layout, presplit (for
         ways of several terms), ...
@@ -164,7 +169,7 @@ def advise(
     Raises
     ------
     ValueError
-        See :func:`ascend.plan`; also if the chip has none of the ways.
+        See :func:`ascend.plan`; also if the chip supports none of `ways`.
     """
     chip = get_chip(chip)
     check_matrices_fit(m, k, n)
@@ -175,7 +180,7 @@ def advise(
     wanted = float(bits if bits is not None else -np.log2(fp32_error(m, k, n, error_of)))
     least = wanted - (0.0 if bits is not None else MARGIN)
     found: list[tuple[PlannedWay, Plan]] = []
-    refused = "no way was asked for"
+    refused = "ways is empty: give at least one PlannedWay"
     for number, way in enumerate(ways):
         given = options | {"operand": way.operand, "mode": way.mode, "top": 1, "error_of": error_of}
         if way.terms > 1:
@@ -207,20 +212,22 @@ def _sorted(found: list[tuple[PlannedWay, Plan]], wanted: float, asked: bool) ->
 def _in_shorter_chains(
     fastest: Plan, least: float, m: int, k: int, n: int, chip: Chip, way: PlannedWay, options: dict
 ) -> list[Plan]:
-    """Return the fastest plan of a way that has so many bits, where the fastest of all has fewer and the length of the chains
-    may be why: operands of one word that lack the bits have them in no chain."""
+    """Return the fastest plan of a way that reaches `least` bits, if its fastest plan lacks bits that shorter chains may give.
+
+    Operands of one word whose rounding alone costs the bits reach them in no chain.
+    """
     most = 2.0**-least
     rounds_too_much = way.terms == 1 and UNIT_ROUNDOFF[way.operand] > most
     if fastest.bits is None or fastest.bits >= least or rounds_too_much or options.get("max_error") is not None:
         return []
     try:
         return [plan(m, k, n, chip, way.terms, **options | {"max_error": most})[0]]
-    except ValueError:  # no block keeps the error that low
+    except ValueError:  # no block has so small an error
         return []
 
 
 def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: PlannedWay, options: dict) -> bool:
-    """Return whether the closed forms put a way too far behind the best so far to beat it."""
+    """Return whether a way, by the closed forms, is too slow to beat the best plan so far."""
     if known.best is None:
         return False
     first = plan(m, k, n, chip, way.terms, **options | {"rank": "analytic"})[0]
@@ -228,6 +235,6 @@ def _is_hopeless(known: Advice, m: int, k: int, n: int, chip: Chip, way: Planned
 
 
 def fp32_error(m: int, k: int, n: int, error_of: Callable[[TileSchedule], float]) -> float:
-    """Return the error of the FP32 baseline: chains of :data:`FP32_CHAIN`."""
+    """Return the error of the FP32 baseline, chains of :data:`FP32_CHAIN` products."""
     whole = TileSchedule.unblocked(m=m, k=k, n=n, terms=1)
     return error_of(replace(whole, operand="fp32", blocking=replace(whole.blocking, bk=FP32_CHAIN)))

@@ -1,7 +1,7 @@
-"""Batches and grouped products: several products with one k and n, on groups of cores.
+"""This module plans batches and grouped products: several products with one k and n, on groups of cores.
 
-The products are dealt, the longest first, to groups of equally many cores, each of which has its share of memory bandwidth and
-of L2; one launch starts them all. Every number of cores for a group is tried that divides the chip's.
+The products are dealt, longest first, to groups of equally many cores, each of which has its share of memory bandwidth
+and of L2. One launch starts them all. The planner tries every number of cores per group that divides the chip's.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ascend.planner.result import Plan
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 
-#: Products in a batch at most.
+#: Largest number of products in a batch.
 MOST_PRODUCTS = 2**16
 
 
@@ -27,11 +27,11 @@ class BatchPlan(Result):
     Attributes
     ----------
     rows : tuple of int
-        m of each product.
+        Rows m of each product.
     groups, cores : int
-        Groups of cores, and cores in each.
+        Number of groups, and of cores in each group.
     plans : dict of int to Plan
-        For each m the plan on one group.
+        Plan on one group for each m.
     seconds : float
         Time of all products together.
     """
@@ -49,7 +49,7 @@ class BatchPlan(Result):
         return 2e-12 * sum(self.rows) * one.k * one.n / self.seconds
 
     def to_rows(self) -> list[dict]:
-        """Return one row for each m: the number of products with it, and their plan."""
+        """Return one row for each m: the number of products with this m, and their plan."""
         return [
             {"products": self.rows.count(m), "m": m, "groups": self.groups, "cores": self.cores} | found.to_dict()
             for m, found in self.plans.items()
@@ -70,9 +70,9 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
     Parameters
     ----------
     rows : sequence of int
-        m of each product; equal ones for a batch.
+        Rows m of each product; they are equal in a batch.
     k, n : int
-        The other sizes, the same for all.
+        Sizes k and n of all products.
     chip : Chip or str
         A chip or its name.
     **options
@@ -81,16 +81,16 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
     Raises
     ------
     ValueError
-        Without products, for too many, or as :func:`ascend.plan`.
+        If there is no product or too many, or as for :func:`ascend.plan`.
     """
     chip = get_chip(chip)
     if not 1 <= len(rows) <= MOST_PRODUCTS:
-        raise ValueError(f"a batch has 1 to {MOST_PRODUCTS} products, got {len(rows)}")
+        raise ValueError(f"a batch must have 1 to {MOST_PRODUCTS} products, got {len(rows)}")
     found = []
     for cores in (c for c in range(1, chip.cores + 1) if chip.cores % c == 0):
         groups = chip.cores // cores
         if groups > len(rows) and cores < chip.cores // max(len(rows), 1):
-            continue  # more groups than products leave cores idle that larger groups use
+            continue  # with more groups than products, cores would be idle that larger groups use
         part = _part(chip, cores, min(groups, len(rows)))
         plans = {m: plan(m, k, n, part, top=1, simulated=4, **options)[0] for m in sorted(set(rows))}
         alone = {m: max(found.seconds - _launch(found), 0.0) for m, found in plans.items()}
@@ -112,13 +112,13 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
 
 
 def _launch(found: Plan) -> float:
-    """Return seconds of a plan that its own launch takes."""
+    """Return the seconds of a plan that its own launch takes."""
     s = found.schedule
     return s.launch_seconds if s.launches else 0.0
 
 
 def _part(chip: Chip, cores: int, busy: int) -> Chip:
-    """Return a group of cores with what the busy groups leave it of the memory bandwidth and of L2."""
+    """Return a group of cores with its share, among the busy groups, of the memory bandwidth and of L2."""
     return chip.replace(
         cores=cores, hbm_bytes_per_second=chip.hbm_bytes_per_second / busy, l2_usable_bytes=chip.l2_usable_bytes // busy
     )

@@ -1,8 +1,8 @@
-"""Time of grid kernels by closed forms over arrays: what the planner ranks before it simulates the best.
+"""This module estimates the time of grid kernels by closed forms over arrays, to rank candidates before simulating the best.
 
-Of a k block :mod:`ascend.closed_forms` says the time. Panels, launches and the passes over whole matrices are exposed; a
-tile's way to memory hides behind the next tile where two fit L0C. Misses of L2 are counted as in :mod:`ascend.memory`, from the
-same formulas.
+:mod:`ascend.closed_forms` gives the time of a k block. Panels, launches and the passes over whole matrices are exposed.
+The write of a tile hides behind the next tile if two tiles fit L0C. Misses of L2 are counted by the formulas of
+:mod:`ascend.memory`.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,25 +32,25 @@ from ascend.tile_schedule import STRIP_BYTES
 
 @dataclass(frozen=True)
 class Candidates:
-    """Schedules as columns of equal length, one for each; what is no array is the same for all of them."""
+    """`Candidates` holds schedules as columns of equal length; a field that is no array holds for all candidates."""
 
     #: bm, bk, bn: sizes of the blocks.
     bm: np.ndarray
     bk: np.ndarray
     bn: np.ndarray
-    #: at_m, slices, at_n: the grid of cores; where tiles are dealt one by one `at_m` is the width of
+    #: at_m, slices, at_n: the grid of cores; if tiles are dealt one by one, `at_m` is the width of
     #: the swizzle's bands.
     at_m: np.ndarray
     slices: np.ndarray
     at_n: np.ndarray
-    whole: np.ndarray  #: Whether all tiles but the last ones have bn columns; else they are nearly equal.
+    whole: np.ndarray  #: Whether all tiles but the last ones have bn columns; otherwise they are nearly equal.
     resident: Resident  #: {"a", "b", "none"}: the operand whose panel stays in L1.
-    direction: int | None = None  #: {0, 1} where nothing is resident: of the swizzle, or of the walk in a rectangle.
+    direction: int | None = None  #: {0, 1} if nothing is resident: of the swizzle, or of the walk in a rectangle
     rectangles: bool = False  #: Whether each core owns a rectangle of tiles.
 
     @classmethod
     def joined(cls, parts: "Sequence[Candidates]") -> "Candidates":
-        """Return candidates of one kind and direction, one part after the other."""
+        """Return the candidates of several parts of one kind and direction."""
         names = ("bm", "bk", "bn", "at_m", "slices", "at_n", "whole")
         columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         first = parts[0]
@@ -58,29 +58,29 @@ class Candidates:
 
     @property
     def kind(self) -> str:
-        """The residency, or how tiles are dealt where nothing is resident."""
+        """Return the residency, or the way in which tiles are dealt if nothing is resident."""
         if self.resident != "none":
             return self.resident
         return "one by one" if self.deals_one_by_one else "rectangles"
 
     @property
     def deals_one_by_one(self) -> bool:
-        """Whether tiles go to the cores in the order of the swizzle."""
+        """Return whether tiles go to the cores one by one in the order of the swizzle."""
         return self.resident == "none" and not self.rectangles
 
 
 class Estimate(NamedTuple):
-    """One number for each candidate."""
+    """`Estimate` holds one number for each candidate."""
 
-    seconds: np.ndarray  # infinite for those that do not fit L1
-    memory_bytes: np.ndarray  # from and to memory
+    seconds: np.ndarray  # infinite for candidates that do not fit L1
+    memory_bytes: np.ndarray  # bytes from and to memory
     active: np.ndarray  # cores with work in the first wave
     n_fused: np.ndarray  # blocks of k in a group
-    core_seconds: np.ndarray  # of the busiest core; the rest of `seconds`, if any, it waits for memory
+    core_seconds: np.ndarray  # seconds of the busiest core without waits for memory, which `seconds` includes
 
 
 def estimate(r: Request, c: Candidates) -> Estimate:
-    """Time, traffic and cores of each candidate."""
+    """Return the time, traffic and active cores of each candidate."""
     forms = _Forms(r, c)
     multiplied, whole = forms.memory_bytes, passes_bytes(r, c.slices)
     bandwidth = r.chip.hbm_bytes_per_cycle
@@ -96,7 +96,7 @@ def estimate(r: Request, c: Candidates) -> Estimate:
 
 
 class _Forms(BlockForms):
-    """The closed forms of one request's candidates, each a column."""
+    """`_Forms` holds the closed forms of one request's candidates, each a column."""
 
     def __init__(self, r: Request, c: Candidates):
         super().__init__(r, c.bm, c.bk, c.bn)
@@ -105,17 +105,17 @@ class _Forms(BlockForms):
         self.tm = up(up(r.m, self.rows), ALIGNMENT) * ALIGNMENT
         widest, equal = up(up(r.n, self.columns), ALIGNMENT), up(r.n, ALIGNMENT) % self.columns == 0
         self.tn = np.where(c.whole, np.minimum(c.bn, up(r.n, ALIGNMENT) * ALIGNMENT), widest * ALIGNMENT)
-        #: Columns of which all tiles begin at multiples.
+        #: Number of columns of which all tiles begin at multiples.
         self.step = np.where(c.whole | equal, self.tn, ALIGNMENT)
-        self.blocks = up(up(r.k, c.bk), c.slices)  # of the longest slice
+        self.blocks = up(up(r.k, c.bk), c.slices)  # products of the longest slice
         self.length = np.minimum(self.blocks * c.bk, r.k)
         self.deep = up(self.length, self.chip.cube_step_k(r.operand)) / self.blocks
-        self.filled = self.length / (self.blocks * c.bk)  # of the k blocks, which end with a shorter one
+        self.filled = self.length / (self.blocks * c.bk)  # filled share of the k blocks, the last of which is shorter
         self._deal()
         self._place()
 
     def _deal(self) -> None:
-        """Stays of the busiest core, tiles in each, cores at work, tiles that they work on at one step."""
+        """Set the busiest core's stays, the tiles in each, the cores at work, and the tiles of one step."""
         c, cores, tiles = self.c, self.chip.cores, self.rows * self.columns
         if c.deals_one_by_one:
             self.visits, self.stream = up(tiles * c.slices, cores), np.ones_like(self.rows)
@@ -138,16 +138,16 @@ class _Forms(BlockForms):
         self.at_m, self.at_n, self.together = c.at_m, c.at_n, c.slices
 
     def _last_stays(self, stays: np.ndarray, full: np.ndarray, work: np.ndarray) -> None:
-        """Share of the busiest core's stays in which fewer cores are at work, and how many then are.
+        """Set the share of the busiest core's stays with fewer cores at work, and the number of cores in them.
 
-        All cores are at work in `full` of `stays` stays; `work` adds up the cores of all stays.
+        All cores are at work in `full` of `stays` stays; `work` is the sum of the cores over all stays.
         """
         rest = stays - full
         self.last_share = rest / stays
         self.last_active = (work - full * self.active) / np.maximum(rest, 1)
 
     def _place(self) -> None:
-        """K groups, the panel's bytes, the depth of the streams, whether all fits L1."""
+        """Set the k groups, the panel's bytes, the depth of the streams, and whether all buffers fit L1."""
         c, chip = self.c, self.chip
         if c.resident == "none":
             self.groups, panel_width, streamed = np.ones_like(self.rows), 0 * self.rows, c.bm + c.bn
@@ -164,7 +164,7 @@ class _Forms(BlockForms):
 
     @cached_property
     def misses(self) -> Misses:
-        """Share of the loads that memory serves."""
+        """Return the share of the loads that memory serves."""
         c = self.c
         return walk_misses(
             self.r, "columns" if c.direction == 1 else c.resident, c.bm, c.bn, self.length,
@@ -173,37 +173,37 @@ class _Forms(BlockForms):
         )  # fmt: skip
 
     def memory_cycles(self, rate: float) -> np.ndarray:
-        """Return cycles that memory takes for a byte of one core over a path of that rate, on average over the core's stays."""
+        """Return the cycles of memory for a byte of one core over a path of rate `rate`, averaged over its stays."""
         bandwidth = self.chip.hbm_bytes_per_cycle
         all_at_work, last = (np.maximum(active / bandwidth, 1 / rate) for active in (self.active, self.last_active))
         return all_at_work + self.last_share * (last - all_at_work)
 
     @cached_property
     def read_cycles(self) -> np.ndarray:
-        """Cycles to read a byte from memory."""
+        """Return the cycles to read a byte from memory."""
         return self.memory_cycles(min(self.chip.l2_read_rate, self.chip.memory_read_rate))
 
     @cached_property
     def costs(self) -> RowCosts:
-        """Bytes that loads cost for each byte of A and B."""
+        """Return the bytes charged for each byte of A and of B."""
         return nd_costs(self.r, self.c.bk * np.maximum(self.depth // self.count, 1), self.c.bn, self.step)
 
     def load(self, size: np.ndarray, operand: int) -> np.ndarray:
-        """Return cycles to load bytes of A (0) or B (1), `size` in L1."""
+        """Return the cycles to load bytes of A (0) or B (1), `size` in L1."""
         return self.widened(size) if operand and self.r.widens else self.read(size, operand)
 
     def read(self, size: np.ndarray, operand: int) -> np.ndarray:
-        """Cycles to read bytes of A (0) or B (1)."""
+        """Return the cycles to read bytes of A (0) or B (1)."""
         hit = self.costs[operand] * (1 - self.misses[operand]) / self.chip.l2_read_rate
         return size * hit + self.load_missed(size, operand)
 
     def load_missed(self, size: np.ndarray, operand: int) -> np.ndarray:
-        """Return cycles of the loads in which memory is read."""
+        """Return the cycles of the loads in which memory is read."""
         extra = (self.costs[operand + 2] - 1) / min(self.chip.l2_read_rate, self.chip.memory_read_rate)
         return size * self.misses[operand] * (self.read_cycles + extra)
 
     def widened(self, size: np.ndarray) -> np.ndarray:
-        """Cycles of vector units to read weights and write `size` bytes of widened ones: side by side on the way to L1."""
+        """Return the cycles of vector units to read weights and write `size` bytes of widened weights on the way to L1."""
         read, write = self.read(size * self.r.weight_bytes / self.size, 1), size / self.chip.widened_rate
         if not self.chip.widened_to_l1:
             return read + write
@@ -211,7 +211,7 @@ class _Forms(BlockForms):
         return np.maximum.reduce([read, write, (read + self.latency + write) / slots])
 
     def _streamed(self, load: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
-        """Return cycles for one k block of what is streamed, on average."""
+        """Return the cycles to load one k block of the streamed operands, on average."""
         widths = {"a": self.tm, "b": self.tn}
         streamed = [
             load(self.filled * self.each * width, number)
@@ -222,7 +222,7 @@ class _Forms(BlockForms):
 
     @cached_property
     def loads(self) -> np.ndarray:
-        """Cycles to load one k block of what is streamed, on average."""
+        """Return the cycles to load one k block of the streamed operands, on average."""
         if not self.r.widens or self.c.resident == "b":
             return self._streamed(self.load)
         of_a, of_b = (self.filled * self.each * width for width in (self.tm, self.tn))
@@ -233,14 +233,15 @@ class _Forms(BlockForms):
 
     @cached_property
     def missed(self) -> np.ndarray:
-        """Cycles of the loads in which memory is read."""
+        """Return the cycles of the loads in which memory is read."""
         return self._streamed(self.load_missed)
 
     @cached_property
     def c_copies(self) -> tuple[np.ndarray, np.ndarray]:
-        """FP32 copies of C that are read and written over all passes and k groups."""
+        """Return the FP32 copies of C that are read and written over all passes and k groups."""
         r, accumulators = self.r, self.r.accumulators
-        added = (r.merge == "atomic") * (self.c.slices > 1) * (self.walks if r.combination.in_place else 1)  # in memory
+        # copies added in memory
+        added = (r.merge == "atomic") * (self.c.slices > 1) * (self.walks if r.combination.in_place else 1)
         if self.chip.fixpipe:
             return np.zeros_like(self.groups), self.walks * self.groups * accumulators + added
         reads, writes = self.vector_copies
@@ -248,7 +249,7 @@ class _Forms(BlockForms):
 
     @cached_property
     def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Cycles for one tile: C read, C written, in the vector unit, L0C held after the last product, the last one's end."""
+        """Return a tile's cycles: C read, C written, vector unit, L0C held after the last product, end of the last tile."""
         r, chip, walked = self.r, self.chip, self.walks * self.groups
         if chip.fixpipe:
             row = (
@@ -261,7 +262,7 @@ class _Forms(BlockForms):
         c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, r.m) * np.minimum(self.tn, r.n)
         read = c_bytes * reads / walked * self.read_cycles
         write = c_bytes * writes / walked * self.memory_cycles(chip.ub_to_ddr_rate)
-        # L0C is free when the last strip has left it: two strips are still on their way to memory.
+        # L0C is free when the last strip has left it, while two strips are still on their way to memory.
         strips = np.maximum(c_bytes * r.accumulators / STRIP_BYTES, 1)
         additions = reads / walked + r.accumulators - 1
         vector = c_bytes * (r.accumulators / chip.l0c_to_ub_rate + additions / chip.vector_rate)
@@ -271,28 +272,29 @@ class _Forms(BlockForms):
 
     @cached_property
     def multiplication(self) -> np.ndarray:
-        """Cycles of the busiest core."""
+        """Return the cycles of the busiest core."""
         walked, (read, write, vector, held, end) = self.walks * self.groups, self.outputs
         tiles, in_group = self.visits * walked * self.stream, self.blocks / self.groups
         multiplied, loads = in_group * self.block, in_group * self.loads + read
         both = write
-        if not self.chip.fixpipe:  # what goes to memory takes from what comes from there at the same time
+        if not self.chip.fixpipe:  # writes take bandwidth from simultaneous reads
             missed = in_group * self.missed + read
             shared = np.minimum(
                 write * self.memory_cycles(np.inf) / self.memory_cycles(self.chip.ub_to_ddr_rate), write
             )
             both = missed + shared
             loads = loads + shared * ((1 - 1 / tiles) * missed / loads if self.count == 2 else 1)
-        # With one place in L0C the stream goes on for its depth while the cube waits, which catches up if loads are slower.
+        # With one place in L0C the stream continues for its depth while the cube waits,
+        # and the cube catches up if loads are slower.
         slack = in_group * (self.block - np.maximum(self.cube, self.moves))
         waits = np.maximum(held - np.minimum(slack, self.depth * self.loads), 0)
         tile = np.maximum(np.where(self.two_tiles, multiplied, multiplied + waits), loads)
-        # The last tile's end follows all tiles; where writes are slower, they follow the first tile.
+        # The last tile's end follows all tiles; if writes are slower than tiles, the writes follow the first tile.
         streamed = np.maximum.reduce([tiles * tile + end, tiles * np.maximum(write, vector) + tile, tiles * both])
         filling = self.way - self.block
         if (
             self.c.resident == "none"
-        ):  # the stream goes on from one tile to the next: only its first block is waited for
+        ):  # the stream continues from tile to tile, so the cube waits for its first block only
             return streamed + filling
         return streamed + self.visits * walked * (
             filling + self.load(self.filled * self.panel, 0 if self.c.resident == "a" else 1)
@@ -300,14 +302,14 @@ class _Forms(BlockForms):
 
     @cached_property
     def dequantized(self) -> np.ndarray:
-        """Cycles to start the vector cores and to scale the last tile: read, and written in half as many bytes."""
+        """Return the cycles to start the vector cores and to scale the last tile: read, and written in half as many bytes."""
         c_bytes = ACCUMULATOR_BYTES * np.minimum(self.tm, self.r.m) * np.minimum(self.tn, self.r.n)
         read, written = self.memory_cycles(self.chip.memory_read_rate), self.memory_cycles(self.chip.ub_to_ddr_rate)
         return self.chip.vector_launch_us * self.chip.frequency_mhz + c_bytes * np.maximum(read, written / 2)
 
     @cached_property
     def operand_bytes(self) -> np.ndarray:
-        """Bytes of A and of B from memory, shape (2, candidates)."""
+        """Return the bytes of A and of B from memory, shape (2, candidates)."""
         r, c = self.r, self.c
         a_loads = np.minimum(self.at_n, self.columns) if c.resident == "a" else self.columns
         b_loads = np.minimum(self.at_m, self.rows) if c.resident == "b" else self.rows
@@ -316,17 +318,17 @@ class _Forms(BlockForms):
 
     @cached_property
     def written(self) -> np.ndarray:
-        """Bytes of C that the multiplication moves."""
+        """Return the bytes of C that the multiplication moves."""
         return ACCUMULATOR_BYTES * float(self.r.m) * self.r.n * self.c.slices * sum(self.c_copies)
 
     @cached_property
     def memory_bytes(self) -> np.ndarray:
-        """Bytes that the multiplication moves."""
+        """Return the bytes that the multiplication moves."""
         return self.operand_bytes.sum(axis=0) + self.written
 
     @cached_property
     def carried_bytes(self) -> np.ndarray:
-        """Of those, what the memory must carry while it lasts: behind FIXPIPE L2 keeps what fits of C."""
+        """Return the bytes that memory must carry during the multiplication: with FIXPIPE, L2 keeps the part of C that fits."""
         if not self.chip.fixpipe:
             return self.memory_bytes
         return self.operand_bytes.sum(axis=0) + np.maximum(self.written - self.chip.l2_usable_bytes, 0)

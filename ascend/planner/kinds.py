@@ -1,4 +1,4 @@
-"""Plans grids of cores, and the paper's kernel: each kind has its own choices."""
+"""This module defines the two kinds of plans, grids of cores and the paper's kernel, each with its own choices."""
 
 import math
 from collections.abc import Iterator
@@ -15,27 +15,29 @@ from ascend.roofline import traffic_of_sizes
 from ascend.schedule import build_schedule
 from ascend.term_modes import Mode
 
-#: A grid's closed forms are at most that much too slow: beyond it nothing can beat the fastest that was simulated.
+#: Factor by which a grid's closed forms can be too slow; a schedule beyond it cannot beat the fastest simulated one.
 HOPELESS = 1.25
-#: Modes with the bits of termwise order; the planner takes the faster one unless the caller names one.
+#: Modes with the bits of termwise order; the planner takes the faster one unless the caller names a mode.
 TERMWISE_MODES: tuple[Mode, ...] = ("termwise", "fused")
 
-#: Schedules with their time by closed forms, None where there are none.
+#: Schedules with their time by closed forms, or None if there are no closed forms.
 Found = Iterator[tuple[Kernel, float | None]]
 
 
 class OnGrids:
-    """Plans on grids of cores, or on the vector units where they are faster."""
+    """`OnGrids` plans on grids of cores, or on the vector units if they are faster."""
 
-    #: Schedules that are simulated when ranking by time, for each mode.
+    #: Schedules that are simulated in each mode when ranking by time.
     simulated = 12
     hopeless = HOPELESS
     refines = True
 
     @staticmethod
     def modes(r: Request, split: int | None) -> tuple[Mode, ...]:
-        """Return modes that are tried where none is named; only one sum of all terms can be added slice by slice behind
-        FIXPIPE."""
+        """Return the modes to try if the caller names none.
+
+        Behind FIXPIPE, only one sum of all terms can be added slice by slice.
+        """
         if r.terms == 1:
             return TERMWISE_MODES[:1]
         sliced = r.merge == "atomic" and not r.adds_slices_in_memory and (split or 1) > 1
@@ -43,7 +45,7 @@ class OnGrids:
 
     @staticmethod
     def schedules(r: Request, count: int, rank: str, split: int | None, accepts: Accepts | None) -> Found:
-        """Yield the first by closed forms, then vector kernels, which have none."""
+        """Yield the best schedules by closed forms, then vector kernels, which have no closed forms."""
         yield from best_schedules(r, count, split, rank == "traffic", accepts)
         if r.mode == TERMWISE_MODES[0] or r.terms == 1:
             for schedule in vector_schedules(r):
@@ -52,7 +54,7 @@ class OnGrids:
 
     @staticmethod
     def ranked(plans: list[Plan], rank: str) -> list[Plan]:
-        """Return best first; of equal times more cores, even blocks, less traffic."""
+        """Return the plans, best first; of equal times the one with more cores, then even blocks, then less traffic."""
         if rank == "traffic":
             return sorted(plans, key=lambda p: (p.schedule.memory_bytes(), p.seconds))
         best = min(p.seconds for p in plans)
@@ -67,7 +69,7 @@ class OnGrids:
 
 
 class OfThePaper:
-    """Plans of the paper's kernel: every feasible block."""
+    """`OfThePaper` plans the paper's kernel with every feasible block."""
 
     simulated = 200
     hopeless = math.inf
@@ -75,14 +77,14 @@ class OfThePaper:
 
     @staticmethod
     def modes(r: Request, split: int | None) -> tuple[Mode, ...]:
-        """Termwise order, as the paper has it."""
+        """Return termwise order, the paper's."""
         return ("termwise",)
 
     @staticmethod
     def schedules(r: Request, count: int, rank: str, split: int | None, accepts: Accepts | None) -> Found:
-        """In the order of the closed form or the traffic."""
+        """Yield the schedules in the order of the closed form or of the traffic."""
         if split not in (None, 1):
-            raise ValueError("the paper's kernel does not split k: take kernel='grid'")
+            raise ValueError("the paper's kernel does not split k, got split: take kernel='grid'")
         sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
         if not len(sizes):
             return
@@ -94,7 +96,8 @@ class OfThePaper:
                 return
             try:
                 schedule = build_schedule(r.m, r.k, r.n, r.chip, Blocking(*sizes[index].tolist()), **r.shared_options())
-            except ValueError:  # eq. 12 admits it, the accumulators of a fused kernel do not fit: see rejections()
+            except ValueError:
+                # eq. 12 admits the block, but the accumulators of a fused kernel do not fit: see rejections()
                 continue
             if accepts is None or accepts(schedule):
                 count -= 1
@@ -102,14 +105,14 @@ class OfThePaper:
 
     @staticmethod
     def ranked(plans: list[Plan], rank: str) -> list[Plan]:
-        """By simulated time; else they come in order."""
+        """Return the plans by simulated time; for other ranks they are in order already."""
         if rank == "time":
             return sorted(plans, key=lambda p: (p.seconds, p.traffic.elements if p.traffic else 0, p.blocking))
         return plans
 
 
 Planner = type[OnGrids] | type[OfThePaper]
-#: The kind of kernel by its name.
+#: Kind of plan by the name of its kernel.
 PLANNERS: dict[str, Planner] = {"grid": OnGrids, "paper": OfThePaper}
 PLAN_KERNELS = tuple(PLANNERS)
 SIMULATED = {name: planner.simulated for name, planner in PLANNERS.items()}

@@ -1,4 +1,4 @@
-"""The plan of a block that somebody names."""
+"""This module plans a block that the caller names."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def plan_of_block(
     target: str = "",
     **options: Any,
 ) -> Plan:
-    """Return the plan of a named block: what `target` says of it, else of a grid's choices the fastest residency.
+    """Return the plan of a named block: the schedule that `target` allows, else the fastest residency of a grid.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def plan_of_block(
     block : (int, int, int)
         bm, bk, bn.
     kernel : {"grid", "paper"}
-        Whose block it is.
+        Kernel of the block.
     target : str
-        A dialect, or "".
+        Dialect of the kernel, or "".
     **options
-        Of :func:`ascend.schedule.build_schedule`; without a mode the first that `target` says.
+        Options of :func:`ascend.schedule.build_schedule`; the default mode is the first that `target` can express.
 
     Raises
     ------
     ValueError
-        With every constraint that the block breaks, or for what the target cannot say.
+        If the block breaks constraints (the message lists all), or the target cannot express the schedule.
     """
     mode = options.pop("mode", None) or DIALECTS.get(target, ANY).modes[0]
     asked = ScheduleOptions(mode=mode, **options)
@@ -51,7 +51,7 @@ def plan_of_block(
     words = combination(mode).words(asked.terms)
     broken = candidate_rejections(*block, chip, asked.buffering, words, asked.operand)
     if broken and kernel == "paper":
-        raise ValueError(f"block {block} does not fit {chip.name}: {'; '.join(map(str, broken))}")
+        raise ValueError(f"block {block} does not fit {chip.name}, take a smaller one: {'; '.join(map(str, broken))}")
     schedule = build_schedule(m, k, n, chip, Blocking(*block), mode=mode, kernel=kernel, **options)
     if kernel == "paper":
         return plan_of(schedule)

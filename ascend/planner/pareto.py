@@ -1,8 +1,8 @@
-"""Time and bits on one front: what one more correct bit costs.
+"""This module computes the Pareto front of time and accuracy, with the time of each additional correct bit.
 
-The choices that change bits are varied one at a time from the fastest schedule of each kernel: terms, how they are
-combined, s_b, the length of the chain in L0C (bk * N_fused), split-k, the operand's format, the vector units. Each point is
-simulated and its error measured; the front holds those that no other beats in both.
+The choices that change bits are varied one at a time from the fastest schedule of each kernel: terms, their
+combination, s_b, the length of the chain in L0C (bk * N_fused), split-k, the operand's format, the vector units. Each
+point is simulated and its error measured. A point is on the front if no other point is both faster and more accurate.
 """
 
 import math
@@ -20,16 +20,16 @@ from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 
-#: (terms, mode): kernels on FP16 words.
+#: (terms, mode) of kernels on FP16 words.
 KERNELS = ((1, "termwise"), (3, "termwise"), (3, "elementwise"), (3, "termwise_inplace"), (4, "termwise"))
-#: s_b of eq. 7 that are tried; the time is the same.
+#: Values of s_b of eq. 7 that are tried; the time does not depend on s_b.
 SCALE_EXPONENTS = (0, 6, 12)
-#: Parts into which a chain is cut.
+#: Numbers of parts into which a chain is cut.
 CHAIN_PARTS = (2, 4, 8, 16)
 SPLITS = (2, 4, 8)
-#: Bits that a point of the front has more than the faster one before it.
+#: Least gain in bits of a point of the front over the faster one before it.
 LEAST_GAIN = 0.1
-#: Formats of one pass, where the chip has them.
+#: Operand formats of one pass, if the chip has them.
 OPERANDS = ("bf16", "hf32", "fp32")
 
 
@@ -47,7 +47,8 @@ class Point(Result):
     on_front : bool
         Whether no other point is faster and at least as accurate.
     seconds_per_bit : float or None
-        Time for each bit more than the next faster point of the front; None for the fastest and off the front.
+        Time of each additional bit, compared with the next faster point of the front; None for the fastest point and off the
+        front.
     """
 
     plan: Plan
@@ -100,7 +101,7 @@ def pareto(
     distribution: Distribution = "normal",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Point]:
-    """Return the points of the Pareto front of time and accuracy for C = A B, fastest first.
+    """Return the points of all tried schedules for C = A B, fastest first, with the Pareto front marked.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def pareto(
     distribution : {"normal", "uniform", "positive"}
         Distribution of the sample's elements.
     progress : callable, optional
-        Called with (done, total).
+        Function that is called with (done, total).
 
     Raises
     ------
@@ -137,14 +138,14 @@ def _points(schedule: Kernel, error_of: ErrorOf, source: str) -> Iterator[Point]
     if schedule.terms == 1:
         yield Point(with_error(timed, error_of(schedule), source), None)
         return
-    # FIXPIPE adds to C in memory and does not scale what it adds.
+    # FIXPIPE adds to C in memory and does not scale its summands.
     unscaled = schedule.combination.in_place and schedule.placed_on.fixpipe
     for exponent in (0,) if unscaled else SCALE_EXPONENTS:
         yield Point(with_error(timed, error_of(schedule, scale_exponent=exponent), source), exponent)
 
 
 def _schedules(m: int, k: int, n: int, chip: Chip) -> Iterator[Kernel]:
-    """Yield the fastest schedule of each kernel, and what its chain and its slices can be."""
+    """Yield the fastest schedule of each kernel, and the same with other chains and slices."""
     seen = set()
 
     def fresh(schedule: Kernel) -> bool:
@@ -201,7 +202,7 @@ def _no_error(schedule: Kernel) -> float:
 
 
 def mark_front(points: list[Point]) -> list[Point]:
-    """Return the points, fastest first, with the front marked and what each bit costs there."""
+    """Return the points, fastest first, with the front marked and the time of each additional bit."""
     ordered = sorted(points, key=lambda point: (point.plan.seconds, -point.bits))
     marked: list[Point] = []
     last: Point | None = None

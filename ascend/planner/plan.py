@@ -1,7 +1,7 @@
-"""Choosing a schedule: the joint space ranked by closed forms, the best simulated, each plan with its error.
+"""This module chooses schedules: closed forms rank the candidates, the simulator times the best, and each plan has its error.
 
-A plan carries why it is where it is, the accuracy that its order of summation costs, what bounds its time, and what to type
-into a kernel.
+A plan says why it has its rank, how large the error of its order of summation is, what bounds its time, and which
+values to type into a kernel.
 """
 
 import inspect
@@ -26,11 +26,11 @@ from ascend.term_modes import Mode
 from tensorcore_models.integers import integer_arguments
 from tensorcore_models.machine.fp_state import default_fp_state
 
-#: Steps from the fastest schedule to a faster one next to it.
+#: Limit on the steps from the fastest schedule to a faster neighbour.
 REFINEMENTS = 4
-#: The order of tiles dealt one by one gains this much: such a schedule may overtake the fastest.
+#: Gain from another order of tiles dealt one by one: such a schedule within this factor may overtake the fastest.
 NEARLY = 1.03
-#: Options of :func:`plan` with their defaults; no mode: the planner takes the faster one of those with the same bits.
+#: Options of :func:`plan` with their defaults; without a mode the planner takes the faster of the modes with the same bits.
 _OPTIONS = {name: default for record in (Choice, Request) for name, (default, _) in options_of(record).items()}
 _OPTIONS["mode"] = None
 
@@ -63,17 +63,18 @@ def plan(
     chip : Chip or str
         The chip whose parameters are used, or its name.
     terms, buffering
-        The kernel, see :class:`ascend.schedule_options.SharedOptions`.
+        Terms and buffers of the kernel, see :class:`ascend.schedule_options.SharedOptions`.
     **options
-        The fields of :class:`ascend.planner.choice.Choice` (which plans) and of :class:`ascend.request.Request` (of
-        which product). Without a mode the faster of termwise and fused, which give the same bits (grids), or termwise
-        (the paper's kernel); elementwise where a `split` is to be merged atomically behind FIXPIPE, which those
-        cannot.
+        Fields of :class:`ascend.planner.choice.Choice` (choice of plans) and of :class:`ascend.request.Request` (product
+        and kernel). The default mode of grids is the faster of termwise and fused, which give the same bits; of the
+        paper's kernel, termwise. It is elementwise if slices of k (`split`) are merged atomically behind FIXPIPE, which
+        the other modes cannot do.
 
     Returns
     -------
     list of Plan
-        Best first. Times within half a percent are equal: then more cores, blocks in whole 64s and 32s, less traffic.
+        Plans, best first. Times within half a percent count as equal; then plans with more cores, with blocks in
+        multiples of 64 and 32, and with less traffic come first.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def plan(
     chip.cube_step_k(asked.operand)
     published = product_is_published(asked.operand)
     if not published and (choice.max_error is not None or choice.data is not None):
-        cube_instruction(asked.operand)  # says why there is no error
+        cube_instruction(asked.operand)  # the error says why there is no product to measure
     modes = said_modes(
         asked.target, terms, (mode,) if mode else choice.planner.modes(asked, choice.split), choice.split
     )
@@ -112,9 +113,9 @@ def plan(
 
 
 def _candidates(requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
-    """Return the first schedules of each request, as many as were asked for or some more, simulated where times rank them.
+    """Return the first schedules of each request, simulated if times rank them.
 
-    Raises ValueError if there are none.
+    There are as many as the caller wants or a few more. Raises ValueError if there are none.
     """
     plans: list[Plan] = []
     refused: list[float] = []
@@ -140,15 +141,14 @@ def _candidates(requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
     if not plans:
         r = next(iter(requests.values()))
         raise ValueError(
-            f"no block keeps the error below {limit:g}: the best reaches {min(refused):.3g}" if refused
-            else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}"
+            f"no block keeps the error below {limit:g}, the best reaches {min(refused):.3g}: take more terms" if refused
+            else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}: change one"
         )  # fmt: skip
     return plans
 
 
 def _refined(plans: list[Plan], requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
-    """Return faster schedules next to the fastest, and next to the fastest that deals tiles one by one if it is nearly as
-    fast."""
+    """Return faster schedules near the fastest, and near the fastest that deals tiles one by one if it is nearly as fast."""
     best = min(plans, key=lambda p: p.seconds)
     dealt = [p for p in plans if p.schedule.deals_one_by_one and p.seconds < NEARLY * best.seconds]
     starts = [best, *sorted(dealt, key=lambda p: p.seconds)[:1]]
@@ -156,11 +156,11 @@ def _refined(plans: list[Plan], requests: dict[Mode, Request], choice: Choice) -
 
 
 def _climbed(best: Plan, requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
-    """Ever faster schedules, each the fastest next to the one before; at most :data:`REFINEMENTS`."""
+    """Return ever faster schedules, each the fastest neighbour of the one before, at most :data:`REFINEMENTS`."""
     found: list[Plan] = []
     for _ in range(REFINEMENTS):
         s = best.schedule
-        if s.mode not in requests:  # a vector kernel, whose mode is nothing
+        if s.mode not in requests:  # a vector kernel, which has no mode
             break
         near = [
             x for x in neighbours(s, requests[s.mode]) if choice.max_error is None or choice.error(x) <= choice.max_error
@@ -173,7 +173,7 @@ def _climbed(best: Plan, requests: dict[Mode, Request], choice: Choice) -> list[
 
 
 def _distinct(plans: list[Plan]) -> list[Plan]:
-    """Without plans that differ only in the order of the same tiles and take as long."""
+    """Return the plans without those that differ from a faster one only in the order of the same tiles."""
     seen: dict[tuple, Plan] = {}
     for p in plans:
         s = p.schedule

@@ -1,6 +1,7 @@
-"""Schedules next to a good one: other orders of its tiles, and blocks a step larger or smaller.
+"""This module yields neighbours of a good schedule: other orders of its tiles, and blocks one step larger or smaller.
 
-Closed forms give orders that deal the same tiles one time, and leave out which core gets the ragged ones; the simulator knows.
+The closed forms give orders that deal the same tiles the same time, and leave out which core gets the ragged tiles; the
+simulator includes both.
 """
 
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ def blocks(s: Kernel, powers_of_two: bool) -> Iterator[dict[str, Any]]:
 
 
 def neighbours(s: Kernel, r: Request) -> Iterator[Kernel]:
-    """Yield the schedules next to one that the request allows: each is built, and said by its target."""
+    """Yield the neighbours of a schedule that the request allows, each built and expressible in its target."""
     said = DIALECTS.get(r.target, ANY)
     if not s.on_cube:
         return

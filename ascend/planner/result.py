@@ -1,4 +1,4 @@
-"""A plan: a schedule with its time, what bounds it, and what it costs in bits."""
+"""This module defines a plan: a schedule with its time, its bound and its error."""
 
 import math
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from ascend.roofline import RooflinePoint, Traffic
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 
-#: Share of the memory bandwidth from which on busy loads wait for memory and not for L2.
+#: Share of the memory bandwidth from which on busy loads are taken to wait for memory and not for L2.
 MEMORY_BOUND = 0.7
-#: A plan whose cores are idle for more than this share of their turns says so.
+#: Share of idle turns of the cores from which on a plan prints a warning.
 IDLE_SHARE = 0.1
 
 
@@ -30,15 +30,15 @@ class Plan(Result):
     schedule : Kernel
         The result of :func:`ascend.build_schedule`.
     timeline : Timeline or None
-        The simulation; None where ranking did not need it.
+        Simulation of the schedule; None if ranking did not need it.
     analytic_seconds : float
         Time by the closed forms.
     roofline : RooflinePoint
         Position in the roofline model for the traffic of the schedule; eq. 11 for the paper's kernel.
     error : float or None
-        Relative Frobenius error (eq. 13); None where it was not asked for.
+        Relative Frobenius error (eq. 13); None if it was not computed.
     error_source : str
-        "data", "sample of normal elements", ...
+        Source of the error: "data", "sample of normal elements", ...
     traffic : Traffic or None
         Elements between memory and L1 for one term (eq. 9), for the paper's kernel.
     """
@@ -96,7 +96,7 @@ class Plan(Result):
 
     @cached_property
     def bound(self) -> tuple[str, float]:
-        """Return what the time is spent on most, and the share of the time that it is busy."""
+        """Return the unit or path that is busy most, and the share of the time that it is busy."""
         if self.timeline is None:
             return self.roofline.bound, math.nan
         s, chip = self.schedule, self.schedule.placed_on
@@ -115,7 +115,7 @@ class Plan(Result):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """Cores that are idle, and why."""
+        """Return sentences on idle cores and the reason for them."""
         return list(_warnings(self))
 
     def to_rows(self) -> list[dict]:
@@ -164,7 +164,7 @@ def plan_of(schedule: Kernel, error: float | None = None, source: str = "given")
     schedule : Kernel
         Placed on a chip.
     error : float, optional
-        Relative error (eq. 13) of its product; None: that of a sample of normal elements.
+        Relative error (eq. 13) of its product; None: the error on a sample of normal elements.
     source : str
         Source of the error.
     """
@@ -176,7 +176,7 @@ def plan_of(schedule: Kernel, error: float | None = None, source: str = "given")
 
 
 def bare_plan(s: Kernel, timeline: Timeline | None, seconds: float | None) -> Plan:
-    """Return the plan of a schedule without its error; simulated where no closed form gives its seconds."""
+    """Return the plan of a schedule without its error; it is simulated if no closed form gives its seconds."""
     if seconds is None:
         timeline = timeline or simulate(s)
         seconds = timeline.seconds
@@ -189,9 +189,9 @@ def _warnings(p: Plan) -> Iterator[str]:
     if idle > IDLE_SHARE * s.cores:
         name, share = p.bound
         reason = (
-            f"{s.tiles} tiles of C and slices of k for them"
+            f"there are only {s.tiles} tiles of C times slices of k"
             if s.tiles < s.cores
-            else f"the grid that is fastest has {s.used_cores} cores"
+            else f"the fastest grid has {s.used_cores} cores"
         )
         why = f"; {name} is {share:.0%} busy, so that more cores would not help" if name == "memory" else ""
         yield f"{idle} of {s.cores} cores are idle: {reason}{why}"
@@ -199,4 +199,7 @@ def _warnings(p: Plan) -> Iterator[str]:
         last = s.active_cores(s.waves - 1)
         lost = (s.cores - last) / (s.cores * s.waves)
         if lost > IDLE_SHARE:
-            yield f"the last of {s.waves} waves has work for {last} of {s.cores} cores: {lost:.0%} of their turns are lost"
+            yield (
+                f"the last of {s.waves} waves has work for {last} of {s.cores} cores, so {lost:.0%} of the cores' time is "
+                "lost"
+            )

@@ -1,6 +1,7 @@
-"""The joint space of blocks, grids, orders, residency and split-k, ranked by closed forms.
+"""This module ranks the joint space of blocks, grids, orders, residency and split-k by closed forms.
 
-Blocks that cut C into the same tiles as a smaller block are left out, so that a size of 1 has one height and not eleven.
+Blocks that cut C into the same tiles as a smaller block are left out, so that a size of 1 has one block height and not
+eleven.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,33 +23,33 @@ from ascend.schedule import build_schedule
 from ascend.tile_schedule import LARGEST_SIZE
 from ascend.tiling.fields import is_said_by
 
-#: Slices of k that are tried.
+#: Numbers of slices of k that are tried.
 SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
-#: Widths of a swizzle's bands that are tried beside the one that makes what the cores touch together square.
+#: Widths of a swizzle's bands that are tried besides the width for which the cores' tiles form a square.
 BAND_WIDTHS = (1, 3, 6)
-#: Work for each core, in tiles, from which on k is not split.
+#: Tiles for each core from which on k is not split.
 ENOUGH_TILES = 5
-#: Of the schedules that are kept, one in so many at least of each kind: A kept, B kept, rectangles, tiles dealt one by one.
+#: Of the kept schedules, at least one in so many is of each kind: A kept, B kept, rectangles, tiles dealt one by one.
 SHARE_OF_A_KIND = 3
-#: Of the candidates of a kind so many times what is kept are sorted: some are alike, some overflow a buffer.
+#: Number of sorted candidates of a kind for each kept one, because some are equivalent and some overflow a buffer.
 SORTED = 64
-#: Times that differ by less are equal.
+#: Relative difference below which times count as equal.
 SAME_TIME = 0.005
-#: Times of the busiest core that differ by less leave it the same slack, where memory decides.
+#: Relative difference below which the times of the busiest core leave it the same slack, if memory decides.
 SAME_SLACK = 0.02
-#: Vector lines in UB that are tried (lanes along the streamed side, or rows of a streamed A), and depths.
+#: Vector lines in UB that are tried (lanes along the streamed side, or rows of a streamed A), with depths.
 VECTOR_TILES = ((256, 16), (512, 16), (1024, 16), (2048, 16), (512, 32))
-#: The vector kernel costs an instruction for each row of the kept operand: from here on it cannot win.
+#: Rows of the kept operand from which on the vector kernel, which spends an instruction on each, cannot win.
 MOST_VECTOR_ROWS = 64
-#: Whether a schedule's sums are accurate enough.
+#: Function that says whether a schedule's sums are accurate enough.
 Accepts = Callable[[Kernel], bool]
 
 
 def tiling_blocks(r: Request) -> tuple[np.ndarray, np.ndarray]:
-    """Return feasible (bm, bk, bn) rows, int64, shape (blocks, 3), and which of them cut tiles of bn columns.
+    """Return feasible (bm, bk, bn) rows, int64, shape (blocks, 3), and a mask of those that cut tiles of bn columns.
 
-    The others' block is the nearly equal tile that it cuts. Where B lies in ND rows blocks of whole lines may be better than
-    equal tiles, which begin within lines.
+    The other blocks cut nearly equal tiles. If B lies in ND rows, blocks of whole lines may be better than equal tiles,
+    which begin within lines.
     """
     sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand, whole_in_ub=False)
     bm, bk, bn = sizes.T
@@ -68,7 +69,7 @@ def tiling_blocks(r: Request) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates]:
-    """Yield all candidates in groups of one kind and direction; `split`: only with this number of slices."""
+    """Yield all candidates in groups of one kind and direction; `split` restricts them to this number of slices."""
     said = DIALECTS.get(r.target, ANY)
     blocks_said, cut = tiling_blocks(r)
     if said.powers_of_two:
@@ -87,7 +88,7 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
     for slices in splits:
         may = blocks >= slices
         if split is None and slices > 1:
-            few = np.minimum(rows, columns) * slices <= cores  # panels that stay in L1, whatever is streamed past them
+            few = np.minimum(rows, columns) * slices <= cores  # panels that stay in L1 with either operand streamed
             may &= (rows * columns * slices <= ENOUGH_TILES * cores) | few
         if not may.any():
             continue
@@ -106,7 +107,7 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
                 break
             along = float(left // across)
             if r.target:
-                # Fields count upwards: a core more than there are whole shares has no place in them.
+                # Fields count upwards, so cores beyond the number of whole shares have no work in them.
                 at_m, at_n = up(r_, up(r_, along)), up(c_, up(c_, across))
                 for direction in (0, 1):
                     yield Candidates(m_, k_, n_, at_m, slices * ones, at_n, w_, "none", direction, True)
@@ -119,12 +120,12 @@ def grid_candidates(r: Request, split: int | None = None) -> Iterator[Candidates
 
 
 class _Group(NamedTuple):
-    """Candidates of one kind and direction, their places among all, what the closed forms say of them, how they sum."""
+    """`_Group` holds candidates of one kind and direction, their places among all, their closed forms, and their sums."""
 
     c: Candidates
     place: np.ndarray
     found: Estimate
-    sums: np.ndarray  # a number for each bk, N_fused and slices of k, which decide the sums of a request's schedule
+    sums: np.ndarray  # a number for each (bk, N_fused, slices of k), which determine the sums of a request's schedule
 
     @classmethod
     def of(cls, r: Request, c: Candidates, place: np.ndarray) -> "_Group":
@@ -134,7 +135,7 @@ class _Group(NamedTuple):
 
 
 class _Ranking:
-    """The candidates of a request, and which ways to sum were accepted and refused."""
+    """`_Ranking` holds the candidates of a request, and the sums that were accepted and refused."""
 
     def __init__(self, r: Request, groups: Sequence[_Group], by_traffic: bool, accepts: Accepts | None):
         self.r, self.groups, self.by_traffic, self.accepts = r, groups, by_traffic, accepts
@@ -143,9 +144,9 @@ class _Ranking:
         self.refused: set[float] = set()
 
     def first(self, count: int) -> tuple[list[tuple[Kernel, float]], bool]:
-        """Return the first `count` schedules that are accepted, and whether some that come later may be missing.
+        """Return the first `count` accepted schedules, and whether some later ones may be missing.
 
-        They are looked for among the first candidates of those whose sums are not refused yet.
+        The search takes the first candidates whose sums are not refused yet.
         """
         before = len(self.refused)
         ranked = [self._first(group, SORTED * count) for group in self.groups]
@@ -153,7 +154,7 @@ class _Ranking:
         inside, seconds = (np.concatenate([each[column] for each in ranked]) for column in (0, 1))
         order = np.lexsort(np.concatenate([keys for _, _, keys in ranked], axis=1))
         found: dict[tuple, tuple[Kernel, float]] = {}
-        # The closed forms leave out other transients for each kind: some of each are simulated, whatever they say.
+        # The closed forms leave out other transients for each kind, so some of each kind are simulated.
         wanted = dict.fromkeys({group.c.kind for group in self.groups}, max(count // SHARE_OF_A_KIND, 1))
         for index in order.tolist():
             number, at = int(owner[index]), int(inside[index])
@@ -162,7 +163,7 @@ class _Ranking:
                 return list(found.values()), False
             if (len(found) >= count and not wanted[c.kind]) or self.groups[number].sums[at] in self.refused:
                 continue
-            # Grids and bands that deal the same tiles alike take as long: one of them is enough.
+            # Grids and bands that deal the same tiles in the same way take equally long, so one of them is enough.
             key = (c.bm[at], c.bk[at], c.bn[at], c.whole[at], c.kind, c.slices[at], f"{seconds[index]:.9e}")
             schedule = None if key in found else self._schedule(number, at)
             if schedule is not None:
@@ -171,7 +172,7 @@ class _Ranking:
         return list(found.values()), len(self.refused) > before
 
     def _first(self, group: _Group, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As :func:`_first`, with infinite times where the sums were refused."""
+        """Return the result of :func:`_first` with infinite times for refused sums."""
         found = group.found
         if self.refused:
             found = found._replace(seconds=np.where(np.isin(group.sums, [*self.refused]), np.inf, found.seconds))
@@ -191,10 +192,10 @@ class _Ranking:
 def best_schedules(
     r: Request, count: int, split: int | None = None, by_traffic: bool = False, accepts: Accepts | None = None
 ) -> list[tuple[Kernel, float]]:
-    """Return the first `count` schedules by the closed forms' time (or traffic), with their seconds; some of each kind.
+    """Return the first `count` schedules by closed-form time (or traffic), some of each kind, with their seconds.
 
-    `accepts` leaves out schedules by how they sum: it is asked once for each size of the blocks of k, number of them in
-    a group, and number of slices, and no other schedule that sums so is built where it refuses one.
+    `accepts` leaves out schedules by their sums. It is called once for each block size along k, number of k blocks in a
+    group and number of slices; if it refuses one, no other schedule with these sums is built.
     """
     groups = _groups(r, split)
     if not groups:
@@ -206,7 +207,7 @@ def best_schedules(
     return found
 
 
-@lru_cache(maxsize=2)  # the two modes of one way to compute, whose plans in shorter chains have the same candidates
+@lru_cache(maxsize=2)  # for the two modes of one way, whose plans in shorter chains have the same candidates
 def _groups(r: Request, split: int | None) -> list[_Group]:
     """Return the candidates of each kind and direction with their closed forms."""
     parts: dict[tuple, list[tuple[Candidates, np.ndarray]]] = {}
@@ -224,11 +225,11 @@ def _groups(r: Request, split: int | None) -> list[_Group]:
 def _first(
     found: Estimate, c: Candidates, place: np.ndarray, count: int, by_traffic: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return indices of the first `count` and those as good as the last of them, their seconds, keys to sort them by (least
-    first).
+    """Return the indices of the first `count` and of those as good as the last, their seconds, and sort keys (least first).
 
-    Equal times: more cores, more slack, then blocks in whole 64s and 32s, then less traffic, then the smaller block. Thousands
-    of candidates end with the same memory traffic; loads and cube overlap better in those whose cores wait more.
+    Equal times are ranked by more cores, more slack, blocks in multiples of 64 and 32, less traffic, and the smaller
+    block. Thousands of candidates end with the same memory traffic; loads and cube overlap better if the cores wait
+    more.
     """
     finite = np.isfinite(found.seconds)
     step = np.floor(np.log(np.where(finite, found.seconds, 1e9)) / np.log1p(SAME_TIME))
@@ -244,8 +245,7 @@ def _first(
 
 
 def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
-    """Return one candidate as a schedule; None if a buffer that the closed forms leave out overflows, or a target cannot say
-    it."""
+    """Return a candidate as a schedule, or None if another buffer overflows or a target cannot express it."""
     block = Blocking(int(c.bm[index]), int(c.bk[index]), int(c.bn[index]))
     at_m, slices, at_n = int(c.at_m[index]), int(c.slices[index]), int(c.at_n[index])
     grid = Grid(k=slices) if c.deals_one_by_one else Grid(at_m, slices, at_n)
@@ -262,7 +262,7 @@ def _schedule(r: Request, c: Candidates, index: int) -> Kernel | None:
 
 
 def vector_schedules(r: Request) -> list[Kernel]:
-    """Return vector kernels for a product with few rows or columns that needs FP32 accuracy, or has FP16 operands."""
+    """Return vector kernels for a product with few rows or columns that needs FP32 accuracy or has FP16 operands."""
     if r.target or min(r.m, r.n) > MOST_VECTOR_ROWS or (r.terms == 1 and r.operand not in VECTOR_OPERANDS):
         return []
     operand = r.operand if r.terms == 1 else "fp32"
@@ -271,7 +271,7 @@ def vector_schedules(r: Request) -> list[Kernel]:
     found = {}
     for width, depth in VECTOR_TILES:
         width = min(width, fractals(side) * ALIGNMENT)
-        # Lanes run along n where B is streamed, along k where A is.
+        # Lanes run along n if B is streamed, along k if A is.
         streams_b = r.n >= r.m
         of_k = width if streams_b else min(width, fractals(r.k) * ALIGNMENT)
         block = Blocking(kept, depth, width) if streams_b else Blocking(depth, of_k, kept)
@@ -288,5 +288,5 @@ def vector_schedules(r: Request) -> list[Kernel]:
             except ValueError:
                 continue
             found[schedule.blocking, schedule.grid] = schedule
-    # The one that uses most cores moves fastest; fewer slices merge less.
+    # The grid with the most cores is fastest; fewer slices need less merging.
     return sorted(found.values(), key=lambda s: (-s.used_cores, s.grid.k, -s.blocking.bn))[:6]

@@ -1,1 +1,1 @@
-"""A core's pipes execute programs: operations, templates, loops and phases; `passes` makes those of the vector units."""
+"""This package defines the programs of a core's pipes: operations, templates, loops, phases, and passes of the vector units."""

@@ -1,4 +1,4 @@
-"""Builds the passes of the vector units over whole matrices, before and after the multiplication, and vector products.
+"""This module builds the vector units' passes over whole matrices, before and after the multiplication, and vector products.
 
 Elements of a pass are dealt evenly to all cores, in chunks as large as UB holds.
 """
@@ -12,14 +12,14 @@ from ascend.programs import program as pipes
 from ascend.programs.program import Loop, Phase, PipeOperation, Segment, Template, shared_programs
 from ascend.tile_schedule import SPLIT_IN_BYTES, SPLIT_OUT_BYTES, TileSchedule
 
-#: FP32 vector instructions for each element to split it: two conversions down, one up, subtract, scale.
+#: FP32 vector instructions for each element to split it: two conversions down, one up, one subtraction, one scaling.
 SPLIT_INSTRUCTIONS = 5
-#: Vector instructions for each element to scale it: int32 to FP32, two products, FP32 to 16 bits; bytes of the result.
+#: Vector instructions for each element to scale it (int32 to FP32, two products, FP32 to 16 bits), and bytes of the result.
 DEQUANTIZE_INSTRUCTIONS, DEQUANTIZED_BYTES = 4, 2
 
 
 def passes_before(s: TileSchedule, cores: Sequence[int], include_split: bool) -> Iterator[Phase]:
-    """Yield words (with `include_split`), fractals and zeros that the multiplication needs."""
+    """Yield the passes before the multiplication: they write words (with `include_split`), fractals and zeros."""
     if include_split and s.split_elements:
         yield _streaming_phase(s, cores, "split", s.split_elements, SPLIT_IN_BYTES, SPLIT_OUT_BYTES, SPLIT_INSTRUCTIONS)
     if s.converts:
@@ -30,7 +30,7 @@ def passes_before(s: TileSchedule, cores: Sequence[int], include_split: bool) ->
 
 
 def passes_after(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
-    """Yield the additions that are left once all tiles are done: the terms behind FIXPIPE, the slices of k."""
+    """Yield the passes after all tiles are done: they add the terms (with FIXPIPE) and the slices of k."""
     slices = len(s.k_slices) if s.merge == "reduce" else 1
     terms = s.copies_behind_fixpipe
     if slices * terms > 1:
@@ -40,7 +40,7 @@ def passes_after(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
 
 
 def dequantized(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
-    """Yield the scales of a core's last tile by vector units: those of its other tiles are applied while the cube goes on.
+    """Yield the scaling of a core's last tile by vector units; other tiles are scaled while the cube continues.
 
     The vector cores are started beside the cubes, which takes `vector_launch_us`.
     """
@@ -53,12 +53,12 @@ def dequantized(s: TileSchedule, cores: Sequence[int]) -> Iterator[Phase]:
 
 
 def vector_cycles(chip: Chip, size: float) -> float:
-    """Return cycles of a vector instruction over so many bytes."""
+    """Return the cycles of a vector instruction over a number of bytes."""
     return chip.vector_head + size / chip.vector_rate
 
 
 def load(chip: Chip, kind: str, size: float) -> PipeOperation:
-    """So many bytes from memory to UB."""
+    """Return the load of a number of bytes from memory to UB."""
     return PipeOperation(
         pipes.MTE2, kind, bytes=size, channel=pipes.MEMORY_READ, latency=chip.memory_read_latency,
         takes=("OLD_FREE",), raises=("OLD_FULL",),
@@ -66,7 +66,7 @@ def load(chip: Chip, kind: str, size: float) -> PipeOperation:
 
 
 def store(chip: Chip, kind: str, size: float) -> PipeOperation:
-    """So many bytes from UB to memory."""
+    """Return the store of a number of bytes from UB to memory."""
     return PipeOperation(
         pipes.MTE3, kind, bytes=size, channel=pipes.MEMORY_WRITE, latency=chip.memory_write_latency,
         takes=("UB_FULL",), raises=("UB_FREE",),
@@ -84,7 +84,7 @@ def _streaming_phase(
 def _streaming(
     s: TileSchedule, name: str, elements: Sequence[int], in_bytes: int, out_bytes: int, instructions: int, active: int
 ) -> Phase:
-    """Yield each core's number of elements through UB, `active` cores at a time."""
+    """Yield the phase in which each core streams its elements through UB, with `active` cores at a time."""
     chip = s.placed_on
     chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
     if not chunk:
@@ -103,7 +103,7 @@ def _streaming(
 
 
 def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, instructions: int) -> Template:
-    """Return one chunk: read unless nothing is, computed, written."""
+    """Return the operations of one chunk: read (unless there is nothing to read), compute, write."""
     vector = instructions * vector_cycles(chip, count * ACCUMULATOR_BYTES)
     written = store(chip, f"{name} write", out_bytes * count)
     if not in_bytes:
@@ -116,7 +116,7 @@ def _streamed(chip: Chip, name: str, count: int, in_bytes: int, out_bytes: int, 
 
 # -- a vector kernel: the larger operand through UB once, the other one kept there --------------------------------------------
 def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
-    """Return one phase: each core reads its part of the streamed operand tile by tile and stores its part of C.
+    """Return the phase in which each core reads its part of the streamed operand tile by tile and stores its part of C.
 
     A tile costs one vector instruction for each row of the kept operand and each line of the tile: its head, and its
     FP32 lanes at the vector rate (twice for FP16 operands, which are widened first).
@@ -129,7 +129,7 @@ def vector_phase(schedule: TileSchedule, simulated: range) -> Phase:
 
 
 def core_part(schedule: TileSchedule, core: int) -> tuple[int, int]:
-    """Return (lines of the streamed side, length of its slice of k) of a core; (0, 0) for an idle one."""
+    """Return (lines of the streamed side, length of its slice of k) of a core, or (0, 0) for an idle one."""
     s = schedule
     side, along = (s.n, s.grid.n) if s.sums.lanes == "b" else (s.m, s.grid.m)
     place, number = core % along, core // along

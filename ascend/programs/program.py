@@ -1,9 +1,9 @@
-"""The operations of a tile schedule, as one core's pipes execute them.
+"""This module defines the operations of a tile schedule as one core's pipes execute them.
 
-A :class:`Program` is what the simulator runs: operations in templates, templates in loops. Every pipe takes its own
-operations in program order; between pipes there are only counting flags (:data:`FLAGS`), as set_flag and wait_flag
-provide them: an operation starts when all the flags that it takes are there, and raises others when its result is.
-A pool of buffer slots is a pair of flags, FREE (raised in advance once for each slot) and FULL.
+A :class:`Program`, which the simulator runs, has operations in templates and templates in loops. Every pipe takes its
+own operations in program order. Only counting flags (:data:`FLAGS`) order operations of different pipes, as set_flag
+and wait_flag provide them: an operation starts when all the flags that it takes are up, and raises others when its
+result is ready. A pool of buffer slots is a pair of flags, FREE (raised in advance once for each slot) and FULL.
 :func:`ascend.pipes.build.build_program` makes programs from schedules.
 """
 
@@ -19,7 +19,7 @@ from ascend.tile_schedule import TileSchedule
 PIPES = ("SCALAR", "VECTOR", "CUBE", "MTE1", "MTE2", "MTE3", "FIXP")
 SCALAR, VECTOR, CUBE, MTE1, MTE2, MTE3, FIXP = range(len(PIPES))
 
-#: Flags and what a pipe that lacks one waits for.
+#: Flags, each with the thing that a pipe waits for if the flag is down.
 FLAGS = {
     "B_L1_FREE": "a free B buffer in L1",
     "B_L1_FULL": "the B block in L1",
@@ -43,16 +43,16 @@ FLAGS = {
 }
 FLAG_NUMBER = {name: number for number, name in enumerate(FLAGS)}
 
-#: Shared memory channels: their transfers compete for the memory bandwidth of the chip; -1 is a private path.
+#: Shared memory channels, whose transfers compete for the memory bandwidth of the chip; -1 is a private path.
 PRIVATE, MEMORY_READ, MEMORY_WRITE, FIXPIPE_WRITE = -1, 0, 1, 2
 CHANNELS = 3
 
 
 class PipeOperation(NamedTuple):
-    """One instruction of one pipe.
+    """`PipeOperation` is one instruction of one pipe.
 
-    It occupies the pipe for `cycles` plus, for a transfer on a shared channel, the time of its bytes; its result is
-    there `latency` cycles later.
+    It occupies the pipe for `cycles` plus, for a transfer on a shared channel, the time of its bytes. Its result is
+    ready `latency` cycles later.
     """
 
     pipe: int
@@ -70,14 +70,14 @@ Template = tuple[PipeOperation, ...]
 
 
 class Segment(NamedTuple):
-    """A template, repeated."""
+    """`Segment` is a template with its number of repeats."""
 
     template: Template
     repeats: int = 1
 
 
 class Loop(NamedTuple):
-    """Segments in order, the whole repeated; `active` cores run it at a time."""
+    """`Loop` is a sequence of segments that is repeated as a whole; `active` cores run it at a time."""
 
     segments: tuple[Segment, ...]
     iterations: int
@@ -87,7 +87,7 @@ class Loop(NamedTuple):
 def shared_programs(
     parts: Iterable[Hashable], loops: Callable[[Any], Iterable[Loop]]
 ) -> tuple[tuple[tuple[Loop, ...], ...], tuple[int, ...]]:
-    """Return (programs, the number of each core's) of what the cores do: the loops of each different part once."""
+    """Return the programs of the different parts, and the number of each core's program."""
     of_core = list(parts)
     numbers = {part: number for number, part in enumerate(dict.fromkeys(of_core))}
     return tuple(tuple(loops(part)) for part in numbers), tuple(numbers[part] for part in of_core)
@@ -95,29 +95,29 @@ def shared_programs(
 
 @dataclass(frozen=True)
 class Phase:
-    """Part of a program between two barriers of all cores: for each core its loops (equal cores share them)."""
+    """`Phase` is the part of a program between two barriers of all cores; equal cores share their loops."""
 
     name: str
     programs: tuple[tuple[Loop, ...], ...]
     program_of_core: tuple[int, ...]
-    slot_bytes: dict[str, int]  # of one slot of each pool, by its FREE flag
-    launch: float = 0.0  # cycles before it begins
-    #: What all cores move that the memory has to carry, at its own rate, while the phase lasts.
+    slot_bytes: dict[str, int]  # bytes of one slot of each pool, by its FREE flag
+    launch: float = 0.0  # cycles of the launch before the phase begins
+    #: Bytes of all cores that the memory has to carry, at its own rate, during the phase.
     memory_bytes: float = 0.0
 
 
 @dataclass(frozen=True)
 class Program:
-    """The operations that all cores execute for a schedule."""
+    """`Program` holds the operations that all cores execute for a schedule."""
 
     schedule: TileSchedule
     phases: tuple[Phase, ...]  #: The phases in the order in which they run.
-    initial_flags: dict[str, int]  #: Flags that are up at the start: the free slots.
-    #: Bytes a cycle that one core's own path carries on each shared channel: reads, writes, FIXPIPE.
+    initial_flags: dict[str, int]  #: Flags that are up at the start, for the free slots.
+    #: Bytes per cycle that one core's own path carries on each shared channel: reads, writes, FIXPIPE.
     channel_rates: tuple[float, float, float]
 
     def operations(self, core: int = 0) -> Iterator[PipeOperation]:
-        """Yield every operation of a core in program order. Long for large sizes."""
+        """Yield every operation of a core in program order; large sizes have very many."""
         for phase in self.phases:
             for loop in phase.programs[phase.program_of_core[core]]:
                 for _ in range(loop.iterations):
@@ -127,7 +127,7 @@ class Program:
 
     @cached_property
     def totals(self) -> dict[str, tuple[int, float, int]]:
-        """For each kind of operation (count, bytes, cube steps), over all cores: exact, from the loop counts."""
+        """Return (count, bytes, cube steps) of each kind of operation over all cores, exactly, from the loop counts."""
         totals: dict[str, list] = {}
         for phase in self.phases:
             cores = np.bincount(phase.program_of_core, minlength=len(phase.programs))

@@ -1,1 +1,1 @@
-"""Reports on plans and simulations: sentences, tables, figures, the fit to published numbers, tiling fields."""
+"""This package reports on plans and simulations: sentences, tables, figures, fits to published numbers, tiling fields."""

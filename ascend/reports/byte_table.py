@@ -1,8 +1,8 @@
-"""A schedule's own byte counts beside eq. 9, and the factors that lead from one to the other.
+"""This module compares a schedule's byte counts with eq. 9, and gives the factors between them.
 
-Eq. 9 counts one term in elements of 4 bytes, lets the cores share B perfectly (it divides by their number), and has C
-read and written in every k group. The schedule counts what each core's pipes move. The factors of a row multiply to
-the ratio exactly.
+Eq. 9 counts one term in elements of 4 bytes, lets the cores share B perfectly (it divides by their number), and assumes
+that C is read and written in every k group. The schedule counts the bytes that each core's pipes move. The product of a
+row's factors is exactly the ratio of the two counts.
 """
 
 import math
@@ -15,7 +15,7 @@ from tensorcore_models.machine.fp_state import default_fp_state, members_in_defa
 
 
 class Factor(NamedTuple):
-    """One reason why the schedule's count differs."""
+    """`Factor` is one reason for the difference of the schedule's count from eq. 9."""
 
     reason: str
     value: float
@@ -23,7 +23,7 @@ class Factor(NamedTuple):
 
 @members_in_default_fp_state
 class ByteRow(NamedTuple):
-    """One operand: bytes by eq. 9, bytes the schedule moves over all cores, and what makes the difference."""
+    """`ByteRow` holds one operand's bytes by eq. 9, the schedule's bytes over all cores, and the factors between them."""
 
     operand: str
     eq9_bytes: float
@@ -32,18 +32,18 @@ class ByteRow(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Schedule over eq. 9; infinite for what eq. 9 leaves out."""
+        """Return the schedule's bytes divided by those of eq. 9; infinite for a row that eq. 9 leaves out."""
         return self.schedule_bytes / self.eq9_bytes if self.eq9_bytes else math.inf
 
 
 @default_fp_state
 def byte_table(schedule: TileSchedule) -> list[ByteRow]:
-    """Return one row of bytes for each of A, B, C and, with more than one term, the split pass.
+    """Return one row of bytes for each of A, B and C and, with more than one term, the split pass.
 
     Parameters
     ----------
     schedule : TileSchedule
-        With a chip.
+        Schedule on a chip.
 
     Raises
     ------
@@ -51,14 +51,12 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
         If the schedule is not for the paper's kernel.
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError(
-            "eq. 9 counts the bytes of the paper's kernel only: for a grid kernel there is no formula to compare with"
-        )
+        raise ValueError("eq. 9 counts the bytes of the paper's kernel only: build the schedule with kernel='paper'")
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
     eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)
     narrow = Factor(f"{s.operand} operands, not {ELEMENT_BYTES} bytes", s.operand_bytes / ELEMENT_BYTES)
-    repeats = Factor("each word read in each pass (terms)", passes * s.words)
+    repeats = Factor("each word is read in each pass (terms)", passes * s.words)
     a = s.operand_bytes * passes * s.words * s.m * s.k
     streamed = s.operand_bytes * passes * s.words * rows * s.k * s.n
     reads = 0 if s.placed_on.fixpipe else sum(s.c_reads(p, g) for p in range(passes) for g in range(groups))
@@ -72,7 +70,7 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
             "B", eq9.b_read * ELEMENT_BYTES, streamed,
             (
                 narrow, repeats,
-                Factor("every core pulls all of B through its own MTE2; eq. 9 divides by the cores", s.cores),
+                Factor("every core loads all of B through its own MTE2; eq. 9 divides by the cores", s.cores),
                 Factor("whole row blocks (the last one is not full)", rows * b.bm / s.m),
             ),
         ),
@@ -81,7 +79,7 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
             (
                 Factor("whole k groups (eq. 9 has k / (N_fused bk) of them)", groups / real_groups),
                 Factor("write-backs of each C block in a group (terms, accumulators)", writes / groups),
-                Factor("reads and writes for each two writes (the first needs no read)", (reads + writes) / (2 * writes)),
+                Factor("(reads + writes) / (2 writes); the first write needs no read", (reads + writes) / (2 * writes)),
             ),
         ),
     ]  # fmt: skip

@@ -1,12 +1,12 @@
-"""Fitting the two free parameters of the timing model to the two numbers that the paper publishes.
+"""This module fits the two free parameters of the timing model to the two speeds that the paper publishes.
 
-The parameters were chosen before fitting, for what they mean: cube cycles lost to flags and scalar work for every
-block (they slow both pipelines), and the fraction of a B load that stops the cube although double buffered (the
-paper's alpha in T_comp + alpha T_mem, section 5.1.2; by its definition it does not touch the single-buffered one). So
-the first follows from the single-buffered figure alone, the second from the double-buffered one.
+The parameters were chosen before fitting, by their meaning: the cube cycles lost to flags and scalar work for every
+block, which slow single and double buffering, and the fraction of a B load that stops the cube in spite of double
+buffers (the paper's alpha in T_comp + alpha T_mem, section 5.1.2), which does not affect single buffering. So the
+single-buffered speed alone determines the first parameter, and the double-buffered speed the second.
 
-The paper does not give the matrix size behind the figures; 5632 x 2816 x 5632 is assumed (32 row blocks of 176 and
-one k group of 44 blocks of 64).
+The paper does not give the matrix size of these speeds; 5632 x 2816 x 5632 is assumed (32 row blocks of 176 and one k
+group of 44 blocks of 64).
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ Size = tuple[int, int, int]
 PUBLISHED_SINGLE = 41.7
 PUBLISHED_DOUBLE = 65.3
 PUBLISHED_BLOCK = Blocking(176, 64, 176)
-#: m, k, n assumed for them.
+#: Assumed m, k, n of these speeds.
 ASSUMED_SIZE = (5632, 2816, 5632)
 
 
 class Calibration(NamedTuple):
-    """The result of the fit: the parameters, and TFLOP/s before and after (single, double)."""
+    """`Calibration` is the result of the fit: the parameters, and TFLOP/s before and after it (single, double)."""
 
     sync_cycles_per_block: float
     non_overlapped_fraction: float
@@ -45,12 +45,12 @@ def speed(
 
 
 def predict(chip: Chip, size: Size = ASSUMED_SIZE) -> tuple[float, float]:
-    """Return TFLOP/s of the published block, (single, double) buffered."""
+    """Return the predicted TFLOP/s of the published block, (single, double) buffered."""
     return speed(chip, size, buffering="single"), speed(chip, size)
 
 
 def fit(chip: Chip, size: Size = ASSUMED_SIZE) -> Calibration:
-    """Fit the two parameters to 41.7 and 65.3 TFLOP/s; ValueError if the model is slower even without the loss."""
+    """Fit the two parameters to 41.7 and 65.3 TFLOP/s. Raises ValueError if the model is slower even without the losses."""
     ideal = chip.replace(sync_cycles_per_block=0, non_overlapped_fraction=0)
     nominal = predict(ideal, size)
     sync = _decreasing_root(
@@ -66,10 +66,10 @@ def fit(chip: Chip, size: Size = ASSUMED_SIZE) -> Calibration:
 
 
 def _decreasing_root(f: Callable[[float], float], target: float, high: float, name: str) -> float:
-    """Where the decreasing `f` on [0, high] takes the value `target`, by bisection."""
+    """Return the point of [0, high] where the decreasing `f` has the value `target`, by bisection."""
     if not f(0.0) >= target >= f(high):
         raise ValueError(
-            f"no {name} between 0 and {high:g} gives {target} TFLOP/s: the model spans {f(high):.1f} to {f(0.0):.1f}"
+            f"no value of {name} between 0 and {high:g} gives {target} TFLOP/s: the model spans {f(high):.1f} to {f(0.0):.1f}"
         )
     low = 0.0
     for _ in range(50):
@@ -81,7 +81,7 @@ def _decreasing_root(f: Callable[[float], float], target: float, high: float, na
 
 
 class Statement(NamedTuple):
-    """A published statement beside what the model says: TFLOP/s unless the text says otherwise."""
+    """`Statement` is a published statement beside the model's value, in TFLOP/s unless the text says otherwise."""
 
     statement: str
     published: str
@@ -91,7 +91,7 @@ class Statement(NamedTuple):
 
 
 def statements() -> list[Statement]:
-    """Return the published performance statements on 910A and 910B3, nominal and calibrated predictions beside them."""
+    """Return the published speeds on 910A and 910B3, each with the nominal and the calibrated prediction."""
     nominal = get_chip("910A")
     chips = (nominal, nominal.with_calibration())
     m, k, n = ASSUMED_SIZE

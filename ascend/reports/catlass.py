@@ -1,4 +1,4 @@
-"""CATLASS's dispatch policies as rows, and the instantiations of its kernels that a plan is: policy, tiles, order, kernel.
+"""This module lists CATLASS's dispatch policies as rows, and writes a plan as instantiations: policy, tiles, order, kernel.
 
 Sources: CATLASS (github.com/hicann/catlass, 0dfcf9df): include/catlass/gemm/dispatch_policy.hpp (policies and their template
 parameters), examples 00, 01, 02, 09, 21, 25 and 31 (Atlas A2 and A3), 43, 53, 60, 67, 68 and 73 (Ascend 950), gemm/kernel/
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ascend.kernels.base import Kernel
 from ascend.tiling.fields import is_said_by
 
-#: C++ types of operands, and layouts of A and B.
+#: C++ types of operands, and C++ layouts of A and B.
 ELEMENTS = {
     "fp16": "half", "bf16": "bfloat16_t", "fp32": "float", "hf32": "float", "int8": "int8_t", "mxfp8": "float8_e4m3_t",
     "mxfp4": "float4_e2m1x2_t",
@@ -21,7 +21,7 @@ LAYOUTS = {"nd": ("RowMajor", "RowMajor"), "nt": ("RowMajor", "ColumnMajor"), "n
 
 
 class Policy(NamedTuple):
-    """A dispatch policy: its template parameters, as (type, name), with `optional` ones last."""
+    """`Policy` is a dispatch policy with its template parameters as (type, name), the `optional` ones last."""
 
     name: str
     parameters: tuple[tuple[str, str], ...]
@@ -58,17 +58,17 @@ POLICIES = {
 
 
 class Assembly(NamedTuple):
-    """A kernel of CATLASS with a policy: which plans it is, and where it is shown."""
+    """`Assembly` is a kernel of CATLASS with a policy, the plans that it fits, and its published example."""
 
     name: str
     policy: str
     kernel: str
-    header: str  #: Of the kernel, below catlass/gemm/kernel/.
+    header: str  #: header of the kernel, below catlass/gemm/kernel/
     scheduler: str
     example: str
     fits: Callable[[Kernel], bool]
-    products: str = "one"  #: "one", a "batch" of one size, or "groups" of rows.
-    remark: str = ""  #: What of the plan it does not follow.
+    products: str = "one"  #: "one" product, a "batch" of one size, or "groups" of rows
+    remark: str = ""  #: difference between the kernel and the plan
 
 
 def _one_by_one(s: Kernel) -> bool:
@@ -76,12 +76,12 @@ def _one_by_one(s: Kernel) -> bool:
 
 
 def _in_one_load(s: Kernel) -> bool:
-    """Return whether each core has one tile at most, and all of k in one load."""
+    """Return whether each core has at most one tile, and loads all of k at once."""
     return _one_by_one(s) and s.waves == 1 and s.k <= s.load_k
 
 
 def _keeps_a(s: Kernel) -> bool:
-    """Return whether A's rows of a tile stay in L1 with all of k, beside two loads of B."""
+    """Return whether A's rows of a tile fit L1 with all of k, beside two loads of B."""
     kept = s.blocking.bm * s.k + 2 * s.load_k * s.blocking.bn
     return (
         s.resident == "a" and len(s.k_slices) == 1 and s.groups == 1 and kept * s.operand_bytes <= s.placed_on.l1_bytes
@@ -92,12 +92,14 @@ def _split(s: Kernel) -> bool:
     return len(s.k_slices) > 1 and s.merge == "reduce" and s.resident == "none" and s.groups == 1
 
 
-_SHUFFLED = "ENABLE_SHUFFLE_K, by which cores begin at other places of k, is not in the predicted time"
-_OWN_DEAL = "it deals the tiles in an order of its own, so that the predicted time is the plan's"
-_OWN_SLICES = "it chooses the number of slices itself (GetSplitkFactor), so that the predicted time is the plan's"
+_SHUFFLED = "the predicted time leaves out ENABLE_SHUFFLE_K, by which each core begins at another place of k"
+_OWN_DEAL = "it deals the tiles in its own order; the predicted time is that of the plan's order"
+_OWN_SLICES = (
+    "it chooses the number of slices itself (GetSplitkFactor); the predicted time is that of the plan's number"
+)
 _IDENTITY, _SPLIT_K = "GemmIdentityBlockSwizzle", "SplitkGemmIdentityBlockSwizzle"
 
-#: Instantiations by generation; the first that fits a plan is the one that is written out.
+#: Instantiations by generation; the first one that fits a plan is written to files.
 ASSEMBLIES: dict[str, tuple[Assembly, ...]] = {
     "AtlasA2": (
         Assembly("basic", "MmadAtlasA2Pingpong", "BasicMatmul", "basic_matmul.hpp", _IDENTITY, "00_basic_matmul", _one_by_one),
@@ -128,19 +130,19 @@ ASSEMBLIES: dict[str, tuple[Assembly, ...]] = {
                  "60_ascend950_grouped_matmul_slice_m", _one_by_one, "groups", _OWN_DEAL),
     ),
 }  # fmt: skip
-#: The same on Ascend 950 for operands with block scales; their host, which has scales, is not written out.
+#: Instantiations on Ascend 950 for operands with block scales; their host code, which needs scales, is not written.
 MX: tuple[Assembly, ...] = (
     Assembly("MX", "MmadMx", "MxMatmulTla", "mx_matmul_tla.hpp", _IDENTITY, "53_ascend950_fp8_mx_matmul", _one_by_one),
 )  # fmt: skip
 
 
 def arch_of(s: Kernel) -> str:
-    """CATLASS's name of the chip's generation."""
+    """Return CATLASS's name of the chip's generation."""
     return "Ascend950" if s.placed_on.name == "950" else "AtlasA2"
 
 
 def assemblies_of(s: Kernel, products: str = "one") -> list[Assembly]:
-    """Return the kernels of CATLASS that a plan is, for one product or several; none for what CATLASS does not multiply."""
+    """Return the kernels of CATLASS that fit a plan, for one product or several."""
     if not s.on_cube or s.terms > 1 or s.operand not in ELEMENTS or s.dequantize:
         return []
     rows = MX if s.format.scale_block else ASSEMBLIES[arch_of(s)]
@@ -148,12 +150,13 @@ def assemblies_of(s: Kernel, products: str = "one") -> list[Assembly]:
 
 
 def policy_values(s: Kernel, policy: Policy) -> dict[str, str]:
-    """Return values of a policy's template parameters for a plan, by name.
+    """Return the values of a policy's template parameters for a plan, by name.
 
-    Without the unit flag L0C has as many stages as the plan; with it one, as the policies ask. INT8 has no unit flag.
+    Without the unit flag L0C has as many stages as the plan; with the unit flag it has one, as the policies require.
+    INT8 has no unit flag.
     """
     unit = s.unit_flag and s.operand != "int8"
-    shuffles = arch_of(s) == "AtlasA2" and "Small" not in policy.name  # as the examples have it
+    shuffles = arch_of(s) == "AtlasA2" and "Small" not in policy.name  # as in the examples
     values = {
         "ArchTag": "ArchTag", "ENABLE_UNIT_FLAG": unit, "ENABLE_SHUFFLE_K": shuffles,
         "USE_HF32_MODE": s.operand == "hf32", "ENABLE_L1_RESIDENT": False, "PRELOAD_STAGES": 1, "STAGES": s.stream_slots,
@@ -185,7 +188,7 @@ def instantiation(s: Kernel, row: Assembly) -> list[str]:
         f"using LayoutA = layout::{layout_a};", f"using LayoutB = layout::{layout_b};", "using LayoutC = layout::RowMajor;",
     ]  # fmt: skip
     if s.format.scale_block:
-        lines.append("// TileCopy of the scales: Gemm::Tile::PackedMxTileCopyTla, as the example has it")
+        lines.append("// TileCopy of the scales: Gemm::Tile::PackedMxTileCopyTla, as in the example")
     elif tla:
         lines.append(
             "using TileCopy = Gemm::Tile::PackedTileCopyTla<ArchTag, Element, LayoutA, Element, LayoutB, Sum, LayoutC>;"
@@ -218,7 +221,7 @@ def _shape(sizes: tuple[int, int, int], tla: bool) -> str:
 
 
 def catlass_text(s: Kernel, products: str = "one") -> str:
-    """Return the instantiation of the first assembly that a plan is, and the policies of the others; "" where it is none."""
+    """Return the instantiation of the first assembly that fits a plan and the policies of the others, or "" if none fits."""
     rows = assemblies_of(s, products)
     if not rows:
         return ""

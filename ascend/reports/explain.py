@@ -1,6 +1,6 @@
-"""Why a block is good, in sentences: what the paper publishes, what is computed here, what is inferred.
+"""This module explains a block's speed in sentences, each marked as published, computed, simulated or inferred.
 
-Each sentence begins with how it is known, so that nobody quotes an inference as a measurement.
+The mark comes first, so that nobody quotes an inference as a measurement.
 """
 
 import math
@@ -15,19 +15,20 @@ from ascend.roofline import operational_intensity, roofline
 from ascend.schedule import variant
 from tensorcore_models.machine.fp_state import default_fp_state
 
-#: Square blocks that the paper discusses: its traffic optimum, its best, and the next one up.
+#: Square blocks that the paper discusses: its traffic optimum, its best, and the next larger one.
 LANDMARKS = (96, 176, 192)
 
 
 @default_fp_state
 def explain(schedule: Kernel) -> list[str]:
-    """Return sentences (published:, computed:, simulated: or inferred:) on a schedule's block and square blocks of 96, 176 and
-    192.
+    """Return marked sentences on a schedule's block and on the square blocks of 96, 176 and 192.
+
+    The marks are "published:", "computed:", "simulated:" and "inferred:".
 
     Parameters
     ----------
     schedule : Kernel
-        With a chip.
+        Schedule on a chip.
 
     Raises
     ------
@@ -35,7 +36,7 @@ def explain(schedule: Kernel) -> list[str]:
         If the schedule is not for the paper's kernel.
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("the explanation is for the paper's kernel: build the schedule with kernel='paper'")
+        raise ValueError("explain needs a schedule of the paper's kernel: build the schedule with kernel='paper'")
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 

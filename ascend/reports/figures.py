@@ -1,7 +1,7 @@
-"""Data of the paper's performance figures, and of our own, as rows: what the plots, CSV and JSON files show.
+"""This module computes the data of the paper's performance figures, and of our own, as rows for plots, CSV and JSON.
 
-Figures 6, 10, 11 and 12 are from SGEMM-cube (arXiv:2507.23387v4). The paper prints no numbers in its plots beyond
-those in its text, so 10 to 12 are predictions of this model, not copies of its data.
+Figures 6, 10, 11 and 12 are from SGEMM-cube (arXiv:2507.23387v4). The paper prints no numbers of its plots beyond those
+in its text, so the rows of 10 to 12 are predictions of this model, not copies of the paper's data.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ def figure_6(chip: Chip) -> list[dict]:
 def figure_10(
     chip: Chip, size: Size = ASSUMED_SIZE, blocks: Iterable[Blocking] | None = None, progress: Progress = None
 ) -> list[dict]:
-    """Return every block in the roofline: operational intensity, roof, single- and double-buffered speed."""
+    """Return the roofline point of every block: operational intensity, roof, single- and double-buffered speed."""
     chosen = list(feasible_blocks(chip) if blocks is None else blocks)
     rows = []
     for number, b in enumerate(chosen):
@@ -57,7 +57,7 @@ def figure_10(
 
 
 def figure_11(chip: Chip, size: Size = ASSUMED_SIZE, progress: Progress = None) -> list[dict]:
-    """Return single against double buffering over square blocks (b, bk, b)."""
+    """Return the speed with single and double buffers over square blocks (b, bk, b)."""
     blocks = [b for b in feasible_blocks(chip) if b.bm == b.bn and b.bk in (16, 32, 48, 64, 80, 96, 128)]
     return [
         {**row, "n_fused": Blocking(row["bm"], row["bk"], row["bn"]).n_fused(chip)}
@@ -66,9 +66,10 @@ def figure_11(chip: Chip, size: Size = ASSUMED_SIZE, progress: Progress = None) 
 
 
 def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress = None) -> list[dict]:
-    """Return scaling in m = n, in k, and in all: the block on `chip`, the best block there, FP32 GEMM on 910B3 (best block).
+    """Return the scaling in m = n, in k, and in all sizes, for three cases.
 
-    "Best" is the fastest of the five that the closed forms put first, for each size.
+    The cases are the block on `chip`, the best block there, and FP32 GEMM on 910B3 (best block). The best block is the
+    fastest of the five that the closed forms rank first, for each size.
     """
     b3 = get_chip("910B3")
     m, k, n = ASSUMED_SIZE
@@ -92,10 +93,10 @@ def figure_12(chip: Chip, block: Blocking = PUBLISHED_BLOCK, progress: Progress 
 
 
 def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Progress = None, **options) -> list[dict]:
-    """Return TFLOP/s and FLOP/B of each block (bm, bn) with one bk whose kernel fits."""
+    """Return the TFLOP/s and FLOP/B of each block (bm, bn) with one bk whose kernel fits."""
     blocks = [b for b in feasible_blocks(chip) if b.bk == bk]
     if not blocks:
-        raise ValueError(f"no feasible block of {chip.name} has bk = {bk}")
+        raise ValueError(f"no feasible block of {chip.name} has bk = {bk}: take another multiple of 16")
     rows = []
     for number, b in enumerate(blocks):
         try:
@@ -110,7 +111,7 @@ def heat_map(chip: Chip, bk: int = 64, size: Size = ASSUMED_SIZE, progress: Prog
 
 
 def pipe_rows(timeline: Timeline) -> list[dict]:
-    """List each pipe's operations on core 0 in 12,000 cycles where a C block leaves: an operation a row, times in us."""
+    """Return each pipe's operations on core 0 in 12,000 cycles around the end of a C block: an operation a row, times in us."""
     recorded, cycles = timeline.recorded(), 12_000
     first = _first_leaving(recorded, cycles)
     return [
@@ -123,9 +124,9 @@ def pipe_rows(timeline: Timeline) -> list[dict]:
 
 
 def ping_pong_rows(schedule: Kernel) -> list[dict]:
-    """Return the first 4,000 cycles of the multiplication with single and with double buffers: an operation a row, times in us.
+    """Return the first 4,000 cycles of the multiplication with single and double buffers: an operation a row, times in us.
 
-    `number` counts the k blocks of one kind of work: even ones use the first of two buffers.
+    `number` counts the k blocks of one kind of work; even numbers use the first of two buffers.
     """
     rows, cycles, shown = [], 4_000, ("MTE2", "MTE1", "CUBE")
     for buffering in ("single", "double"):
@@ -144,7 +145,7 @@ def ping_pong_rows(schedule: Kernel) -> list[dict]:
 
 
 def occupancy_rows(timeline: Timeline) -> list[dict]:
-    """Return bytes in use of each buffer of core 0 over 60,000 cycles where a C block leaves: a change a row, times in us."""
+    """Return the used bytes of core 0's buffers over 60,000 cycles around the end of a C block: a change a row, times in us."""
     recorded, cycles = timeline.recorded(), 60_000
     first = _first_leaving(recorded, cycles)
     rows = []
@@ -161,7 +162,7 @@ def occupancy_rows(timeline: Timeline) -> list[dict]:
 
 
 def _first_leaving(recorded: Timeline, cycles: float) -> float:
-    """Start of a window around the first C block whose old value is read back, else around the first that leaves."""
+    """Return the start of a window around the first C block whose old value is read back, else around the first that leaves."""
     for kinds in (("C add",), ("C move", "C write")):
         start = min((bar.start for bar in bars(recorded) if bar.kind in kinds), default=None)
         if start is not None:

@@ -1,9 +1,10 @@
-"""Fitting a chip's rates to measured products: bounded least squares from many starts, over what the rows identify.
+"""This module fits a chip's rates to measured products by bounded least squares from many starts.
 
-Parameters are added one after the other while they explain the rows better, and dropped again where later ones do without them;
-the Jacobian of those that are kept has full rank at the fit. What the rows do not tell stays as it was and is named, and so is
-what would explain them as well in the place of a fitted parameter. Beside the error of the fit stands that on rows left out, by
-which a fit is worth using or not; the fits without them give each parameter's standard error (jackknife).
+Parameters are added one at a time as long as they explain the rows better, and dropped if later ones make them
+needless; the Jacobian of the kept parameters has full rank at the fit. The result names parameters that the rows do not
+determine, which stay unchanged, and parameters that would explain the rows as well as a fitted one. The error on rows
+left out, beside that of the fit, shows whether a fit is worth using. The fits without one row give each parameter's
+standard error (jackknife).
 """
 
 import math
@@ -21,7 +22,7 @@ from ascend.reports.profile import ProfileRow, together
 
 
 class Free(NamedTuple):
-    """A parameter that may be fitted: the chip's numbers that it scales (or its own), and its range.
+    """`Free` is a parameter that may be fitted: the chip's numbers that it scales (or replaces), and its range.
 
     A number that may be 0 is fitted as a difference in units of `unit`, others as the logarithm of their ratio to the chip's.
     """
@@ -33,8 +34,8 @@ class Free(NamedTuple):
     unit: float = 0.0
 
 
-#: What may be fitted. Of parameters that explain the rows alike the first one is taken, so that the bandwidth of the memory,
-#: which slows loads as others do, is claimed by rows that nothing else explains. Ranges of ratios are factors.
+#: Parameters that may be fitted. If several explain the rows equally well, the first one is taken, so that memory bandwidth,
+#: which slows loads as other parameters do, is fitted only to rows that nothing else explains. Ranges of ratios are factors.
 FREE = (
     Free("launch_us", ("launch_us",), 0.0, 60.0, 5.0),
     Free("l2_read_rate", ("l2_read_rate",), 0.2, 4.0),
@@ -46,25 +47,25 @@ FREE = (
     Free("memory_read_rate", ("memory_read_rate",), 0.2, 4.0),
     Free("hbm_bytes_per_second", ("hbm_bytes_per_second",), 0.2, 4.0),
 )
-#: Pipes whose busy ratios are fitted: those of the cube's way, which are modelled for every kernel.
+#: Pipes whose busy ratios are fitted: the cube's data path, which is modelled for every kernel.
 FITTED_PIPES = ("CUBE", "MTE1", "MTE2", "FIXP")
-#: A residual that changes by less than this tells nothing of a parameter.
+#: Least change of a residual that tells something about a parameter.
 LEAST_EFFECT = 0.002
-#: A further parameter leaves at most this share of the root mean square, which is above the second number before.
+#: Largest ratio of the root mean squares after and before adding a parameter, and the value below which none is added.
 LEAST_GAIN, GOOD_ENOUGH = 0.8, 0.002
-#: Fits with as many parameters explain the rows alike unless Akaike's criteria, observations times the logarithm of the mean
-#: square, are further apart than this.
+#: Difference of Akaike's criteria (observations times the logarithm of the mean square) within which two fits with equally
+#: many parameters explain the rows equally well.
 ALIKE = 4.0
-#: Smallest singular value of the Jacobian's unit columns, from which on its parameters are told apart.
+#: Smallest singular value of the Jacobian's unit columns from which on the rows distinguish its parameters.
 LEAST_SINGULAR = 0.05
-#: Standard errors of the gain on rows left out from which on a fit is recommended although it does not halve their errors.
+#: Gain on rows left out, in standard errors, from which on a fit is recommended even if it does not halve their errors.
 SURE = 2.0
-#: Starts of each parameter: as it is, and moved so far to either side (in its units, or as logarithms).
+#: Starting points of each parameter: the chip's value, and shifts to either side (in its units, or as logarithms).
 STARTS = (0.0, -0.7, 0.7)
 
 
 class Residual(NamedTuple):
-    """Measured against predicted, before and after the fit (seconds), and predicted by a fit to the other rows."""
+    """`Residual` holds the measured time and the predictions before, after and without the row in the fit, in seconds."""
 
     row: ProfileRow
     nominal: float
@@ -73,31 +74,31 @@ class Residual(NamedTuple):
 
 
 class ProfileFit(NamedTuple):
-    """The result of a fit to a profile: the chip, its parameters, and the residuals."""
+    """`ProfileFit` is the result of a fit to a profile: the chip, its parameters, and the residuals."""
 
-    chip: Chip  #: With the fitted parameters in force, marked as calibrated.
-    parameters: dict[str, float]  #: The fitted parameters of the chip.
-    residuals: list[Residual]  #: Measured against predicted times.
-    untold: dict[str, str]  #: Parameters that stay as they were, and why.
-    alike: dict[str, tuple[str, ...]]  #: For a fitted parameter those that would explain the rows as well in its place.
+    chip: Chip  #: the chip with the fitted parameters in force, marked as calibrated
+    parameters: dict[str, float]  #: fitted parameters of the chip
+    residuals: list[Residual]  #: measured and predicted times
+    untold: dict[str, str]  #: parameters that stay unchanged, and why
+    alike: dict[str, tuple[str, ...]]  #: for a fitted parameter, the parameters that would explain the rows as well
     standard_errors: dict[
         str, float
-    ]  #: Of the fitted parameters, by leaving out one row after the other; empty below 3 rows.
+    ]  #: standard errors of the fitted parameters, by leaving out one row at a time; empty below 3 rows
 
     @property
     def observed(self) -> int:
-        """The number of times and busy ratios that were fitted to."""
+        """Return the number of times and busy ratios that were fitted to."""
         return sum(1 + len(r.row.busy) for r in self.residuals)
 
     at_edge: tuple[
         str, ...
-    ] = ()  #: Parameters that were fitted to an end of their range: what they stand for is not theirs.
+    ] = ()  #: parameters fitted to an end of their range, where the value has no physical meaning
 
     @property
     def gain(self) -> float:
-        """The mean gain in squared error of rows that were left out, in its standard errors; nan below two such rows.
+        """Return the mean gain in squared error of left-out rows, in standard errors; nan if fewer than two rows are left out.
 
-        Scatter alone makes some gain by chance, because the parameters were chosen with all rows in sight.
+        Scatter alone makes some gain, because the parameters were chosen with all rows in sight.
         """
         if any(r.left_out is None for r in self.residuals) or len(self.residuals) < 2:
             return math.nan
@@ -111,17 +112,17 @@ class ProfileFit(NamedTuple):
 
     @property
     def recommended(self) -> bool:
-        """Whether rows that were left out are surely predicted better than without the fit, and no parameter is at an edge.
+        """Return whether the fit reliably predicts left-out rows better, and no parameter is at an end of its range.
 
-        Surely: their errors are halved, or the gain is :data:`SURE` standard errors.
+        A fit is reliable if it halves their errors, or if the gain is at least :data:`SURE` standard errors.
         """
         halved = self.spread("left_out") <= self.spread("nominal") / 2
         return bool(self.parameters) and (halved or self.gain >= SURE) and not self.at_edge
 
     def spread(self, which: str = "calibrated") -> float:
-        """Root mean square of log(predicted / measured): 0.1 is about 10 %; of "nominal", "calibrated" or "left_out" times.
+        """Return the root mean square of log(predicted / measured); 0.1 is about 10 %.
 
-        nan where no row could be left out.
+        `which` chooses the "nominal", "calibrated" or "left_out" times. The result is nan if no row could be left out.
         """
         times = [(getattr(r, which), r.row.seconds) for r in self.residuals]
         if any(time is None for time, _ in times):
@@ -134,7 +135,7 @@ def _rms(values: Sequence[float]) -> float:
 
 
 class _Rows:
-    """Residuals of some rows as a function of parameters: logarithms of times, and differences of busy ratios."""
+    """`_Rows` computes residuals of rows from parameters: logarithms of times, and differences of busy ratios."""
 
     def __init__(self, chip: Chip, rows: Sequence[ProfileRow], schedules: Sequence[Kernel]):
         self.chip, self.rows, self.schedules = chip, rows, schedules
@@ -145,7 +146,7 @@ class _Rows:
         return _Rows(self.chip, [self.rows[i] for i in kept], [self.schedules[i] for i in kept])
 
     def changed(self, free: Sequence[Free], x: Sequence[float]) -> Chip:
-        """Return the chip with parameters moved by x, in their units."""
+        """Return the chip with its parameters shifted by x, in their units."""
         changes: dict[str, Any] = {}
         for each, value in zip(free, x, strict=True):
             for number in each.numbers:
@@ -154,7 +155,7 @@ class _Rows:
         return self.chip.replace(**changes) if changes else self.chip
 
     def bounds(self, free: Free) -> tuple[float, float]:
-        """Return the range of a parameter as differences from the chip's, in its units."""
+        """Return the range of a parameter as differences from the chip's value, in its units."""
         if not free.unit:
             return math.log(free.low), math.log(free.high)
         now = getattr(self.chip, free.numbers[0])
@@ -170,7 +171,7 @@ class _Rows:
         return np.array(found)
 
     def jacobian(self, free: Sequence[Free], x: Sequence[float]) -> np.ndarray:
-        """Return how residuals change with each parameter, over a tenth of it (or of its unit) to either side."""
+        """Return the Jacobian of the residuals, by differences of a tenth of each parameter (or of its unit) to either side."""
         columns = []
         for number, each in enumerate(free):
             low, high = self.bounds(each)
@@ -181,7 +182,10 @@ class _Rows:
         return np.stack(columns, axis=1)
 
     def effect(self, free: Free) -> float:
-        """Return how far a start to either side moves a residual: of a rate that limits nothing as it is, once it is slower."""
+        """Return how far a start to either side moves a residual.
+
+        A rate that limits nothing now may do so once it is slower.
+        """
         now, (low, high) = self.residuals([], []), self.bounds(free)
         return max(
             float(np.abs(self.residuals([free], [float(np.clip(x, low, high))]) - now).max()) for x in STARTS[1:]
@@ -190,8 +194,7 @@ class _Rows:
     def fitted(
         self, free: Sequence[Free], starts: Sequence[Sequence[float]], enough: float = GOOD_ENOUGH / 4
     ) -> tuple[float, np.ndarray]:
-        """Return (root mean square, parameters) of the best fit from several starts, or of the first one that is good
-        `enough`."""
+        """Return (root mean square, parameters) of the best fit from several starts, or the first good `enough`."""
         from scipy.optimize import least_squares
 
         bounds = np.array([self.bounds(each) for each in free]).T
@@ -219,20 +222,21 @@ def fit_profile(
     chip: Chip, rows: list[ProfileRow], progress: Callable[[int, int], None] | None = None,
     schedule_of: Callable[[ProfileRow], Kernel] | None = None,
 ) -> ProfileFit:  # fmt: skip
-    """Fit a chip's parameters so that the squared logarithms of predicted over measured are least.
+    """Fit a chip's parameters by least squares of the logarithms of predicted over measured times.
 
-    With busy ratios of :data:`FITTED_PIPES` the squares of their differences count, too. Rows of the same product are one (the
-    median of their times): left out one by one, each would be predicted by its twins. A row's kernel is the best plan for its
-    shapes unless `schedule_of` gives it. Fewer parameters than observations are fitted (one to one).
+    With busy ratios of :data:`FITTED_PIPES` the squares of their differences count, too. Rows of the same product are
+    merged (the median of their times), because a left-out row would otherwise be predicted by its duplicates. A row's
+    kernel is the best plan for its shapes unless `schedule_of` gives it. There are fewer parameters than observations,
+    or one for one observation.
 
     Raises
     ------
     ValueError
-        Without rows, or without scipy.
+        If there are no rows, or scipy is not installed.
     """
     _require_scipy()
     if not rows:
-        raise ValueError("a fit needs at least one measured product")
+        raise ValueError("a fit needs at least one measured product, got no rows")
     rows = together(
         row._replace(busy=tuple((pipe, ratio) for pipe, ratio in row.busy if pipe in FITTED_PIPES)) for row in rows
     )
@@ -257,7 +261,7 @@ def fit_profile(
 
 
 def _at_edge(data: _Rows, chosen: Sequence[Free], x: Sequence[float]) -> tuple[str, ...]:
-    """Return the parameters whose value is an end of their range, within a hundredth of it."""
+    """Return the parameters whose value lies at an end of their range, within a hundredth of it."""
     found = []
     for free, value in zip(chosen, x, strict=True):
         low, high = data.bounds(free)
@@ -269,8 +273,10 @@ def _at_edge(data: _Rows, chosen: Sequence[Free], x: Sequence[float]) -> tuple[s
 def _chosen(
     data: _Rows, candidates: list[Free], progress: Callable[[int, int], None] | None
 ) -> tuple[list[Free], list[float]]:  # fmt: skip
-    """Return the parameters that explain the rows, and their values: each one added explains them better, none can be
-    dropped."""
+    """Return the parameters that explain the rows, with their values.
+
+    Each added parameter explains the rows better, and none can be dropped.
+    """
     now = data.residuals([], [])
     chosen: list[Free] = []
     x: list[float] = []
@@ -294,7 +300,7 @@ def _chosen(
 
 
 def _told_apart(data: _Rows, free: Sequence[Free], x: np.ndarray) -> bool:
-    """Return whether the Jacobian of some parameters has full rank: no column is nearly a sum of the others."""
+    """Return whether the Jacobian of the parameters has full rank: no column is nearly a combination of the others."""
     jacobian = data.jacobian(free, x.tolist())
     lengths = np.linalg.norm(jacobian, axis=0)
     if (lengths * 0.1 < LEAST_EFFECT).any():
@@ -305,7 +311,7 @@ def _told_apart(data: _Rows, free: Sequence[Free], x: np.ndarray) -> bool:
 def _without_needless(
     data: _Rows, chosen: list[Free], x: list[float], error: float
 ) -> tuple[list[Free], list[float], float]:
-    """Without parameters that later ones made needless."""
+    """Return the parameters without those that later ones made needless."""
     for each in list(chosen[:-1]):
         kept = [c for c in chosen if c is not each]
         start = [value for c, value in zip(chosen, x, strict=True) if c is not each]
@@ -316,15 +322,14 @@ def _without_needless(
 
 
 def _as_good(error: float, observations: int) -> float:
-    """Return the root mean square up to which a fit explains so many observations as well as one with that error."""
+    """Return the root mean square up to which a fit to so many observations explains them as well as one with this error."""
     return max(error * math.exp(ALIKE / 2 / observations), GOOD_ENOUGH)
 
 
 def _is_worth(best: float, error: float, observations: int, parameters: int) -> bool:
-    """Return whether a parameter more, which takes the root mean square from `error` to `best`, lowers Akaike's corrected
-    criterion.
+    """Return whether an added parameter, which reduces the root mean square from `error` to `best`, lowers Akaike's criterion.
 
-    Nearly as many parameters as observations follow their scatter.
+    The criterion is the corrected one, because nearly as many parameters as observations would follow their scatter.
     """
     n, p = observations, parameters
     if n - p - 2 <= 0:
@@ -336,7 +341,7 @@ def _is_worth(best: float, error: float, observations: int, parameters: int) -> 
 def _alike(
     data: _Rows, chosen: Sequence[Free], x: Sequence[float], candidates: Sequence[Free]
 ) -> dict[str, tuple[str, ...]]:
-    """For each fitted parameter the others that explain the rows as well in its place."""
+    """Return for each fitted parameter the others that explain the rows as well in its place."""
     found = {}
     now = data.residuals(chosen, x)
     enough = _as_good(_rms(now.tolist()), len(now))
@@ -354,11 +359,11 @@ def _alike(
 def _why_not(free: Free, alike: dict[str, tuple[str, ...]]) -> str:
     """Return why a parameter on which rows depend was not fitted."""
     taken = [name for name, others in alike.items() if free.name in others]
-    return f"the rows do not tell it from {' or '.join(taken)}" if taken else "the rows are explained without it"
+    return f"the rows do not distinguish it from {' or '.join(taken)}" if taken else "the rows are explained without it"
 
 
 def _fitted_to_others(data: _Rows, number: int, chosen: list[Free], x: list[float]) -> Chip | None:
-    """Return the chip by a fit of the same parameters to all rows but one; None where too few are left."""
+    """Return the chip after a fit of the same parameters to all rows but one, or None if too few rows are left."""
     others = data.without(number)
     if sum(1 + len(r.busy) for r in others.rows) <= len(chosen):
         return None
@@ -367,7 +372,7 @@ def _fitted_to_others(data: _Rows, number: int, chosen: list[Free], x: list[floa
 
 
 def _standard_errors(numbers: Sequence[str], without: Sequence[Chip | None]) -> dict[str, float]:
-    """Jackknife: sqrt((n - 1) / n times the sum of squared differences from the mean) over the fits without one row."""
+    """Return the jackknife errors: sqrt((n - 1) / n times the sum of squared deviations) over the fits without one row."""
     chips = [chip for chip in without if chip is not None]
     if len(chips) < max(len(without), 3):
         return {}
@@ -376,7 +381,7 @@ def _standard_errors(numbers: Sequence[str], without: Sequence[Chip | None]) -> 
 
 
 def _residuals(data: _Rows, fitted: Chip, without: Sequence[Chip | None]) -> list[Residual]:
-    """Return each row before and after, and from a fit of the same parameters to the others."""
+    """Return each row's residual before and after the fit, and after a fit of the same parameters to the other rows."""
     found = []
     for row, schedule, other in zip(data.rows, data.schedules, without, strict=True):
         nominal, calibrated = (simulate(schedule.timed_by(chip)).seconds for chip in (data.chip, fitted))

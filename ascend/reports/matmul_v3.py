@@ -1,4 +1,4 @@
-"""MatMulV3's tiling of a plan, and plans from its tilings: the fields that the operator reads, and its tiling key.
+"""This module turns a plan into MatMulV3's tiling fields and tiling key, and its tilings into plans.
 
 The key holds one number for each template parameter, the first in the lowest bits; a parameter of whole numbers counts by its
 place among the values that it may have (AscendC, tiling template programming, GET_TPL_TILING_KEY). Sources: hicann/ops-nn
@@ -24,14 +24,14 @@ from ascend.tiling.fields import layout_of, tiling_fields
 
 
 class KeyPart(NamedTuple):
-    """A template parameter of a tiling key: its name, its bits, and the names of its values in order."""
+    """`KeyPart` is a template parameter of a tiling key: its name, its bits, and the names of its values in order."""
 
     name: str
     bits: int
     values: tuple[str, ...]
 
 
-#: Template parameters of Atlas A2 and A3.
+#: Template parameters of the key on Atlas A2 and A3.
 A2_KEY = (
     KeyPart("LOADMODE", 4, ("BASE_FULLLOAD", "AL1_FULLLOAD", "BL1_FULLLOAD")),
     KeyPart(
@@ -44,7 +44,7 @@ A2_KEY = (
     KeyPart("SPECIALOPT", 4, ("K_NOT_SHIFT", "K_SHIFT")),
     KeyPart("FP32ADDMM", 4, ("FP32_ADDMM_DISABLE", "FP32_ADDMM_ENABLE")),
 )  # fmt: skip
-#: Template parameters of Ascend 950.
+#: Template parameters of the key on Ascend 950.
 A5_KEY = (
     KeyPart("API_LEVEL", 4, ("HIGH_LEVEL", "BASIC_LEVEL", "TENSOR_LEVEL")),
     KeyPart("A_TRANS", 2, ("NO_TRANS", "TRANS")),
@@ -57,20 +57,20 @@ A5_KEY = (
     KeyPart("FULL_LOAD", 4, ("NO_FULL_LOAD", "A_FULL_LOAD", "B_FULL_LOAD", "AB_FULL_LOAD")),
     KeyPart("L0C2OUT_MODEL", 4, ("ON_THE_FLY", "1V1_ND_ALIG_FIXPIPE", "1V2_ND_ALIG_FIXPIPE")),
 )  # fmt: skip
-#: Bytes of a line: MTE2 turns ND rows of whole lines into NZ fractals on its way.
+#: Bytes of a line; MTE2 converts ND rows of whole lines to NZ fractals while it loads them.
 LINE = 256
-#: Bytes of other rows that it turns on its way, too.
+#: Bytes of other rows that MTE2 converts while it loads them.
 ON_THE_WAY = (32, 64, 96, 128, 160, 192, 224, 256, 384)
-#: Bytes below which ragged rows of HF32 are turned on their way, too.
+#: Bytes below which ragged rows of HF32 are converted while they are loaded, too.
 LONG_LINE = 512
-#: Elements of a row that MTE2 can turn, at most.
+#: Largest number of elements of a row that MTE2 can convert.
 LONGEST_INNER = 65535
 #: ge::DataType and ge::Format of a knowledge line.
 DATA_TYPES = {0: "fp32", 1: "fp16", 2: "int8", 27: "bf16"}
 NZ_FORMAT = 29
-#: Operands that the operator multiplies (mat_mul_v3_def.cpp; FP32 as HF32 where that is asked for).
+#: Operands that the operator multiplies (mat_mul_v3_def.cpp; FP32 as HF32 on request).
 MULTIPLIED = ("fp16", "bf16", "fp32", "hf32")
-#: Fields of a knowledge line that decide a schedule.
+#: Fields of a knowledge line that determine a schedule.
 NEEDED = (
     "usedCoreNum", "singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "depthA1", "depthB1", "stepM", "stepN",
     "l2MTileCnt", "l2NTileCnt", "l2MTileBlock", "l2NTileBlock", "tilingEnable",
@@ -78,37 +78,39 @@ NEEDED = (
 
 
 def key_parts(chip: Chip) -> tuple[KeyPart, ...]:
-    """Return the template parameters of the operator on a chip. Raises ValueError for a chip whose keys are not known."""
+    """Return the template parameters of the operator's key on a chip. Raises ValueError for a chip with unknown keys."""
     if not chip.fixpipe:
-        raise ValueError(f"MatMulV3's keys are those of Atlas A2, A3 and Ascend 950, got {chip.name}")
+        raise ValueError(f"MatMulV3's keys are known for Atlas A2, A3 and Ascend 950 only, got {chip.name}")
     return A5_KEY if chip.name == "950" else A2_KEY
 
 
 def encode_key(parts: tuple[KeyPart, ...], chosen: Mapping[str, str]) -> int:
-    """Return the tiling key of named values; parameters that are not named have their first.
+    """Return the tiling key of named values; each other parameter has its first value.
 
-    Raises ValueError for a parameter or value that there is not.
+    Raises ValueError for an unknown parameter or value.
     """
     if unknown := sorted(set(chosen) - {part.name for part in parts}):
-        raise ValueError(f"{', '.join(unknown)}: the key has {', '.join(part.name for part in parts)}")
+        raise ValueError(
+            f"unknown parameter {', '.join(unknown)}: the key has {', '.join(part.name for part in parts)}"
+        )
     key = shift = 0
     for name, bits, values in parts:
         value = chosen.get(name, values[0])
         if value not in values:
-            raise ValueError(f"{name} is one of {', '.join(values)}, got {value!r}")
+            raise ValueError(f"{name} must be one of {', '.join(values)}, got {value!r}")
         key |= values.index(value) << shift
         shift += bits
     return key
 
 
 def decode_key(parts: tuple[KeyPart, ...], key: int) -> dict[str, str]:
-    """Return the named values of a tiling key. Raises ValueError for a number that is no key."""
+    """Return the named values of a tiling key. Raises ValueError if the number is no key."""
     found, rest = {}, key
     for name, bits, values in parts:
         rest, place = divmod(rest, 1 << bits)
         if place >= len(values):
             raise ValueError(
-                f"{key} is not a tiling key: {name} has {len(values)} values, and it asks for number {place}"
+                f"{key} is not a tiling key: {name} has {len(values)} values, but the key holds number {place}"
             )
         found[name] = values[place]
     if rest or key < 0:
@@ -117,10 +119,10 @@ def decode_key(parts: tuple[KeyPart, ...], key: int) -> dict[str, str]:
 
 
 def laid_out(inner: int, outer: int, operand: str, operand_bytes: float) -> bool:
-    """Return whether vector cores turn ND rows of `inner` elements into NZ fractals before the product (Atlas A2 and A3).
+    """Return whether vector cores convert ND rows of `inner` elements to NZ before the product (Atlas A2 and A3).
 
-    Not where rows are whole lines or among the lengths that MTE2 turns on its way. What the operator decides besides, for sizes
-    that are multiples of 16384, is left out.
+    They do not if the rows are whole lines or have a length that MTE2 converts while it loads them. Other rules of the
+    operator, for sizes that are multiples of 16384, are left out.
     """
     size = inner * operand_bytes
     aligned, on_the_way = size % LINE == 0, size in ON_THE_WAY
@@ -133,15 +135,15 @@ def laid_out(inner: int, outer: int, operand: str, operand_bytes: float) -> bool
 
 
 class MatMulV3Tiling(NamedTuple):
-    """The operator's tiling of a plan."""
+    """`MatMulV3Tiling` is the operator's tiling of a plan."""
 
     key: int
-    template: dict[str, str]  #: The key's parameters and values.
-    fields: dict[str, int]  #: As a knowledge line (A2, A3) or MatMulV3BasicTilingData (950) names them.
+    template: dict[str, str]  #: parameters of the key with their values
+    fields: dict[str, int]  #: fields with the names of a knowledge line (A2, A3) or of MatMulV3BasicTilingData (950)
 
 
 def check_matmul_v3(s: Kernel) -> None:
-    """Refuse plans that the operator's base template cannot say: which part, and what to take instead (ValueError)."""
+    """Raise ValueError if the operator's base template cannot express a plan; the message names the part and an alternative."""
     key_parts(s.placed_on)
     if not s.on_cube or s.terms > 1 or s.dequantize or s.operand not in MULTIPLIED:
         what = (
@@ -149,7 +151,9 @@ def check_matmul_v3(s: Kernel) -> None:
             if not s.on_cube
             else f"{s.terms} term(s) of {s.operand}" + " and scales" * bool(s.dequantize)
         )
-        raise ValueError(f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}")
+        raise ValueError(
+            f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}: plan with --terms 1 and one of them"
+        )
     if len(s.k_slices) > 1 or s.groups > 1:
         raise ValueError(
             "MatMulV3's templates cut k by rules that this package does not model: plan with --for catlass --split 1"
@@ -161,10 +165,10 @@ def check_matmul_v3(s: Kernel) -> None:
 
 
 def matmul_v3_tiling(s: Kernel) -> MatMulV3Tiling:
-    """Return the key and the fields of a plan that deals tiles one by one; ValueError for others.
+    """Return the key and the fields of a plan that deals tiles one by one. Raises ValueError for other plans.
 
-    Bands of the plan's order become the operator's cut for L2 (inferred: the operator staggers the tiles inside of a band, so
-    that the same tiles are multiplied at about the same time, by other cores).
+    Bands of the plan's order become the operator's cut for L2. This is inferred: the operator staggers the tiles inside
+    of a band, so that the same tiles are multiplied at about the same time, by other cores.
     """
     check_matmul_v3(s)
     return _a5_tiling(s) if s.placed_on.name == "950" else _a2_tiling(s)
@@ -204,23 +208,23 @@ def _a5_tiling(s: Kernel) -> MatMulV3Tiling:
 
 
 def matmul_v3_snippet(s: Kernel) -> str:
-    """Return the key in words and the fields as JSON; ValueError for plans that the operator cannot say."""
+    """Return the key in words and the fields as JSON. Raises ValueError if the operator cannot express the plan."""
     found = matmul_v3_tiling(s)
     words = ", ".join(f"{name} {value}" for name, value in found.template.items())
     what = "MatMulV3BasicTilingData" if s.placed_on.name == "950" else 'the "knowledge" of a *_MatMulV3_runtime_kb.json'
     return f"// tiling key {found.key} (0x{found.key:x}): {words}\n// {what}:\n{json.dumps(found.fields)}"
 
 
-# -- tilings that are given --------------------------------------------------------------------------------------------
+# -- tilings that the caller gives ----------------------------------------------------------------------------------------
 
 
 def read_knowledge(path: str | Path) -> dict[str, Any] | None:
-    """Return the line of a *_MatMulV3_runtime_kb.json; None for a file that is something else.
+    """Return the line of a *_MatMulV3_runtime_kb.json, or None if the file is something else.
 
     Raises
     ------
     ValueError
-        For a file with several lines, of which one is asked for.
+        If the file has several lines; it must have one.
     OSError
         If it cannot be read.
     """
@@ -230,11 +234,11 @@ def read_knowledge(path: str | Path) -> dict[str, Any] | None:
     lines = [line for line in data.splitlines() if line.strip()]
     try:
         records = [json.loads(line) for line in lines]
-    except ValueError:  # one object on several lines
+    except ValueError:  # one object over several lines
         try:
             records = [json.loads(data)]
         except ValueError as error:
-            raise ValueError(f"{path} is not JSON: {error}") from None
+            raise ValueError(f"{path} is not JSON: {error}; expected a line of a runtime_kb.json") from None
     if len(records) > 1:
         raise ValueError(
             f"{path} has {len(records)} tilings, one on each line: copy the line of your product into a separate file"
@@ -243,29 +247,29 @@ def read_knowledge(path: str | Path) -> dict[str, Any] | None:
 
 
 def template_of(enable: int) -> dict[str, str]:
-    """Return the template parameters that tilingEnable's digits name: splitting of k, full loads, output, shift of k.
+    """Return the template parameters in tilingEnable's digits: splitting of k, full loads, output, shift of k.
 
-    Raises ValueError for digits that name none.
+    Raises ValueError for unknown digits.
     """
     digits = {"SPLITCOREMODE": enable % 10, "LOADMODE": enable // 10 % 10, "FIXOPTI": enable // 1000 % 10}
     digits["SPECIALOPT"] = enable // 10000 % 10
     values = {part.name: part.values for part in A2_KEY}
     if wrong := [f"{name} {digit}" for name, digit in digits.items() if digit >= len(values[name])]:
-        raise ValueError(f"tilingEnable = {enable}: no template has {', '.join(wrong)}")
+        raise ValueError(f"tilingEnable = {enable}: expected digits of known templates, got {', '.join(wrong)}")
     return {name: values[name][digit] for name, digit in digits.items()}
 
 
 def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = "the tiling") -> Entered:
-    """Return the schedule of a line of a *_MatMulV3_runtime_kb.json, and what it leaves open.
+    """Return the schedule of a line of a *_MatMulV3_runtime_kb.json, and notes on its differences from the line.
 
     Parameters
     ----------
     record : mapping
-        With "info_dict" (sizes, types, formats, transposes) and "knowledge" (the fields).
+        Line with "info_dict" (sizes, types, formats, transposes) and "knowledge" (the fields).
     chip : Chip
-        Where it runs.
+        Chip on which the operator runs.
     path : str or Path, optional
-        The file, for messages.
+        File that messages name.
 
     Raises
     ------
@@ -284,25 +288,25 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
         raise ValueError(f"{path}: {', '.join(wrong)} must be whole numbers")
     if info["a_dtype"] not in DATA_TYPES:
         known = ", ".join(f"{code} ({name})" for code, name in DATA_TYPES.items())
-        raise ValueError(f"{path}: a_dtype is one of {known}, got {info['a_dtype']!r}")
+        raise ValueError(f"{path}: a_dtype must be one of {known}, got {info['a_dtype']!r}")
     template = template_of(fields["tilingEnable"])
     if template["SPLITCOREMODE"] not in ("BASE_SPLIT_K", "1") or template["LOADMODE"] != "BASE_FULLLOAD":
         what = template["SPLITCOREMODE"] if template["LOADMODE"] == "BASE_FULLLOAD" else template["LOADMODE"]
         raise ValueError(
-            f"{path}: template {what} (tilingEnable {fields['tilingEnable']}) is not modelled here, only the base "
-            f"template is"
+            f"{path}: template {what} (tilingEnable {fields['tilingEnable']}) is not modelled here: give a tiling of the "
+            "base template"
         )
     single, block = ((fields[f"{of}M"], fields[f"{of}N"]) for of in ("singleCore", "base"))
     if single != block:
         raise ValueError(
-            f"{path}: the base template's singleCoreM x singleCoreN is its block, got {single[0]} x {single[1]} and baseM x "
-            f"baseN = {block[0]} x {block[1]}"
+            f"{path}: the base template's singleCoreM x singleCoreN must be baseM x baseN = "
+            f"{block[0]} x {block[1]}, got {single[0]} x {single[1]}"
         )
     return _base_schedule(info, fields, chip, template)
 
 
 def _base_schedule(info: Mapping[str, Any], f: Mapping[str, int], chip: Chip, template: Mapping[str, str]) -> Entered:
-    """Return the schedule of the base template: tiles one by one, the cut for L2 as bands."""
+    """Return the schedule of the base template: tiles are dealt one by one, and the cut for L2 becomes bands."""
     swizzle, notes = _bands(f)
     depths = f["depthA1"] // max(f["stepM"], 1), f["depthB1"] // max(f["stepN"], 1)
     depth = max(min(*depths, DEEPEST_STREAM), 1)
@@ -311,7 +315,7 @@ def _base_schedule(info: Mapping[str, Any], f: Mapping[str, int], chip: Chip, te
     if info["trans_a_flag"]:
         notes.append("A is stored K x M, timed as M x K rows")
     if template["SPECIALOPT"] == "K_SHIFT":
-        notes.append("K_SHIFT, by which cores begin at other places of k, is not timed")
+        notes.append("the time leaves out K_SHIFT, by which each core begins at another place of k")
     in_nz = NZ_FORMAT in (info["a_format"], info["b_format"])
     layout = "nz" if in_nz else "nt" if info["trans_b_flag"] else "nd"
     schedule = build_schedule(
@@ -323,7 +327,7 @@ def _base_schedule(info: Mapping[str, Any], f: Mapping[str, int], chip: Chip, te
 
 
 def _bands(f: Mapping[str, int]) -> tuple[Swizzle, list[str]]:
-    """Return the order that is nearest to the cut for L2, and what it leaves out."""
+    """Return the order nearest to the cut for L2, and a note on the difference."""
     rows, columns = max(f["l2MTileBlock"], 1), max(f["l2NTileBlock"], 1)
     if f["l2MTileCnt"] <= 1 < f["l2NTileCnt"]:
         return Swizzle(columns, 1, turns=False), []

@@ -1,11 +1,11 @@
-"""A product cut into parts of rows, whose collective communication overlaps with the product of the next part.
+"""This module plans a product in parts of rows whose collective communication overlaps with the product of the next part.
 
-The model: communication of so many bytes takes a latency and a time for each byte (Hockney, Parallel Computing 20, 1994),
-fitted to measured rows; product and communication of a part follow one another, those of different parts run beside each other
-(a flow shop of two machines, Johnson 1954), as the vendor's fused operators cut along M (Huawei, AscendC, MC2 operators,
-atlas_ascendc_10_10034). Limits: both run at full speed beside each other and share neither memory nor cores; each part is a
-launch of its own; C of 16-bit operands is 16 bits wide. Format of the rows: HCCL Performance Tester (CANN 8.5,
-HCCLpertest_16_0006).
+In the model, communication takes a latency and a time for each byte (Hockney, Parallel Computing 20, 1994), fitted to
+measured rows. Product and communication of a part follow one another; those of different parts run at the same time (a
+flow shop of two machines, Johnson 1954), as in the vendor's fused operators, which cut along M (Huawei, AscendC, MC2
+operators, atlas_ascendc_10_10034). Limits of the model: both run at full speed at the same time and share neither
+memory nor cores; each part is a launch of its own; C of 16-bit operands is 16 bits wide. Format of the rows: HCCL
+Performance Tester (CANN 8.5, HCCLpertest_16_0006).
 """
 
 import math
@@ -24,49 +24,49 @@ from ascend.reports.profile_table import text_of
 from tensorcore_models.machine.fp_state import default_fp_state, members_in_default_fp_state
 from tensorcore_models.results import Result
 
-#: all-reduce and reduce-scatter of C follow the product, all-gather of A goes before it.
+#: all-reduce and reduce-scatter of C follow the product, all-gather of A precedes it.
 Collective = Literal["all-reduce", "reduce-scatter", "all-gather"]
 COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather")
 EXPECTED = "the output of hccl_test, or lines of bytes and microseconds"
-#: Relative error (rms) above which rows are said not to follow a latency and a rate (chosen).
+#: Relative error (rms) above which the rows do not follow one latency and one rate (chosen).
 POOR = 0.2
-#: Relative standard error above which the rows are said not to tell a number (chosen).
+#: Relative standard error above which the rows do not determine a number (chosen).
 UNTOLD = 0.5
-#: Parts that are tried, at most.
+#: Largest number of parts that are tried.
 MOST_PARTS = 16
-MOST_WORDS = 12  #: Of a row of hccl_test, which has 4 or a few more.
+MOST_WORDS = 12  #: most columns of a row of hccl_test, which has 4 or a few more
 
 
 class MeasuredCollective(NamedTuple):
-    """A measured collective: bytes of one NPU, and seconds."""
+    """`MeasuredCollective` is a measured collective: bytes of one NPU, and seconds."""
 
     bytes: float
     seconds: float
 
 
 class Link(NamedTuple):
-    """Latency and rate of a collective, fitted to rows."""
+    """`Link` holds the latency and rate of a collective, fitted to rows."""
 
-    latency: float  #: Seconds.
-    rate: float  #: Bytes a second; inf where the rows do not tell it.
-    rms: float  #: Root mean square of the relative errors of the rows.
-    latency_error: float  #: Standard errors of both, nan where there are no more rows than numbers.
+    latency: float  #: latency in seconds
+    rate: float  #: bytes per second; inf if the rows do not determine it
+    rms: float  #: root mean square of the relative errors of the rows
+    latency_error: float  #: standard errors of both; nan if there are no more rows than parameters
     rate_error: float
-    sizes: tuple[float, float]  #: Smallest and largest bytes of a row.
+    sizes: tuple[float, float]  #: smallest and largest bytes of a row
 
     def seconds(self, size: float) -> float:
-        """Return the time of a collective of so many bytes."""
+        """Return the time in seconds of a collective of so many bytes."""
         return self.latency + size / self.rate
 
     def sentences(self) -> list[str]:
-        """Say what was fitted, and what the rows do not tell."""
+        """Return sentences on the fitted numbers, and on those that the rows do not determine."""
         errors = [
             "" if math.isnan(error) else f" +- {error:.2g}"
             for error in (1e6 * self.latency_error, self.rate_error / 1e9)
         ]
         found = [
             f"communication: {1e6 * self.latency:.4g}{errors[0]} us and {self.rate / 1e9:.4g}{errors[1]} GB/s, {self.rms:.1%} "
-            "off the rows (rms)"
+            "rms error on the rows"
         ]
         if self.rms > POOR:
             found.append(
@@ -78,13 +78,13 @@ class Link(NamedTuple):
         ):  # fmt: skip
             if value <= 0 or math.isinf(value) or error > UNTOLD * value:
                 found.append(
-                    f"the rows do not tell the {name}: add {'smaller' if name == 'latency' else 'larger'} sizes"
+                    f"the rows do not determine the {name}: add {'smaller' if name == 'latency' else 'larger'} sizes"
                 )
         return found
 
 
 class Cut(NamedTuple):
-    """A product in so many parts: the time of all, and of products and communication alone."""
+    """`Cut` is a product in so many parts: the time of all, and of products and communication alone."""
 
     parts: int
     seconds: float
@@ -93,17 +93,17 @@ class Cut(NamedTuple):
 
     @property
     def exposed(self) -> float:
-        """Seconds of communication that no product hides."""
+        """Return the seconds of communication that no product hides."""
         return self.seconds - self.product
 
 
 def read_collective(path: str | Path) -> list[MeasuredCollective]:
-    """Return rows of hccl_test's output (between "|"), or lines of bytes and microseconds between commas or spaces.
+    """Return the rows of hccl_test's output (between "|"), or lines of bytes and microseconds, separated by commas or spaces.
 
     Raises
     ------
     ValueError
-        For a file without such lines, or rows whose check failed.
+        If the file has no such lines, or a row whose check failed.
     OSError
         If it cannot be read.
     """
@@ -112,7 +112,7 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
     for number, line in enumerate(text_of(path, path.read_bytes(), EXPECTED).splitlines(), 1):
         words = [word for word in re.split(r"[|,;\s]+", line.strip()) if word]
         if len(words) < 2 or not re.fullmatch(r"[\d.]+(e[+-]?\d+)?", words[0], re.IGNORECASE):
-            continue  # headings and what tools say besides
+            continue  # headings and other output of the tool
         given = repr(line.strip()[:60])
         try:
             size, microseconds = float(words[0]), float(words[1])
@@ -123,7 +123,9 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
         if not (0 < size < math.inf and 0 < microseconds < math.inf):
             raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {given}")
         if "failed" in (word.lower() for word in words[2:]):
-            raise ValueError(f"{path}, line {number}: the collective's check failed: {given}")
+            raise ValueError(
+                f"{path}, line {number}: the collective's check failed: {given}; measure again or remove the line"
+            )
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
         raise ValueError(f"{path} has no line of bytes and microseconds: expected {EXPECTED}")
@@ -131,17 +133,17 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
 
 
 def fit_link(rows: Sequence[MeasuredCollective]) -> Link:
-    """Fit a latency and a rate by least squares of the relative errors; neither is below 0.
+    """Fit a latency and a rate, neither below 0, by least squares of the relative errors.
 
     Raises
     ------
     ValueError
-        For rows of one size, which tell a time and not two numbers.
+        If all rows have one size, which does not determine two numbers.
     """
     sizes = [row.bytes for row in rows]
     if len(set(sizes)) < 2:
         raise ValueError(f"latency and rate need rows of at least two sizes, got {len(set(sizes))}")
-    # Of each row 1 = (latency + bytes / rate) / seconds.
+    # For each row, 1 = (latency + bytes / rate) / seconds.
     ones, loads = [1 / row.seconds for row in rows], [row.bytes / row.seconds for row in rows]
     aa, bb = math.fsum(x * x for x in ones), math.fsum(x * x for x in loads)
     ab, a, b = math.fsum(map(float.__mul__, ones, loads)), math.fsum(ones), math.fsum(loads)
@@ -174,20 +176,20 @@ def makespan(first: Sequence[float], second: Sequence[float]) -> float:
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class OverlapPlan(Result):
-    """The cuts of a product whose communication overlaps with it.
+    """`OverlapPlan` holds the cuts of a product whose communication overlaps with it.
 
     Attributes
     ----------
     m, k, n : int
         Sizes on one NPU.
     collective : {"all-reduce", "reduce-scatter", "all-gather"}
-        What is communicated: C behind the product, or A before it.
+        Collective: of C after the product, or of A before it.
     size : float
-        Bytes of one NPU that are communicated in all.
+        Total bytes of one NPU that are communicated.
     link : Link
-        The fitted communication.
+        Fitted latency and rate of the communication.
     cuts : tuple of Cut
-        For each number of parts, from 1.
+        Cuts into 1, 2, ... parts.
     """
 
     m: int
@@ -200,7 +202,7 @@ class OverlapPlan(Result):
 
     @property
     def best(self) -> Cut:
-        """Return the fastest cut; of equal ones that with the fewest parts."""
+        """Return the fastest cut; of equally fast cuts, the one with the fewest parts."""
         return min(self.cuts, key=lambda cut: (cut.seconds, cut.parts))
 
     def to_rows(self) -> list[dict]:
@@ -208,21 +210,22 @@ class OverlapPlan(Result):
         return [cut._asdict() | {"exposed": cut.exposed} for cut in self.cuts]
 
     def sentences(self) -> list[str]:
-        """Say which cut is fastest, what it gains, and what the rows do not tell."""
+        """Return sentences on the fastest cut, its gain, and the numbers that the rows do not determine."""
         one, best = self.cuts[0], self.best
         found = self.link.sentences()
         part = self.size / best.parts
         if not self.link.sizes[0] <= part <= self.link.sizes[1]:
             found.append(
-                f"a part's {part:.4g} bytes lie outside of the rows' {self.link.sizes[0]:.4g} to {self.link.sizes[1]:.4g}"
+                f"a part's {part:.4g} bytes lie outside the rows' range of {self.link.sizes[0]:.4g} to "
+                f"{self.link.sizes[1]:.4g} bytes"
             )
         if best.parts == 1:
-            return [*found, f"no cut gains: {1e6 * one.seconds:.4g} us in one part"]
+            return [*found, f"no cut is faster than one part: {1e6 * one.seconds:.4g} us"]
         return [
             *found,
             f"fastest in {best.parts} parts of {-(-self.m // best.parts)} rows: {1e6 * best.seconds:.4g} us, "
-            f"{1e6 * one.seconds:.4g} in one ({one.seconds / best.seconds - 1:+.0%} speed); {1e6 * best.exposed:.4g} us of "
-            f"{1e6 * best.communication:.4g} of communication stay exposed",
+            f"{1e6 * one.seconds:.4g} in one part ({one.seconds / best.seconds - 1:+.0%} speed); {1e6 * best.exposed:.4g} of "
+            f"{1e6 * best.communication:.4g} us of communication stay exposed",
         ]
 
 
@@ -236,33 +239,36 @@ def plan_overlap(
     Parameters
     ----------
     m, k, n : int
-        Sizes on one NPU: for an all-gather of A after it was gathered.
+        Sizes on one NPU; for an all-gather, those after A was gathered.
     chip : Chip or str
-        The chip.
+        Chip on which the products run.
     rows : sequence of MeasuredCollective
         Measured collectives of the same kind on the same NPUs: bytes of one NPU and seconds.
     collective : {"all-reduce", "reduce-scatter", "all-gather"}
-        C is reduced behind the product, or A gathered before it.
+        Collective: C is reduced after the product, or A gathered before it.
     ranks : int, optional
-        NPUs that A is gathered from, each of which sends its share.
+        Number of NPUs that A is gathered from, each of which sends its share.
     most_parts : int
-        Parts at most; fewer where a part would have less than 16 rows.
+        Largest number of parts; fewer if a part would have less than 16 rows.
     progress : callable, optional
-        Called with the cuts planned and all of them.
+        Function that is called with (planned cuts, all cuts).
     **options
         Options of :func:`ascend.plan`.
 
     Raises
     ------
     ValueError
-        For an unknown collective, an all-gather without `ranks`, rows of one size, or as :func:`ascend.plan`.
+        If the collective is unknown, `ranks` is missing for an all-gather, the rows have one size, or as for
+        :func:`ascend.plan`.
     """
     if collective not in COLLECTIVES:
-        raise ValueError(f"collective is one of {', '.join(COLLECTIVES)}, got {collective!r}")
+        raise ValueError(f"collective must be one of {', '.join(COLLECTIVES)}, got {collective!r}")
     gathers = collective == "all-gather"
     if gathers != (ranks is not None):
         raise ValueError(
-            "an all-gather needs at least 2 ranks" if gathers else "ranks are for an all-gather only: leave them out"
+            "an all-gather needs ranks of at least 2, got none"
+            if gathers
+            else "ranks are for an all-gather only: leave them out"
         )
     if ranks is not None and ranks < 2:
         raise ValueError(f"ranks must be at least 2, got {ranks}")
@@ -284,6 +290,6 @@ def plan_overlap(
 
 
 def _bytes_of_c(options: dict[str, Any]) -> int:
-    """Return bytes of an element of C: as wide as 16-bit operands of one term, else as the sums."""
+    """Return the bytes of an element of C: 2 for 16-bit operands of one term, else those of a sum."""
     short = FORMATS[options["operand"]].bits <= 16 and options["operand"] != "int8"
     return 2 if options["terms"] == 1 and short else ACCUMULATOR_BYTES

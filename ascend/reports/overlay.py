@@ -1,6 +1,6 @@
-"""A measured profile laid over the prediction: for each product the busy time of every pipe, and which pipe is off.
+"""This module compares a measured profile with the prediction, pipe by pipe, and names the pipe that differs.
 
-Busy times are microseconds of a core in the mean; a pipe that the prediction does not model has no predicted time.
+Busy times are mean microseconds of a core. A pipe that the prediction does not model has no predicted time.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,19 +11,19 @@ from ascend.pipes.simulate import Timeline
 from ascend.reports.profile import PIPE_COLUMNS, ProfileRow
 from tensorcore_models.results import Result
 
-#: What a pipe that is busy for longer, or for less long, than predicted points to.
+#: Parameters or causes to check if a pipe is busy for longer, or for less long, than predicted.
 POINTS_TO = {
     "CUBE": "mmad_head, or the clock", "MTE1": "l1_to_l0a_rate and l1_to_l0b_rate",
     "MTE2": "l2_read_rate or the memory, or rows that are not aligned", "MTE3": "ub_to_l2_rate and ub_to_ddr_rate",
     "FIXP": "fixpipe_rate, or rows of C that are not aligned", "SCALAR": "small blocks, or the Matmul's template (--template)",
     "VECTOR": "vector_rate, or vector work besides the product",
 }  # fmt: skip
-#: Differences below this share of the measured time are not explained.
+#: Share of the measured time below which differences are not explained.
 SMALL = 0.05
 
 
 class PipeTimes(NamedTuple):
-    """A pipe's busy time as measured and as predicted, in seconds; None where one of them does not say."""
+    """`PipeTimes` holds a pipe's measured and predicted busy time in seconds; None if one of them is unknown."""
 
     pipe: str
     measured: float | None
@@ -31,22 +31,22 @@ class PipeTimes(NamedTuple):
 
     @property
     def more(self) -> float:
-        """Seconds that it was busy for longer than predicted; 0 where one of the two is not known."""
+        """Return the seconds that the pipe was busy beyond the prediction, or 0 if one of the times is unknown."""
         return 0.0 if self.measured is None or self.predicted is None else self.measured - self.predicted
 
 
 @dataclass(frozen=True, repr=False)
 class Overlay(Result):
-    """A product of a profile beside its prediction.
+    """`Overlay` is a product of a profile beside its prediction.
 
     Attributes
     ----------
     row : ProfileRow
-        The product as measured.
+        Measured product.
     predicted : float
-        Its predicted time in seconds.
+        Predicted time in seconds.
     pipes : tuple of PipeTimes
-        Every pipe that one of the two says something of; empty for a batch, of which the time alone is predicted.
+        Pipes with a measured or predicted time; empty for a batch, whose total time alone is predicted.
     """
 
     row: ProfileRow
@@ -55,12 +55,12 @@ class Overlay(Result):
 
     @property
     def differs(self) -> bool:
-        """Whether predicted and measured time differ by more than is left without a word."""
+        """Return whether predicted and measured time differ by more than :data:`SMALL` leaves unexplained."""
         return abs(self.row.seconds - self.predicted) >= SMALL * self.row.seconds
 
     @property
     def off(self) -> list[PipeTimes]:
-        """Return the pipes that explain the difference of the times, the one that explains most of it first."""
+        """Return the pipes that explain the difference of the times, the largest contribution first."""
         gap = self.row.seconds - self.predicted
         found = [p for p in self.pipes if p.more * gap > 0 and abs(p.more) > SMALL * self.row.seconds]
         return sorted(found, key=lambda pipe: -abs(pipe.more)) if self.differs else []
@@ -73,7 +73,7 @@ class Overlay(Result):
         ]
 
     def sentences(self) -> list[str]:
-        """Say which pipe is off and by how much; nothing where the times agree, or where no pipe was measured."""
+        """Return sentences on the pipe that differs; none if the times agree or no pipe was measured."""
         if not self.differs or all(pipe.measured is None for pipe in self.pipes):
             return []
         gap = self.row.seconds - self.predicted
@@ -91,9 +91,9 @@ class Overlay(Result):
 
 
 def overlay(row: ProfileRow, timeline: Timeline) -> Overlay:
-    """Lay a measured product over a simulated schedule of it."""
+    """Compare a measured product with a simulated schedule of it."""
     busy, counters = dict(row.busy), timeline.counters
-    # Scalar work is modelled for AscendC's templates alone: elsewhere 0 is no prediction.
+    # Scalar work is modelled for AscendC's templates only; for other kernels 0 is no prediction.
     modelled = {pipe for pipe in PIPE_COLUMNS if pipe != "SCALAR" or counters[pipe] > 0}
     pipes = tuple(
         PipeTimes(
@@ -107,7 +107,7 @@ def overlay(row: ProfileRow, timeline: Timeline) -> Overlay:
 
 
 def whole(found: Sequence[Overlay]) -> list[str]:
-    """Say what all products of a profile take, measured and predicted, and which pipe is off most over all of them."""
+    """Return sentences on the total time of a profile, measured and predicted, and on the pipe that differs most."""
     measured = sum(each.row.seconds * each.row.lines for each in found)
     predicted = sum(each.predicted * each.row.lines for each in found)
     lines = sum(each.row.lines for each in found)
@@ -123,7 +123,8 @@ def whole(found: Sequence[Overlay]) -> list[str]:
     if abs(more[most]) > SMALL * measured:
         how = "longer" if more[most] > 0 else "less long"
         sentences.append(
-            f"over all of them {most} is off most: busy {1e6 * abs(more[most]):.5g} us {how} than predicted ({POINTS_TO[most]})"
+            f"over all products {most} differs most: busy {1e6 * abs(more[most]):.5g} us {how} than predicted "
+            f"({POINTS_TO[most]})"
         )
     return sentences
 
@@ -132,18 +133,18 @@ def overlays(
     rows: Sequence[ProfileRow], simulated: Callable[[ProfileRow], Timeline], batch_seconds: Callable[[ProfileRow], float],
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Overlay], list[str]]:  # fmt: skip
-    """Lay every product over its prediction, and name those that cannot be predicted, with the reason.
+    """Compare every product with its prediction, and name the products that cannot be predicted, with the reason.
 
     Parameters
     ----------
     rows : sequence of ProfileRow
-        Products; equal ones are best put together before (:func:`ascend.reports.profile.together`).
+        Products; merge equal ones first (:func:`ascend.reports.profile.together`).
     simulated : callable
-        The simulated schedule of a single product.
+        Function that returns the simulated schedule of a single product.
     batch_seconds : callable
-        The predicted seconds of a batch or of groups.
+        Function that returns the predicted seconds of a batch or of groups.
     progress : callable, optional
-        Called with the products done and all of them.
+        Function that is called with (done, total) products.
     """
     found, skipped = [], []
     for number, row in enumerate(rows, 1):

@@ -1,6 +1,6 @@
-"""Pictures of plans and simulations (matplotlib, an extra: ``pip install mpgemm[plot]``).
+"""This module draws pictures of plans and simulations (matplotlib, an extra: ``pip install mpgemm[plot]``).
 
-Each function draws rows that others computed and writes one file; nothing is computed here.
+Each function draws rows that other modules computed and writes one file.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ from ascend.reports.overlay import Overlay
 from ascend.reports.waterfall import WaterfallStep
 from tensorcore_models.figures import colour_of, new_figure, require_matplotlib, save, side_by_side
 
-#: Numbers of the colours (:func:`tensorcore_models.figures.colour_of`) of each kind of work.
+#: Colour numbers (:func:`tensorcore_models.figures.colour_of`) of each kind of work.
 COLOURS = {"cube": 0, "load": 4, "move": 5, "C": 2, "other": 7}
 
-#: Products that a picture of a profile shows at most.
+#: Largest number of products in a picture of a profile.
 MOST_PANELS = 12
 
 
 def _save(figure, path: str | Path) -> list[Path]:
-    """Write a figure; the paths of its files."""
+    """Write a figure and return the paths of its files."""
     return [Path(path).with_name(name) for name in save(figure, path)]
 
 
@@ -36,7 +36,7 @@ def _colour(kind: str) -> str:
 
 
 def pipes_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Plot each pipe's operations over time (rows of pipe_rows)."""
+    """Plot each pipe's operations over time (rows of :func:`pipe_rows`)."""
     used = [pipe for pipe in PIPES if any(row["pipe"] == pipe for row in rows)]
     figure = new_figure(11, 0.9 + 0.55 * len(used))
     axes = figure.subplots()
@@ -57,7 +57,7 @@ def pipes_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]
 
 
 def ping_pong_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Return single beside double buffers (rows of ping_pong_rows): k blocks, numbered, in shades of the two buffers."""
+    """Plot single beside double buffers (rows of ping_pong_rows): numbered k blocks in shades of the two buffers."""
     figure = new_figure(11, 5.2)
     panels = figure.subplots(2, 1, sharex=True)
     lanes, end = {"MTE2": "GM to L1", "MTE1": "L1 to L0", "CUBE": "cube"}, max(row["start"] for row in rows)
@@ -82,7 +82,7 @@ def ping_pong_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak: float, title: str) -> list[Path]:
-    """Return blocks in the roofline (rows of figure_10); `bandwidth` in B/s, `peak` in FLOP/s."""
+    """Plot the blocks in the roofline model (rows of figure_10); `bandwidth` in B/s, `peak` in FLOP/s."""
     figure = new_figure(7.5, 4.6)
     axes = figure.subplots()
     knee = peak / bandwidth
@@ -108,7 +108,7 @@ def roofline_plot(rows: Sequence[dict], path: str | Path, bandwidth: float, peak
 
 
 def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Return N_fused and f over bm x bk (rows of figure_6), coloured by bn / bm."""
+    """Plot N_fused and f over bm x bk (rows of figure_6), coloured by bn / bm."""
     from matplotlib.colors import LogNorm
 
     figure, (left, right) = side_by_side(2, 9.5, 4)
@@ -126,7 +126,7 @@ def figure_6_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Pa
 
 
 def figure_11_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Return single and double buffering over square blocks, a line for each bk."""
+    """Plot the speed with single and double buffers over square blocks, a line for each bk."""
     figure, both = side_by_side(2, 9.5, 4.2, sharey=True)
     depths = sorted({row["bk"] for row in rows})
     import matplotlib
@@ -147,7 +147,7 @@ def figure_11_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Return scaling in m = n, k and all."""
+    """Plot the scaling in m = n, in k and in all sizes."""
     names = list(dict.fromkeys(row["series"] for row in rows))
     figure, panels = side_by_side(len(names), 11.5, 3.9, sharey=True)
     for axes, name in zip(panels, names, strict=True):
@@ -169,7 +169,7 @@ def figure_12_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Return the speed over (bm, bn); white where eq. 12 rejects the block."""
+    """Plot the speed over (bm, bn); blocks that eq. 12 rejects are white."""
     import numpy as np
 
     bm = sorted({row["bm"] for row in rows})
@@ -196,7 +196,7 @@ def heat_map_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Pa
 
 
 def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str) -> list[Path]:
-    """From the peak to the simulated speed; fitted causes are hatched."""
+    """Plot the causes from the peak down to the simulated speed; fitted causes are hatched."""
     figure = new_figure(9, 4.6)
     axes = figure.subplots()
     shown = [step for step in steps if step is steps[0] or abs(step.lost) >= 0.005]
@@ -222,7 +222,7 @@ def waterfall_plot(steps: Sequence[WaterfallStep], path: str | Path, title: str)
 
 
 def occupancy_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[Path]:
-    """Return bytes in use of each buffer of core 0 (rows of occupancy_rows)."""
+    """Plot the used bytes of each buffer of core 0 (rows of occupancy_rows)."""
     names = list(dict.fromkeys(row["buffer"] for row in rows))
     figure = new_figure(11, 1.1 * len(names) + 0.8)
     panels = figure.subplots(len(names), sharex=True, squeeze=False).ravel()
@@ -240,7 +240,7 @@ def occupancy_plot(rows: Sequence[dict], path: str | Path, title: str) -> list[P
 
 
 def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> list[Path]:
-    """Return the time against bits; the front as a line with labels."""
+    """Plot the time against bits; the front is a line with labels."""
     require_matplotlib()
     from matplotlib.ticker import LogLocator
 
@@ -270,14 +270,17 @@ def pareto_plot(points: Sequence[Point], path: str | Path, title: str) -> list[P
 
 
 def overlay_plot(found: Sequence[Overlay], path: str | Path, title: str) -> list[Path]:
-    """Return each product's pipes as two bars, measured and predicted, in a panel of its own; "all" is the time of the task.
+    """Plot each product's pipes as two bars, measured and predicted, one panel a product; "all" is the time of the task.
 
-    Of more products than :data:`MOST_PANELS` those that take the most time are drawn, and the title says so.
+    Of more than :data:`MOST_PANELS` products the slowest are drawn, and the title says so.
     """
     longest = sorted((each for each in found if each.pipes), key=lambda each: -each.row.seconds * each.row.lines)
     shown = longest[:MOST_PANELS]
     if not shown:
-        raise ValueError("there is no product to draw: the profile has no busy times of pipes, or only batches")
+        raise ValueError(
+            "no product to draw, because the profile has no busy times of pipes, or only batches: profile with pipe times "
+            "(msprof --task-time=l1)"
+        )
     across = min(len(shown), 3)
     down = -(-len(shown) // across)
     figure = new_figure(3.9 * across, 0.7 + 2.5 * down)
@@ -304,7 +307,7 @@ def overlay_plot(found: Sequence[Overlay], path: str | Path, title: str) -> list
         panels[0].plot([], [], "s", color=colour_of(number), label=label)[0]
         for number, label in ((4, "measured"), (0, "predicted"))
     ]
-    handles.append(panels[0].plot([], [], " ", label="!: explains the difference")[0])
+    handles.append(panels[0].plot([], [], " ", label="!: pipe that explains the difference")[0])
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     more = f" (the {len(shown)} that take longest of {len(longest)})" if len(longest) > len(shown) else ""
     figure.suptitle(title + more, fontsize=10)

@@ -1,10 +1,11 @@
-"""The matrix products of a user's own profile: msprof's op_summary and torch_npu's kernel_details.
+"""This module reads the matrix products of a profile: msprof's op_summary or torch_npu's kernel_details.
 
-op_summary_*.csv is what msprof writes, kernel_details.csv what torch_npu's profiler does: :data:`COLUMNS` are read, and where
-they are there the time that each pipe was busy (:data:`PIPE_COLUMNS`), which tells what a pipe does from what it waits for. A
-line that is not understood is left out and named. Sources of the columns: Huawei, op_summary (CANN 8.5, devaids/profiling,
-atlasprofiling_16_0067) and the headers that msprof's own tests have for two generations; kernel_details: Ascend Extension for
-PyTorch. :mod:`ascend.reports.fit` fits a chip to the products, :mod:`ascend.reports.overlay` lays them over a prediction.
+msprof writes op_summary_*.csv, torch_npu's profiler kernel_details.csv. The columns :data:`COLUMNS` are read, and if
+present the busy time of each pipe (:data:`PIPE_COLUMNS`), which separates a pipe's work from its waits. A line that is
+not understood is left out and named. Sources of the columns: Huawei, op_summary (CANN 8.5, devaids/profiling,
+atlasprofiling_16_0067) and the headers in msprof's own tests for two generations; kernel_details: Ascend Extension for
+PyTorch. :mod:`ascend.reports.fit` fits a chip to the products, :mod:`ascend.reports.overlay` compares them with a
+prediction.
 """
 
 import math
@@ -18,25 +19,25 @@ from ascend.reports.profile_table import number_in, read_table
 from ascend.schedule_options import Dequantize
 
 COLUMNS = ("Op Name", "OP Type", "Task Duration(us)", "Input Shapes", "Input Data Types", "Output Shapes")
-#: The same columns, as kernel_details.csv and other versions call them.
+#: Names of the same columns in kernel_details.csv and other versions.
 ALSO_CALLED = {
     "Name": "Op Name", "Type": "OP Type", "Op Type": "OP Type", "Duration(us)": "Task Duration(us)",
     "Average Duration(us)": "Task Duration(us)",
 }  # fmt: skip
 EXPECTED = "op_summary_*.csv of msprof with --task-time=l1, or kernel_details.csv of torch_npu with record_shapes=True"
-#: Beginnings of the columns of a pipe's busy time: "_time(us)" and "_ratio" follow. Without "aic_" and "aiv_" on chips whose
-#: cores have both units.
+#: Beginnings of the columns of a pipe's busy time; "_time(us)" and "_ratio" follow. Chips whose cores have both units
+#: omit "aic_" and "aiv_".
 PIPE_COLUMNS = {
     "CUBE": ("aic_mac", "aic_cube", "mac"), "MTE1": ("aic_mte1", "mte1"), "MTE2": ("aic_mte2", "mte2"),
     "MTE3": ("aic_mte3", "mte3"), "FIXP": ("aic_fixpipe", "fixpipe"), "SCALAR": ("aic_scalar", "scalar"),
     "VECTOR": ("aiv_vec", "vec"),
 }  # fmt: skip
-#: Columns of the time that the cores themselves ran, of which ratios are shares.
+#: Columns of the time that the cores themselves ran; the ratios are shares of it.
 CORE_TIMES = {"aic": ("aicore_time(us)", "aic_time(us)"), "aiv": ("aiv_time(us)",)}
 
 
 class ProfileRow(NamedTuple):
-    """A matrix product of a profile."""
+    """`ProfileRow` is a matrix product of a profile."""
 
     name: str
     m: int
@@ -44,21 +45,21 @@ class ProfileRow(NamedTuple):
     n: int
     operand: str
     seconds: float
-    busy: tuple[tuple[str, float], ...] = ()  #: Pipe and the share of `seconds` that it was busy.
-    products: tuple[int, ...] = ()  #: m of each product of a batch or of groups.
-    dequantize: Dequantize = ""  #: What scales sums of int8 operands.
-    layout: str = ""  #: "nz", "nd" or "nt"; "": the profile does not say.
-    remarks: tuple[str, ...] = ()  #: What the profile does not say, and what was taken instead.
-    lines: int = 1  #: Lines of the profile that this product stands for.
+    busy: tuple[tuple[str, float], ...] = ()  #: each pipe with the share of `seconds` that it was busy
+    products: tuple[int, ...] = ()  #: m of each product of a batch or of groups
+    dequantize: Dequantize = ""  #: unit that scales sums of int8 operands
+    layout: str = ""  #: "nz", "nd" or "nt"; "": the profile does not say
+    remarks: tuple[str, ...] = ()  #: facts that the profile does not give, and the assumptions in their place
+    lines: int = 1  #: lines of the profile that this product stands for
 
     @property
     def product(self) -> tuple:
-        """What makes two lines the same product: sizes, operands, layout and scales."""
+        """Return the key of a product: sizes, operands, layout and scales."""
         return self.m, self.k, self.n, self.operand, self.products, self.dequantize, self.layout
 
 
 class Profile(NamedTuple):
-    """The matrix products of a profile, and why other lines of products were left out."""
+    """`Profile` holds the matrix products of a profile, and why other lines of products were left out."""
 
     rows: list[ProfileRow]
     skipped: list[str]
@@ -70,7 +71,7 @@ def read_profile(path: str | Path) -> Profile:
     Raises
     ------
     ValueError
-        If the file is no such file, a column is missing or no product is understood.
+        If the file has another format, a column is missing or no product is understood.
     """
     table = read_table(path, EXPECTED, ALSO_CALLED)
     table.needs(COLUMNS, f"expected {EXPECTED}")
@@ -97,7 +98,7 @@ def read_profile(path: str | Path) -> Profile:
 
 
 def _row(product: ProductLine, fields: Mapping[str, str], duration: float) -> ProfileRow:
-    """Put a line's product, its time (us) and its pipes together."""
+    """Return a line's product with its time (us) and its pipes."""
     times = {pipe: _busy_time(pipe, fields, duration) for pipe in PIPE_COLUMNS}
     busy = tuple(
         (pipe, min(time / duration, 1.0)) for pipe, time in times.items() if time is not None and time <= duration
@@ -111,7 +112,7 @@ def _row(product: ProductLine, fields: Mapping[str, str], duration: float) -> Pr
 
 
 def _busy_time(pipe: str, fields: Mapping[str, str], duration: float) -> float | None:
-    """Microseconds that a pipe was busy: its time where the file has it, else its ratio of the time that the cores ran.
+    """Return the microseconds that a pipe was busy: its time column, else its ratio times the time that the cores ran.
 
     The launch is no part of that time.
     """
@@ -125,7 +126,7 @@ def _busy_time(pipe: str, fields: Mapping[str, str], duration: float) -> float |
 
 
 def _no_products(kinds: list[str]) -> str:
-    """Say why no line is a product."""
+    """Return the reason for which no line is a product."""
     if all(kind.upper() in ("", "N/A") for kind in kinds):
         return "'OP Type' is empty in all lines, as --task-time=l0 leaves it: profile with --task-time=l1"
     found = ", ".join(sorted(set(filter(None, kinds)))[:5])
@@ -141,8 +142,10 @@ def _duration(fields: Mapping[str, str], where: str) -> float:
 
 
 def together(rows: Iterable[ProfileRow]) -> list[ProfileRow]:
-    """Return lines of the same product as one: the median of their times, the means of their busy shares, in order of first
-    lines."""
+    """Return the lines with those of the same product merged, in order of first lines.
+
+    A merged line has the median of the times and the means of the busy shares.
+    """
     groups: dict[tuple, list[ProfileRow]] = {}
     for row in rows:
         groups.setdefault(row.product, []).append(row)

@@ -1,4 +1,4 @@
-"""Reads the sizes, the layout and the operands of a matrix product from an operator's line in a profile.
+"""This module reads the sizes, layout and operands of a matrix product from an operator's line in a profile.
 
 Sources: msprof's op_summary (Huawei, CANN 8.5, devaids/profiling/atlasprofiling_16_0067: shapes of inputs between ";", as they
 are stored, empty where an optional input is left out; HF32 Eligible; MatMul operators that become MIX_AIC); FRACTAL_NZ as
@@ -16,38 +16,38 @@ from typing import NamedTuple
 from ascend.schedule_options import Dequantize
 
 Shape = tuple[int, ...]
-#: CANN's data types to operand formats.
+#: Operand format of each CANN data type.
 OPERANDS = {
     "FLOAT16": "fp16", "BF16": "bf16", "BFLOAT16": "bf16", "FLOAT": "fp32", "FLOAT32": "fp32", "INT8": "int8",
     "FLOAT8_E4M3FN": "fp8", "FLOAT8_E5M2": "fp8", "HIFLOAT8": "hifloat8", "FLOAT4_E2M1": "mxfp4",
 }  # fmt: skip
-#: A's and B's format of operators that widen B on vector units, to the format of both here.
+#: Format of both operands here, for operators that widen B on vector units, by A's and B's format.
 WIDENED = {
     ("FLOAT16", "INT8"): "w8a16", ("BF16", "INT8"): "w8a16", ("BFLOAT16", "INT8"): "w8a16", ("INT8", "INT4"): "a8w4",
     ("FLOAT8_E4M3FN", "FLOAT4_E2M1"): "a8w4mx",
 }  # fmt: skip
-#: The type of the block scales that make FP8 operands MXFP8.
+#: Type of the block scales that make FP8 operands MXFP8.
 BLOCK_SCALE = "FLOAT8_E8M0"
 FRACTAL_ROWS = 16
-#: What is said of a MatMul that ran on vector cores, too.
+#: Remark on a MatMul that also ran on vector cores.
 LAID_OUT = "ran as MIX_AIC: vector cores laid out an operand before the product, which is not timed here"
 
 
 class ProductLine(NamedTuple):
-    """What a line says of the product that it timed."""
+    """`ProductLine` holds the facts that a line gives on its timed product."""
 
     m: int
     k: int
     n: int
     operand: str
-    products: tuple[int, ...] = ()  #: m of each product of a batch or of groups.
-    dequantize: Dequantize = ""  #: What scales sums of int8 operands.
-    layout: str = ""  #: "nz", "nd" or "nt"; "": the line does not say.
-    remarks: tuple[str, ...] = ()  #: What it does not say, and what was taken instead.
+    products: tuple[int, ...] = ()  #: m of each product of a batch or of groups
+    dequantize: Dequantize = ""  #: unit that scales sums of int8 operands
+    layout: str = ""  #: "nz", "nd" or "nt"; "": the line does not say
+    remarks: tuple[str, ...] = ()  #: facts that the line does not give, and the assumptions in their place
 
 
 class _Line(NamedTuple):
-    """An operator's line: inputs by position, an empty shape where an optional one is left out."""
+    """`_Line` is an operator's line: inputs by position, with an empty shape for an omitted optional input."""
 
     where: str
     shapes: list[Shape]
@@ -58,7 +58,7 @@ class _Line(NamedTuple):
     given: str
 
     def matrix(self, at: int, batched: bool = False) -> "_Matrix":
-        """Return an input's last two dimensions as they are stored, and how many matrices lie before them."""
+        """Return the last two dimensions of an input as stored, and the number of matrices before them."""
         shape, form = self.shapes[at], self.formats[at] if at < len(self.formats) else ""
         folded = (len(shape) in (4, 5) and not batched) or (form == "FRACTAL_NZ" and len(shape) >= 4)
         if folded and shape[-2] == FRACTAL_ROWS:
@@ -71,7 +71,7 @@ class _Matrix(NamedTuple):
     rows: int
     columns: int
     before: Shape
-    units: tuple[int, int]  #: Whole numbers of rows and columns that its sizes are rounded up to.
+    units: tuple[int, int]  #: units that the numbers of rows and columns are rounded up to
     layout: str
 
     def as_stored(self, turned: bool) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -89,12 +89,13 @@ class _Sizes(NamedTuple):
 
 
 def product_of(fields: Mapping[str, str], where: str) -> ProductLine | None:
-    """Read the product of an operator's line; None for operators that are no matrix products.
+    """Return the product of an operator's line, or None for operators that are no matrix products.
 
     Raises
     ------
     ValueError
-        For a product that is not timed here, or a line that contradicts itself: which line, what it has and what was expected.
+        If the product is not timed here, or the line contradicts itself; the message gives the line, its content and the
+        expectation.
     """
     kind = fields["OP Type"]
     read = next((how for name, how in READERS.items() if re.fullmatch(rf"{name}(V\d+)?", kind, re.IGNORECASE)), None)
@@ -133,14 +134,14 @@ def _shape(text: str, where: str) -> Shape:
     try:
         shape = tuple(int(size) for size in text.split(","))
     except ValueError:
-        raise ValueError(f"{where}: {text!r} is not a shape, expected sizes separated by commas") from None
+        raise ValueError(f"{where}: expected sizes separated by commas as a shape, got {text!r}") from None
     if min(shape) < 1:
-        raise ValueError(f"{where}: {text!r} has a size below 1: an empty product takes no time here")
+        raise ValueError(f"{where}: {text!r} has a size below 1: remove the line, an empty product takes no time")
     return shape
 
 
 def _operand(line: _Line, fields: Mapping[str, str]) -> str:
-    """Name the format of both operands; ValueError where they differ or it is unknown."""
+    """Return the format of both operands. Raises ValueError if they differ or the format is unknown."""
     first = line.kinds[0]
     if first not in OPERANDS:
         raise ValueError(f"{line.where}: unknown data type {first!r}; known: {', '.join(OPERANDS)}")
@@ -156,7 +157,7 @@ def _operand(line: _Line, fields: Mapping[str, str]) -> str:
 
 
 def _product(line: _Line) -> ProductLine:
-    """Return one product; leading dimensions of A before one B are rows of it."""
+    """Return one product; leading dimensions of A before a single B become rows."""
     if len(line.shapes) > 1 and len(line.shapes[1]) == 2 and len(line.shapes[0]) == 3 and line.outputs:
         a, c = line.shapes[0], line.outputs[0]
         if len(c) == 3 and c[:-1] == a[:-1]:
@@ -176,7 +177,7 @@ def _are_matrices(line: _Line) -> bool:
 
 
 def _output(line: _Line) -> tuple[int, int]:
-    """Return rows and columns of C, out of fractals where it lies in them."""
+    """Return the rows and columns of C, converted from fractals if it lies in them."""
     shape = line.outputs[0]
     return (shape[-3] * shape[-2], shape[-4] * shape[-1]) if len(shape) == 4 else (shape[-2], shape[-1])
 
@@ -187,7 +188,10 @@ def _quantised(line: _Line) -> ProductLine:
 
 
 def _batch(line: _Line) -> ProductLine:
-    """Return a batch: sizes of one product, and m of each. One matrix for the whole batch has no size of it or 1."""
+    """Return a batch: the sizes of one product, and m of each.
+
+    A matrix that the whole batch shares has no batch dimension, or one of 1.
+    """
     shapes, outputs = line.shapes, line.outputs
     if len(shapes) < 2 or not outputs or len(outputs[0]) < 3 or min(len(shape) for shape in shapes[:2]) < 2:
         raise ValueError(
@@ -204,8 +208,10 @@ def _batch(line: _Line) -> ProductLine:
 
 
 def _grouped(line: _Line) -> ProductLine:
-    """Return groups of rows, each with its own weight: one tensor of all weights or a list of them; one output or one for
-    each."""
+    """Return groups of rows, each with its own weight.
+
+    The weights are one tensor or a list of tensors; the output is one tensor or one for each group.
+    """
     shapes, outputs = line.shapes, line.outputs
     if len(outputs) > 1:
         return _listed_groups(line)
@@ -225,7 +231,7 @@ def _grouped(line: _Line) -> ProductLine:
 
 
 def _listed_groups(line: _Line) -> ProductLine:
-    """Return groups whose rows, weights and outputs are tensors of their own, in this order."""
+    """Return groups whose rows, weights and outputs are separate tensors, in this order."""
     count = len(line.outputs)
     parts = []
     for group in range(count):
@@ -239,7 +245,7 @@ def _listed_groups(line: _Line) -> ProductLine:
 
 
 def _sizes(line: _Line, a: _Matrix, b: _Matrix, c: Shape) -> _Sizes:
-    """m, k and n, how the operands lie, and what the shapes do not tell; ValueError where they do not multiply to C."""
+    """Return m, k and n, the layout of the operands, and remarks. Raises ValueError if the shapes do not multiply to C."""
     m, n = c[-2:]
     fits = []
     for a_turned in (False, True):
@@ -270,12 +276,12 @@ def _sizes(line: _Line, a: _Matrix, b: _Matrix, c: Shape) -> _Sizes:
 
 
 def _same(size: int, wanted: int, unit: int) -> bool:
-    """Return whether a size is the wanted one, up to whole units."""
+    """Return whether a size equals the wanted one, up to rounding to whole units."""
     return -(-size // unit) == -(-wanted // unit)
 
 
 def _scaled(line: _Line, m: int) -> Dequantize:
-    """Name the unit that scales the sums: vector units for a scale of each row or BF16, FIXPIPE for one of each column."""
+    """Return the unit that scales the sums: vector units for scales of rows or BF16, FIXPIPE for one scale of each column."""
     of_rows = any(
         shape in ((m,), (m, 1)) and kind in ("FLOAT", "FLOAT32")
         for shape, kind in zip(line.shapes[3:], line.kinds[3:], strict=False)
@@ -283,15 +289,15 @@ def _scaled(line: _Line, m: int) -> Dequantize:
     return "vector" if of_rows or line.output_kind in ("BF16", "BFLOAT16") else "fixpipe"
 
 
-#: How the lines of each operator are read; a version (V2, V3, ...) may follow the name.
+#: Readers of each operator's lines; a version (V2, V3, ...) may follow the name.
 READERS: dict[str, Callable[[_Line], ProductLine]] = {
     "MatMul": _product, "Mmad": _product, "Gemm": _product, "BatchMatMul": _batch, "QuantBatchMatmul": _quantised,
     "QuantMatmul": _quantised, "WeightQuantBatchMatmul": _quantised, "GroupedMatmul": _grouped,
 }  # fmt: skip
-#: Parts of the names of products that are not timed here, and why.
+#: Parts of the names of products that are not timed here, with the reason.
 NOT_TIMED = {
-    "AllReduce": ": it waits for other chips (mpgemm plan --overlap times the two)",
-    "AllGather": ": it waits for other chips (mpgemm plan --overlap times the two)",
-    "ReduceScatter": ": it waits for other chips (mpgemm plan --overlap times the two)",
-    "Swiglu": ": vector work is fused to it",
+    "AllReduce": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
+    "AllGather": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
+    "ReduceScatter": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
+    "Swiglu": ": vector work is fused with it",
 }

@@ -1,4 +1,4 @@
-"""Tables of profilers as CSV files: their rows by column, or a sentence that says what the file is instead and what to do."""
+"""This module reads profilers' CSV tables, and says for another file what it is and what to do."""
 
 import codecs
 import csv
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-#: Beginnings of files in UTF-16, as a spreadsheet or PowerShell writes them.
+#: First bytes of UTF-16 files, which spreadsheets and PowerShell write.
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: Words in place of a number that was not measured.
 NOT_MEASURED = ("", "N/A", "NA", "NAN")
 
 
 class TableLine(NamedTuple):
-    """A line of a table: its number in the file, its fields by column, and fields beyond the last column."""
+    """`TableLine` is a line of a table: its number in the file, its fields by column, and fields beyond the last column."""
 
     number: int
     fields: dict[str, str]
@@ -23,14 +23,14 @@ class TableLine(NamedTuple):
 
 
 class ProfileTable(NamedTuple):
-    """The columns and lines of a profiler's file."""
+    """`ProfileTable` holds the columns and lines of a profiler's file."""
 
     path: Path
     columns: list[str]
     lines: list[TableLine]
 
     def needs(self, columns: Sequence[str], have_them: str) -> None:
-        """Raise ValueError where columns are missing; `have_them` says which files have them."""
+        """Raise ValueError if columns are missing; `have_them` names files that have the columns."""
         if missing := [name for name in columns if name not in self.columns]:
             named = list(filter(None, self.columns))
             shown = ", ".join(named[:6]) + ", ..." * (len(named) > 6)
@@ -45,16 +45,16 @@ def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] |
     Parameters
     ----------
     path : str or Path
-        The file.
+        File to read.
     expected : str
-        What it should be, for messages.
+        Expected content of the file, for messages.
     also_called : mapping of str to str, optional
         Other names of columns, and the names by which they are looked up.
 
     Raises
     ------
     ValueError
-        For a file that is empty, has no rows or is not a CSV file in UTF-8.
+        If the file is empty, has no rows or is not a CSV file in UTF-8.
     OSError
         If it cannot be read.
     """
@@ -81,7 +81,7 @@ def read_table(path: str | Path, expected: str, also_called: Mapping[str, str] |
 
 
 def text_of(path: Path, data: bytes, expected: str) -> str:
-    """Decode a file's bytes; ValueError with the command that turns another encoding into UTF-8."""
+    """Return the text of a file's bytes. Raises ValueError with the command that converts another encoding to UTF-8."""
     if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise ValueError(f"{path} is empty: expected {expected}")
     try:
@@ -97,7 +97,7 @@ def text_of(path: Path, data: bytes, expected: str) -> str:
 
 
 def _other_encoding(data: bytes) -> str | None:
-    """Name the encoding that bytes which are no UTF-8 have: UTF-16 by its mark, GBK where all of them are."""
+    """Return the encoding of bytes that are no UTF-8: UTF-16 by its mark, GBK if all bytes fit it, else none."""
     if data.startswith(UTF16):
         return "UTF-16"
     try:
@@ -108,7 +108,7 @@ def _other_encoding(data: bytes) -> str | None:
 
 
 def number_in(fields: Mapping[str, str], *columns: str) -> float | None:
-    """Return the number of the first of some columns that has one; None where it is missing, not measured or below 0."""
+    """Return the number in the first of some columns that has one; None if it is missing, not measured or below 0."""
     for column in columns:
         word = fields.get(column, "")
         if word.upper() in NOT_MEASURED:

@@ -1,12 +1,18 @@
-"""Published times of matrix products on Ascend chips beside what the model predicts for the same tiles.
+"""This module compares published times of matrix products on Ascend chips with the model's predictions for the same tiles.
 
-Every row is a device measurement that somebody else published, with its source. Rows that a parameter was fitted to are
-marked. For the sources that came in order of size the split was settled before the fit: of pto-isa's FP16 sizes the first, the
-third and the last (the only one beyond what L2 keeps); of torch's FP16 sizes and of MXFP8's the first and the third. Of
-CATLASS's and asc-devkit's rows those are fitted that show one cost alone: memory read by few cores, ND rows and where they
-start, small products (launch), unaligned rows of C, scales of rows and columns, loads that are waited for, scalar work; of
-cann-bench's all of the 950. The forms of the model were chosen with all rows in sight; no number was taken from a row that is
-marked as predicted.
+Every row is a device measurement that somebody else published, with its source. A row is marked if a parameter was fitted to
+it; no number was taken from a row that is marked as predicted. The forms of the model were chosen with all rows in sight.
+
+For sources whose rows differ in size only, the fitted rows were chosen before the fit:
+
+- pto-isa's FP16 sizes: the first, the third and the last (the only one beyond the capacity of L2);
+- torch's FP16 sizes and MXFP8's sizes: the first and the third.
+
+Of other sources these rows are fitted:
+
+- CATLASS's and asc-devkit's rows that show one cost alone: memory read by few cores, ND rows and their start, small products
+  (launch), unaligned rows of C, scales of rows and columns, loads that are waited for, scalar work;
+- cann-bench's rows of the 950, all of them.
 """
 
 import math
@@ -46,16 +52,16 @@ SOURCES = {
 }
 
 
-#: Sources that time a product again and again on the same operands.
+#: Sources that time a product repeatedly on the same operands.
 LOOPED = ("torch", "tilelang", "do_bench")
-#: Sources that time around the call, by events, and what that adds to the task's duration (us): fitted to pto-isa's 1536^3 and
-#: torch's 1024^3, beside the task durations of CATLASS's small products.
+#: Sources that time around the call, by events, and the time that this adds to the task's duration (us): fitted to pto-isa's
+#: 1536^3 and torch's 1024^3, together with the task durations of CATLASS's small products.
 TIMED_AROUND = ("pto-isa", "mxfp8", "gemm_ar", "torch", "tilelang", "pto-dsl")
 AROUND_US = 6.0
 
 
 class Deal(NamedTuple):
-    """How a published kernel deals tiles: its block, and a swizzle or a grid of cores with one rectangle each.
+    """`Deal` says how a published kernel deals tiles: its block, and a swizzle or a grid of cores with one rectangle each.
 
     In a rectangle a swizzle of <1, 1> walks m first, as iterateOrder 0 of AscendC's Matmul does; None walks n first.
     """
@@ -65,17 +71,17 @@ class Deal(NamedTuple):
         None  # None: <3, 0>, or row by row
     )
     grid: tuple[int, int, int] | None = None
-    keeps: Resident = "none"  # the operand that stays in L1
-    panel: int | None = None  # products of it that stay; None: as many as fit
+    keeps: Resident = "none"  # operand that stays in L1
+    panel: int | None = None  # products of the resident operand that stay; None: as many as fit
     unit_flag: bool = False
-    depth: int | None = None  # blocks of k in L1, of each operand
+    depth: int | None = None  # blocks of k of each operand in L1
     template: Template = ""
     cores: int | None = None
-    rounds: int = 1  # the product is computed in that many parts along m, one after the other
+    rounds: int = 1  # number of parts along m in which the product is computed, one after the other
 
 
 class Measurement(NamedTuple):
-    """A published time with the product, the chip, and what is known of the kernel."""
+    """`Measurement` is a published time with the product, the chip, and the known facts of the kernel."""
 
     source: str
     name: str
@@ -84,13 +90,13 @@ class Measurement(NamedTuple):
     k: int
     n: int
     microseconds: float
-    deal: Deal | None = None  # None: not known, the best plan is taken
+    deal: Deal | None = None  # None: unknown, the best plan is taken
     operand: str = "fp16"
     layout: Layout = "nd"
-    busy: tuple[float, ...] = ()  # CUBE, MTE1, MTE2, FIXP, and SCALAR where it is published
+    busy: tuple[float, ...] = ()  # busy ratios of CUBE, MTE1, MTE2, FIXP, and SCALAR if published
     fitted: bool = False  # whether a chip's parameter was taken from it
-    remark: str = ""  # why the prediction is far off, where it is
-    dequantize: Dequantize = ""  # what scales sums of int8 operands
+    remark: str = ""  # reason for a prediction that is far off
+    dequantize: Dequantize = ""  # unit that scales sums of int8 operands
 
 
 #: Pipes of the published busy ratios.
@@ -123,7 +129,7 @@ def _split_k(m: int, k: int, n: int, microseconds: float) -> Measurement:
     return Measurement("split-k", "split-k in a core", "910B2", m, k, n, microseconds, deal, layout="nz")
 
 
-#: CATLASS's ASWT: bands of 4 rows of tiles, back and forth, the last tiles cut.
+#: CATLASS's ASWT: bands of 4 rows of tiles, walked back and forth, with the last tiles cut.
 _ASWT = (4, 0, True, True)
 
 
@@ -168,7 +174,7 @@ _NORM: dict[str, Any] = {"template": "norm", "unit_flag": True}
 _MDL: dict[str, Any] = {"template": "mdl"}
 
 
-#: Pages of asc-devkit beside matmul_high_performance, by what their rows' names begin with.
+#: Pages of asc-devkit besides matmul_high_performance, by the beginning of their rows' names.
 _ASC_PAGES = {"basic API": "asc basic", "before GELU": "asc gelu"}
 
 
@@ -328,22 +334,22 @@ MEASUREMENTS = (
     _bench("950", "w8a16", 64, 14336, 4096, 57.32),
     _bench("950", "w8a16", 8, 8192, 10240, 67.14),
 )  # fmt: skip
-#: A prediction that is further off says why.
+#: Relative error from which on a row needs a remark.
 FAR_OFF = 0.2
 
 
 class PredictedTime(NamedTuple):
-    """A published time and the predicted one; `error` is predicted over published, minus 1."""
+    """`PredictedTime` holds a published time and the predicted one; `error` is predicted over published, minus 1."""
 
     measurement: Measurement
     schedule: Kernel
     predicted: float  # microseconds
     error: float
-    busy: tuple[float, ...]  # predicted, of the pipes that were published
+    busy: tuple[float, ...]  # predicted busy ratios of the published pipes
 
 
 def measured_schedule(row: Measurement) -> Kernel:
-    """Return the schedule that a published kernel means: whole tiles of C, both operands streamed; else the best plan."""
+    """Return the schedule of a published kernel: whole tiles of C with both operands streamed, or the best plan if unknown."""
     chip = get_chip(row.chip)
     options: dict[str, Any] = {
         "terms": 1, "operand": row.operand, "layout": row.layout, "warm": row.source in LOOPED, "dequantize": row.dequantize,
@@ -362,14 +368,14 @@ def measured_schedule(row: Measurement) -> Kernel:
 
 
 def predicted_us(row: Measurement, timeline: Timeline) -> float:
-    """Return the time (us) that a source would print for a run: of all rounds, and around the call where it is timed so."""
+    """Return the time (us) that a source would print: of all rounds, with the call's overhead if it times around the call."""
     rounds = row.deal.rounds if row.deal else 1
     launches = (rounds - 1) * 1e6 * timeline.schedule.launch_seconds
     return rounds * 1e6 * timeline.seconds - launches + AROUND_US * (row.source in TIMED_AROUND)
 
 
 def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[PredictedTime]:
-    """Return published times beside the predictions."""
+    """Return the published times with their predictions."""
     found = []
     for row in rows:
         schedule = measured_schedule(row)
@@ -381,16 +387,16 @@ def comparisons(rows: tuple[Measurement, ...] = MEASUREMENTS) -> list[PredictedT
 
 
 class Spread(NamedTuple):
-    """Root mean squares over a set of rows: of log(predicted / published), and of the differences of busy ratios."""
+    """`Spread` holds root mean squares over rows: of log(predicted / published), and of the differences of busy ratios."""
 
     rows: int
     time: float
-    busy: float  # of all pipes; nan without any
-    scalar: float  # of the scalar unit alone; nan without any
+    busy: float  # over all pipes; nan without busy ratios
+    scalar: float  # over the scalar unit alone; nan without busy ratios
 
 
 def spread(found: list[PredictedTime]) -> Spread:
-    """Return how far the predictions of some rows are off."""
+    """Return the spread of the predictions of some rows."""
     logs = [math.log1p(c.error) for c in found]
     gaps = [
         (pipe, c.busy[at] - c.measurement.busy[at])

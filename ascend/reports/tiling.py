@@ -1,4 +1,4 @@
-"""Derives the values to type into a kernel: AscendC's TCubeTiling, CATLASS's tile shapes, and notes where there is no field.
+"""This module derives the values to type into a kernel: AscendC's TCubeTiling, CATLASS's tile shapes, and notes.
 
 Fields and rules: :mod:`ascend.tiling`. Sources of the calls: AscendC API reference, MultiCoreMatmulTiling, of which
 EnableMultiCoreSplitK (07_0682) comes before GetTiling; CATLASS (examples/00_basic_matmul and docs
@@ -11,14 +11,14 @@ from ascend.reports.catlass import catlass_text
 from ascend.tiling.fields import by_columns, core_mode, cube_fields, described, layout_of, tiling_fields
 from ascend.tiling.rules import LARGEST_ND
 
-#: How A and B lie in memory, in words.
+#: Layout of A and B in memory, in words.
 LAYOUT_WORDS = {
     "nz": "A and B in NZ fractals", "nd": "A (m x k) and B (k x n) in ND rows", "nt": "A (m x k) and B (n x k) in ND rows",
 }  # fmt: skip
 
 
 def notes(schedule: Kernel) -> list[str]:
-    """List the properties of a schedule that have no field in AscendC, and the switches that it needs besides."""
+    """Return notes on properties of a schedule that have no field in AscendC, and on switches that it needs."""
     s = schedule
     if not s.on_cube:
         return [
@@ -27,15 +27,15 @@ def notes(schedule: Kernel) -> list[str]:
     fields = tiling_fields(s)
     found = [_mode_note(s)] if DIALECTS["ascendc"].has(s.placed_on) else []
     if len(s.k_slices) > 1:
-        in_order = "this schedule adds the slices in order instead, which needs a pass of its own"
+        in_order = "; but this schedule adds the slices in order, which needs an additional pass"
         found.append(
-            f"K is split {len(s.k_slices)} ways: EnableMultiCoreSplitK(true) before GetTiling, C cleared and then added to; "
+            f"K is split {len(s.k_slices)} ways: call EnableMultiCoreSplitK(true) before GetTiling, clear C and add to it"
             f"{in_order if s.merge == 'reduce' else ''}"
         )
     if s.deals_one_by_one:
         found.append(
-            f"tiles are dealt one by one in the order {s.swizzle}: TCubeTiling has no field for it, the fields deal "
-            "rectangles; CATLASS has the order"
+            f"tiles are dealt one by one in the order {s.swizzle}: TCubeTiling has no field for the order and deals "
+            "rectangles; use CATLASS, which has the order"
         )
     if s.groups > 1:
         found.append(
@@ -44,7 +44,7 @@ def notes(schedule: Kernel) -> list[str]:
         )
     if s.terms > 1:
         found.append(
-            f"the {s.terms} terms are {s.terms} Matmuls on the FP16 words; splitting and combining them has no field"
+            f"the {s.terms} terms are {s.terms} Matmuls on the FP16 words; splitting words and combining terms have no field"
         )
     if s.words > 1:
         found.append("a fused kernel keeps both words in L1 and L0: the fields describe one word")
@@ -53,35 +53,36 @@ def notes(schedule: Kernel) -> list[str]:
         found.append(f"K or N above {LARGEST_ND} in ND format: set intrinsicsCheck in MatmulConfig")
     if layout == "nz" and (fields["M"], fields["Ka"], fields["N"]) != (s.m, s.k, s.n):
         found.append(
-            f"NZ operands are padded to M, K, N = {fields['M']}, {fields['Ka']}, {fields['N']} with zeros, and the fields say "
-            "so: C has the padded rows and columns, too"
+            f"NZ operands are padded to M, K, N = {fields['M']}, {fields['Ka']}, {fields['N']} with zeros, as the fields "
+            "say, so C has the padded rows and columns, too"
         )
     if s.scale_bytes:
         found.append(
-            f"{s.operand}: MxMatmul, with a scale of one byte for {s.format.scale_block} products of a row of A or column of "
-            "B; L1 holds them beside their blocks, and the buffers below count them"
+            f"{s.operand}: use MxMatmul, with a scale of one byte for {s.format.scale_block} products of a row of A or "
+            "column of B; L1 holds the scales beside their blocks, and the buffers below include them"
         )
     if s.operand == "hf32":
         found.append(
-            "HF32: float operands, SetHF32(true) on the Matmul object; the rounding is SetHF32TransMode's, which is set after "
-            "SetHF32Mode (AscendC API reference, 07_0259)"
+            "HF32: take float operands and call SetHF32(true) on the Matmul object; SetHF32TransMode chooses the rounding, "
+            "call it after SetHF32Mode (AscendC API reference, 07_0259)"
         )
     return found
 
 
 def _mode_note(s: Kernel) -> str:
-    """Return which cores SetDim and usedCoreNum count, and how AscendC is told so."""
+    """Return a note on the cores that SetDim and usedCoreNum count, and on the macro that selects them."""
     mode, cubes = core_mode(s), cube_fields(s)["usedCoreNum"]
     if mode.name == "cube only":
         return (
-            f"the fields count cubes: #define ASCENDC_CUBE_ONLY before lib/matmul_intf.h, {cubes} blocks are launched; without "
-            "it (MIX mode) they would count vector cores, and half of the cubes stay idle"
+            f"the fields count cubes: #define ASCENDC_CUBE_ONLY before lib/matmul_intf.h and launch {cubes} blocks; without "
+            "it (MIX mode) they count vector cores, and half of the cubes stay idle"
         )
     if mode.name == "widening":
         through = "L1" if s.placed_on.widened_to_l1 else "memory"
         return (
-            f"the fields count cubes and say what they multiply: {s.operand} weights have {s.format.weight_bits} bits in "
-            f"memory, and vector units hand them over through {through} with {s.format.bits}, which no plain Matmul does"
+            f"the fields count cubes and describe their product: {s.operand} weights have {s.format.weight_bits} bits in "
+            f"memory, and vector units widen them to {s.format.bits} bits and pass them through {through}, which no plain "
+            "Matmul does"
         )
     if mode.name == "coupled":
         return f"the fields count cores, which have a cube and a vector unit each: {cubes} blocks are launched"
@@ -92,7 +93,7 @@ def _mode_note(s: Kernel) -> str:
 
 
 def layout_words(schedule: Kernel) -> str:
-    """Return how the operands that the caller gives lie in memory, and what becomes of them."""
+    """Return how the caller's operands lie in memory, and which pass converts them."""
     s = schedule
     if not s.on_cube:
         return f"A and B in {s.operand.upper()} rows"
@@ -103,7 +104,7 @@ def layout_words(schedule: Kernel) -> str:
 
 
 def ascendc_snippet(schedule: Kernel) -> str:
-    """C++ of the host that sets a TCubeTiling, in the order that the API asks for."""
+    """Return the C++ host code that sets a TCubeTiling, in the order that the API requires."""
     s, fields = schedule, tiling_fields(schedule)
     if not fields or not s.format.data_type:
         return ""
@@ -114,7 +115,7 @@ def ascendc_snippet(schedule: Kernel) -> str:
             "MultiCoreMatmulTiling tilingApi(platform);",
             *(f"tilingApi.{call};" for call in tiling_calls(s)),
             "tilingApi.GetTiling(tiling);",
-            "// in place of what it chose:",
+            "// values in place of GetTiling's:",
             *(f"tiling.set_{name}({value});" for name, value in fields.items()),
             "tiling.set_isBias(0);",
         ]
@@ -122,7 +123,7 @@ def ascendc_snippet(schedule: Kernel) -> str:
 
 
 def tiling_calls(schedule: Kernel) -> list[str]:
-    """Return calls of MultiCoreMatmulTiling before GetTiling, in the order that the API asks for."""
+    """Return the calls of MultiCoreMatmulTiling before GetTiling, in the order that the API requires."""
     s, fields = schedule, tiling_fields(schedule)
     layout, kind = layout_of(s), s.format.data_type
     form = "NZ" if layout == "nz" else "ND"
@@ -142,7 +143,7 @@ def tiling_calls(schedule: Kernel) -> list[str]:
 
 
 def basic_snippet(schedule: Kernel) -> str:
-    """C++ constants for a kernel in AscendC's basic API, the only one of the first generation."""
+    """Return the C++ constants for a kernel in AscendC's basic API, the only one of the first generation."""
     s, b = schedule, schedule.blocking
     sizes = {
         "baseM": b.bm, "baseK": b.bk, "baseN": b.bn, "kBlocksInL0C": s.n_fused, "l1BlocksA": s.l1_blocks("a"),
@@ -156,7 +157,7 @@ def basic_snippet(schedule: Kernel) -> str:
 
 
 def catlass_snippet(schedule: Kernel) -> str:
-    """C++ of the kernel of CATLASS that a plan is; of other plans the tile shapes (GemmShape is <M, N, K>) and the order."""
+    """Return the C++ of the CATLASS kernel that a plan is, or else the tile shapes (GemmShape is <M, N, K>) and the order."""
     s, b = schedule, schedule.blocking
     if not s.on_cube:
         return ""
@@ -178,9 +179,9 @@ def catlass_snippet(schedule: Kernel) -> str:
 
 
 def pto_snippet(schedule: Kernel) -> str:
-    """C++ constants of a kernel like pto-isa's gemm_performance: a rectangle for each core, stepK blocks in a load.
+    """Return the C++ constants of a kernel like pto-isa's gemm_performance: a rectangle a core, stepK blocks a load.
 
-    Where tiles are dealt one by one, which that kernel does not do, only the block's.
+    If tiles are dealt one by one, which that kernel cannot do, only the block's constants are returned.
     """
     s, fields = schedule, cube_fields(schedule)
     if not fields:
@@ -193,14 +194,14 @@ def pto_snippet(schedule: Kernel) -> str:
         lines.append(f"// tiles one by one, {s.placement()}")
     elif by_columns(s):
         lines.append(
-            "// each core walks its tiles column by column, m first; pto-isa's kernel row by row: swap its two loops"
+            "// each core walks its tiles column by column, m first; pto-isa's kernel walks row by row, so swap its two loops"
         )
     lines.append(f"constexpr uint32_t blockDim = {cores};")
     return "\n".join(lines + [f"constexpr uint32_t {name} = {fields[name]};" for name in names])
 
 
 def triton_snippet(schedule: Kernel) -> str:
-    """Return constants of a Triton kernel that computes a tile in a program; nothing where another order is meant."""
+    """Return the constants of a Triton kernel with one tile a program, or "" if the schedule needs another order."""
     s, b = schedule, schedule.blocking
     if not s.on_cube or s.terms == 1 or s.mode not in DIALECTS["triton"].modes or described(s, "triton") is not None:
         return ""
@@ -211,18 +212,18 @@ def triton_snippet(schedule: Kernel) -> str:
     )
 
 
-#: What is printed for each dialect.
+#: Function that prints the snippet of each dialect.
 SNIPPETS = {"ascendc": ascendc_snippet, "catlass": catlass_snippet, "pto": pto_snippet, "triton": triton_snippet}
 
 
 def snippets(schedule: Kernel) -> dict[str, str]:
-    """Return the text for each dialect that the chip has, and that has the operand; for the basic API where there is none."""
+    """Return the text for each dialect that supports the chip and the operand; if none does, for the basic API."""
     found = {name: SNIPPETS[name](schedule) for name, row in DIALECTS.items() if row.has(schedule.placed_on)}
     return {name: text for name, text in found.items() if text} or {"AscendC, basic API": basic_snippet(schedule)}
 
 
 def tile_shapes(schedule: Kernel) -> list[tuple[str, str, str, int, int]]:
-    """Return (buffer, content, layout, bytes used, bytes there) of each buffer of a core."""
+    """Return (buffer, content, layout, used bytes, available bytes) of each buffer of a core."""
     s, b = schedule, schedule.blocking
     use = schedule.buffer_use()
     panels = {name: " (panel)" if s.resident == name else "" for name in ("a", "b")}

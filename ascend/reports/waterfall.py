@@ -1,7 +1,7 @@
-"""Where the time goes: from the peak to the simulated speed, cause by cause, and what each number changes.
+"""This module breaks a time down from the peak to the simulated speed, cause by cause, and computes sensitivities.
 
-The waterfall begins with a kernel in which everything but the cube steps is free and brings the causes in one after
-the other; a cause's share depends on what came before it, so the order is part of the result. Fitted causes come last
+The waterfall begins with a kernel in which everything but the cube steps is free, and brings the causes in one after
+the other. A cause's share depends on the causes before it, so the order is part of the result. Fitted causes come last
 and are marked.
 """
 
@@ -17,7 +17,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 class Cause(NamedTuple):
-    """One reason why time passes: kinds of operations that cost nothing, or chip parameters that are 0, before it."""
+    """`Cause` is a reason for lost time: operations that are free, or chip parameters that are 0, before it comes in."""
 
     name: str
     kinds: tuple[str, ...] = ()
@@ -44,12 +44,12 @@ CAUSES = (
 
 
 class WaterfallStep(NamedTuple):
-    """One step of the waterfall."""
+    """`WaterfallStep` is one step of the waterfall."""
 
     cause: str
-    tflops: float  # with this cause and all before it
-    lost: float  # TFLOP/s that it takes
-    cycles: float  # that it adds
+    tflops: float  # speed with this cause and all before it
+    lost: float  # TFLOP/s that the cause takes
+    cycles: float  # time that the cause adds
     fitted: bool
 
 
@@ -60,7 +60,7 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Wate
     Parameters
     ----------
     schedule : Kernel
-        With a chip; the chip's fitted parameters count as causes where they are not 0.
+        Schedule on a chip; the chip's fitted parameters count as causes if they are not 0.
     latency : {"pipelined", "serial"}
         Whether transfers hide each other's latency.
     """
@@ -88,7 +88,7 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Wate
 
 
 def _matters(cause: Cause, schedule: Kernel) -> bool:
-    """Return whether the cause can cost anything for this schedule."""
+    """Return whether the cause can cost time for this schedule."""
     chip = schedule.placed_on
     if cause.split:
         return schedule.terms > 1
@@ -116,7 +116,7 @@ def _with_causes(schedule: Kernel, present: int) -> Program:
 
 
 def free_of_charge(program: Program, kinds: set[str]) -> Program:
-    """Return the program with operations of some kinds taking no time; the flags between the pipes stay."""
+    """Return the program in which operations of some kinds take no time; the flags between the pipes stay."""
     if not kinds:
         return program
 
@@ -135,7 +135,7 @@ def free_of_charge(program: Program, kinds: set[str]) -> Program:
 
 
 class Sensitivity(NamedTuple):
-    """How the speed answers to one number of the chip."""
+    """`Sensitivity` is the response of the speed to one number of the chip."""
 
     parameter: str
     value: float
@@ -146,7 +146,7 @@ class Sensitivity(NamedTuple):
     elasticity: float  # relative change of the speed for a relative change of the number
 
 
-#: Numbers that only matter in time, not for what fits or how much work there is.
+#: Numbers that affect time only, not the fit of buffers or the amount of work.
 TIMING_PARAMETERS = tuple(
     name for name, row in PARAMETERS.items() if row.unit in ("B/cycle", "B/s", "MHz", "1") or (row.unit == "cycles")
 )
@@ -162,7 +162,7 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
     schedule : Kernel
         The result of :func:`ascend.build_schedule`.
     kinds : tuple of str, optional
-        Vary only numbers of these provenances, e.g. ("assumed", "calibrated").
+        Kinds of provenance whose numbers are varied, e.g. ("assumed", "calibrated").
     """
     chip, rows = schedule.placed_on, []
     for name in TIMING_PARAMETERS:

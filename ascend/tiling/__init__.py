@@ -1,1 +1,1 @@
-"""AscendC's TCubeTiling: the fields that describe a schedule, and the published rules that they keep."""
+"""This package derives AscendC's TCubeTiling: the fields that describe a schedule, and the published rules on them."""

@@ -1,6 +1,6 @@
-"""The schedule that published fields of a TCubeTiling mean: what a page or a kernel's log has, timed as it is.
+"""This module turns published fields of a TCubeTiling, from a page or a kernel's log, into a schedule.
 
-The other direction is :mod:`ascend.tiling.fields`.
+:mod:`ascend.tiling.fields` turns a schedule into fields.
 """
 
 import json
@@ -16,7 +16,7 @@ from ascend.schedule import build_schedule
 from ascend.schedule_options import DEEPEST_STREAM
 from ascend.tiling.rules import ITERATE_M_FIRST
 
-#: Fields that decide the schedule; iterateOrder, stepM and stepN have the values of AscendC where they are left out.
+#: Fields that determine the schedule; omitted iterateOrder, stepM and stepN have AscendC's values.
 NEEDED = (
     "M", "N", "Ka", "singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK", "depthA1", "depthB1",
 )  # fmt: skip
@@ -24,14 +24,14 @@ DEFAULTS = {"iterateOrder": ITERATE_M_FIRST, "stepM": 1, "stepN": 1}
 
 
 class Entered(NamedTuple):
-    """A schedule from fields, and what of them it does not follow."""
+    """`Entered` is a schedule made from fields, with notes on its differences from them."""
 
     schedule: Kernel
     notes: list[str]
 
 
 def read_tiling(path: str | Path) -> dict[str, int]:
-    """Return fields of a JSON file: the object itself, or its "tiling" (as in the record of an emitted kernel).
+    """Return the fields in a JSON file: the object itself, or its "tiling" (as in the record of an emitted kernel).
 
     Raises
     ------
@@ -41,14 +41,14 @@ def read_tiling(path: str | Path) -> dict[str, int]:
     try:
         found: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+        raise ValueError(f"{path} is not JSON: {error}; expected the fields of a TCubeTiling") from None
     fields = found.get("tiling", found) if isinstance(found, dict) else found
     if not isinstance(fields, dict):
         raise ValueError(f"{path}: expected an object with the fields of a TCubeTiling, got {type(fields).__name__}")
     missing = [name for name in NEEDED if name not in fields]
     wrong = [name for name, value in fields.items() if type(value) is not int or value < 0]
     if missing or wrong:
-        why = f"lacks {', '.join(missing)}" if missing else f"{', '.join(wrong)} must be whole numbers"
+        why = f"must have {', '.join(missing)}; add them" if missing else f"{', '.join(wrong)} must be whole numbers"
         raise ValueError(f"{path}: a TCubeTiling {why}")
     return fields
 
@@ -59,24 +59,25 @@ def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options
     Parameters
     ----------
     fields : mapping of str to int
-        As AscendC names them; sizes in elements, rectangles and usedCoreNum counted for cubes.
+        Fields by AscendC's names; sizes are in elements, rectangles and usedCoreNum count cubes.
     chip : Chip
-        Where it runs.
+        Chip on which the kernel runs.
     template : {"", "norm", "mdl"}
-        Of AscendC's Matmul; by default "norm" where one block of A and of B is in L1 and "mdl" else.
+        Template of AscendC's Matmul; by default "norm" if one block of A and of B is in L1, else "mdl".
     **options
         Options of :func:`ascend.build_schedule`: operand, layout, unit_flag, dequantize, warm.
 
     Raises
     ------
     ValueError
-        For sizes of 0, more rectangles than cores, fields that contradict each other, or as :func:`ascend.build_schedule`.
+        If a size is 0, there are more rectangles than cores, fields contradict each other, or as for
+        :func:`ascend.build_schedule`.
     """
     f = DEFAULTS | dict(fields)
     if zero := [name for name in NEEDED if f[name] < 1]:
         raise ValueError(f"{', '.join(zero)} must be above 0")
     if f.get("Kb", f["Ka"]) != f["Ka"]:
-        raise ValueError(f"Ka = {f['Ka']} and Kb = {f['Kb']} differ")
+        raise ValueError(f"Ka = {f['Ka']} and Kb = {f['Kb']} differ: they must be equal")
     sides = (("M", "singleCoreM"), ("Ka", "singleCoreK"), ("N", "singleCoreN"))
     grid = Grid(*(fractals(f[whole], f[own]) for whole, own in sides))
     if f.get("usedCoreNum", grid.cores) != grid.cores:

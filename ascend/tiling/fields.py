@@ -1,4 +1,4 @@
-"""The TCubeTiling of a schedule, and the kernel that a target's fields describe.
+"""This module derives the TCubeTiling of a schedule, and the kernel that a target's fields describe.
 
 Source of the modes of cores: AscendC API reference, SetDim (07_0693) and Matmul (pure cube and MIX mode); asc-devkit
 (github.com/cannmirror/asc-devkit, 0da921b91), Matmul.
@@ -19,20 +19,20 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 def aligned(size: int, unit: int = 16) -> int:
-    """Return the size in whole units."""
+    """Return the size rounded up to whole units."""
     return fractals(size, unit) * unit
 
 
 def layout_of(schedule: Kernel) -> Layout:
-    """Return how the operands of the multiplication lie in memory: NZ where a pass writes words or turns rows before it."""
+    """Return the layout of the multiplication's operands: NZ if a pass writes words or converts rows before it."""
     return "nz" if schedule.terms > 1 or schedule.converts else schedule.layout
 
 
 def core_rectangle(schedule: Kernel) -> tuple[int, int]:
-    """Return rows and columns of C that one core computes when AscendC deals rectangles.
+    """Return the rows and columns of C that one core computes if AscendC deals rectangles.
 
-    A grid's own cut; the row blocks of the paper's kernel; where tiles are dealt one by one, the rectangles of whole tiles
-    that leave the busiest core the fewest.
+    It is a grid's own cut, or the row blocks of the paper's kernel. If tiles are dealt one by one, it is the rectangle
+    of whole tiles that leaves the busiest core the fewest tiles.
     """
     s, b = schedule, schedule.blocking
     rows, columns = len(s.row_blocks), len(s.column_blocks)
@@ -47,24 +47,24 @@ def core_rectangle(schedule: Kernel) -> tuple[int, int]:
 
 
 class CoreMode(NamedTuple):
-    """Which cores run a Matmul, so which cores SetDim and usedCoreNum count.
+    """`CoreMode` says which cores run a Matmul, and so which cores SetDim and usedCoreNum count.
 
-    "cube only": ASCENDC_CUBE_ONLY, the cubes alone are started and counted. "mix": vector cores send each cube its products,
-    are started beside it and counted. "coupled": cube and vector unit are one core (310P).
+    "cube only" (ASCENDC_CUBE_ONLY) starts and counts the cubes alone. In "mix" vector cores are started beside the
+    cubes, send them their products, and are counted. In "coupled" a core has both a cube and a vector unit (310P).
     """
 
     name: str
-    along_m: int = 1  #: Parts along m in which a cube's rectangle is dealt to the vector cores that drive it.
-    along_n: int = 1  #: Parts along n.
+    along_m: int = 1  #: Parts along m of a cube's rectangle that its vector cores drive.
+    along_n: int = 1  #: Parts along n of a cube's rectangle that its vector cores drive.
 
     @property
     def counted(self) -> int:
-        """Counted cores for each cube."""
+        """Return the number of counted cores for each cube."""
         return self.along_m * self.along_n
 
 
 def core_mode(schedule: Kernel) -> CoreMode:
-    """Return the mode of a schedule's Matmul: MIX where vector work is fused.
+    """Return the core mode of a schedule's Matmul: MIX if vector work is fused.
 
     In MIX mode both vector cores of a cube drive it if its rectangle has an even number of tiles along n or along m; otherwise
     one vector core is started beside each cube.
@@ -72,7 +72,7 @@ def core_mode(schedule: Kernel) -> CoreMode:
     s = schedule
     if not s.placed_on.fixpipe:
         return CoreMode("coupled")
-    if s.widens:  # by a kernel of its own, which no plain Matmul is
+    if s.widens:  # a kernel of its own, which is no plain Matmul
         return CoreMode("widening")
     if s.dequantize != "vector":
         return CoreMode("cube only")
@@ -84,7 +84,7 @@ def core_mode(schedule: Kernel) -> CoreMode:
 
 @default_fp_state
 def tiling_fields(schedule: Kernel) -> dict[str, int]:
-    """Return AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
+    """Return the AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
 
     They are those of :func:`cube_fields` with the core counts of :func:`core_mode`: in MIX mode usedCoreNum counts
     vector cores, and singleCoreM and singleCoreN are the tile that one of them drives.
@@ -100,9 +100,10 @@ def tiling_fields(schedule: Kernel) -> dict[str, int]:
 
 
 def cube_fields(schedule: Kernel) -> dict[str, int]:
-    """Return tiling fields that count cubes, whatever the mode; empty for a vector kernel.
+    """Return the tiling fields that count cubes, whatever the mode; empty for a vector kernel.
 
-    Where A and B lie in NZ (also words, which a pass splits) sizes are padded to whole fractals, as the published rules ask.
+    If A and B lie in NZ (also as words, which a pass splits), sizes are padded to whole fractals, as the published
+    rules require.
 
     Returns
     -------
@@ -132,15 +133,15 @@ def cube_fields(schedule: Kernel) -> dict[str, int]:
 
 
 def by_columns(s: Kernel) -> bool:
-    """Return whether each core walks a rectangle of its own along m first."""
+    """Return whether each core owns a rectangle and walks it along m first."""
     return s.owns_rectangles and s.swizzle.direction == 1
 
 
 def _in_l1(s: Kernel, blocks: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return stepKa and stepKb, depthA1 and depthB1 of a core that walks so many k blocks.
+    """Return stepKa, stepKb, depthA1 and depthB1 of a core that walks so many k blocks.
 
-    A stream's depth is in whole steps: an odd buffer has no field. Of a panel and a stream as much is kept as lets the loads
-    of one divide those of the other, as the MDL template asks.
+    A stream's depth is in whole steps, because no field describes an odd buffer. As much of a panel and a stream is
+    kept as lets the number of loads of one divide that of the other, as the MDL template requires.
     """
     stream = max(s.depth // s.stream_slots, 1)
     if s.resident == "none":
@@ -151,8 +152,7 @@ def _in_l1(s: Kernel, blocks: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _dividing(panel: int, stream: int, blocks: int) -> Iterator[tuple[int, int]]:
-    """Yield steps of a panel and of a stream, the largest first, of which one is loaded a whole number of times for the
-    other."""
+    """Yield steps of a panel and of a stream, largest first, with loads of one a multiple of those of the other."""
     for p in range(panel, 0, -1):
         for q in range(stream, 0, -1):
             more, fewer = sorted((fractals(blocks, p), fractals(blocks, q)), reverse=True)
@@ -176,17 +176,17 @@ def broken_rules(
     fields : dict of str to int
         The result of :func:`tiling_fields`.
     chip : Chip
-        Whose cores and buffers they use.
+        Chip whose cores and buffers the fields use.
     operand : str
         Format of A and B.
     split_k : bool
-        EnableMultiCoreSplitK(true) is called, without which singleCoreK = K.
+        Whether EnableMultiCoreSplitK(true) is called; without the call, singleCoreK must be K.
     layout : {"nz", "nd", "nt"}
-        How A and B lie in memory.
+        Layout of A and B in memory.
     intrinsics_check : bool
-        MatmulConfig has intrinsicsCheck, without which ND rows have at most 65535 elements.
+        Whether MatmulConfig has intrinsicsCheck; without it ND rows have at most 65535 elements.
     counted : int
-        Cores that usedCoreNum counts for each cube: 2 in MIX mode where both vector cores drive it.
+        Number of cores that usedCoreNum counts for each cube: 2 in MIX mode if both vector cores drive it.
     """
     return broken(Tiling(fields, chip, operand, layout, split_k, intrinsics_check, counted))
 
@@ -200,11 +200,10 @@ def broken_rules_of(schedule: Kernel) -> list[str]:
 
 
 def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
-    """Return the kernel that the fields of a target describe, where it is another one than the schedule; None where it is the
-    same.
+    """Return the kernel that a target's fields describe, or None if it is the schedule itself.
 
-    AscendC's fields deal one rectangle of whole tiles to each core, CATLASS's tiles one by one; a PTO kernel walks either
-    (:mod:`ascend.emit`); Triton's programs are tiles one by one, with all terms in one walk over k.
+    AscendC's fields deal one rectangle of whole tiles to each core, CATLASS's fields tiles one by one. A PTO kernel can
+    do either (:mod:`ascend.emit`). Triton's programs take tiles one by one, with all terms in one walk over k.
     """
     s = schedule
     if s.swizzle.adaptive:  # no dialect's kernel cuts the last tiles
@@ -228,7 +227,7 @@ def described(schedule: Kernel, target: str = "ascendc") -> Kernel | None:
 
 
 def _in_one_walk(s: Kernel) -> Kernel | None:
-    """As :func:`described` for Triton; its bands are of rows and not walked back."""
+    """Return the result of :func:`described` for Triton, whose bands are of rows and are not walked back."""
     swizzle = Swizzle(s.swizzle.offset if s.swizzle.direction == 0 else 1, 0, False)
     said = {
         "kernel": "grid", "grid": Grid(), "resident": "none", "balanced": False, "swizzle": swizzle, "mode": "fused",
@@ -239,11 +238,11 @@ def _in_one_walk(s: Kernel) -> Kernel | None:
 
 
 def check_multiplied(title: str, s: Kernel, operands: Collection[str]) -> None:
-    """Refuse a kernel that does not multiply some operands once on the cube, and say what is left (ValueError)."""
+    """Raise ValueError unless a kernel multiplies one of `operands` once on the cube; the message names an alternative."""
     if not s.on_cube or s.terms > 1:
-        left = "--terms 1, or --emit pto"
+        left = "use --terms 1, or --emit pto"
     elif s.operand not in operands:
-        left = "--tiling prints its blocks and buffers"
+        left = "use --tiling, which prints its blocks and buffers"
     else:
         return
     units = "" if s.on_cube else " on the vector units"
@@ -253,5 +252,5 @@ def check_multiplied(title: str, s: Kernel, operands: Collection[str]) -> None:
 
 
 def is_said_by(schedule: Kernel, target: str) -> bool:
-    """Return whether a target's fields say this schedule, and are legal."""
+    """Return whether a target's fields describe this schedule and obey the published rules."""
     return described(schedule, target) is None and (target != "ascendc" or not broken_rules_of(schedule))

@@ -1,8 +1,8 @@
-"""The published rules of AscendC's TCubeTiling as one table: :data:`RULES`.
+"""This module lists the published rules of AscendC's TCubeTiling in one table, :data:`RULES`.
 
-Sources: asc-devkit (github.com/cannmirror/asc-devkit, 0da921b91), TCubeTiling, tables 1 to 3, the same as the AscendC API
-reference, atlasascendc_api_07_0673; EnableMultiCoreSplitK, 07_0682. Where the table writes < and its text "not exceed" for L0,
-the text is followed.
+Sources: asc-devkit (github.com/cannmirror/asc-devkit, 0da921b91), TCubeTiling, tables 1 to 3, equal to the AscendC API
+reference, atlasascendc_api_07_0673; EnableMultiCoreSplitK, 07_0682. For L0 the table writes < and its text "not
+exceed"; the rules follow the text.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,24 +14,24 @@ from ascend.chips.chip import Chip
 from ascend.operand_formats import FORMATS
 from ascend.schedule_options import Layout
 
-#: Largest inner size of an ND matrix without the check that intrinsicsCheck switches on.
+#: Largest inner size of an ND matrix if intrinsicsCheck is off.
 LARGEST_ND = 65535
 #: iterateOrder: 0 steps along M first, 1 along N first.
 ITERATE_M_FIRST, ITERATE_N_FIRST = 0, 1
 
 
 def whole_k(operand: str) -> int:
-    """Return products in a whole number of fractals, along either operand: C0 * fractal_num of the page, 64 for MxMatmul."""
+    """Return the products in a whole number of fractals, along either operand: the page's C0 * fractal_num, 64 for MxMatmul."""
     return FORMATS[operand].whole_k
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """Fields of a TCubeTiling and what they are judged by.
+    """`Tiling` holds the fields of a TCubeTiling, and the facts that the rules need.
 
-    `layout` is how A and B lie in memory (`nz`: both in NZ; `nt`: ND with B as N x K rows), `split_k` whether
-    EnableMultiCoreSplitK(true) is called, `intrinsics_check` whether MatmulConfig has that check, `counted` how many cores
-    usedCoreNum counts for each cube.
+    `layout` is the layout of A and B in memory (`nz`: both in NZ; `nt`: ND with B as N x K rows). `split_k` says
+    whether EnableMultiCoreSplitK(true) is called, `intrinsics_check` whether MatmulConfig has that check. `counted` is
+    the number of cores that usedCoreNum counts for each cube.
     """
 
     fields: Mapping[str, int]
@@ -53,28 +53,28 @@ class Tiling:
         return product // 8
 
     def in_l1(self, depth: str, base: str) -> int:
-        """Return bytes of an operand's blocks in L1, with its block scales."""
+        """Return the bytes of an operand's blocks in L1, with its block scales."""
         return self[depth] * self[base] * FORMATS[self.operand].stored(self["baseK"])
 
     @property
     def base_k_unit(self) -> int:
-        """The divisor of baseK: C0 where B alone is transposed, else 16; 32 of 8 bits, 64 of MX formats always."""
+        """Return the divisor of baseK: C0 if B alone is transposed, else 16; always 32 for 8 bits and 64 for MX formats."""
         form = FORMATS[self.operand]
         return form.c0 if self.layout == "nt" and form.whole_k == ALIGNMENT else form.whole_k
 
     @property
     def parts(self) -> int:
-        """Parts of C, and of K where it is split, counted upwards."""
+        """Return the number of parts of C, and of K if it is split, counted upwards."""
         k_parts = fractals(self["Ka"], self["singleCoreK"]) if self.split_k else 1
         return fractals(self["M"], self["singleCoreM"]) * fractals(self["N"], self["singleCoreN"]) * k_parts
 
     def walks(self, step: str) -> int:
-        """Return loads of L1 along a core's k."""
+        """Return the number of loads to L1 along a core's k."""
         return fractals(self["singleCoreK"], self["baseK"] * self[step])
 
 
 class Rule(NamedTuple):
-    """One published rule: its name, whether a tiling keeps it, what is said of one that does not, where it is published."""
+    """`Rule` is a published rule: its name, its check, the message for a tiling that breaks it, and its source."""
 
     name: str
     kept: Callable[[Tiling], bool]
@@ -86,7 +86,7 @@ def _multiple(name: str, unit: Callable[[Tiling], int], applies: Callable[[Tilin
     return Rule(
         f"{name} in whole units",
         lambda t: not applies(t) or t[name] % unit(t) == 0,
-        lambda t: f"{name} = {t[name]} is no multiple of {unit(t)} ({t.operand}, {t.layout})",
+        lambda t: f"{name} = {t[name]} must be a multiple of {unit(t)} ({t.operand}, {t.layout})",
         source,
     )
 
@@ -95,14 +95,14 @@ def _at_most(name: str, used: Callable[[Tiling], int], there: Callable[[Tiling],
     return Rule(
         f"{name} holds them",
         lambda t: used(t) <= there(t),
-        lambda t: f"{name}: {used(t)} bytes needed, {there(t)} there",
+        lambda t: f"{name}: {used(t)} bytes needed, {there(t)} available",
         source,
     )
 
 
 def _one_of(name: str, values: tuple[int, ...]) -> Rule:
     text = " or ".join(map(str, values))
-    return Rule(name, lambda t: t[name] in values, lambda t: f"{name} is {text}, got {t[name]}", "table 1")
+    return Rule(name, lambda t: t[name] in values, lambda t: f"{name} must be {text}, got {t[name]}", "table 1")
 
 
 def _within(x: str) -> Rule:
@@ -110,7 +110,7 @@ def _within(x: str) -> Rule:
     return Rule(
         f"{core} within {x}",
         lambda t: t[core] <= t[size],
-        lambda t: f"{core} is above {x}: {t[core]}, {t[size]}",
+        lambda t: f"{core} = {t[core]} must be at most {x} = {t[size]}",
         "table 1",
     )
 
@@ -124,7 +124,7 @@ def _base_within(x: str) -> Rule:
     return Rule(
         f"{base} within {core}",
         lambda t: t[base] < t[core] + unit(t),
-        lambda t: f"{base} = {t[base]} is above {core} in whole fractals",
+        lambda t: f"{base} = {t[base]} must be at most {core} in whole fractals",
         "table 1",
     )
 
@@ -134,7 +134,7 @@ def _depth(x: str, y: str) -> Rule:
     return Rule(
         f"{depth} once or twice the steps",
         lambda t: t[depth] in (t[step] * t[step_k], 2 * t[step] * t[step_k]),
-        lambda t: f"{depth} = {t[depth]} is no multiple, once or twice, of {step} x {step_k}",
+        lambda t: f"{depth} = {t[depth]} must be {step} x {step_k} or twice that",
         "table 1",
     )
 
@@ -144,7 +144,7 @@ def _one_step(x: str, y: str) -> Rule:
     return Rule(
         f"MDL: {step} is 1 while k is walked",
         lambda t: t[step] == 1 or fractals(t[k], t["baseK"]) <= t[step_k],
-        lambda t: f"{step} = {t[step]} although K / baseK is above {step_k}",
+        lambda t: f"{step} = {t[step]} must be 1, because K / baseK is above {step_k}",
         "table 3, MDL",
     )
 
@@ -163,16 +163,16 @@ def _inner_nd(t: Tiling) -> int:
 
 
 _SIXTEEN, _WHOLE_K, _C0 = lambda t: ALIGNMENT, lambda t: whole_k(t.operand), lambda t: FORMATS[t.operand].c0
-#: The cores, then sizes, then what fits, then steps: in this order a broken tiling is described.
+#: Rules in the order in which a broken tiling is described: the cores, sizes, capacities, steps.
 RULES: tuple[Rule, ...] = (
     Rule("usedCoreNum on the chip", lambda t: t["usedCoreNum"] <= t.counted * t.chip.cores,
-         lambda t: f"usedCoreNum = {t['usedCoreNum']} is above the {t.counted * t.chip.cores} cores",
+         lambda t: f"usedCoreNum = {t['usedCoreNum']} must be at most the {t.counted * t.chip.cores} cores",
          "table 1; SetDim, 07_0693"),
     Rule("usedCoreNum counts the parts", lambda t: t["usedCoreNum"] == t.parts,
-         lambda t: f"usedCoreNum = {t['usedCoreNum']} is not ceil(M / singleCoreM) x ... = {t.parts}", "table 1"),
+         lambda t: f"usedCoreNum = {t['usedCoreNum']} must be ceil(M / singleCoreM) x ... = {t.parts}", "table 1"),
     Rule("singleCoreK = K", lambda t: t.split_k or t["singleCoreK"] == t["Ka"],
-         lambda t: f"singleCoreK = {t['singleCoreK']} is not K, and K is not split", "table 1; 07_0682"),
-    Rule("Ka = Kb", lambda t: t["Ka"] == t["Kb"], lambda t: f"Ka = {t['Ka']} and Kb = {t['Kb']} differ", "table 1"),
+         lambda t: f"singleCoreK = {t['singleCoreK']} must be K, because K is not split", "table 1; 07_0682"),
+    Rule("Ka = Kb", lambda t: t["Ka"] == t["Kb"], lambda t: f"Ka = {t['Ka']} and Kb = {t['Kb']} must be equal", "table 1"),
     *(_within(x) for x in "MNK"),
     _multiple("M", _SIXTEEN, _in_nz, "table 1, A in NZ"), _multiple("Ka", _C0, _in_nz, "table 1, A in NZ"),
     _multiple("N", _SIXTEEN, _in_nz, "table 1, B in NZ"),
@@ -191,17 +191,19 @@ RULES: tuple[Rule, ...] = (
     *(_depth(x, y) for x, y in (("A", "M"), ("B", "N"))), *(_one_step(x, y) for x, y in (("a", "M"), ("b", "N"))),
     Rule("MDL: one walk divides the other",
          lambda t: not (walks := sorted((t.walks("stepKa"), t.walks("stepKb"))))[1] % walks[0],
-         lambda t: f"{t.walks('stepKa')} loads of A and {t.walks('stepKb')} of B along k: neither divides the other",
+         lambda t: f"{t.walks('stepKa')} loads of A and {t.walks('stepKb')} of B along k: one number must divide the other",
          "table 3, MDL"),
     Rule("ND rows beyond 65535 are checked",
          lambda t: t.intrinsics_check or t.chip.name == "950" or _inner_nd(t) <= LARGEST_ND,
-         lambda t: f"an ND row of {_inner_nd(t)} elements is above {LARGEST_ND}: intrinsicsCheck is off", "table 1"),
+         lambda t: f"an ND row of {_inner_nd(t)} elements is above {LARGEST_ND}: switch intrinsicsCheck on", "table 1"),
 )  # fmt: skip
 
 
 def broken(tiling: Tiling) -> list[str]:
-    """List the rules of :data:`RULES` that a tiling breaks; a field that is not above 0 is named alone."""
+    """Return the messages of the rules in :data:`RULES` that a tiling breaks; if a field is not above 0, only this is named."""
     found = [
-        f"{name} = {value} is not above 0" for name, value in tiling.fields.items() if value < (name != "iterateOrder")
+        f"{name} must be above 0, got {value}"
+        for name, value in tiling.fields.items()
+        if value < (name != "iterateOrder")
     ]
     return found or [rule.broken(tiling) for rule in RULES if not rule.kept(tiling)]

@@ -11,26 +11,30 @@ HEADER = """# Accuracy on one page
 
 <!-- Generated from docs/accuracy.csv by `python docs/_ext/accuracy_page.py > docs/accuracy.md`; do not edit. -->
 
-Measured here on the models, by `python tools/measure_accuracy.py`. The rows are in
-{{download}}`accuracy.csv`, beside this page.
+All numbers of this page were measured here on the models by `python tools/measure_accuracy.py`. The file
+{{download}}`accuracy.csv` has them, too.
 
 ## Products
 
-Each cell is the *largest / mean* error of the {results} results of one product, in bits: -log2 of the error divided by
-|A||B|, the sum of the magnitudes of the products of that result. FP32's own unit roundoff is 24 bits. The operands are FP32,
-{shape}, drawn with seed 0, so the numbers are samples. The last column says what the bits of the
-unit rest on: *hardware* means that outputs of a chip were recorded and are replayed by the tests.
+Each cell has the *largest / mean* error of the {results} results of one product, in bits. The bits of a result are -log2 of its
+error divided by |A||B|, the sum of the magnitudes of its products. FP32's unit roundoff is 24 bits. The operands are FP32,
+{shape}, drawn with seed 0, so the numbers are samples. The last column states the evidence for the unit's arithmetic;
+*hardware* means that the tests replay recorded outputs of a chip.
 
 """
 
 FUNCTIONS = """
 ## Special functions
 
-Measured against the exact function, in FP64. *All* operands are all between 2^-30 and the largest one that has a normal
-result, or the binades that repeat ([the domains](special_functions.md#errors-over-all-operands)); of 16-bit forms they are
-all that have a normal result. *Sampled* are 2^24 operands of that domain, and pairs of divisions: all fractions and signs,
-exponents from -62 to 62, seed 60. Errors are relative to the exact result, in bits, -log2; those of `sin`, `cos`, `lg2`,
-`__logf`, SiLU and GELU are absolute. The last column says what the bits of the results rest on.
+The errors were measured here against the exact function in FP64. They are relative to the exact result, in bits (-log2), except
+for `sin`, `cos`, `lg2`, `__logf`, SiLU and GELU, whose errors are absolute. The column of operands has one of these words:
+
+- *all*: all operands between 2^-30 and the largest one that has a normal result, or the binades that repeat
+  ([the domains](special_functions.md#errors-over-all-operands)); for 16-bit forms all operands that have a normal result.
+- *sampled*: 2^24 operands of that domain. For divisions the samples are pairs with all fractions and signs and exponents from
+  -62 to 62, drawn with seed 60.
+
+The last column states the evidence for the bits of the results.
 """
 
 TABLES = {"PTX": "PTX's instructions", "CUDA": "CUDA's and torch's library functions"}
@@ -46,12 +50,12 @@ def rows() -> list[dict[str, str]]:
 
 
 def products(found: list[dict[str, str]]) -> list[str]:
-    """Return a table for each method: a line for each unit, a column for each kind of data."""
+    """Return a table for each method, with a line for each unit and a column for each kind of data."""
     data = list(dict.fromkeys(row["data"] for row in found))
     lines = []
     for method in dict.fromkeys(row["method"] for row in found):
         mine = [row for row in found if row["method"] == method]
-        lines += ["", f"### {method}", "", f"| unit | {' | '.join(data)} | bits of the unit rest on |"]
+        lines += ["", f"### {method}", "", f"| unit | {' | '.join(data)} | evidence for the unit |"]
         lines += ["|" + "---|" * (len(data) + 2)]
         for unit in dict.fromkeys(row["unit"] for row in mine):
             of_unit = {row["data"]: row for row in mine if row["unit"] == unit}
@@ -62,7 +66,7 @@ def products(found: list[dict[str, str]]) -> list[str]:
 
 
 def functions(found: list[dict[str, str]]) -> str:
-    """Return a table of the instructions and one of the library functions."""
+    """Return a table of the instructions and a table of the library functions."""
     text = ""
     for kind, title in TABLES.items():
         lines = [

@@ -1,6 +1,6 @@
-"""The tables of docs/ascend.md that the planner and the simulator compute: written into the page between its markers.
+"""Writes the tables that the planner and the simulator compute into docs/ascend.md, between its markers.
 
-python docs/_ext/ascend_tables.py [NAME ...]   (all of them, 3 minutes of one core)
+``python docs/_ext/ascend_tables.py [NAME ...]`` writes the named tables; without names it writes all, in 3 minutes of one core.
 """
 
 import sys
@@ -20,27 +20,27 @@ PAGE = DOCS / "ascend.md"
 CHIPS = ("910A", "910B3", "310P3")
 NOMINAL = ascend.get_chip("910A")
 CALIBRATED = NOMINAL.with_calibration()
-#: Names of operands in the table of plans.
+#: Names of operand formats in the table of plans.
 OPERANDS = {"fp32": "FP32", "hf32": "HF32", "fp16": "FP16", "bf16": "BF16"}
 
 
 def begin(name: str) -> str:
-    """Return the line before a table; {name} is one of :data:`TABLES`."""
+    """Return the marker before a table, whose name is one of :data:`TABLES`."""
     return f"<!-- begin {name}: python docs/_ext/ascend_tables.py -->"
 
 
 def end(name: str) -> str:
-    """Return the line after a table."""
+    """Return the marker after a table."""
     return f"<!-- end {name} -->"
 
 
 def table(page: str, name: str) -> str:
-    """Return the page's text between the markers."""
+    """Return the text of a page between the markers of a table."""
     return page.partition(begin(name) + "\n\n")[2].partition("\n\n" + end(name))[0]
 
 
 def plan_row(size: tuple[int, int, int], chip: str, shown: bool) -> str:
-    """Return the plan that reaches FP32's bits soonest, as a line."""
+    """Return the line of the fastest plan that reaches the bits of FP32."""
     advice = ascend.advise(*size, chip, best_only=True)
     _, plan = advice.best or max(advice.plans, key=lambda pair: pair[1].bits or 0.0)
     s, (bound, busy) = plan.schedule, plan.bound
@@ -54,7 +54,7 @@ def plan_row(size: tuple[int, int, int], chip: str, shown: bool) -> str:
 
 
 def plans() -> str:
-    """Plans for real shapes."""
+    """Return the table of plans for real shapes."""
     rows = [
         "| m x k x n | chip | operands | time (us) | block | placed | cores | bound, busy | bits |",
         "|---" * 9 + "|",
@@ -65,13 +65,13 @@ def plans() -> str:
 
 
 def advice() -> str:
-    """Return the sentences of `mpgemm plan` for one shape."""
+    """Return the sentences that `mpgemm plan` prints for one shape."""
     sentences = ascend.advise(32, 4096, 11008, "910B3").sentences()
     return "\n".join(["```", "$ mpgemm plan 32 4096 11008 --chip 910B3 --top 1", *sentences, "```"])
 
 
 def front() -> str:
-    """Return the front of time and bits."""
+    """Return the table of the plans on the Pareto front of time and bits."""
     rows = ["| us | bits | us for each bit more | what |", "|---|---|---|---|"]
     for point in ascend.pareto(4096, 4096, 4096, "910A"):
         if point.on_front:
@@ -81,12 +81,12 @@ def front() -> str:
 
 
 def published() -> str:
-    """Return published times, busy ratios, and how far the predictions are off."""
+    """Return the tables of published and predicted times and busy ratios, with the errors of the predictions."""
     return published_of(comparisons())
 
 
 def published_of(found: list[PredictedTime]) -> str:
-    """As :func:`published`, of comparisons that are there already."""
+    """Return the tables of :func:`published` for comparisons that were already made."""
     rows = [
         "| source | case | chip | m x k x n | block, placed | published us | predicted | error | |",
         "|---" * 9 + "|",
@@ -116,7 +116,7 @@ def published_of(found: list[PredictedTime]) -> str:
 
 
 def paper() -> str:
-    """Statements of the paper and this model."""
+    """Return the table of the paper's statements and the numbers of this model."""
     rows = ["| statement | published | nominal | calibrated | the last column is |", "|---" * 5 + "|"]
     for s in statements():
         kind = "fitted" if s.used_in_fit else "predicted"
@@ -125,7 +125,7 @@ def paper() -> str:
 
 
 def losses() -> str:
-    """From the peak to the calibrated speed."""
+    """Return the table of losses from the peak to the calibrated speed."""
     rows = ["| cause | TFLOP/s | lost | |", "|---" * 4 + "|"]
     for step in waterfall(ascend.build_schedule(*ASSUMED_SIZE, CALIBRATED, PUBLISHED_BLOCK)):
         rows.append(f"| {step.cause} | {step.tflops:.1f} | {step.lost:.1f} | {'fitted' if step.fitted else ''} |")
@@ -133,7 +133,7 @@ def losses() -> str:
 
 
 def squares() -> str:
-    """Blocks (b, 64, b) of the paper's kernel at the assumed size."""
+    """Return the table of blocks (b, 64, b) of the paper's kernel at the assumed size."""
     blocks = [ascend.Blocking(b, 64, b) for b in (64, 96, 128, 160, 176, 192)]
     waves = [str(ascend.build_schedule(*ASSUMED_SIZE, NOMINAL, block).waves) for block in blocks]
     speeds = [[f"{speed(chip, ASSUMED_SIZE, block):.1f}" for block in blocks] for chip in (NOMINAL, CALIBRATED)]
@@ -144,7 +144,7 @@ def squares() -> str:
 
 
 def moved() -> str:
-    """Bytes by eq. 9 and of the schedule."""
+    """Return the table of the bytes by eq. 9 and of the schedule."""
     rows = ["| | eq. 9, one term | schedule | ratio | factors |", "|---" * 5 + "|"]
     for row in byte_table(ascend.build_schedule(*ASSUMED_SIZE, NOMINAL, PUBLISHED_BLOCK)):
         factors = (
@@ -158,7 +158,7 @@ def moved() -> str:
 
 
 def bits() -> str:
-    """Describe the changes that a block makes in the result: the command's sentence, and errors for some lengths of a chain."""
+    """Return the sentences and the table about the influence of the block on the result."""
     found = blocking_bits(NOMINAL)
     rows = [
         f"| bk * N_fused | blocks | {' | '.join(label for label, _ in VARIANTS)} |",
@@ -181,7 +181,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def main(names: list[str]) -> None:
-    """Write the tables anew."""
+    """Write the named tables, or all tables, into the page."""
     page = PAGE.read_text(encoding="utf-8")
     for name in names or TABLES:
         page = page.replace(

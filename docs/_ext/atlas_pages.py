@@ -1,4 +1,4 @@
-"""The atlas's pages as Markdown (MyST), from the catalogue alone."""
+"""Writes the pages of the atlas as Markdown (MyST) from the catalogue."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from instructions_page import describe
 from playground_data import link_state
 from rows_pages import chips_page, methods_page
 
-from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions
+from tensorcore_models.atlas.evidence import MEANING, level_of, links_of, open_questions, remarks
 from tensorcore_models.atlas.witnesses import PairWitness, witness
 from tensorcore_models.catalogue import architectures, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
@@ -29,7 +29,7 @@ def _formats_key(row: Instruction) -> tuple:
 
 @cache
 def _kin() -> dict[tuple, list[Instruction]]:
-    """Rows by their formats."""
+    """Return the rows of the catalogue by their formats."""
     kin: dict[tuple, list[Instruction]] = {}
     for row in list_instructions():
         kin.setdefault(_formats_key(row), []).append(row)
@@ -37,12 +37,12 @@ def _kin() -> dict[tuple, list[Instruction]]:
 
 
 def same_bits(row: Instruction) -> list[Instruction]:
-    """Other rows with the same formats and the same accumulator: chained over k they give the same bits."""
+    """Return the other rows with the same formats and accumulator, which return the same bits when chained over k."""
     return [other for other in _kin()[_formats_key(row)] if other.accumulator == row.accumulator and other != row]
 
 
 def neighbours(row: Instruction) -> list[Instruction]:
-    """For each other accumulator with the same formats the first row that has it."""
+    """Return the first row of each other accumulator that has rows with the same formats."""
     if not row.published:
         return []
     first = {other.accumulator: other for other in reversed(_kin()[_formats_key(row)])}
@@ -55,7 +55,7 @@ def _witness(first: Instruction, second: Instruction) -> PairWitness | None:
 
 
 def _representative(row: Instruction) -> Instruction:
-    """Return the first row with the same arithmetic and k, so that a search is made once for all of them."""
+    """Return the first row with the same arithmetic and k, so that one search serves all of them."""
     return next(
         other for other in _kin()[_formats_key(row)] if (other.accumulator, other.k) == (row.accumulator, row.k)
     )
@@ -68,12 +68,12 @@ def _link(row: Instruction, here: str) -> str:
 
 
 def _facts(row: Instruction) -> list[str]:
-    scales = f"{row.scale_format}, one for each {row.block_size} elements" if row.scale_format else "none"
+    scales = f"{row.scale_format}, one scale for each {row.block_size} elements" if row.scale_format else "none"
     devices = ", ".join(
         name for name, (arch, lacks) in DEVICES.items() if arch == row.arch and row.a_format not in lacks
     )
     lines = [
-        ("shape (m x n x k)", row.shape_text + (f", {row.blocks} blocks side by side" if row.blocks > 1 else "")),
+        ("shape (m x n x k)", row.shape_text + (f", {row.blocks} independent blocks" if row.blocks > 1 else "")),
         ("A, B", f"{row.a_format}, {row.b_format}"),
         ("C, D", f"{row.c_format}, {row.d_format}"),
         ("block scales", scales),
@@ -100,7 +100,10 @@ def _picture(row: Instruction) -> list[str]:
     if tree is None:
         return []
     drawn = tree.svg(f"Order of the sum of {row}")
-    text = "Order of the sum for one element of D. Circles are products, labelled by k; boxes are operations, *d* the result."
+    text = (
+        "The picture shows the order in which one element of D is summed. Circles are products, labelled by k. Boxes are "
+        "operations, and *d* is the result."
+    )
     return ["", "## Order of the sum", "", "```{raw} html", f'<div class="picture">{drawn}</div>', "```", "", text]
 
 
@@ -115,7 +118,7 @@ def _spelled(bits: int, fmt) -> str:
     return f"{_value(bits, fmt)} (`0x{bits:0{max(1, fmt.container.itemsize * 2)}x}`)"
 
 
-#: Products of an input that a page spells out.
+#: Number of products of an input that a page shows.
 SPELLED = 6
 
 
@@ -131,7 +134,7 @@ def _input(found: PairWitness, row: Instruction) -> str:
 
 
 def _playground(row: Instruction) -> list[str]:
-    """Return the playground with the unit and, where inputs tell it from others, the first of them."""
+    """Return the playground with the unit and the first input that tells it from a neighbour, if there is one."""
     if not row.published:
         return []
     searched = ((other, _witness(_representative(row), _representative(other))) for other in neighbours(row))
@@ -146,14 +149,18 @@ def _told_apart(row: Instruction) -> list[str]:
     if twins:
         listed = ", ".join(_link(other, row.arch) for other in twins[:12])
         more = f", and {len(twins) - 12} more" if len(twins) > 12 else ""
-        lines += [f"The same bits, chained over the same k: {listed}{more}.", ""]
+        same = "These instructions return the same bits as this instruction when they are chained over the same k:"
+        lines += [f"{same} {listed}{more}.", ""]
     others = neighbours(row)
     if not others and not twins:
-        lines.append("No other instruction of the catalogue has these formats.")
+        lines.append("The catalogue has no other instruction with these formats.")
     searched = [(other, _witness(_representative(row), _representative(other))) for other in others]
     alike = [_link(other, row.arch) for other, found in searched if found is None]
     if alike:
-        lines += [f"None of the inputs that were tried tells it from {', '.join(alike)}.", ""]
+        lines += [
+            f"On all inputs that were tried, these instructions return the same bits as this instruction: {', '.join(alike)}.",
+            "",
+        ]
     for other, found in searched:
         lines += _comparison(row, other, found) if found else []
     return lines
@@ -175,14 +182,14 @@ def _comparison(row: Instruction, other: Instruction, found: PairWitness) -> lis
 
 
 def _evidence(row: Instruction) -> list[str]:
-    note = f"{row.source}. {row.note}".rstrip(". ") + "."
-    lines = ["", "## Evidence", "", f"{row.evidence}. Source: {note}", ""]
-    lines += [f"- [{name}]({address})" for name, address in links_of(row)]
+    lines = ["", "## Evidence", "", f"The evidence of this row is **{row.evidence}**: {MEANING[level_of(row)]}.", ""]
+    lines += [f"The row rests on these sources: {row.source}. They are found here:", ""]
+    lines += [*(f"- [{name}]({address})" for name, address in links_of(row)), ""]
+    if row.note:
+        lines += ["These remarks apply to the row:", "", *(f"- {text}" for text in remarks(row.note)), ""]
     questions = open_questions(row)
-    lines += ["", "## Open", ""]
-    return lines + (
-        [f"- {text}" for text in questions] if questions else ["Nothing is known to be open about this row."]
-    )
+    lines += ["## Open questions", ""]
+    return lines + ([f"- {text}" for text in questions] if questions else ["No open question about this row is known."])
 
 
 def instruction_page(row: Instruction) -> str:
@@ -215,13 +222,14 @@ def instruction_page(row: Instruction) -> str:
 
 
 def architecture_page(arch: str) -> str:
-    """Return the page of one architecture: its devices, its arithmetic, its instructions."""
+    """Return the page of an architecture, which lists its devices and its instructions by their arithmetic."""
     rows = list_instructions(arch)
     devices = [name for name, (owner, _) in DEVICES.items() if owner == arch]
     lines = [
         f"# {arch}",
         "",
-        f"{len(rows)} instructions." + (f" Devices: {', '.join(devices)}." if devices else ""),
+        f"The catalogue has {len(rows)} instruction{'s' * (len(rows) != 1)} of this architecture."
+        + (f" Devices: {', '.join(devices)}." if devices else ""),
         "",
     ]
     levels = Counter(level_of(row) for row in rows)
@@ -235,7 +243,7 @@ def architecture_page(arch: str) -> str:
     for row in rows:
         groups.setdefault((row.accumulator.words(row.d_format).title, row.d_format), []).append(row)
     for (title, d_format), members in groups.items():
-        lines += [f"## {title}, to {d_format}", "", "| instruction | operands | evidence |", "|---|---|---|"]
+        lines += [f"## {title} (D is {d_format})", "", "| instruction | operands | evidence |", "|---|---|---|"]
         for row in members:
             scale = f", scales {row.scale_format}" if row.scale_format else ""
             lines.append(
@@ -249,10 +257,12 @@ def index_page() -> str:
     """Return the atlas's first page."""
     lines = [
         "# Atlas of instructions", "",
-        "One page for each matrix instruction of the catalogue: its arithmetic in words, as a formula and as a picture, what "
-        "the row rests on, inputs that tell it from its neighbours, and what is open. All of it is generated from the "
-        "catalogue; [one table](../instructions.md) has every row.", "",
-        "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page. Other rows have pages, too: the "
+        "The atlas has one page for each matrix instruction of the catalogue. A page shows:", "",
+        "- the arithmetic in words, as a formula and as a picture",
+        "- inputs that tell the instruction from its neighbours, which are instructions with the same formats",
+        "- the evidence for the arithmetic, and the open questions", "",
+        "All pages are generated from the catalogue; [one table](../instructions.md) lists every row. "
+        "`mpgemm models ARCH:NAME --url` prints the address of an instruction's page. The atlas also has pages of the "
         "[recovery methods](methods.md) and the [Ascend chips](chips.md).", "",
         "| architecture | devices | instructions | reproduces hardware |", "|---|---|---|---|",
     ]  # fmt: skip
@@ -261,7 +271,7 @@ def index_page() -> str:
         devices = ", ".join(name for name, (owner, _) in DEVICES.items() if owner == arch) or "-"
         hardware = sum(level_of(row).startswith("hardware") for row in rows)
         lines.append(f"| [{arch}]({arch}/index.md) | {devices} | {len(rows)} | {hardware} |")
-    lines += ["", "Levels of evidence, strongest first:", ""]
+    lines += ["", "The levels of evidence are, strongest first:", ""]
     lines += [f"- **{level}**: {MEANING[level]}." for level in EVIDENCE]
     lines += [
         "",
@@ -279,7 +289,7 @@ def index_page() -> str:
 
 
 def all_pages() -> Iterator[tuple[str, str]]:
-    """(path below the atlas's folder, text) of every page."""
+    """Yield the path below the folder of the atlas and the text of every page."""
     yield "index.md", index_page()
     yield "methods.md", methods_page()
     yield "chips.md", chips_page()
@@ -290,9 +300,9 @@ def all_pages() -> Iterator[tuple[str, str]]:
 
 
 def write_atlas(folder: str | Path) -> int:
-    """Write all pages below a folder; a page whose text has not changed is left as it is. The number of pages.
+    """Write all pages below a folder and return their number.
 
-    Pages of rows that the catalogue no longer has are removed.
+    A page whose text has not changed keeps its file and time. Pages of rows that the catalogue no longer has are removed.
     """
     folder = Path(folder)
     known = set()

@@ -18,17 +18,21 @@ HEADER = """# The five papers, item by item
 
 <!-- Generated from docs/audit.toml by `python docs/_ext/audit_page.py > docs/audit.md`; do not edit. -->
 
-Every table, figure, algorithm and quantitative claim of the five papers that this package implements, with the
-command or the test that covers it. *agrees*: computed here with the same outcome. *partly*: a part of it, or within a
-spread that is named. *differs*: our number is another one, which stands beside theirs. *missing*: not computed, and
-why. *outside*: no claim about arithmetic, accuracy or time. Numbers were measured here by the command of the row
-unless the row says predicted.
+This page lists every table, figure, algorithm and quantitative claim of the five papers that this package implements, with the
+command or the test that covers it. Numbers were measured here by the command of the row unless the row says predicted. The
+standing of an item is one of these:
+
+- *agrees*: the computation here has the same outcome.
+- *partly*: a part of the item was computed, or the numbers agree within a spread that the row names.
+- *differs*: the computation here gives another number; the row has both.
+- *missing*: the item was not computed, for the reason in the row.
+- *outside*: the item makes no claim about arithmetic, accuracy or time.
 
 """
 
 
 def rows() -> dict[str, dict[str, list[str]]]:
-    """[paper][key]: place, statement, standing, command or test, numbers or reason."""
+    """Return [paper][key] with place, statement, standing, command or test, and numbers or reason of each item."""
     return tomllib.loads(ROWS.read_text(encoding="utf-8"))
 
 
@@ -40,8 +44,8 @@ def page() -> str:
     """Return the whole page as Markdown."""
     papers = rows()
     counts = Counter(row[2] for paper in papers.values() for row in paper.values())
-    total = ", ".join(f"{counts[name]} {name}" for name in STANDINGS if counts[name])
-    lines = [HEADER + f"{sum(counts.values())} items: {total}."]
+    total = ", ".join(f"{counts[name]} with *{name}*" for name in STANDINGS if counts[name])
+    lines = [HEADER + f"The page has {sum(counts.values())} items: {total}."]
     for paper, items in papers.items():
         lines += ["", f"## {PAPERS[paper]}", "", "| | place | statement | standing | command or test | numbers |"]
         lines += ["|---|---|---|---|---|---|"]

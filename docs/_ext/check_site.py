@@ -1,6 +1,6 @@
-"""Checks the built site: every local link, anchor, picture and script is there, and nothing is loaded from the network.
+"""Checks that the built site has every local link, anchor, picture and script, and loads nothing from the network.
 
-``python docs/_ext/check_site.py out/site``
+``python docs/_ext/check_site.py out/site`` checks the site in a folder.
 """
 
 import re
@@ -11,11 +11,11 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
-#: Attributes that name another file, by tag.
+#: Attribute that names another file, for each tag that has one.
 LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src", "iframe": "src"}
 
 
-#: A comment, or a tag that may name another file: a parser of all tags takes three times as long over fifty megabytes.
+#: Pattern of a comment, or of a tag that may name another file. A parser of all tags takes three times as long.
 TAG = re.compile(rf"<!--.*?-->|<({'|'.join(LINKS)})\s((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>", re.S)
 ATTRIBUTE = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|'([^']*)')")
 ANCHOR = re.compile(r"\s(?:id|name)=[\"']([^\"']+)[\"']")
@@ -23,7 +23,7 @@ ANCHOR = re.compile(r"\s(?:id|name)=[\"']([^\"']+)[\"']")
 
 @dataclass(frozen=True)
 class Page:
-    """Anchors and links of one page; pictures without a text."""
+    """`Page` holds the anchors and links of a page, and its pictures without an alternative text."""
 
     anchors: set[str]
     links: list[tuple[str, str]] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Page:
 
 @cache
 def read_page(path: Path) -> Page:
-    """Return a page taken apart."""
+    """Return the anchors, links and pictures of a page."""
     text = path.read_text(encoding="utf-8")
     page = Page({unescape(name) for name in ANCHOR.findall(text)})
     for tag, attributes in TAG.findall(text):
@@ -60,7 +60,7 @@ def complaints(site: Path) -> list[str]:
 
 @cache
 def _fault(site: Path, path: Path, tag: str, target: str) -> str:
-    """Return a link's fault; of another file's it is asked once for each folder, as sidebars repeat the same links."""
+    """Return the fault of a link, or an empty text; the cache serves the links that sidebars repeat."""
     parts = urlsplit(target)
     if parts.scheme or parts.netloc:
         if tag == "a":
@@ -76,7 +76,7 @@ def _fault(site: Path, path: Path, tag: str, target: str) -> str:
         return f"{target} is outside of the site"
     if (
         anchor
-        and "=" not in anchor  # what the playground's fields hold
+        and "=" not in anchor  # such an anchor holds values of the playground's fields
         and file.suffix == ".html"
         and anchor not in read_page(file).anchors
         and unquote(anchor) not in read_page(file).anchors
@@ -86,7 +86,7 @@ def _fault(site: Path, path: Path, tag: str, target: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Check the site of a folder; 1 if something is wrong."""
+    """Check the site in a folder and return the exit status: 1 for faults, 2 if there are no pages."""
     site = Path(argv[0]).resolve()
     pages = sum(1 for _ in site.rglob("*.html"))
     if not pages:

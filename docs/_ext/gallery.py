@@ -1,4 +1,4 @@
-"""The gallery: pictures that the build makes, each with the command that makes it."""
+"""Makes the pictures of the gallery, and its page with the command that makes each."""
 
 import contextlib
 import io
@@ -14,16 +14,16 @@ from mpgemm.cli import main
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, the command that makes it, and what it shows.
+    """`Picture` is a picture of the gallery with its command and its description.
 
     Attributes
     ----------
     name : str
-        Of the file in the gallery, without its suffix.
+        Name of the file in the gallery, without its suffix.
     title, text : str
         Heading and description; the description says whether numbers are measured or predicted.
     command : str
-        What is run in an empty folder.
+        Command that makes the picture, which runs in an empty folder.
     made : str
         File that the command writes.
     """
@@ -36,57 +36,60 @@ class Picture:
 
     @property
     def file(self) -> str:
-        """Name of the picture in the gallery."""
+        """Return the name of the picture's file in the gallery."""
         return self.name + Path(self.made).suffix
 
 
 PICTURES = (
     Picture(
         "errors", "Errors of each method on one input",
-        "SGEMM-cube beside native FP16 and FP32 on a matrix of the package, measured by this build against the exact product.",
+        "The picture compares SGEMM-cube with native FP16 and FP32 on a matrix of the package. The errors were measured by "
+        "this build against the exact product.",
         "mpgemm evaluate --distribution uniform_symmetric --shape 64 256 64 --repeats 2 --out out", "out/errors.png",
     ),
     Picture(
         "exponents", "Exponents of an input",
-        "Where the elements' exponents lie, and what FP16 can hold of them.",
+        "The picture shows the exponents of the elements, and the range of exponents that FP16 holds.",
         "mpgemm evaluate --distribution log_uniform --param low=-20 high=5 --shape 64 256 64 --methods fp32 "
         "sgemm_cube --out out",
         "out/exponents.png",
     ),
     Picture(
         "figure_8a", "Error against the size of the entries",
-        "Figure 8a of the SGEMM-cube paper, measured by this build on smaller matrices than the paper's.",
+        "This is figure 8a of the SGEMM-cube paper, measured by this build on smaller matrices than the paper's.",
         "mpgemm reproduce xue8a --shape 64 64 64 --repeats 1 --out out", "out/xue8a.png",
     ),
     Picture(
         "comparison", "Markidis, Ootomo and SGEMM-cube on tensor cores",
-        "Errors on two generations of simulated tensor cores, measured by this build.",
+        "The picture shows errors on three generations of simulated tensor cores, measured by this build.",
         "mpgemm compare --methods fp16 markidis ootomo sgemm_cube --engines v100 a100 h100 --shape 64 256 64 --out out",
         "out/comparison.png",
     ),
     Picture(
         "khattak7", "Multi-word products on V100, A100, H100 and B200",
-        "Figure 7 of Khattak and Mikaitis, measured by this build at fewer points.",
+        "This is figure 7 of Khattak and Mikaitis, measured by this build at fewer points.",
         "mpgemm reproduce khattak7 --quick --out out", "out/khattak7.png",
     ),
     Picture(
         "order", "Order of a sum",
-        "How one element of an AMX instruction's result is added up: two interleaved chains, then c.",
+        "The tree shows how an AMX instruction adds one element of its result: two interleaved chains, then c.",
         "mpgemm models x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32 --picture order.svg", "order.svg",
     ),
     Picture(
         "gantt", "Pipes of an Ascend core",
-        "When each pipe of a 910A core works while a block of C is computed: predicted by simulating the schedule.",
+        "The picture shows when each pipe of a 910A core works while a block of C is computed. The times are predicted by a "
+        "simulation of the schedule.",
         "mpgemm simulate --block 176,64,176 --gantt gantt.png", "gantt.png",
     ),
     Picture(
         "waterfall", "From the peak to the predicted speed",
-        "What each cause costs of the 910A's peak: predicted.",
+        "The picture shows the predicted loss by each cause, from the peak of the 910A to the predicted speed.",
         "mpgemm simulate --block 176,64,176 --waterfall-plot waterfall.png", "waterfall.png",
     ),
     Picture(
         "pareto", "Time against bits",
-        "What one more correct bit costs in time on a 910B3: predicted times, bits of a sample.",
+        "The picture shows the time that one more correct bit costs on a 910B3. The times are predicted, the bits are those "
+        "of a sample.",
         "mpgemm plan 128 7168 2048 --chip 910B3 --pareto --out out", "out/pareto_910B3_128x7168x2048.png",
     ),
 )  # fmt: skip
@@ -114,9 +117,9 @@ def _make(picture: Picture, target: Path) -> None:
 
 
 def write_gallery(folder: Path, *, fresh: bool = False) -> Iterator[tuple[str, str]]:
-    """Make the pictures that are missing (all with `fresh`), and give the page: (name, text)."""
+    """Make the pictures that are missing (all with `fresh`), and yield the page as (name, text)."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["# Gallery", "", "Each picture is made by the command below it while this site is built.", ""]
+    lines = ["# Gallery", "", "The build of this site makes each picture by the command below it.", ""]
     for picture in PICTURES:
         target = folder / picture.file
         if fresh or not target.exists():

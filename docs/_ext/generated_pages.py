@@ -1,4 +1,4 @@
-"""Pages and pictures that the build makes: the atlas, the lists of public names, and the gallery."""
+"""Generates pages and pictures before the build: the atlas, the lists of public names, and the gallery."""
 
 import inspect
 import os
@@ -14,25 +14,25 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 
-#: Public modules, and what they are for.
+#: Public modules with the sentence that describes each.
 PUBLIC = {
-    "tensorcore_models": "Formats, rounding, accumulators, engines and the catalogue of instructions.",
-    "tensorcore_models.accumulators": "Specifications of what a matrix unit does with the products of one result.",
-    "tensorcore_models.catalogue": "Rows of instructions, and looking them up.",
-    "tensorcore_models.reference": "The algorithms in exact integers: slow, and the truth of every test.",
-    "tensorcore_models.libraries": "What GPU libraries return: recipes of cuBLASLt, CUTLASS and `torch._scaled_mm`.",
-    "tensorcore_models.compiled": "Compiled kernels (PTX), run bit for bit.",
-    "tensorcore_models.probing": "What does a black box compute?",
-    "tensorcore_models.hardware": "Real GPUs and CPUs as engines.",
-    "tensorcore_models.atlas": "Distinguishing inputs of instructions, and where their pages are.",
-    "ascend": "Chips, block planning, the tile schedule with its two interpreters, SGEMM-cube.",
-    "mpgemm": "Recovery methods, exact references, errors and bounds.",
-    "mpgemm.inputs": "Matrices that are generated, shipped, or read from files.",
+    "tensorcore_models": "It has number formats, rounding, accumulators, engines and the catalogue of instructions.",
+    "tensorcore_models.accumulators": "It has the specifications of how matrix units add the products of a result.",
+    "tensorcore_models.catalogue": "It looks up instructions, which are rows of data.",
+    "tensorcore_models.reference": "It runs the algorithms in exact integers, slowly; all other code is tested against it.",
+    "tensorcore_models.libraries": "It computes the results of cuBLASLt, CUTLASS and `torch._scaled_mm` by recipes.",
+    "tensorcore_models.compiled": "It runs compiled kernels (PTX and AMDGCN) bit for bit.",
+    "tensorcore_models.probing": "It identifies the arithmetic of a black box that multiplies matrices.",
+    "tensorcore_models.hardware": "It makes engines of the GPUs and CPUs of this machine.",
+    "tensorcore_models.atlas": "It finds inputs that tell instructions apart, and the addresses of their pages.",
+    "ascend": "It plans and simulates products on Ascend chips and computes their results, also by SGEMM-cube.",
+    "mpgemm": "It has recovery methods, exact references, errors and bounds.",
+    "mpgemm.inputs": "It generates matrices, and reads shipped ones and files.",
 }
 
 
 def public_names(module_name: str) -> list[str]:
-    """List a module's public names: its `__all__`, or the classes and functions of its own package."""
+    """Return the public names of a module: its `__all__`, or the classes and functions that its package defines."""
     module = import_module(module_name)
     listed = getattr(module, "__all__", None)
     names = listed or [
@@ -69,9 +69,9 @@ def _api_pages() -> Iterator[tuple[str, str]]:
     lines = [
         "# API reference",
         "",
-        "Public modules; what is in other modules may move.",
+        "These modules are public. Names in other modules may move.",
         "",
-        "| module | what it has |",
+        "| module | purpose |",
         "|---|---|",
     ]
     lines += [f"| [{module}]({module}.md) | {purpose} |" for module, purpose in PUBLIC.items()]
@@ -80,33 +80,33 @@ def _api_pages() -> Iterator[tuple[str, str]]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a page, unless it is there with that text: an old page need not be built again."""
+    """Write a page unless its file has this text, so that an unchanged page is not built again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def generate(app: Sphinx) -> None:
-    """Write everything that is generated below the folder of the sources; git ignores it."""
+    """Write all generated pages and pictures below the folder of the sources, where git ignores them."""
     source = Path(app.srcdir)
     LOGGER.info("atlas: %d pages", write_atlas(source / "atlas"))
     for name, text in _api_pages():
         _write(source / "api" / name, text)
     public = {f"{module}.{name}" for module in PUBLIC for name in public_names(module)}
     for path in (source / "api" / "generated").glob("*.md"):
-        if path.stem not in public:  # a name of an older version: no list has it any more
+        if path.stem not in public:  # the page of a name that no list has any more
             path.unlink()
     for name, text in write_gallery(source / "gallery", fresh="MPGEMM_FRESH_GALLERY" in os.environ):
         _write(source / "gallery" / name, text)
 
 
 def remove(source: Path) -> None:
-    """Remove what :func:`generate` writes."""
+    """Remove the folders that :func:`generate` writes."""
     for name in ("atlas", "api", "gallery"):
         shutil.rmtree(source / name, ignore_errors=True)
 
 
 def setup(app: Sphinx) -> dict:
-    """Generate before autosummary looks for pages."""
+    """Register the generation, which runs before autosummary looks for pages."""
     app.connect("builder-inited", generate, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

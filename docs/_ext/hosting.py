@@ -1,6 +1,6 @@
-"""A folder of built versions of the site, made ready for a static host: the list that the switch shows, and a first page.
+"""Prepares a folder of built versions of the site for a static host: the list of versions, and a first page.
 
-``python docs/_ext/hosting.py out/hosted`` after each version was built into a folder of its name there.
+Run ``python docs/_ext/hosting.py out/hosted`` after each version was built into a folder with its name there.
 """
 
 import json
@@ -12,18 +12,18 @@ _VERSION = re.compile(r"\d+(\.\d+)*\S*")
 
 
 def versions(folder: Path) -> list[str]:
-    """Return the versions that are there, the newest first."""
+    """Return the versions in a folder, the newest first."""
     names = [path.parent.name for path in folder.glob("*/index.html") if _VERSION.fullmatch(path.parent.name)]
     return sorted(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True)
 
 
 def finish(folder: Path) -> list[str]:
-    """Write the list of versions, the page that leads to the newest, and what GitHub Pages needs; the versions.
+    """Write the list of versions, a page that leads to the newest, and GitHub Pages' file; return the versions.
 
     Raises
     ------
     ValueError
-        If no version is there.
+        If the folder has no version.
     """
     found = versions(folder)
     if not found:

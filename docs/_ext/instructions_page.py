@@ -3,6 +3,7 @@
 import dataclasses
 
 from tensorcore_models.accumulators import Accumulator
+from tensorcore_models.atlas.evidence import remarks
 from tensorcore_models.catalogue import architectures, list_instructions
 from tensorcore_models.catalogue.devices import DEVICES
 from tensorcore_models.engines.instruction import EVIDENCE, Instruction
@@ -11,14 +12,14 @@ HEADER = """# Instructions
 
 <!-- Generated from the catalogue by `python docs/_ext/instructions_page.py > docs/instructions.md`; do not edit. -->
 
-Each row is data: `tensorcore_models.get_instruction(architecture, name)`. "Arithmetic" gives the algorithm of
-`tensorcore_models.accumulators` and the parameters in which it differs from that class's defaults.
-Evidence, strongest first: {evidence}.
+`tensorcore_models.get_instruction(architecture, name)` returns a row of this page. The column "arithmetic" names the class in
+`tensorcore_models.accumulators` and the parameters that differ from its defaults. The levels of evidence are, strongest first:
+{evidence}. The [atlas](atlas/index.md) explains them.
 """
 
 
 def describe(spec: Accumulator) -> str:
-    """Return an accumulator as text: its class and what differs from the class's defaults."""
+    """Return an accumulator as text: its class, and the fields that differ from the defaults."""
     if not spec.published:
         return "not public"
     parts = []
@@ -33,7 +34,7 @@ def describe(spec: Accumulator) -> str:
 
 def _row(ins: Instruction) -> str:
     scale = f"{ins.scale_format}, {ins.block_size}" if ins.scale_format else ""
-    note = f"{ins.source}. {ins.note}".rstrip(". ") + "."
+    note = " ".join([f"{ins.source}.", *remarks(ins.note)])
     formats = f"{ins.a_format} x {ins.b_format} + {ins.c_format} to {ins.d_format}"
     cells = (
         f"`{ins.name}`", ins.shape_text + (f", {ins.blocks} blocks" if ins.blocks > 1 else ""), formats, scale,

@@ -1,4 +1,4 @@
-"""Formulas as MathML: browsers show it without scripts and without network."""
+"""Renders formulas as MathML, which browsers show without scripts and without network."""
 
 from docutils import nodes
 from latex2mathml.converter import convert

@@ -1,4 +1,4 @@
-"""The playground in the site: what its page loads is made before the build, and a directive puts the panels into the page."""
+"""Puts the playground into the site: it makes the files that the page loads, and a directive adds the panels."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-LEFT_OUT = "This build of the site has no playground: the machine that built it has no clang with a WebAssembly linker."
+LEFT_OUT = "This build of the site has no playground, because the machine that built it has no clang with a WebAssembly linker."
 
 
 def prepare(app: Sphinx) -> None:
-    """Compile and write what the page loads, below the folder of static files; git ignores it."""
+    """Compile and write the files that the page loads, below the folder of static files, where git ignores them."""
     if playground_data.can_compile():
         playground_data.write(Path(app.srcdir) / playground_data.FOLDER)
     else:
@@ -20,7 +20,10 @@ def prepare(app: Sphinx) -> None:
 
 
 class Playground(SphinxDirective):
-    """``{playground}``: the panels, or a sentence where they could not be built; options say what the fields hold."""
+    """`Playground` is the directive ``{playground}``, whose options set the fields.
+
+    It adds the panels, or a sentence if they could not be built.
+    """
 
     option_spec = dict.fromkeys(playground_data.FIELDS, directives.unchanged_required)
 

@@ -1,6 +1,6 @@
-"""Writes the playground's data: the kernel as WebAssembly, and the catalogue's rows with the kernel's parameters.
+"""Writes the data of the playground: the kernel as WebAssembly, and the catalogue's rows with the kernel's parameters.
 
-`python docs/_ext/playground_data.py FOLDER` writes both there, as scripts that a page loads from a folder on disk.
+`python docs/_ext/playground_data.py FOLDER` writes both to a folder, as scripts that a page can load from disk.
 """
 
 import base64
@@ -30,18 +30,18 @@ from tensorcore_models.orders.trees import tree_of
 
 HERE = Path(__file__).resolve().parents[1] / "playground"
 KERNELS = HERE.parents[1] / "tensorcore_models" / "_kernels"
-#: Where the site has what the page loads.
+#: Folder of the site with the files that the page loads.
 FOLDER = "_static/playground"
-#: In the order in which they need each other.
+#: Names of the scripts, each after those that it needs.
 SCRIPTS = (
     "module", "catalogue", "formats", "numbers", "kernel", "units", "steps", "functions", "address", "drawing", "search",
     "methods", "chart", "dots", "lookups", "matrices", "page",
 )  # fmt: skip
-#: Fields of a dot product (dots.js).
+#: Names of the fields of a dot product (dots.js).
 FIELDS = ("units", "a", "b", "c", "sa", "sb")
-#: Terms of a dot product that the page takes (dots.js).
+#: Largest number of products that the page takes (dots.js).
 MOST_TERMS = 32
-#: Pairs of which the page offers a distinguishing input.
+#: Pairs of instructions for which the page offers a distinguishing input.
 EXAMPLES = (
     ("volta:mma.m8n8k4.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
     ("ampere:mma.m16n8k16.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.f16.f16.f32"),
@@ -51,9 +51,9 @@ EXAMPLES = (
     ("hopper:wgmma.m64n8k32.f32.e4m3.e4m3", "ada:mma.m16n8k32.f32.e4m3.e4m3.f32"),
     ("ampere:mma.m16n8k8.f32.bf16.bf16.f32", "arm:bfmmla.m2n2k4.f32.bf16.bf16.f32"),
 )  # fmt: skip
-#: Bytes that the module may have.
+#: Largest size of the module in bytes.
 LARGEST = 300_000
-#: What a machine needs for the playground, and what it gets without.
+#: Message for a machine that cannot build the playground.
 MISSING = "the playground is left out: it needs clang and wasm-ld (Debian: apt install clang lld)"
 FLAGS = (
     "--target=wasm32", "-std=c11", "-Oz", "-nostdlib", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-builtin",
@@ -62,33 +62,35 @@ FLAGS = (
 
 
 def can_compile() -> bool:
-    """Whether the compiler and the linker are installed."""
+    """Return whether the compiler and the linker are installed."""
     return all(shutil.which(tool) for tool in ("clang", "wasm-ld"))
 
 
 def compile_module(path: Path) -> bytes:
-    """Compile the kernel to a WebAssembly file; its bytes.
+    """Compile the kernel to a WebAssembly file and return its bytes.
 
     Raises
     ------
     RuntimeError
-        If the compiler refuses it, or it is larger than :data:`LARGEST`.
+        If the compiler fails, or the module is larger than :data:`LARGEST`.
     """
     folders = [HERE / "include", *sorted(folder for folder in KERNELS.iterdir() if folder.is_dir())]
     sources = [HERE / f"{name}.c" for name in ("kernel", "functions", "runtime")]
     command = ["clang", *FLAGS, *(f"-I{folder}" for folder in folders), *map(str, sources), "-o", str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"clang cannot compile the kernel for WebAssembly:\n{done.stderr}")
+        raise RuntimeError(f"clang cannot compile the kernel for WebAssembly; its errors are:\n{done.stderr}")
     module = path.read_bytes()
     if len(module) > LARGEST:
-        raise RuntimeError(f"the WebAssembly module has {len(module)} bytes, at most {LARGEST} are wanted")
+        raise RuntimeError(
+            f"the WebAssembly module has {len(module)} bytes, expected at most {LARGEST}: make the kernel smaller"
+        )
     return module
 
 
 # -- the catalogue -------------------------------------------------------------------------------------------------------
 def format_data(fmt: Format | IntegerFormat) -> dict[str, Any]:
-    """Return a format as the page takes it apart."""
+    """Return the facts by which the page decodes a format."""
     if isinstance(fmt, IntegerFormat):
         return {"bits": fmt.bits, "bytes": fmt.container.itemsize, "integer": True, "signed": fmt.signed}
     listed = {} if fmt.has_fields else {"numbers": _numbers(fmt), "beyond": fmt.beyond}
@@ -105,21 +107,21 @@ def format_data(fmt: Format | IntegerFormat) -> dict[str, Any]:
 
 
 def _numbers(fmt: Format) -> list[list[Any]]:
-    """(kind, negative, significand, exponent) of every encoding of a format without fields."""
+    """Return (kind, negative, significand, exponent) for every encoding of a format without fields."""
     return [list(fmt.decode_exact(code)) for code in range(1 << fmt.bits)]
 
 
 def _words(data: bytes) -> list[int]:
-    """Return the 32-bit words of a plan that are not 0, each after its index: most are."""
+    """Return the nonzero 32-bit words of a plan, each after its index."""
     words = struct.unpack(f"<{len(data) // 4}I", data)
     return [number for pair in enumerate(words) if pair[1] for number in pair]
 
 
 def _whole_steps(row: Instruction, low: Lowered) -> tuple[generic.Plan, tuple[list[int], list[int], list[int]]]:
-    """Return the plan of a row and how its passes are arranged.
+    """Return the plan of a row and the arrangement of its passes.
 
-    Chains of multiply-adds take hundreds of products in one pass, with a shorter last one; here a pass is an instruction, so
-    that no last one is shorter.
+    A pass of a chain of multiply-adds takes hundreds of products, and the last pass may be shorter. Here a pass is an
+    instruction, so that all passes have the same length.
     """
     if row.k % low.step == 0:
         return low.plan, laid_out(low.accumulator, low.step)
@@ -128,7 +130,7 @@ def _whole_steps(row: Instruction, low: Lowered) -> tuple[generic.Plan, tuple[li
 
 
 def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | None:
-    """How an operand is converted before it is multiplied: the target, with subnormal results flushed or not."""
+    """Return the format to which an operand is converted, and whether the conversion flushes; None without conversion."""
     if low.converted is not None:
         target = (low.converted.a_format, low.converted.b_format)[side]
         flush = getattr(row.accumulator, "flush", False)
@@ -141,7 +143,7 @@ def _conversion(row: Instruction, low: Lowered, side: int) -> dict[str, Any] | N
 
 
 def _between(row: Instruction, low: Lowered) -> dict[str, Any] | None:
-    """How c and results are converted around a sum in another format: when, and the NaN of the sum and of d."""
+    """Return the conversions of c and results around a sum in another format; None if there are none."""
     if low.finish is None:
         return None
     via, d = low.converted.d_format, row.formats[3]
@@ -150,27 +152,27 @@ def _between(row: Instruction, low: Lowered) -> dict[str, Any] | None:
 
 
 def _integer_phases(row: Instruction) -> list[list[int]] | None:
-    """Return the bits of both magnitudes that each phase multiplies; None of other units."""
+    """Return the bits of both magnitudes that each phase multiplies; None for units without phases."""
     if not isinstance(row.accumulator, IntegerPhases):
         return None
     return [[INTEGER_BITS[side][follows(phase, side)] for side in (0, 1)] for phase in row.accumulator.phases]
 
 
 def _c_first(row: Instruction) -> bool:
-    """Whether c takes part in the first operation of a sum, or joins when products have been added up."""
+    """Return whether c is an addend of the first operation of a sum."""
     tree = tree_of(row.accumulator, row.k)
     return tree is None or tree.parents[{name: leaf for leaf, name in tree.names}["c"]] == 0
 
 
 class Tables:
-    """Lists without repetitions that rows refer to by index."""
+    """`Tables` holds lists without repetitions, to which rows refer by index."""
 
     def __init__(self):
         self.rows: list[list[int]] = []
         self._known: dict[tuple[int, ...], int] = {}
 
     def index(self, row: list[int]) -> int:
-        """Where a list is, added if it is new."""
+        """Return the index of a list, which is added if it is new."""
         key = tuple(row)
         if key not in self._known:
             self._known[key] = len(self.rows)
@@ -179,7 +181,7 @@ class Tables:
 
 
 def catalogue_data() -> dict[str, Any]:
-    """Return formats, plans, arrangements of passes, and every row of the catalogue whose arithmetic is public."""
+    """Return formats, plans, arrangements of passes, and all rows of the catalogue whose arithmetic is public."""
     formats: dict[str, Any] = {"fp64": format_data(get_float_format("fp64"))}
     plans, arrangements, rows = Tables(), Tables(), []
     for row in list_instructions():
@@ -215,7 +217,7 @@ def catalogue_data() -> dict[str, Any]:
 
 # -- inputs that tell units apart ----------------------------------------------------------------------------------------
 def link_state(rows: Sequence[Instruction], found: PairWitness) -> dict[str, str] | None:
-    """Return the values of the page's fields for an input of some instructions; None where it is longer than the page takes."""
+    """Return the values of the page's fields for an input of some instructions; None if the input is too long."""
     a_format, b_format, c_format, _ = rows[0].formats
     count = max([k for k, (x, y) in enumerate(zip(found.a, found.b, strict=True)) if x or y], default=0) + 1
     if count > MOST_TERMS:
@@ -230,7 +232,7 @@ def _hex(code: int, fmt: Format | IntegerFormat) -> str:
 
 
 def examples() -> list[dict[str, Any]]:
-    """Distinguishing inputs of well-known pairs of instructions."""
+    """Return distinguishing inputs of the pairs in :data:`EXAMPLES`."""
     found = []
     for names in EXAMPLES:
         rows = [get_instruction(name) for name in names]
@@ -238,19 +240,19 @@ def examples() -> list[dict[str, Any]]:
         state = seen and link_state(rows, seen)
         if not state:
             raise RuntimeError(
-                f"no short input that tells {' from '.join(names)} is known any more: choose another pair"
+                f"no input of at most {MOST_TERMS} products was found that tells {' from '.join(names)}: choose another pair"
             )
         found.append({"title": " or ".join(names), "state": state})
     return found
 
 
 def write(folder: Path) -> None:
-    """Write everything that the page loads into a folder.
+    """Write all files that the page loads into a folder.
 
     Raises
     ------
     RuntimeError
-        As :func:`compile_module`.
+        If :func:`compile_module` fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     module = base64.b64encode(compile_module(folder / "kernel.wasm")).decode()
@@ -272,9 +274,9 @@ def panels(root: str, state: Mapping[str, str] | None = None) -> str:
     Parameters
     ----------
     root : str
-        The way from the page to the root of the site.
+        Relative path from the page to the root of the site.
     state : mapping, optional
-        What the fields of the dot product hold at first; such a page has no panel of matrices.
+        Initial values of the fields of the dot product; a page with these has no panel of matrices.
     """
     scripts = "\n".join(f'<script src="{root}{FOLDER}/{name}.js"></script>' for name in SCRIPTS)
     loading = "The playground is loading; it needs JavaScript and WebAssembly."

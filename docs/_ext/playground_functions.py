@@ -1,4 +1,4 @@
-"""Data of special functions for the playground: sequences as the kernel takes them, the unit's tables, evidence."""
+"""Makes the playground's data of special functions: sequences for the kernel, the unit's tables, and evidence."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from tensorcore_models.functions.tables import UNITS, kernel_tables, tables
 
 
 def functions_data() -> dict[str, Any]:
-    """Functions of one number or two by their names, the architectures that have them, and the tables.
+    """Return the functions by their names, the architectures that have them, and the tables.
 
-    Packed instructions are left out: each of their numbers is what the instruction of one number gives.
+    Packed instructions are left out, because each of their numbers is the result of the instruction of one number.
     """
     coefficients, units = kernel_tables()
     evidence: dict[str, int] = {}

@@ -1,39 +1,44 @@
-"""Pages of the atlas from other rows than instructions: recovery methods and Ascend chips."""
+"""Writes the pages of the atlas about recovery methods and Ascend chips."""
 
 from ascend import get_chip, list_chips
 from mpgemm.recovery.rows import ROWS
 
 
 def methods_page() -> str:
-    """Return the recovery methods, a section each."""
+    """Return the page of the recovery methods, which has a section for each."""
     lines = [
         "# Recovery methods",
         "",
-        "Rows of `mpgemm/recovery/rows.py`. `mpgemm models --methods` lists them, `mpgemm compare` runs them, and "
-        "[what they rest on](../recovery.md) has the formulas' background.",
+        "This page is generated from the rows of `mpgemm/recovery/rows.py`. `mpgemm models --methods` lists the methods, and "
+        "`mpgemm compare` runs them. [Recovery](../recovery.md) explains the formulas.",
         "",
     ]
     for row in ROWS.values():
         facts = {
+            "in short": row.title,
             "source": f"{row.source} ({row.certainty})",
             "words": f"{row.words} of {' or '.join(row.formats)}, {len(row.products)} products",
             "range": row.range_limits,
             "engine by default": row.default_engine,
         }
-        options = [f"- `{name}`: {text}" for name, text in row.options.items()]
-        lines += [f"## {row.name}", "", f"{row.title}.", "", f"`{row.formula}`", "", "| | |", "|---|---|"]
+        options = [f"| `{name}` | {_cell(text)} |" for name, text in row.options.items()]
+        lines += [f"## {row.name}", "", f"`{row.formula}`", "", "| | |", "|---|---|"]
         lines += [f"| {name} | {_cell(text)} |" for name, text in facts.items() if text]
-        lines += ["", "Options:", "", *options, ""] if options else [""]
+        lines += (
+            ["", "The method has these options:", "", "| option | meaning |", "|---|---|", *options, ""]
+            if options
+            else [""]
+        )
     return "\n".join(lines)
 
 
 def chips_page() -> str:
-    """Return the Ascend chips, a table each: parameter, value, unit, and where it is from."""
+    """Return the page of the Ascend chips, which has a table of parameters with units and sources for each."""
     lines = [
         "# Ascend chips",
         "",
-        "Files of `ascend/chips/`. Every parameter says whether it is nominal, measured, fitted or assumed, and where it is "
-        "from; [the model of the time](../ascend.md) uses them.",
+        "This page is generated from the files of `ascend/chips/`. The tables say for each parameter whether it is nominal, "
+        "measured, fitted or assumed, and give its source. [The time model](../ascend.md) uses these parameters.",
         "",
     ]
     for name in list_chips():
@@ -48,5 +53,5 @@ def chips_page() -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a text as a cell of a table."""
+    """Return a text with the bars of a Markdown table escaped."""
     return text.replace("|", "\\|")

@@ -1,6 +1,6 @@
-"""Code blocks are checked while the site is built; those of the tutorials and how-to pages run, and their output is shown.
+"""Checks code blocks while the site is built, and runs those of the tutorials and how-to pages to show their output.
 
-On the pages that `run_pages` names, ``python`` blocks run one after the other in one namespace and ``console`` blocks run
+On the pages that `run_pages` names, ``python`` blocks run one after the other in one namespace, and ``console`` blocks run
 their `mpgemm` commands, all in a scratch folder of the page. On other pages, and on `checked_pages`, Python must compile and
 commands must parse.
 """
@@ -25,15 +25,15 @@ from mpgemm.cli import main
 from mpgemm.cli.common.discovery import command_parser
 
 LOGGER = logging.getLogger(__name__)
-#: Commands of a console block that are shown and not run.
+#: Commands of a console block that are shown but not run.
 NOT_RUN = ("make", "pip", "python", "export", "git", "source", "cd")
-#: Commands whose answer is an exit status: that of "no".
+#: Commands that answer by their exit status, with the status that means "no".
 VERDICTS = {"check": 1}
 
 
 @contextlib.contextmanager
 def _scratch_folder() -> Iterator[None]:
-    """Commands run in a folder of their own, which is gone afterwards, and in that terminal."""
+    """Run the body in a temporary folder, with the width of the shown terminal."""
     before, columns = Path.cwd(), os.environ.get("COLUMNS")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -48,13 +48,13 @@ def _scratch_folder() -> Iterator[None]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """Return the words of each command of a console block, comments left out."""
+    """Return the words of each command of a console block, without comments."""
     joined = text.replace("\\\n", " ")
     return [shlex.split(line[2:], comments=True) for line in joined.splitlines() if line.startswith("$ ")]
 
 
 def run_python(code: str, namespace: dict) -> str:
-    """Run code and return the text it prints, with the value of a last line that is an expression."""
+    """Run code and return the text it prints, and the value of the last line if that is an expression."""
     tree = ast.parse(code)
     last = tree.body[-1] if tree.body else None
     printed = io.StringIO()
@@ -77,14 +77,16 @@ def run_console(text: str) -> str:
     Raises
     ------
     ValueError
-        If a command fails, or is none that a page may have.
+        If a command fails, or is neither `mpgemm` nor in :data:`NOT_RUN`.
     """
     printed, complaints = io.StringIO(), io.StringIO()
     for words in commands(text):
         if words[0] in NOT_RUN:
             continue
         if words[0] != "mpgemm":
-            raise ValueError(f"{words[0]!r} is no command that the build can run; it runs mpgemm")
+            raise ValueError(
+                f"the build cannot run {words[0]!r}: use a command of mpgemm, or one of {', '.join(NOT_RUN)}"
+            )
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints):
             status = main(words[1:])
         if status not in (0, VERDICTS.get(words[1])):

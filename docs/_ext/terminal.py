@@ -1,13 +1,13 @@
-"""How wide the terminal is whose output the pages show, whole."""
+"""Wraps text for the terminal whose output the pages show."""
 
 import textwrap
 
-#: Columns of that terminal.
+#: Number of columns of the terminal.
 COLUMNS = 88
 
 
 def in_a_terminal(text: str) -> str:
-    """Text with long lines wrapped and indented: for what Python prints; commands wrap what they print by themselves."""
+    """Return text that Python printed with long lines wrapped and indented; commands wrap their own output."""
     lines: list[str] = []
     for line in text.strip("\n").splitlines():
         hang = line[: len(line) - len(line.lstrip())] + "  "

@@ -4,21 +4,21 @@ from tensorcore_models.catalogue import architectures, list_instructions
 from tensorcore_models.catalogue.vendors import unit_of
 from tensorcore_models.engines.instruction import EVIDENCE
 
-HEADER = """# Which units, since when, known how
+HEADER = """# Matrix units and the evidence for their rows
 
 <!-- Generated from the catalogue by `python docs/_ext/units_page.py > docs/units.md`; do not edit. -->
 
-Each line is an architecture of
-`mpgemm models ARCH`; [instructions.md](instructions.md) has every row with its source, [hardware.md](hardware.md) what
-has been run and which units have no rows.
+Each line is an architecture whose name `mpgemm models ARCH` takes. The last column counts its rows by their evidence.
+[Instructions](instructions.md) lists every row with its source. [Hardware](hardware.md) describes the runs on hardware and the
+units without rows.
 
-| vendor | unit | architecture | since | operands | rows | known how |
+| vendor | unit | architecture | since | operands | rows | evidence of the rows |
 |---|---|---|---|---|---|---|
 """
 
 
 def line(arch: str) -> str:
-    """One architecture."""
+    """Return the line of one architecture."""
     unit, rows = unit_of(arch), list_instructions(arch)
     operands = ", ".join(dict.fromkeys(row.a_format for row in rows))
     levels = [

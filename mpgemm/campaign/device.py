@@ -1,4 +1,4 @@
-"""The device of a campaign: what its parts ask of a GPU, so that something else can stand in for one."""
+"""This module defines the device of a campaign: the interface to a GPU, which a stand-in can implement."""
 
 import importlib.metadata
 import time
@@ -10,9 +10,9 @@ from mpgemm.reporting.provenance import package_version
 from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 from tensorcore_models.hardware.cuda.device import Device, default_device
 
-#: Distributions whose versions belong to a result.
+#: Distributions (packages) whose versions belong to a result.
 _VERSIONS = ("torch", "triton", "numpy")
-#: Calls before a time is taken, and calls whose median is kept; fewer where one takes longer than that many seconds.
+#: Calls before a time is taken, calls whose median is kept, and seconds of a call above which fewer are made.
 _WARM, _REPEATS = 2, 9
 _LONG, _FEW = 0.1, 3
 #: Cycles for which the GPU is kept busy while the host enqueues a call: some 10 ms.
@@ -21,22 +21,22 @@ _BUSY = 20_000_000
 
 @dataclass(frozen=True)
 class CampaignDevice:
-    """The device that the parts of a campaign run on.
+    """`CampaignDevice` is the device on which the parts of a campaign run.
 
     Attributes
     ----------
     facts : dict
-        Name, driver, architecture and versions: those of one folder are equal.
+        Name, driver, architecture and versions, which must be equal in one folder.
     units : Device
-        Runs single instructions.
+        Device that runs single instructions.
     tensors : object
-        torch's device.
+        Device of torch.
     target : KernelTarget
-        What kernels are compiled for.
+        Target for which kernels are compiled.
     timer : callable
-        A call -> its times (:func:`gpu_times`).
+        Function that returns the times of a call (:func:`gpu_times`).
     kernels : callable
-        A call -> [name, microseconds] of the kernels that it runs.
+        Function that returns [name, microseconds] of the kernels that a call runs.
     """
 
     facts: dict[str, str]
@@ -48,12 +48,12 @@ class CampaignDevice:
 
     @property
     def arch(self) -> str:
-        """The architecture of the catalogue."""
+        """Return the architecture in the catalogue."""
         return self.units.arch
 
 
 def facts_of(units: Device) -> dict[str, str]:
-    """Name, driver, architecture and versions."""
+    """Return the name, driver, architecture and versions."""
     found = {"gpu": units.name, "driver": units.driver, "arch": units.arch, "mpgemm": package_version()}
     for name in _VERSIONS:
         try:
@@ -69,15 +69,15 @@ def this_gpu() -> CampaignDevice:
     Raises
     ------
     OSError, RuntimeError
-        Without a GPU or its driver.
+        If there is no GPU, or no driver.
     ValueError
-        If no target of kernels describes it, or torch does not see it; the message lists the targets.
+        If no target of kernels describes the GPU (the message lists the targets), or torch does not find it.
     """
     units = default_device()
     name = "sm_{}{}".format(*units.capability)
     if name not in TARGETS:
         raise ValueError(
-            f"{units.name} is {name}, for which no kernel has been checked; known targets: {', '.join(TARGETS)}"
+            f"{units.name} is {name}, for which no kernel has been checked: use one of the targets {', '.join(TARGETS)}"
         )
     try:
         import torch
@@ -91,11 +91,11 @@ def this_gpu() -> CampaignDevice:
 
 
 def gpu_times(run: Callable[[], object]) -> dict[str, float]:
-    """Return seconds of a call on the GPU, medians: as it comes, of the device alone, and of the host alone.
+    """Return the median seconds of a call on the GPU: as it comes, of the device alone, and of the host alone.
 
-    ``seconds`` is between events around the call, waiting for the host included; ``device_seconds`` the same behind work that
-    keeps the GPU busy until the host has enqueued everything; ``host_seconds`` what the host takes until the call returns. A
-    call that waits for the GPU itself has the wait in all three.
+    ``seconds`` is the time between events around the call, including waits for the host. ``device_seconds`` is that
+    time behind other work that keeps the GPU busy until the host has enqueued everything. ``host_seconds`` is the time
+    until the call returns on the host. A call that itself waits for the GPU includes the wait in all three.
     """
     import statistics
 
@@ -126,7 +126,7 @@ def gpu_times(run: Callable[[], object]) -> dict[str, float]:
 
 
 def gpu_kernels(run: Callable[[], object]) -> list[list[Any]]:
-    """[name, microseconds] of the kernels that a call runs, by torch's profiler."""
+    """Return [name, microseconds] of the kernels that a call runs, by torch's profiler."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 

@@ -1,7 +1,7 @@
-"""Units emulated on a GPU, at every edge beside the CPU's kernels, and whole products beside the GPU's own.
+"""This module compares units emulated on a GPU with the CPU's kernels at every edge, and with the GPU's own products.
 
-The GPU's own products come from torch. Where a library splits k or adds in another order, results lie apart from those of one
-chain: rows say how many do (`apart`), and that is no fault of either.
+The GPU's own products come from torch. If a library splits k or adds in another order, its results differ from those of
+one chain; rows count such elements (`apart`), which is no fault of either.
 """
 
 import warnings
@@ -22,7 +22,7 @@ from tensorcore_models.hardware.libraries.orders import candidates
 from tensorcore_models.kernels import batch_bits, lowered
 from tensorcore_models.probing.edge_operands import EDGES, draw
 
-#: One unit of each arithmetic that modes hold.
+#: One unit of each arithmetic that the modes cover.
 UNITS = (
     "hopper:mma.m16n8k16.f32.f16.f16.f32", "hopper:mma.m16n8k16.f32.bf16.bf16.f32", "hopper:mma.m16n8k8.f32.tf32.tf32.f32",
     "hopper:wgmma.m64n128k32.f32.e4m3.e4m3", "hopper:mma.m16n8k32.f32.e4m3.e4m3.f32", "ampere:mma.m16n8k16.f32.f16.f16.f32",
@@ -33,12 +33,12 @@ UNITS = (
     "arm:fmmla.m2n2k8.f32.e4m3.e5m2.f32", "arm:bfmopa.m8n8k1.bf16.bf16.bf16.bf16",
     "wormhole:matmul.m32n32k32.f32.f16.f16.f32.hifi4", "wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0",
 )  # fmt: skip
-#: Products that are compared of each unit and edge, and what their m, n and k are below.
+#: Number of compared products of each unit and edge, and limits of their m, n and k.
 ROUNDS, MOST = 3, (150, 150, 500)
 #: Formats and m, n, k of products that the GPU computes itself.
 OWN_FORMATS = ("fp16", "bf16", "tf32", "e4m3fn")
 OWN_SHAPES = ((320, 320, 768), (1000, 1000, 1000), (512, 512, 16384), (4096, 4096, 4096))
-#: torch takes sizes of products of 8 bits that are multiples of it.
+#: Number of which sizes of 8-bit products must be multiples in torch.
 NARROW_SIZES = 16
 
 
@@ -51,7 +51,7 @@ def _pruned(x: torch.Tensor, draws: torch.Generator) -> torch.Tensor:
     return x * (torch.rand(x.shape, device=x.device, generator=draws) < 0.3)
 
 
-#: What becomes of standard normal numbers.
+#: Transformations of standard normal numbers.
 OWN_DATA: dict[str, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
     "normal": lambda x, draws: x,
     "positive": lambda x, draws: x.abs(),
@@ -68,20 +68,20 @@ def on(device: torch.device, x: np.ndarray | None) -> Any:
 
 
 def edges(device: torch.device) -> Iterator[Task]:
-    """For each edge and unit: elements, how many differ, tiles, how many were done again, and how many of these on the CPU."""
+    """Return, for each edge and unit, counts of elements, differences, tiles, repeated tiles, and those repeated on the CPU."""
     for number, edge in enumerate(EDGES):
         for name in UNITS:
             yield {"unit": name, "data": edge}, partial(compared_at_edge, device, name, edge, number)
 
 
 def compared_at_edge(device: torch.device, name: str, edge: str, seed: int) -> dict[str, int]:
-    """Return products at an edge, on the device and by the CPU's kernels."""
+    """Return the comparison of products at an edge on the device with those of the CPU's kernels."""
     engine = tcm.get_instruction(*name.split(":", 1))
     low, rng = lowered(engine), np.random.default_rng(seed)
     found = {"elements": 0, "differ": 0, "tiles": 0, "again": 0, "on_cpu": 0}
     for turn in range(ROUNDS):
         p = draw(rng, low, edge, turn, tuple(int(x) for x in rng.integers(1, MOST)))
-        with warnings.catch_warnings():  # what the CPU computed is counted instead
+        with warnings.catch_warnings():  # elements that the CPU computed are counted instead
             warnings.simplefilter("ignore", ComputedOnCPU)
             done = run_bits(engine, *(on(device, x) for x in p))
         d = done.bits[0].cpu().numpy().view(low.d_format.container)
@@ -95,7 +95,7 @@ def compared_at_edge(device: torch.device, name: str, edge: str, seed: int) -> d
 
 
 def own(device: torch.device, arch: str) -> Iterator[Task]:
-    """For each format, shape and kind of data: elements of the GPU's own product that lie apart from one chain of a unit's."""
+    """Return, for each format, shape and kind of data, the elements of the GPU's own product that differ from one chain."""
     for m, n, k in OWN_SHAPES:
         for fmt in OWN_FORMATS:
             for unit in candidates(arch, fmt):
@@ -112,7 +112,7 @@ def own(device: torch.device, arch: str) -> Iterator[Task]:
 def compared_with_own(
     device: torch.device, name: str, fmt: str, data: str, shape: tuple[int, int, int]
 ) -> dict[str, int]:
-    """Return one product by torch, and emulated on the same device."""
+    """Return the comparison of one product by torch with its emulation on the same device."""
     unit, (m, n, k) = tcm.get_instruction(*name.split(":", 1)), shape
     draws = torch.Generator(device).manual_seed(m * 7 + n * 11 + k)
     a, b = (_operand(OWN_DATA[data], shape, fmt, device, draws) for shape in ((m, k), (k, n)))
@@ -132,12 +132,12 @@ def _operand(
 
 
 def run(work: Work) -> None:
-    """Carry out the share: products of the GPU itself first, which take the least time for each result."""
+    """Run the share; products of the GPU itself come first, because they take the least time for each result."""
     work.carry_out(tasks(work.device.tensors, work.device.arch))
 
 
 def tasks(device: torch.device, arch: str) -> Iterator[Task]:
-    """Yield own products and edges, in turn as long as there are both: neither waits for the end of the other."""
+    """Yield own products and edges alternately, so that neither waits for the end of the other."""
     others = edges(device)
     for task in own(device, arch):
         yield task

@@ -1,4 +1,4 @@
-"""Triton kernels that run one PTX instruction on inputs: its results, or hashes of them over its whole domain."""
+"""These Triton kernels run one PTX instruction on inputs and return its results, or hashes of them over its whole domain."""
 
 # mypy: ignore-errors
 import triton
@@ -7,7 +7,7 @@ import triton.language as tl
 
 @triton.jit
 def mixed(z):
-    """64 bits mixed (the finaliser of SplitMix64; Steele, Lea, Flood, OOPSLA 2014)."""
+    """Return 64 mixed bits (the finaliser of SplitMix64; Steele, Lea, Flood, OOPSLA 2014)."""
     z += 0x9E3779B97F4A7C15
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB
@@ -16,7 +16,7 @@ def mixed(z):
 
 @triton.jit
 def hash_blocks(out, first, ASM: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr):
-    """Return sums over low halves of mixed(low half << 32 | result), modulo 2^64, one for each high half from `first` on."""
+    """Return the sums over low halves of mixed(low half << 32 | result), modulo 2^64, for each high half from `first` on."""
     high = first + tl.program_id(0)
     total = tl.zeros([LANES], tl.uint64)
     for step in range(STEPS):
@@ -28,7 +28,7 @@ def hash_blocks(out, first, ASM: tl.constexpr, LANES: tl.constexpr, STEPS: tl.co
 
 @triton.jit
 def results_of(x, y, out, ASM: tl.constexpr, LANES: tl.constexpr):
-    """Results of an instruction of one operand."""
+    """Return the results of an instruction of one operand."""
     at = tl.program_id(0) * LANES + tl.arange(0, LANES)
     found = tl.inline_asm_elementwise(ASM, "=r,r", [tl.load(x + at)], dtype=tl.int32, is_pure=True, pack=1)
     tl.store(out + at, found)
@@ -36,7 +36,7 @@ def results_of(x, y, out, ASM: tl.constexpr, LANES: tl.constexpr):
 
 @triton.jit
 def results_of_two(x, y, out, ASM: tl.constexpr, LANES: tl.constexpr):
-    """Results of an instruction of two operands."""
+    """Return the results of an instruction of two operands."""
     at = tl.program_id(0) * LANES + tl.arange(0, LANES)
     operands = [tl.load(x + at), tl.load(y + at)]
     found = tl.inline_asm_elementwise(ASM, "=r,r,r", operands, dtype=tl.int32, is_pure=True, pack=1)

@@ -1,9 +1,9 @@
-"""Special functions and conversions of a GPU: hashes over their whole domains, results of narrow ones, and the models.
+"""This module records special functions and conversions of a GPU, and compares them with the models.
 
-The recording has for each of :data:`FUNCTIONS` ``hash/NAME``, 65,536 hashes, one for each block of 2^16 inputs with equal
-high halves (:mod:`tensorcore_models.functions.hashes`), so that a model is compared over 2^32 inputs without their results;
-``small/NAME`` are all results of functions of 16 bits, ``small/two.a`` and ``small/two.b`` pairs of operands, and
-``small/div...`` their quotients.
+For each of :data:`FUNCTIONS` the recording has ``hash/NAME``, 65,536 hashes, one for each block of 2^16 inputs with
+equal high halves (:mod:`tensorcore_models.functions.hashes`), so that a model is compared over 2^32 inputs without
+their results. ``small/NAME`` holds all results of functions of 16 bits, ``small/two.a`` and ``small/two.b`` pairs of
+operands, and ``small/div...`` their quotients.
 """
 
 import time
@@ -23,40 +23,40 @@ from mpgemm.campaign.tasks import Task
 from mpgemm.campaign.work import Work
 from tensorcore_models.functions.hashes import BLOCKS, block_hash, block_operands
 
-#: Inputs of a block.
+#: Number of inputs in a block.
 BLOCK = 1 << 16
-#: Inputs of a launch's program at a time; blocks of a launch.
+#: Inputs of one program of a launch at a time, and blocks of a launch.
 LANES, BLOCKS_AT_ONCE = 1024, 1 << 13
-#: Pairs of operands of divisions.
+#: Number of pairs of operands for divisions.
 PAIRS = 1 << 17
 
 
 class FunctionModel(Protocol):
-    """A model of a function: results of encodings."""
+    """`FunctionModel` is a model of a function, which returns the results of encodings."""
 
     def bits(self, *operands: Any) -> np.ndarray:
-        """Return encodings of the results."""
+        """Return the encodings of the results."""
         ...
 
 
-#: What names of functions of the high word of an FP64 number end in.
+#: Suffix of the names of functions of the high word of an FP64 number.
 _HIGH = ".hi"
 
 
 @dataclass(frozen=True)
 class PTXFunction:
-    """An instruction of PTX that is recorded.
+    """`PTXFunction` is an instruction of PTX that is recorded.
 
     Attributes
     ----------
     name : str
     asm : str
-        Its text, $0 being 32 bits of the result, $1 and $2 those of operands.
+        Text of the instruction; $0 stands for 32 bits of the result, $1 and $2 for those of operands.
     operands : int
     narrow : bool
-        Whether it computes two numbers of 16 bits.
+        Whether the instruction computes two numbers of 16 bits.
     before : tuple of int
-        Operands of the instruction before those that its text takes.
+        Operands that precede those of the text.
     """
 
     name: str
@@ -67,7 +67,7 @@ class PTXFunction:
 
     @property
     def instruction(self) -> str:
-        """PTX's name, as models have it."""
+        """Return PTX's name of the instruction, as the models have it."""
         return self.name.removesuffix(_HIGH)
 
 
@@ -95,7 +95,7 @@ def _of_high_word(name: str) -> PTXFunction:
     return PTXFunction(name + _HIGH, text)
 
 
-#: PTX ISA, "Floating Point Instructions", "Half Precision Floating Point Instructions", "cvt".
+#: Sections of the PTX ISA: "Floating Point Instructions", "Half Precision Floating Point Instructions", "cvt".
 FUNCTIONS = (
     *map(_plain, (
         "ex2.approx.ftz.f32", "ex2.approx.f32", "lg2.approx.ftz.f32", "lg2.approx.f32", "rcp.approx.ftz.f32", "rcp.approx.f32",
@@ -114,7 +114,7 @@ FUNCTIONS = (
 
 # -- on the device -----------------------------------------------------------------------------------------------------------
 def hashed(device: torch.device, function: PTXFunction) -> np.ndarray:
-    """Return hashes of all blocks, computed on the device."""
+    """Return the hashes of all blocks, computed on the device."""
     out = torch.empty(BLOCKS, dtype=torch.int64, device=device)
     for first in range(0, BLOCKS, BLOCKS_AT_ONCE):
         count = min(BLOCKS_AT_ONCE, BLOCKS - first)
@@ -124,7 +124,7 @@ def hashed(device: torch.device, function: PTXFunction) -> np.ndarray:
 
 
 def results(device: torch.device, function: PTXFunction, *operands: np.ndarray) -> np.ndarray:
-    """Return results for encodings of 32 bits, whose number is a multiple of the lanes of a program."""
+    """Return the results of 32-bit encodings, whose number is a multiple of the lanes of a program."""
     x, y = (torch.from_numpy(o.view(np.int32)).to(device) for o in (operands[0], operands[-1]))
     out = torch.empty_like(x)
     kernel = function_kernels.results_of_two if function.operands == 2 else function_kernels.results_of
@@ -133,7 +133,7 @@ def results(device: torch.device, function: PTXFunction, *operands: np.ndarray) 
 
 
 def operand_pairs() -> tuple[np.ndarray, np.ndarray]:
-    """Return operands of divisions: a half of exponents around 1, the rest any encodings."""
+    """Return operands of divisions: one half with exponents around 1, the other half any encodings."""
     rng, half = np.random.default_rng(7), PAIRS // 2
     pairs = []
     for _ in range(2):
@@ -161,13 +161,13 @@ def recorded(device: torch.device, folder: Path, part: str, function: PTXFunctio
 
 
 def model_of(arch: str, function: PTXFunction) -> FunctionModel | None:
-    """Return the model of a function; None where the architecture has none."""
+    """Return the model of a function, or None if the architecture has none."""
     known = {row.name: row for row in tcm.list_functions(arch)}
     return known.get(function.instruction)
 
 
 def is_on(arch: str, function: PTXFunction) -> bool:
-    """Return whether an architecture has a function, as far as models say; what no model is of is tried everywhere."""
+    """Return whether an architecture has a function according to the models; functions without a model are tried everywhere."""
     having = {row.arch for row in tcm.list_functions() if row.name == function.instruction}
     return not having or arch in having
 
@@ -175,11 +175,13 @@ def is_on(arch: str, function: PTXFunction) -> bool:
 def compared(
     folder: Path, part: str, function: PTXFunction, model: FunctionModel, seconds: float, clock=time.monotonic
 ) -> dict[str, Any]:
-    """Return how much of the recording a model misses: pairs of operands, or blocks in an order that samples the domain, until
-    the time is over."""
+    """Return the part of the recording that a model misses.
+
+    It compares pairs of operands, or blocks in an order that samples the domain, until the time is over.
+    """
     arrays = kept_arrays(folder, part, function.name)
     if not arrays:
-        raise ValueError(f"{function.name} was not recorded")
+        raise ValueError(f"{function.name} was not recorded: run its recording first")
     if function.operands == 2:
         found = np.asarray(model.bits(arrays["small/two.a"], arrays["small/two.b"]))
         return {"inputs": found.size, "differ": int(np.count_nonzero(found != arrays[f"small/{function.name}"]))}
@@ -199,7 +201,7 @@ def tasks(
     device: torch.device, folder: Path, part: str, arch: str, seconds: float,
     models: Callable[[str, PTXFunction], FunctionModel | None] = model_of,
 ) -> Iterator[Task]:  # fmt: skip
-    """Yield each function's recording, then each model beside it."""
+    """Yield each function's recording, then the comparison of each model."""
     there = [function for function in FUNCTIONS if is_on(arch, function)]
     for function in there:
         yield {"function": function.name, "what": "recorded"}, partial(recorded, device, folder, part, function)
@@ -210,6 +212,6 @@ def tasks(
 
 
 def run(work: Work) -> None:
-    """Carry out the part: half of the time is for models."""
+    """Run the part; half of the time is for models."""
     device = work.device
     work.carry_out(tasks(device.tensors, work.folder, work.part, device.arch, work.seconds / 2))

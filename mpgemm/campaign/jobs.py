@@ -1,4 +1,4 @@
-"""Shares of parts in processes: side by side what takes no times, then alone what does, each with its part of the budget."""
+"""This module runs shares of parts in processes: side by side, except for parts that take times, each with its budget."""
 
 import contextlib
 import os
@@ -15,17 +15,17 @@ from pathlib import Path
 from mpgemm.campaign.parts import CampaignPart
 from mpgemm.traces.library_log import CALLS, FILE, LEVEL
 
-#: What starts a share.
+#: Command that starts a share.
 WORKER = (sys.executable, "-m", "mpgemm.campaign.worker")
-#: The part of the budget that is kept for times, where there are others, too.
+#: Fraction of the budget that is reserved for times if there are other parts, too.
 TIMES = 0.4
-#: Seconds after its time until a share is ended: a task that has begun may finish, and what starts slowly may start.
+#: Seconds after its time until a share is ended, so that a started task may finish, and a slow start may complete.
 GRACE = 60.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """A share, and its seconds.
+    """`Job` is a share with its seconds.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class Job:
 
     @property
     def name(self) -> str:
-        """As logs and messages call it."""
+        """Return the name of the job in logs and messages."""
         return f"{'warm-' if self.warm else ''}{self.part.name}-{self.share}"
 
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """How a share ended: `said` is empty where it ended well."""
+    """`JobOutcome` says how a share ended; `said` is empty if it ended well."""
 
     job: str
     seconds: float
@@ -56,15 +56,15 @@ class JobOutcome:
 
 
 def planned(parts: Sequence[CampaignPart], budget: float, processes: int) -> list[list[Job]]:
-    """Return jobs in groups: those of a group run side by side, one group after the other.
+    """Return jobs in groups: jobs of a group run side by side, one group after the other.
 
     Parameters
     ----------
     parts : sequence of CampaignPart
     budget : float
-        Seconds for all.
+        Seconds for all jobs together.
     processes : int
-        That run at a time; where there are more jobs, each has less of the time.
+        Number of processes at a time; with more jobs, each job has less time.
     """
     beside = [(part, share, part.alone) for part in parts for share in range(part.shares)]
     alone = [part for part in parts if part.alone]
@@ -75,18 +75,18 @@ def planned(parts: Sequence[CampaignPart], budget: float, processes: int) -> lis
 
 
 class Processes:
-    """Runs jobs, each in a process group of its own with a log.
+    """`Processes` runs jobs, each in its own process group with a log.
 
     Parameters
     ----------
     folder : Path
-        The campaign's.
+        Folder of the campaign.
     experiments : Path or None
-        A file of decisive experiments.
+        File of decisive experiments.
     processes : int
-        At a time.
+        Number of processes at a time.
     worker : sequence of str
-        What is started, the job's arguments behind it.
+        Command that is started; the job's arguments follow.
     grace : float
         Seconds after a job's time until it is ended.
     """
@@ -106,7 +106,7 @@ class Processes:
         self._stopped = False
 
     def run(self, jobs: Sequence[Job], ended: Callable[[JobOutcome], None]) -> None:
-        """Run jobs side by side; `ended` is told of each. An interruption ends all of them."""
+        """Run jobs side by side and pass each outcome to `ended`; an interruption ends all of them."""
         with ThreadPoolExecutor(min(self.processes, len(jobs)) or 1) as pool:
             futures = [pool.submit(self._one, job) for job in jobs]
             try:
@@ -135,7 +135,7 @@ class Processes:
                 status = process.wait(job.seconds + self.grace)
                 said = "" if status == 0 else _last_line(log) if status > 0 else f"ended by signal {-status}"
             except subprocess.TimeoutExpired:
-                said = f"ended {self.grace:.0f} s after its time; what it had written is kept"
+                said = f"ended {self.grace:.0f} s after its time; its rows so far are kept"
             finally:
                 _end(process)
                 with self._lock:
@@ -148,9 +148,9 @@ class Processes:
         return words + (["--experiments", str(self.experiments)] if self.experiments is not None else [])
 
     def _environment(self, job: Job) -> Mapping[str, str]:
-        """Return the environment of a job: this process's, with threads shared and the calls of libraries logged by cuBLASLt.
+        """Return the environment of a job: this process's, with shared threads and with cuBLASLt's log of library calls.
 
-        What is timed while others run, as tiles are before times are taken, is kept where nobody looks it up again.
+        Timings taken while others run, as for tiles before times are taken, are kept in a cache that is not used again.
         """
         found = dict(os.environ)
         found.setdefault("TRITON_CACHE_DIR", str(Path.home() / ".triton" / "cache"))
@@ -172,7 +172,7 @@ class Processes:
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End a process and what it started, if it still runs."""
+    """End a process and its children, if it still runs."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -180,4 +180,4 @@ def _end(process: subprocess.Popen) -> None:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "without output"

@@ -1,6 +1,6 @@
-"""Records torch's products on a GPU: hashes and bits of results, the kernels that ran, and cuBLASLt's own configuration.
+"""This module records torch's products on a GPU: hashes and bits of results, kernels, and cuBLASLt's configuration.
 
-Small products are also sought among the models' chains under the orders over k that kernels use.
+Small products are also searched for among the models' chains under the orders over k that kernels use.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from mpgemm.traces.library_log import LibraryLog, configuration
 from tensorcore_models.hardware.libraries.engines import TorchMatmulEngine
 from tensorcore_models.hardware.libraries.orders import SHAPES, candidates, reproduce
 
-#: Formats whose products are sought among the models' chains.
+#: Formats whose products are searched for among the models' chains.
 ORDERED = ("fp16", "bf16", "tf32", "e4m3fn")
 _SIGNED = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -32,14 +32,16 @@ def bits(x: torch.Tensor) -> np.ndarray:
 
 
 def recorded(device: CampaignDevice, folder: Path, part: str, case: LibraryCase, log: LibraryLog) -> dict[str, Any]:
-    """Call it twice, and once more for the names of its kernels; what this torch does not multiply here is `refused`."""
+    """Return the record of a call and of a second call for its kernels; `refused` if this torch does not multiply such
+    operands.
+    """
     with torch.no_grad():
         log.since()
         try:
             call = case.make(device.tensors)
             first, again = call(), call()
         except (RuntimeError, ValueError, NotImplementedError) as error:
-            torch.zeros(1, device=device.tensors).cpu()  # raises where the device is at fault
+            torch.zeros(1, device=device.tensors).cpu()  # raises if the device is at fault
             return {"refused": f"{type(error).__name__}: {error}"[:300]}
         found = bits(first)
         rows = found.reshape(-1, found.shape[-1])
@@ -55,7 +57,7 @@ def recorded(device: CampaignDevice, folder: Path, part: str, case: LibraryCase,
 
 
 def ordered(device: torch.device, arch: str, fmt: str, shape: tuple[int, int, int]) -> dict[str, Any]:
-    """Return which chains of the models, in which order over k, give every bit of a product."""
+    """Return the models' chains, each with its order over k, that give every bit of a product."""
     found = reproduce(TorchMatmulEngine(fmt, device=str(device)), candidates(arch, fmt), shape)
     return {"reproduced": found["reproduced"], "best": max(found["agreement"].values(), default=0.0)}
 
@@ -63,7 +65,7 @@ def ordered(device: torch.device, arch: str, fmt: str, shape: tuple[int, int, in
 def tasks(
     device: CampaignDevice, folder: Path, part: str, recorded_cases: Callable[[], Iterator[LibraryCase]] = cases
 ) -> Iterator[Task]:
-    """Yield each case, then orders of small products."""
+    """Yield the recording of each case, then the orders of small products."""
     log = LibraryLog()
     for case in recorded_cases():
         yield {"name": case.name, **case.facts}, partial(recorded, device, folder, part, case, log)
@@ -74,5 +76,5 @@ def tasks(
 
 
 def run(work: Work) -> None:
-    """Carry out the share."""
+    """Run the share."""
     work.carry_out(tasks(work.device, work.folder, work.part))

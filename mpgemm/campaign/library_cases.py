@@ -1,7 +1,7 @@
-"""Products and functions of torch that a campaign records, as rows: what is drawn, and what is called.
+"""This module lists the products and functions of torch that a campaign records, as rows: operands and calls.
 
-Operands of products are those that :mod:`tensorcore_models.libraries.recorded_products` draws for a row; others are NumPy's
-standard normal numbers with seeds [seed, 0], [seed, 1], ..., so that any machine draws them again.
+:mod:`tensorcore_models.libraries.recorded_products` draws the operands of products; other operands are NumPy's standard
+normal numbers with seeds [seed, 0], [seed, 1], ..., so that any machine can draw them again.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ SHAPES = (
     (64, 64, 64), (128, 128, 128), (16, 16, 256), (1, 4096, 4096), (17, 512, 1000), (128, 256, 512), (256, 256, 4096),
     (512, 512, 2048), (64, 64, 16384), (1024, 1024, 1024), (2048, 2048, 2048), (100, 300, 700), (4096, 4096, 4096),
 )  # fmt: skip
-#: Sides that FP8 products of torch take: multiples of 16.
+#: Sides of torch's FP8 products: multiples of 16.
 NARROW_SHAPES = (
     (64, 64, 64), (128, 128, 128), (16, 256, 512), (128, 256, 512), (256, 256, 4096), (512, 512, 2048), (64, 64, 16384),
     (1024, 1024, 1024), (2048, 2048, 2048),
@@ -31,18 +31,18 @@ _LARGE = 1 << 31
 
 @dataclass(frozen=True)
 class LibraryCase:
-    """A call that is recorded.
+    """`LibraryCase` is a call that is recorded.
 
     Attributes
     ----------
     name : str
-        Slashes part it: operation, types, shape, layout.
+        Name with slashes between operation, types, shape and layout.
     facts : dict
-        Operation, seed, sizes, layout, and what else it is called with.
+        Operation, seed, sizes, layout, and the other arguments of the call.
     make : callable
-        Device -> what calls it.
+        Function of the device that returns the call.
     rows : int
-        Rows of the result whose bits are kept.
+        Number of rows of the result whose bits are kept.
     """
 
     name: str
@@ -65,7 +65,7 @@ def _sizes(m: int, n: int, k: int) -> dict[str, Any]:
 
 
 def cases() -> Iterator[LibraryCase]:
-    """Yield all of them, small products of every kind first."""
+    """Yield all cases, small products of every kind first."""
     families = [
         list(family())
         for family in (_plain, _wide_results, _scaled, _scaled_by_parts, _integers, _attention, _pointwise)
@@ -120,7 +120,7 @@ def _scaled_by_parts() -> Iterator[LibraryCase]:
             yield LibraryCase(f"block128/{m}x{n}x{k}", facts, partial(product_call, facts))
 
 
-# -- the rest ----------------------------------------------------------------------------------------------------------------
+# -- other calls ---------------------------------------------------------------------------------------------------------------
 def _integers() -> Iterator[LibraryCase]:
     for m, n, k in NARROW_SHAPES:
         facts = {"op": "int_mm", **_sizes(m, n, k), "operands": "s8"}

@@ -1,4 +1,4 @@
-"""The parts of a campaign, as rows."""
+"""This module lists the parts of a campaign as rows."""
 
 import importlib
 from collections.abc import Callable
@@ -9,18 +9,19 @@ from mpgemm.campaign.work import Work
 
 @dataclass(frozen=True)
 class CampaignPart:
-    """A part.
+    """`CampaignPart` is a part of a campaign.
 
     Attributes
     ----------
     name : str
-        That of its module, too.
+        Name of the part and of its module.
     about : str
-        What it finds out.
+        Purpose of the part.
     shares : int
-        Processes among which its tasks are dealt: the same on every machine, so that a run that goes on finds its rows again.
+        Number of processes among which its tasks are dealt. It is the same on every machine, so that a resumed run finds its
+        rows.
     alone : bool
-        Whether it takes times, and so runs when nothing else does; its kernels are compiled before, in `shares` processes.
+        Whether the part takes times, and so runs alone; its kernels are compiled before, in `shares` processes.
     """
 
     name: str
@@ -29,7 +30,10 @@ class CampaignPart:
     alone: bool = False
 
     def runner(self, warm: bool = False) -> Callable[[Work], None]:
-        """Return the function that carries out a share; `warm`: the function that calls all once, before times are taken."""
+        """Return the function that runs a share.
+
+        With `warm`, the function that calls everything once before times are taken.
+        """
         module = importlib.import_module(f"mpgemm.campaign.{self.name}")
         found: Callable[[Work], None] = module.warm if warm else module.run
         return found

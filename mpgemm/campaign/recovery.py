@@ -1,4 +1,6 @@
-"""Kernels of FP32 and FP64 recovery against the simulation: each method, shape and kind of data, bit for bit."""
+"""This module compares kernels of FP32 and FP64 recovery with the simulation: each method, shape and kind of data, bit for
+bit.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,20 +18,20 @@ from mpgemm.kernels.residues import residue_method
 from mpgemm.kernels.targets import MISSING
 from tensorcore_models.gpu.targets import KernelTarget
 
-#: m, n, k.
+#: Sizes m, n, k.
 SHAPES = ((1, 64, 512), (37, 53, 1000), (200, 130, 777), (512, 512, 512), (1024, 1024, 2048))
-#: The method for FP64, with moduli for 53 bits.
+#: Method for FP64, with moduli for 53 bits.
 FP64 = "ozaki2_int8:moduli=15"
 
 
 def methods_of(target: KernelTarget) -> list[str]:
-    """Return methods whose words the target multiplies."""
+    """Return the methods whose words the target can multiply."""
     words = {**{name: kernel_form(recipe(name)).format for name in KERNELS}, FP64: "s8"}
     return [name for name, fmt in words.items() if (target.name, fmt) not in MISSING]
 
 
 def tasks(target: KernelTarget, device: torch.device) -> Iterator[Task]:
-    """Yield each shape, kind of data and method: small products of all methods come first."""
+    """Yield each shape, kind of data and method; small products of all methods come first."""
     for m, n, k in SHAPES:
         for kind in DATA:
             for method in methods_of(target):
@@ -54,7 +56,7 @@ def compared(target: KernelTarget, device: torch.device, method: str, shape: tup
 
 
 def _compared_doubles(target: KernelTarget, device: torch.device, shape: tuple[int, int, int], kind: str) -> dict:
-    """Return the same for residues, where what is not finite makes rows and columns NaN."""
+    """Return the comparison for residues, where values that are not finite make rows and columns NaN."""
     a, b, _ = operands(kind, *shape, "s8")
     found = matmul(torch.from_numpy(a).to(device), torch.from_numpy(b).to(device), FP64).cpu().numpy()
     expected = ResidueCase(residue_method(FP64), target).expected(a, b, None)
@@ -62,5 +64,5 @@ def _compared_doubles(target: KernelTarget, device: torch.device, shape: tuple[i
 
 
 def run(work: Work) -> None:
-    """Carry out the share."""
+    """Run the share."""
     work.carry_out(tasks(work.device.target, work.device.tensors))

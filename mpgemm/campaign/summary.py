@@ -1,4 +1,4 @@
-"""Tables, vectors and one summary of a campaign's folder: what ``mpgemm report`` shows, and what other machines replay."""
+"""This module makes tables, vectors and one summary of a campaign's folder, for ``mpgemm report`` and for other machines."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,23 +16,23 @@ from tensorcore_models.gpu.tiles import fastest_tiles
 from tensorcore_models.hardware.campaign.recording import INDEX, Recorder, recorded
 from tensorcore_models.hardware.campaign.run import COMPARISON
 
-#: The file that has the counts of all parts.
+#: File that holds the counts of all parts.
 SUMMARY = "campaign.json"
-#: The numbers that say how much was compared, one of them in a row.
+#: Names of the counts of compared elements; a row has one of them.
 _COMPARED = ("dots", "elements", "inputs")
-#: Parts whose arrays are vectors of their own: (file of arrays, file of rows or None).
+#: Parts whose arrays are separate vectors: (file of arrays, file of rows or None).
 _VECTORS = {"functions": ("special_functions.npz", None), "libraries": ("products.npz", "products.json")}
-#: What tables leave out, because cells do not hold it.
+#: Fields that tables leave out, because cells cannot hold them.
 _LONG = ("kernels", "configuration", "rows", "shape", "seed", "shape_qkv", "sha256", "reproduced", "warps", "each")
 
 
 def check(folder: Path) -> None:
-    """Read what a folder holds.
+    """Read all files of a folder.
 
     Raises
     ------
     ValueError
-        With the name of a file that is damaged.
+        If a file is damaged; the message names it.
     """
     for part in PARTS:
         list(shares(folder, part))
@@ -44,7 +44,7 @@ def check(folder: Path) -> None:
 
 
 def counts(folder: Path) -> list[dict[str, Any]]:
-    """For each part that has rows: rows, how much was compared, what differs, what failed and what had no time."""
+    """Return, for each part with rows, the counts of rows, comparisons, differences, failures and tasks without time."""
     found = []
     for part in PARTS:
         held = list(shares(folder, part))
@@ -61,7 +61,7 @@ def counts(folder: Path) -> list[dict[str, Any]]:
 
 
 def summarise(folder: Path, outcomes: Sequence[JobOutcome] = (), seconds: float = 0.0) -> list[dict[str, Any]]:
-    """Write the tables, the vectors and the summary of a folder; the counts of its parts."""
+    """Write the tables, the vectors and the summary of a folder, and return the counts of its parts."""
     folder = Path(folder)
     found = counts(folder)
     device = read_json(folder / DEVICE)
@@ -91,7 +91,7 @@ def _write_table(folder: Path, part: str, rows: Sequence[dict[str, Any]]) -> Non
 
 
 def _kernel(row: dict[str, Any]) -> str:
-    """Return the kernel that took the longest."""
+    """Return the kernel that took longest."""
     timed = [kernel for kernel in row.get("kernels", ()) if len(kernel) == 2]
     return str(max(timed, key=lambda kernel: kernel[1])[0])[:80] if timed else ""
 
@@ -111,7 +111,7 @@ def _write_vectors(folder: Path, part: str, rows: Sequence[dict[str, Any]], devi
 
 
 def _write_units(folder: Path) -> None:
-    """Return the vectors and comparisons of all shares in the folder "recorded", as tools/make_hopper_vectors.py takes them."""
+    """Write the vectors and comparisons of all shares to the folder "recorded", for tools/make_hopper_vectors.py."""
     indices = sorted(folder.glob(f"share-*/vectors/{INDEX}"))
     if not indices:
         return

@@ -1,6 +1,6 @@
-"""Times of a GPU: recovery methods beside torch's products, and emulated units, each as it comes, of device and of host.
+"""This module times recovery methods beside torch's products, and emulated units, on a GPU: call, device alone, host alone.
 
-Kernels are compiled before (`warm`), in processes side by side; times are taken alone.
+Kernels are compiled before (`warm`), in processes side by side; the times are taken alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,23 +21,23 @@ from tensorcore_models.gpu.tensors import run_bits
 from tensorcore_models.gpu.tiles import CANDIDATES, UnitTile
 from tensorcore_models.kernels import lowered
 
-#: m, n, k of products that are timed, small and square ones first, and sides of emulated ones.
+#: Sizes m, n, k of timed products, small and square ones first, and sides of emulated ones.
 SHAPES = ((1024,) * 3, (4096,) * 3, (16, 4096, 4096), (256, 4096, 4096), (8192,) * 3)
 SIDES = (1024, 4096)
-#: From here on tiles are timed, too, and kernels without scaling and repair.
+#: Size from which on tiles are timed, too, and kernels without scaling and repair.
 LARGE = 4096
-#: torch's products: name, type of the operands, precision of its FP32 products.
+#: torch's products: name, type of the operands, precision of FP32 products.
 TORCH = (
     ("torch FP32", torch.float32, "ieee"), ("torch TF32", torch.float32, "tf32"), ("torch BF16x9", torch.float32, "bfx9"),
     ("torch FP16", torch.float16, None), ("torch BF16", torch.bfloat16, None), ("torch FP64", torch.float64, None),
 )  # fmt: skip
 
-#: A call that is ready to be timed, made of what it needs.
+#: Function that makes a call ready to be timed.
 Prepared = Callable[[], Callable[[], object]]
 
 
 def tasks(target: KernelTarget, device: torch.device, time: Callable[[Callable[[], object]], dict]) -> Iterator[Task]:
-    """For each product the times of a call, TFLOP/s (2 m n k) of the whole call and of the device alone."""
+    """Yield for each product the times of a call, and TFLOP/s (2 m n k) of the whole call and of the device alone."""
     for m, n, k in SHAPES:
         for name, prepare in products(target, device, m, n, k).items():
             yield {"name": name, "m": m, "n": n, "k": k}, partial(_timed, prepare, time, 2 * m * n * k)
@@ -46,7 +46,7 @@ def tasks(target: KernelTarget, device: torch.device, time: Callable[[Callable[[
 
 
 def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int) -> dict[str, Prepared]:
-    """Make each product of a shape ready; operands are made when one is asked for."""
+    """Yield the products of a shape as prepared calls; operands are made when a call is."""
     found: dict[str, Prepared] = {
         name: partial(_torch_call, device, (m, n, k), kind, precision)
         for name, kind, precision in TORCH
@@ -64,7 +64,7 @@ def products(target: KernelTarget, device: torch.device, m: int, n: int, k: int)
 
 
 def operands(device: torch.device, shape: tuple[int, int, int], kind: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return A and B of normal numbers, the same for every product of a shape."""
+    """Return normal random A and B, equal for every product of a shape."""
     (m, n, k), draws = shape, torch.Generator(device).manual_seed(0)
     a, b = (torch.randn(size, device=device, generator=draws) for size in ((m, k), (k, n)))
     return a.to(kind), b.to(kind)
@@ -76,7 +76,7 @@ def _torch_call(device, shape, kind: torch.dtype, precision: str | None) -> Call
 
 
 def _has_precision(precision: str) -> bool:
-    """Return whether this torch has a precision of FP32 products of that name."""
+    """Return whether this torch has an FP32 precision of that name."""
     try:
         _torch_product(torch.ones(1, 1), torch.ones(1, 1), precision)
     except (ValueError, RuntimeError):
@@ -112,7 +112,7 @@ def _timed(prepare: Prepared, time: Callable[[Callable[[], object]], dict], oper
 def emulated(
     target: KernelTarget, device: torch.device, time: Callable[[Callable[[], object]], dict]
 ) -> Iterator[Task]:
-    """For each unit and side the times of a product of normal numbers, and the TFLOP/s that were predicted at most."""
+    """Yield for each unit and side the times of a product of normal numbers, and the TFLOP/s predicted as the maximum."""
     for side in SIDES:
         for name in UNITS:
             low = lowered(tcm.get_instruction(*name.split(":", 1)))
@@ -155,7 +155,7 @@ def run(work: Work) -> None:
 
 
 def warm(work: Work) -> None:
-    """Call every product once, so that its kernels are compiled: what fails here fails with its reason when it is timed."""
+    """Call every product once to compile its kernels; a failure is reported when the product is timed."""
 
     def once(call: Callable[[], object]) -> dict[str, float]:
         call()

@@ -1,7 +1,7 @@
-"""Single instructions against their models: every row of the architecture, every kind of operands, and the vectors.
+"""This module compares single instructions with their models: every row of the architecture, and every kind of operands.
 
-The first share carries out the decisive experiments, if a file of them is given; the others compare rows
-(:class:`tensorcore_models.hardware.campaign.run.Campaign`), each its own, and keep vectors that any machine replays.
+The first share runs the decisive experiments, if a file of them is given; the others compare rows
+(:class:`tensorcore_models.hardware.campaign.run.Campaign`), each its own, and keep vectors that any machine can replay.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ def rows_of(arch: str) -> list[Instruction]:
 
 
 def run(work: Work) -> None:
-    """Carry out the share."""
+    """Run the share."""
     if work.share == 0:
         if work.experiments is not None:
             _campaign(work, work.folder / work.part, [], work.experiments).decide()

@@ -1,4 +1,4 @@
-"""A share of a part's work: the device, where its rows go, and until when."""
+"""This module defines a share of a part's work: device, place of its rows, and deadline."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,23 +14,23 @@ from mpgemm.campaign.tasks import Task, carry_out
 
 @dataclass(frozen=True)
 class Work:
-    """A share of a part.
+    """`Work` is a share of a part.
 
     Attributes
     ----------
     part : str
     device : CampaignDevice
     folder : Path
-        The campaign's.
+        Folder of the campaign.
     seconds : float
-        For this share.
+        Seconds for this share.
     share, shares : int
-        Which of how many it is.
+        Number of the share, and number of shares.
     experiments : Path or None
-        A file of decisive experiments.
+        File of decisive experiments.
     clock, say : callable
     start : float
-        By the clock.
+        Start by the clock.
     """
 
     part: str
@@ -50,16 +50,16 @@ class Work:
 
     @property
     def deadline(self) -> float:
-        """When its time is over, by the clock."""
+        """Return the deadline by the clock."""
         return self.start + self.seconds
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows of the share; ValueError names a damaged file."""
+        """Return the rows of the share. Raises ValueError for a damaged file."""
         return Rows(self.folder, self.part, self.share)
 
     def carry_out(self, tasks: Iterable[Task]) -> None:
-        """Carry out the share's tasks, every `shares`-th of all."""
+        """Run the share's tasks, every `shares`-th of all."""
         failed, left = carry_out(islice(tasks, self.share, None, self.shares), self.rows, self.deadline, self.clock)
         said = f"{self.part} {self.share + 1} of {self.shares}: {len(self.rows.rows)} rows"
         self.say(f"{said}, {failed} failed, {left} had no time" if failed or left else said)

@@ -1,4 +1,4 @@
-"""``python -m mpgemm.campaign.worker``: one share of a part, in a process that :mod:`mpgemm.campaign.jobs` starts."""
+"""``python -m mpgemm.campaign.worker`` runs one share of a part in a process that :mod:`mpgemm.campaign.jobs` starts."""
 
 import argparse
 import sys
@@ -11,21 +11,21 @@ from mpgemm.campaign.folder import claim
 from mpgemm.campaign.parts import PARTS
 from mpgemm.campaign.work import Work
 
-#: What shares that only call everything once keep their rows under.
+#: Prefix of the rows of shares that only call everything once.
 WARM = "warm"
 
 
 def main(arguments: Sequence[str] | None = None, device_of: Callable[[], CampaignDevice] = this_gpu) -> int:
-    """Carry out the share; 0, or 1 where it could not be, after the reason."""
+    """Run the share; return 0, or 1 after printing why it could not run."""
     parser = argparse.ArgumentParser(
-        prog="python -m mpgemm.campaign.worker", description="One share of a campaign's part."
+        prog="python -m mpgemm.campaign.worker", description="Run one share of a campaign's part."
     )
     add = parser.add_argument
     add("--out", type=Path, required=True)
     add("--part", choices=PARTS, required=True)
     add("--share", type=int, required=True)
     add("--seconds", type=float, required=True)
-    add("--warm", action="store_true", help="call everything once, no times")
+    add("--warm", action="store_true", help="call everything once, without times")
     add("--experiments", type=Path)
     options = parser.parse_args(arguments)
     part = PARTS[options.part]
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, device_of: Callable[[], Campaig
             say=lambda text: print(text, flush=True),
         )  # fmt: skip
         part.runner(options.warm)(work)
-    except Exception as error:  # the parent says it in one line, the log has all of it
+    except Exception as error:  # the parent reports it in one line; the log has all of it
         traceback.print_exc()
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return 1

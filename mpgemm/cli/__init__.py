@@ -1,9 +1,9 @@
-"""The `mpgemm` command line: finds a command, runs it, and says in one line why it cannot be carried out.
+"""Runs the `mpgemm` command line: finds a command, carries it out, and prints in one line why a command cannot be carried out.
 
-`mpgemm some-command` is the module `mpgemm.cli.some_command`: `add_arguments` says what may be said to it, `run(args)` carries
-it out and returns an Output, which is printed here (`mpgemm.cli.common.discovery`). Functions import what computes, so that
-`--help` is quick. Bad input is a ValueError, TypeError or OSError from `run`: it becomes one line on standard error and exit
-status 2.
+`mpgemm some-command` is the module `mpgemm.cli.some_command` (`mpgemm.cli.common.discovery`): `add_arguments` defines its
+options, `run(args)` carries it out and returns an Output, which this module prints. Functions import the modules that compute
+when they are called, so that `--help` is quick. On bad input `run` raises ValueError, TypeError or OSError: its message
+becomes one line on standard error, and the exit status is 2.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for."""
+    """Prints the version, which is looked up only when the option is given."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         from mpgemm.reporting.provenance import package_version
@@ -47,7 +47,7 @@ class _Version(argparse.Action):
 
 
 def _general_parser() -> Parser:
-    """Build the parser of `mpgemm` itself: its commands, its version."""
+    """Build the parser of `mpgemm` itself, which lists the commands and prints the version."""
     parser = Parser(
         prog="mpgemm",
         usage="mpgemm COMMAND [OPTION ...]",
@@ -59,18 +59,20 @@ def _general_parser() -> Parser:
     return parser
 
 
-# Threads of the kernels sleep while they wait: spinning costs a command more CPU time than its work, and is read when a command
-# loads OpenMP's library.
+# The kernels' threads sleep while they wait, because spinning costs a command more CPU time than its work. OpenMP's library
+# reads this setting when a command loads it.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 @default_fp_state
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, 2 on bad input, 3 where a result is outside of its certified bound, 130
+    """Run one command and return its exit status: 0, 2 on bad input, 3 if a result is outside of its certified bound, 130
     after Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name of a file that is not UTF-8 is shown, not an error
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a file name that is not UTF-8 is printed with escapes and raises no error
             stream.reconfigure(errors="backslashreplace")
     if not argv:
         from mpgemm.cli.common.front import first_screen
@@ -92,25 +94,25 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _carried_out(command: str, args: argparse.Namespace, argv: list[str]) -> int:
-    """Run a command and print its output; the exit status, also of what cannot be carried out."""
-    if sys.stdout is None:  # it was closed before we started; whatever is printed is not wanted
+    """Run a command, print its output and return the exit status, also where the command cannot be carried out."""
+    if sys.stdout is None:  # the caller closed it before the start and wants no output
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, it stays open until the end
     try:
         with running(argv, args.wide), figures_of(args):
             status = command_module(command).run(args).print(args)
         sys.stdout.flush()  # a full disk shows here, not when the interpreter ends
         return status
-    except BrokenPipeError:  # the reader of our output went away, as `mpgemm ... | head` does
+    except BrokenPipeError:  # the program that reads the output ended first, as in `mpgemm ... | head`
         _silence()
         return 1
     except MemoryError as error:
-        return _refuse(command, f"more memory is needed than there is {error}")
+        return _refuse(command, f"more memory is needed than there is; give smaller matrices. {error}")
     except RecursionError:
-        return _refuse(command, "an input is nested too deeply")
+        return _refuse(command, "an input is nested too deeply to be read; flatten it")
     except (CancelledError, BrokenExecutor) as error:
         return _refuse(
             command,
-            f"the workers were lost ({str(error) or type(error).__name__}); with --out, run again to resume",
+            f"the workers were lost ({str(error) or type(error).__name__}); with --out the same command resumes",
         )
     except (ValueError, TypeError, OSError, OverflowError, csv.Error) as error:
         if isinstance(error, OSError):
@@ -124,9 +126,9 @@ def _carried_out(command: str, args: argparse.Namespace, argv: list[str]) -> int
         if type(error).__module__.partition(".")[0] != "distributed":
             raise
         return _refuse(
-            command, f"the cluster failed ({type(error).__name__}: {error}); with --out, run again to resume"
+            command, f"the cluster failed ({type(error).__name__}: {error}); with --out the same command resumes"
         )
-    except KeyboardInterrupt as stopped:  # commands that keep finished work say themselves how to go on
+    except KeyboardInterrupt as stopped:  # commands that keep finished work add how to resume
         known = f": {stopped.known}" if isinstance(stopped, Interrupted) else ""
         print(f"\nmpgemm {command}: interrupted{known}", file=sys.stderr)
         return 130
@@ -135,11 +137,11 @@ def _carried_out(command: str, args: argparse.Namespace, argv: list[str]) -> int
 def _unknown_command(name: str) -> str:
     near = difflib.get_close_matches(name, all_commands(), 1)
     hint = f" did you mean {near[0]}?" if near else ""
-    return f"no such command;{hint} known: {', '.join(all_commands())}"
+    return f"no such command;{hint} the commands are {', '.join(all_commands())}"
 
 
 def _outside(command: str, args: argparse.Namespace, error: OutsideBound) -> int:
-    """Say which result of the package is outside of its certified bound, and write what computes it again; the exit status."""
+    """Print which result is outside of its certified bound, write a file that computes it again, and return the exit status."""
     from mpgemm.experiments.outside import write_outside
 
     folder = getattr(args, "out", None)
@@ -147,19 +149,21 @@ def _outside(command: str, args: argparse.Namespace, error: OutsideBound) -> int
         path = write_outside(error, folder if isinstance(folder, Path) else Path())
         again = f"mpgemm selftest --rerun {path} computes it again"
     except OSError as failed:
-        again = f"what computes it again could not be written ({failed})"
-    print(f"mpgemm {command}: a result of this package is wrong, nothing is judged: {error}; {again}", file=sys.stderr)
+        again = f"the file that computes it again could not be written ({failed})"
+    print(
+        f"mpgemm {command}: a result of this package is wrong, so nothing is judged: {error}; {again}", file=sys.stderr
+    )
     return 3
 
 
 def _refuse(command: str, reason: str) -> int:
-    """Say why a command cannot be carried out, in one line; the exit status."""
+    """Print in one line why a command cannot be carried out, and return the exit status 2."""
     print(f"mpgemm {command}: {' '.join(reason.split())}", file=sys.stderr)
     return 2
 
 
 def _silence() -> None:
-    """Let what is still to be written to standard output go nowhere: the interpreter flushes it at its end."""
+    """Discard the buffered output, because the interpreter would flush it at its end and fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

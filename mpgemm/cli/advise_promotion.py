@@ -1,4 +1,4 @@
-"""`mpgemm advise-promotion`: how often to add a chain up outside of the core, and what each interval costs and brings."""
+"""`mpgemm advise-promotion` shows error, bound and cost of adding partial sums outside of the core every so many products."""
 
 from __future__ import annotations
 
@@ -38,15 +38,20 @@ def add_arguments(parser: Parser) -> None:
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="operands of a device's unit (default: fp8 if it has that, else fp16)",
+        help="format of the operands on a device's unit (default: fp8 if the unit has it, else fp16)",
     )
-    add("--wanted", type=float, metavar="ERROR", help="largest relative error of the sums that you accept")
+    add(
+        "--wanted",
+        type=float,
+        metavar="ERROR",
+        help="largest relative error of the sums that you accept (Frobenius norm)",
+    )
     add(
         "--intervals",
         nargs="+",
         type=int,
         metavar="Q",
-        help="intervals to compare, in products (default 16, 32, ..., 4096)",
+        help="numbers of products between two additions to compare (default 16, 32, ..., 4096)",
     )
     add("--no-scale", action="store_true", help="do not scale operands of narrow formats")
     add("--json", action="store_true", help="print JSON")
@@ -60,7 +65,7 @@ def run(args: argparse.Namespace) -> Output:
     intervals = args.intervals or INTERVALS
     wrong = [q for q in intervals if q < 1]
     if wrong:
-        raise ValueError(f"--intervals: {wrong[0]} is not a number of products, expected positive integers")
+        raise ValueError(f"--intervals got {wrong[0]}, expected positive integers (numbers of products)")
 
     def advice_on(a, b) -> PromotionAdvice:
         return advise_promotion(
@@ -97,7 +102,7 @@ def _lines_over_seeds(found: PromotionOverSeeds, label: str):
         for i in found.intervals
     ]
     headings = ["every", "additions", "error", "whole error", "bound"]
-    title = "relative errors (Frobenius), median (smallest to largest): of the sums; whole: with the operands' rounding"
+    title = "relative errors (Frobenius), median (smallest to largest); whole error: with the operands' rounding"
     yield Table(title, headings, cells)
     yield ""
     yield from map(wrapped, found.sentences())
@@ -111,7 +116,7 @@ def _lines(advice: PromotionAdvice, label: str):
     headings = ["every", "additions", "error", "bits", "bound", "whole error"]
     yield wrapped(f"{label} on {advice.engine} ({' x '.join(map(str, advice.shape))} computed)")
     yield ""
-    title = "relative errors (Frobenius): of the sums; whole: with the operands' rounding"
+    title = "relative errors (Frobenius); whole error: with the operands' rounding"
     yield Table(title, headings, cells)
     yield ""
     yield wrapped(advice.verdict)

@@ -1,4 +1,4 @@
-"""`mpgemm beats`: FP32 operands on which one recovery method is nearer to the exact product than another."""
+"""`mpgemm beats` finds FP32 operands on which one recovery method is nearer to the exact product than another."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "better",
         metavar="METHOD",
-        help="the method that must be nearer to the exact result; NAME or NAME:OPTION=VALUE,...",
+        help="method that must be nearer to the exact result: NAME or NAME:OPTION=VALUE,...",
     )
-    add("worse", metavar="OTHER", help="the method that must be farther from it")
+    add("worse", metavar="OTHER", help="method that must be farther from the exact result")
     add("--engine", help="instruction or device that runs both methods (default: that of the first method)")
     add("--k", type=int, help="length of the dot product (default: one k step of the engine)")
     add(
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=(-14, 14),
         metavar=("LOW", "HIGH"),
-        help="range of the operands' exponents (default -14 14)",
+        help="smallest and largest exponent of the operands, base 2 (default -14 14)",
     )
     add(
         "--c-exponents",
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=(-30, 14),
         metavar=("LOW", "HIGH"),
-        help="range of the exponent of c (default -30 14)",
+        help="smallest and largest exponent of c, base 2 (default -30 14)",
     )
     add_options(parser)
 

@@ -1,4 +1,4 @@
-"""`mpgemm campaign`: what this machine's GPU computes, recorded and compared with the models, within a budget."""
+"""`mpgemm campaign` records what this machine's GPU computes and compares it with the models, within a budget of time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("parts", nargs="*", metavar="PART", help=f"{', '.join(CAMPAIGN_PARTS)} (all of them)")
+    add("parts", nargs="*", metavar="PART", help=f"parts to run: {', '.join(CAMPAIGN_PARTS)} (default: all)")
     add(
         "--out",
         type=Path,
@@ -48,20 +48,20 @@ def add_arguments(parser: Parser) -> None:
         "--processes",
         type=int,
         metavar="N",
-        help="number of processes that run side by side where no times are measured (default: the number of cores)",
+        help="number of processes that run at the same time, except where times are measured (default: the number of cores)",
     )
     add(
         "--experiments",
         type=Path,
         metavar="FILE",
-        help="JSON file of experiments that distinguish models, for the part units",
+        help="JSON file of experiments that distinguish models, which the part units runs",
     )
     add("--json", action="store_true", help="print JSON instead of tables")
     parser.at_least(1, "--processes")
 
 
 def run(args: Namespace) -> Output:
-    """Carry out the command; the exit status is 1 where something differs or failed."""
+    """Carry out the command; the exit status is 1 if a result differs from its model or a part failed."""
     from mpgemm.campaign.device import this_gpu
 
     _check(args)
@@ -75,31 +75,33 @@ def run(args: Namespace) -> Output:
 def _check(args: Namespace) -> None:
     unknown = [name for name in args.parts if name not in CAMPAIGN_PARTS]
     if unknown:
-        raise ValueError(f"unknown part {unknown[0]!r}; known: {', '.join(CAMPAIGN_PARTS)}")
+        raise ValueError(f"unknown part {unknown[0]!r}, expected some of {', '.join(CAMPAIGN_PARTS)}")
     if not args.budget > 0:
         raise ValueError(f"--budget is {args.budget}, expected seconds above 0")
     if args.experiments is not None:
         from tensorcore_models.hardware.campaign.decisive import load_experiments
 
         if args.parts and "units" not in args.parts:
-            raise ValueError("--experiments is for the part units: add units, or leave --experiments out")
+            raise ValueError(
+                "--experiments has an effect on the part units alone: add units, or leave --experiments out"
+            )
         load_experiments(args.experiments)
 
 
 def carried_out(
     args: Namespace, device: CampaignDevice, worker: tuple[str, ...] | None = None, grace: float | None = None
 ) -> Output:
-    """Run the parts on a device, each share in a process, and say what was found.
+    """Run the parts on a device, each share of the work in a process of its own, and return the findings.
 
     Parameters
     ----------
     args : Namespace
-        The command's.
+        Arguments of the command.
     device : CampaignDevice
     worker : tuple of str, optional
-        What is started for a share.
+        Command line of the process that is started for a share.
     grace : float, optional
-        Seconds that a share may take above its time.
+        Seconds that a share may run beyond its time.
     """
     from mpgemm.campaign import jobs, summary
     from mpgemm.campaign.folder import claim
@@ -122,7 +124,7 @@ def carried_out(
         for group in jobs.planned([PARTS[name] for name in args.parts or PARTS], args.budget, processes):
             if group:
                 runner.run(group, ended)
-    finally:  # an interruption leaves tables of what there is
+    finally:  # after an interruption, too, the tables of finished work are written
         found = summary.summarise(args.out, outcomes, time.monotonic() - start)
     bad = any(row["differ"] or row["failed"] for row in found) or any(outcome.said for outcome in outcomes)
     return Output({"device": device.facts, "parts": found}, _lines(args, device, found), status=int(bad))
@@ -131,5 +133,5 @@ def carried_out(
 def _lines(args: Namespace, device: CampaignDevice, found: list[dict]) -> Iterator[str | Table]:
     yield Table.of_rows(f"{device.facts['gpu']}, {device.facts['driver']}", found)
     yield fitted(
-        f"mpgemm report {args.out} --out campaign.html shows all rows; what failed or had no time is done by running this again"
+        f"mpgemm report {args.out} --out campaign.html shows all rows; the same command runs again what failed or had no time"
     )

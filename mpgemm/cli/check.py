@@ -1,4 +1,4 @@
-"""`mpgemm check OUT A B`: is a kernel's result right, and if not, what kind of bug looks like it?"""
+"""`mpgemm check OUT A B` checks whether a kernel's result is right, and if not, which kind of bug it resembles."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ EXAMPLES = (
     ("out.npy A.npy B.npy --engine h100 --plot where.png", "where and why does a test fail?"),
     (
         "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
-        "scales by their shapes; sums outside every 128 products",
+        "scales by their shapes; sums that are added outside every 128 products",
     ),
     ("out.pt:y layer.safetensors:x W.npy --operands e4m3fn", "tensors by their names; encodings of a format"),
-    ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "little is known of the kernel"),
+    ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "a kernel whose order of k is not known"),
     ("grouped.npy A.npy experts.npy --ends 3 5 8", "a grouped product: the rows of each expert end there"),
     ("attended.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
     (
@@ -39,7 +39,7 @@ EXAMPLES = (
         "integers with a zero point, requantised",
     ),
 )
-#: Options of products that attention does not have.
+#: Options of products that have no effect on attention.
 _OF_PRODUCTS = (
     "--c", "--epilogue", "--residual", "--alpha", "--beta", "--input-rounding", "--scale-a", "--scale-b", "--splits",
     "--k-order", "--promote-every",
@@ -58,15 +58,16 @@ def add_arguments(parser: Parser) -> None:
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of the operands, where the files hold encodings (unsigned integers, |V1 of numpy) or float32 "
-        "values and so do not say it",
+        help="format of the operands; needed where the files do not state it, because they hold encodings (unsigned integers, "
+        "|V1 of numpy) or float32 values",
     )
     add("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
     add("--c", metavar="FILE", help="C, added to the product: a matrix, or a bias for each column (n) or row (m x 1)")
     add(
         "--epilogue",
         metavar="NAME",
-        help="relu, silu, gelu_tanh, gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu, residual; joined by +",
+        help="functions that the kernel applies to the product, joined by +: relu, silu, gelu_tanh, gelu_erf, "
+        "leaky_relu:SLOPE, softcap:C, swiglu, residual",
     )
     add("--residual", metavar="FILE", help="matrix that is added after the epilogue")
     add("--alpha", type=float, default=1.0, metavar="X", help="factor of the product, in FP32 (default 1)")
@@ -100,14 +101,14 @@ def add_arguments(parser: Parser) -> None:
 
 
 def add_order_arguments(parser) -> None:
-    """Add the orders of k that a kernel may have."""
+    """Add the options that say in which order the kernel sums k."""
     add = parser.add_argument
     add(
         "--splits",
         type=int,
         default=1,
         metavar="S",
-        help="largest number of chains into which the kernel cuts k, with their sums added outside (default 1)",
+        help="largest number of chains into which the kernel splits k; their sums are added outside of the unit (default 1)",
     )
     add(
         "--k-order",
@@ -118,16 +119,16 @@ def add_order_arguments(parser) -> None:
     add(
         "--promote-every",
         metavar="N|LEAST:MOST",
-        help="the kernel adds the unit's sums in FP32 outside of it every N products",
+        help="number of products after which the kernel adds the unit's sum to an FP32 sum outside of the unit",
     )
 
 
-#: What sees a fault that a tolerance does not.
-BITS = "where the kernel's order is this one, its bits tell: mpgemm whodunit, or assert_bits in a test"
+#: Advice on faults that no tolerance sees.
+BITS = "if the kernel sums in this order, comparing its bits finds them: mpgemm whodunit, or assert_bits in a test"
 
 
 def orders_of(args: argparse.Namespace) -> dict:
-    """Return splits, k_order and promote_every. Raises ValueError if --promote-every is no number and no interval."""
+    """Return splits, k_order and promote_every. Raises ValueError if --promote-every is neither a number nor a range."""
     every = None
     if args.promote_every is not None:
         try:
@@ -168,7 +169,7 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     from mpgemm.testing.grouped import check_grouped
 
     if args.b is None:
-        raise ValueError("give the files of A and B for a product, or --attention Q K V for attention")
+        raise ValueError("the operands are missing: give the files of A and B, or --attention Q K V for attention")
     own = args.format if args.input_rounding is None and not _unstored(args.format) else None
     a, b = (file_values(path, own, "operands") for path in (args.a, args.b))
     c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))
@@ -184,14 +185,14 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
 
 
 def _unstored(fmt: str | None) -> bool:
-    """Return whether a format's values are stored in a wider type, as those of tf32 are."""
+    """Return whether a format's values are stored in a wider type, as tf32 values are in float32."""
     from tensorcore_models.formats import operand_format
 
     return fmt is not None and operand_format(fmt).name == "tf32"
 
 
 def _engine_of(args: argparse.Namespace):
-    """Return the unit; that of --operands where the operands' type does not tell it."""
+    """Return the unit that --engine names; --operands chooses it where the type of the arrays does not determine the format."""
     from mpgemm.recovery.engines import plain_engine
 
     narrowed = args.format is not None and (args.input_rounding is not None or _unstored(args.format))
@@ -206,15 +207,17 @@ def _attention(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
 
 
 def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]:
-    """Write the picture of a result, of heads the one with most wrong elements; the names of the files, none where no element
-    by itself is wrong."""
+    """Write the picture of a result, or of the head with most wrong elements, and return the file names.
+
+    The list is empty where the result is wrong, but no single element is.
+    """
     import numpy as np
 
     from mpgemm.reporting.plots import wrong_elements
     from tensorcore_models.figures import save
 
     if found.outside is None and not found.passes:
-        print("mpgemm check: no picture is written, since no element by itself is wrong", file=sys.stderr)
+        print("mpgemm check: no picture is written, because no single element is wrong", file=sys.stderr)
         return []
     outside = np.zeros(shape, bool) if found.outside is None else found.outside
     title = found.summary if found.place is None else f"{found.place}: {found.summary}"
@@ -223,7 +226,7 @@ def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]
 
 
 def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
-    """Describe the tolerance that was allowed, and the faults that would pass on these operands."""
+    """Describe the tolerance that was applied, and the faults that would pass it on these operands."""
     from mpgemm.testing.faults import missed_faults
     from mpgemm.testing.tolerance_result import NONE_MISSED
 

@@ -1,4 +1,4 @@
-"""`mpgemm check-kernel`: a kernel of an Ascend GEMM on this machine: a PTO kernel is run, an emitted AscendC kernel read."""
+"""`mpgemm check-kernel` checks an Ascend GEMM kernel on this machine: it runs PTO kernels and reads emitted AscendC kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ascend.emit.check import PtoCheck
 
 QUESTION = "plan a block"
-SUMMARY = "run a PTO kernel on this machine and check bits, races in L1 and L0, flags; read an AscendC kernel"
+SUMMARY = "run a PTO kernel here and check its bits, flags, and races in L1 and L0; check the text of an AscendC kernel"
 EXAMPLES = (
     (
         "kernel/",
@@ -32,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
     add(
         "file",
         metavar="FILE",
-        help="a folder of plan --emit pto or ascendc, or the C++ file of a PTO kernel (a C++17 compiler is needed)",
+        help="folder that plan --emit pto or ascendc wrote, or the C++ file of a PTO kernel (needs a C++17 compiler)",
     )
     add(
         "size",
@@ -62,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Carry out the command; the exit status is 1 if anything is wrong with the kernel."""
+    """Carry out the command; the exit status is 1 if the kernel has a fault."""
     from pathlib import Path
 
     import ascend
@@ -75,12 +75,14 @@ def run(args: argparse.Namespace) -> Output:
     if path.is_dir():
         if given or args.size:
             raise ValueError(
-                f"{path} has a record of its plan: leave out {'the size' if args.size else '--' + given[0]}"
+                f"the record in {path} states size and options: leave out {'the size' if args.size else '--' + given[0]}"
             )
         found = _check_folder(path, args)
     else:
         if len(args.size) != 3 or args.entry is None or args.cores is None:
-            raise ValueError("your own kernel needs M K N, --entry NAME and --cores COUNT")
+            raise ValueError(
+                "a kernel without a record of its plan needs M K N, --entry NAME and --cores COUNT: give all three"
+            )
         m, k, n = args.size
         kernel = OwnKernel(
             path, args.entry, args.cores, m, k, n, args.operand or "fp16", args.layout or "nd",
@@ -91,12 +93,14 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _check_folder(path: Path, args: argparse.Namespace) -> PtoCheck | AscendCCheck:
-    """Find the faults of a kernel that was written out here: PTO kernels run, AscendC's are read."""
+    """Find the faults of a kernel that --emit wrote: a PTO kernel is run, an AscendC kernel is read."""
     from ascend.emit.ascendc_check import check_ascendc_kernel
     from ascend.emit.check import check_emitted, record_of
 
     if record_of(path).get("dialect") != "ascendc":
         return check_emitted(path, seed=args.seed)
     if "seed" in args.given:
-        raise ValueError(f"{path} is a kernel for AscendC, which is read and not run: leave out --seed")
+        raise ValueError(
+            f"{path} holds an AscendC kernel, which is read and not run, so --seed has no effect: leave it out"
+        )
     return check_ascendc_kernel(path)

@@ -1,4 +1,4 @@
-"""`mpgemm compare`: recovery methods times engines times matrices."""
+"""`mpgemm compare` compares recovery methods on several engines and matrices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ QUESTION = "compare corrections"
 SUMMARY = "compare recovery methods on matrix engines: errors, bits, passes, bounds"
 EXAMPLES = (
     ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
-    ("A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20", "or at least 20 bits; names of the frameworks will do"),
+    (
+        "A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20",
+        "the cheapest with at least 20 bits, of names from frameworks",
+    ),
     ("--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds", ""),
 )
 
@@ -44,9 +47,9 @@ def add_arguments(parser: Parser) -> None:
         "--methods",
         nargs="+",
         metavar="NAME",
-        help=f"methods, with options such as multiword:words=3,format=bf16 "
+        help=f"methods, with options after a colon as in multiword:words=3,format=bf16 "
         f"({', '.join(m.name for m in list_methods())}), "
-        f"or names of frameworks ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
+        f"or names that frameworks give them ({', '.join(row.name for row in FRAMEWORK_NAMES.values())})",
     )
     add(
         "--engine",
@@ -55,12 +58,12 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         action="extend",
         metavar="ENGINE",
-        help="devices (a100), paths (h100/wgmma), arch:name, ieee, or default (each method's own)",
+        help="engines: devices (a100), paths (h100/wgmma), instructions (arch:name), ieee, or default (each method's own)",
     )
     add("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
     add(
         "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
-        help="peak rates of engines, where a data sheet gives none or to replace its value",
+        help="peak rates of engines in TFLOP/s, in place of a data sheet's value or where it gives none",
     )  # fmt: skip
     add("--bounds", action="store_true", help="show deterministic bounds beside the errors")
     add("--strict", action="store_true", help="stop with an error if an element exceeds the range of the words")
@@ -85,7 +88,7 @@ DEFAULT_SHAPE = (64, 256, 64)
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     if args.bits is not None and not args.bits > 0:
-        raise ValueError(f"--bits is {args.bits:g}, expected a number of bits above 0")
+        raise ValueError(f"--bits is {args.bits:g}, expected a number above 0")
     check_inputs(args)
     check_run(args)
     return run_resumable(args, _compare)

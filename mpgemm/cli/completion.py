@@ -1,4 +1,4 @@
-"""`mpgemm completion`: a script that completes commands, options and choices in bash, zsh or fish."""
+"""`mpgemm completion` prints a script that completes commands, options and choices in bash, zsh or fish."""
 
 import argparse
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _words(command: str) -> dict[str, list[str]]:
-    """Option (or "" for positional words) -> choices, of one command."""
+    """Return the choices of each option of a command; the key "" is for positional words."""
     found: dict[str, list[str]] = {"": []}
     for action in command_parser(command)._actions:
         choices = [str(choice) for choice in action.choices or ()]

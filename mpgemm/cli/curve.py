@@ -1,4 +1,4 @@
-"""`mpgemm curve`: errors of methods against k, the operands' exponent or the condition number, with their spread."""
+"""`mpgemm curve` draws errors of methods against k, the operands' exponent or the condition number, with their spread."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXAMPLES = (
     ("--over condition 1 1e12 --precision fp64 --methods fp64 ozaki_int8:slices=8@h100", "emulated FP64 beside DGEMM"),
 )
 
-#: Two methods that differ in where they add up, on every kind of unit; FP32 beside them.
+#: Default methods: two that differ in where they add partial sums, on two kinds of units, and FP32.
 METHODS = ("markidis@v100", "ootomo@v100", "markidis@h100", "ootomo@h100", "fp32")
 
 
@@ -48,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
         nargs=3,
         default=["k", "16", "16384"],
         metavar=("AXIS", "LOW", "HIGH"),
-        help=f"{', '.join(AXES)} and its ends (default k 16 16384)",
+        help=f"axis ({', '.join(AXES)}) with its smallest and largest value (default k 16 16384)",
     )
     add("--points", type=int, default=6, metavar="N", help="number of values on the axis (default 6)")
     add(
@@ -56,9 +56,9 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=list(METHODS),
         metavar="METHOD@ENGINE",
-        help=f"curves: as for evaluate, or fp32, fp64 (default {' '.join(METHODS)})",
+        help=f"methods to draw: those that evaluate takes, fp32, fp64 (default {' '.join(METHODS)})",
     )
-    add("--distribution", metavar="NAME", help=f"operands: {', '.join(matrices.DISTRIBUTIONS)}")
+    add("--distribution", metavar="NAME", help=f"distribution of the operands: {', '.join(matrices.DISTRIBUTIONS)}")
     add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
     add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of the operands (default fp32)")
     sizes = " ".join(map(str, CURVE_SHAPE))
@@ -80,7 +80,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command. Raises ValueError, TypeError, OSError on bad input."""
     if args.over[0] not in AXES:
-        raise ValueError(f"--over {args.over[0]}: expected {', '.join(AXES)}")
+        raise ValueError(f"--over got the axis {args.over[0]}, expected one of {', '.join(AXES)}")
     check_run(args)
     return run_resumable(args, _run)
 
@@ -104,7 +104,7 @@ def _run(args: argparse.Namespace, context: Context) -> Output:
 
 
 def _write(args: argparse.Namespace, outcome: Outcome) -> list[str]:
-    """JSON, CSV and the picture; the names of the files."""
+    """Write JSON, CSV and the picture, and return the names of the files."""
     from mpgemm.exact.errors import RELATIVE_METRICS
     from mpgemm.experiments.curves import points_table
     from mpgemm.reporting import plots

@@ -1,4 +1,4 @@
-"""`mpgemm diff`: are two results of one product explained by recipes of their GPUs, and where and why do they part?"""
+"""`mpgemm diff` finds whether recipes of two GPUs explain their results of one product, and where and why these differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
         add(name, metavar=name.upper(), help=f"matrix file: {text}")
     add("--gpus", nargs=2, required=True, metavar="GPU", help="the two devices that made the results")
     add("--libraries", nargs=2, metavar="NAME[-VERSION]",
-                        help="library of each device, as for predict --library (default: one chain and split-k are "
+                        help="library of each device, as for predict --library (default: one chain over k and split-k are "
                         "tried)")  # fmt: skip
     add(
         "--configs",
@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FIELD=VALUE,...",
         help="configuration of each device's library, in the form of predict --config",
     )
-    parser.takes_empty = frozenset({"configs"})  # of a library that needs none
+    parser.takes_empty = frozenset({"configs"})  # a library without configuration gets an empty word
     add_profile_arguments(parser, nargs=2)
     parser.goes_with(BESIDE, ("--profiles",))
     parser.goes_without(("--libraries",), ("--profiles",))
@@ -61,7 +61,9 @@ def run(args: argparse.Namespace) -> Output:
     for path in (args.c1, args.c2):
         bits, name = options.read_operand(path, out_format, None)
         if bits.shape != shape:
-            raise ValueError(f"{path} is {bits.shape}, expected {shape} from A {a.shape} and B {b.shape}")
+            raise ValueError(
+                f"{path} is {bits.shape}, expected {shape} from A {a.shape} and B {b.shape}: check the files' order"
+            )
         results.append(bits)
     explained = [_explain(args, index, a, b, fmt, out_format, results[index]) for index in (0, 1)]
     facts = _facts(args, a, b, out_format, results, explained)
@@ -69,8 +71,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[Recipe, int, list[str]]:
-    """Return the first recipe that agrees with most elements, with how many, and all others that agree with every one: none is
-    picked."""
+    """Return the first recipe that agrees with most elements, their number, and all other recipes that agree with all."""
     from tensorcore_models.libraries.compare import candidates
     from tensorcore_models.libraries.recorded import Problem
 
@@ -83,7 +84,7 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
         recipes = [product.recipe for _, product in found if product.profile.formats[0] == fmt]
         if not recipes:
             raise ValueError(
-                f"{args.profiles[index]} has no row of these sizes for {fmt} operands; name another --operands"
+                f"{args.profiles[index]} has no row of these sizes for {fmt} operands: name another format with --operands"
             )
     elif args.libraries is not None:
         config = options.parse_config([args.configs[index]])
@@ -91,7 +92,9 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
     else:
         recipes = list(candidates(gpu, a.shape[1], fmt))
         if not recipes:
-            raise ValueError(f"{gpu} has no unit for {fmt} with fp32 sums; name another --operands, or --libraries")
+            raise ValueError(
+                f"{gpu} has no unit for {fmt} with fp32 sums: name another format with --operands, or give --libraries"
+            )
     agreed = [int((recipe.gemm_bits(a, b, out_format=out_format) == bits).sum()) for recipe in recipes]
     best = agreed.index(max(agreed))
     others = [f"{r.name} on {r.engine.label}" for i, r in enumerate(recipes) if i != best and agreed[i] == bits.size]
@@ -144,8 +147,8 @@ def _lines(facts):
         )
         if side["also"]:
             yield (
-                f"  as do {len(side['also'])} other recipes that were tried, such as {side['also'][0]}: this result "
-                "does not tell them apart"
+                f"  {len(side['also'])} other recipes agree as well, such as {side['also'][0]}: this result does not "
+                "distinguish them"
             )
     if not facts["differ"]:
         yield f"the results are the same in all {facts['of']} elements"
@@ -160,6 +163,6 @@ def _lines(facts):
         yield f"why: {reason}"
     if facts["part_at"]:
         sums = facts["part_at"]["sums"]
-        yield f"there the sums part within the first {facts['part_at']['k']} products: {sums[0]:.9g} and {sums[1]:.9g}"
+        yield f"the sums differ after the first {facts['part_at']['k']} products: {sums[0]:.9g} and {sums[1]:.9g}"
     if not all(side["explained"] for side in facts["sides"]):
-        yield "another kernel, or another input, computed what is not explained: name what ran with --libraries and --configs"
+        yield "a result that is not explained came from another kernel or input; --libraries and --configs name a kernel"

@@ -1,4 +1,4 @@
-"""`mpgemm distinguish`: an input on which two instructions give different results, or the proof that there is none."""
+"""`mpgemm distinguish` finds an input on which two instructions give different results, or proves that none exists."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ QUESTION = "look into a unit"
 SUMMARY = "find an input on which two instructions give different results"
 EXAMPLES = (
     ("ampere:mma.m16n8k16.f32.f16.f16.f32 hopper:mma.m16n8k16.f32.f16.f16.f32", "an input on which two units differ"),
-    ("wormhole/hifi4 blackhole/hifi4", "units that solvers cannot be asked about: probe vectors and random operands"),
+    ("wormhole/hifi4 blackhole/hifi4", "units that solvers cannot encode: probe vectors and random operands are tried"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("first", metavar="SPEC_A", help="instruction: architecture:name, as `mpgemm models` lists them, or a device")
-    add("second", metavar="SPEC_B", help="instruction of the same formats")
-    add("--k", type=int, help="products of the dot product (default: whole steps of both)")
-    add("--finite", action="store_true", help="exclude infinities and NaNs")
+    add("first", metavar="SPEC_A", help="instruction (architecture:name, as `mpgemm models` lists it) or device")
+    add("second", metavar="SPEC_B", help="instruction or device with the same formats as the first")
+    add("--k", type=int, help="length of the dot product (default: whole k steps of both)")
+    add("--finite", action="store_true", help="exclude infinities and NaNs from the inputs")
     add_options(parser)
 
 
@@ -41,13 +41,13 @@ def run(args: argparse.Namespace) -> Output:
         args,
         names,
         lambda limits: _asked(engines, args, limits),
-        "no input tells them apart",
+        "proved: no input distinguishes the two",
         lambda witness, bits: shown(bits, witness.formats.d),
     )
 
 
 def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -> formal.FormalVerdict:
-    """Return the solvers' verdict; where they cannot be asked, that of the units' probe vectors and random operands."""
+    """Return the solvers' verdict, or if they cannot encode a unit, the verdict of probe vectors and random operands."""
     from tensorcore_models.atlas.witnesses import witness
     from tensorcore_models.probing.formal.witnesses import Witness, witness_formats
 
@@ -55,16 +55,20 @@ def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -
         return formal.distinguishing_input(*engines, k=args.k, inputs="finite" if args.finite else "all", **limits)
     except formal.Unencodable as error:
         if args.k is not None:
-            raise ValueError(f"{error}; --k is for solvers: leave it out") from None
+            raise ValueError(
+                f"{error}; so no solver is asked, and --k, which only solvers take, has no effect: leave it out"
+            ) from None
         formats, found = witness_formats(*engines), witness(*engines)
         if found is None or (args.finite and not _finite(found, formats)):
-            raise ValueError(f"{error}; neither probe vectors nor random operands distinguish the two") from None
+            raise ValueError(
+                f"{error}; neither probe vectors nor random operands distinguish the two: try other units"
+            ) from None
     seen = Witness(found.a, found.b, found.c, formats)
     tried = "a search among probe vectors and random operands"
     return formal.FormalVerdict("witness", seen, results=tuple(seen.run(engine) for engine in engines), backend=tried)
 
 
 def _finite(found: Any, formats: Any) -> bool:
-    """Return whether an input has neither infinities nor NaN: those are looked at last."""
+    """Return whether an input has neither infinities nor NaNs."""
     used = [(formats.a, code) for code in found.a] + [(formats.b, code) for code in found.b] + [(formats.c, found.c)]
     return all(fmt.decode_exact(code).kind == "finite" for fmt, code in used)

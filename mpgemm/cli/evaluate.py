@@ -1,4 +1,4 @@
-"""`mpgemm evaluate`: how accurate SGEMM-cube and native GEMMs are on given or generated matrices."""
+"""`mpgemm evaluate` measures how accurate SGEMM-cube and native GEMMs are on given or generated matrices."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
     add_input_arguments(parser, "the pairs that ship with the package")
     what = parser.add_argument_group("what to compare")
     add_method_arguments(what, "all of these")
-    add_cube_arguments(what, "0 6 12 auto", "sequential, by which the verdict goes, and exact")
+    add_cube_arguments(what, "0 6 12 auto", "sequential and exact; the verdict uses sequential")
     add = what.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
     add(
@@ -61,13 +61,13 @@ def add_arguments(parser: Parser) -> None:
         const=16,
         type=int,
         metavar="N",
-        help="check N sampled entries of the exact product against mpmath (default 16)",
+        help="compare N sampled elements of the exact product with mpmath (default 16)",
     )
     add(
         "--attention",
         nargs=3,
         metavar=("Q", "K", "V"),
-        help="evaluate the attention of one head: three matrix files, in place of A and B",
+        help="evaluate the attention of one head, given by three matrix files, in place of A B",
     )
     add(
         "--kv-tile",
@@ -79,9 +79,13 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--functions",
         metavar="ARCH",
-        help="compute exponentials and reciprocals as this GPU does (default: correctly rounded)",
+        help="GPU whose exponentials and reciprocals are computed, bit for bit (default: correctly rounded functions)",
     )
-    add("--attention-kernel", choices=("plain", "triton"), help="order of row sums and roundings of exponents")
+    add(
+        "--attention-kernel",
+        choices=("plain", "triton"),
+        help="kernel whose order of row sums and rounding of exponents are computed",
+    )
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
     parser.at_least(1, "--verify")
@@ -91,7 +95,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
-    """Methods and engines."""
+    """Add the options that choose methods and engines."""
     what.add_argument(
         "--methods",
         nargs="+",
@@ -106,12 +110,12 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
         action="extend",
         default=[],
         metavar="ENGINE",
-        help="add matrix engines: devices (a100: its FP16 instruction) or arch:name",
+        help="also evaluate matrix engines: devices (a100: its FP16 instruction) or instructions (arch:name)",
     )
 
 
 def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step_orders: str) -> None:
-    """How SGEMM-cube runs."""
+    """Add the options that say how SGEMM-cube runs."""
     add = what.add_argument
     add(
         "--orders",
@@ -124,14 +128,14 @@ def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step
         nargs="+",
         type=_scale_exponent,
         metavar="S_B",
-        help=f's_b of SGEMM-cube: integers or "auto" (default {scale_exponents})',
+        help=f'exponents s_b: SGEMM-cube scales the second word by 2^s_b; integers or "auto" (default {scale_exponents})',
     )
     add(
         "--step-orders",
         nargs="+",
         choices=STEP_ORDERS,
-        help="rounding inside a cube step of 16 products: sequential, after every product, which PTO-ISA states, or exact, "
-        f"once a step, which the paper's figure 9 fits; no measurement is published (default {step_orders})",
+        help="how a cube step of 16 products rounds: sequential (after every product, as PTO-ISA states), pairwise, or exact "
+        f"(once a step, which fits the paper's figure 9); no measurement is published (default {step_orders})",
     )
 
 
@@ -141,19 +145,19 @@ def _scale_exponent(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f'a scale exponent is an integer or "auto", got {text!r}') from None
+        raise argparse.ArgumentTypeError(f'got {text!r}, expected an integer or "auto"') from None
 
 
-#: Metrics of the table, the most telling first: those at the end are left out first where the terminal is narrow.
+#: Metrics of the table, the most important first; a narrow terminal shows fewer, and leaves out the last ones.
 METRICS = ("effective_bits", "relative_frobenius", "componentwise", "grade")
 MORE_METRICS = ("bits_equal", "relative_inf", "rowwise", "normwise", "mean_ulp", "max_ulp")
 
-#: Cases behind which a table of those that are done is written.
+#: Number of cases after which a table of the finished cases is written.
 AT_A_TIME = 32
-#: What the first verdict on a screen is followed by.
-VERDICT_WORDS = "(bits: right leading bits of the result; a step: 16 products that a cube adds at once)"
-#: Where there is nothing to judge, or by.
-NO_VERDICT = "No verdict: it needs the methods fp32 and sgemm_cube, and a product with elements."
+#: Explanation of terms that follows the first verdict on a screen.
+VERDICT_WORDS = "(bits: correct leading bits of a result; step: 16 products that a cube adds at once)"
+#: Sentence in place of a verdict.
+NO_VERDICT = "No verdict, because it needs results of the methods fp32 and sgemm_cube, and a product that is not empty."
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -209,11 +213,11 @@ def _record_lines(records: list[evaluation.Record]) -> Iterator[str]:
     yield from not_held((r.group, r.label, r.errors, r.held) for r in records)
     for record in records:
         if record.method == "amx" and record.details["path"] == "numpy":
-            yield f"{record.case}: {record.label} is numpy's product here: {record.details['reason']}"
+            yield f"{record.case}: NumPy computed {record.label} here: {record.details['reason']}"
 
 
 def _that_run(names: list[str]) -> list[str]:
-    """Without amx where this machine cannot run it, and why is said."""
+    """Return the names without amx if this machine cannot run it, and print the reason."""
     from mpgemm.amx import USUAL, unit_missing
 
     missing = unit_missing(USUAL)
@@ -223,7 +227,7 @@ def _that_run(names: list[str]) -> list[str]:
 
 
 def _measured(args: argparse.Namespace, cases: list[Case], methods: list, context: Context) -> list[evaluation.Record]:
-    """Return all records; of many cases a table of those that are done lies in --out as soon as it can."""
+    """Measure all cases and return the records; of many cases, a table of the finished ones is written into --out meanwhile."""
     from mpgemm.experiments import evaluate as evaluation
 
     records: list[evaluation.Record] = []
@@ -247,7 +251,7 @@ def _table(summaries: list[evaluation.Summary]) -> report.Table:
 
 
 def _that_add(names: list[str], options: CubeOptions) -> list[str]:
-    """Without the default methods that add no C, which are named; what was asked for by name is refused later."""
+    """Return the names without the default methods that cannot add C, and print these; methods named by the user stay."""
     from mpgemm.experiments.methods import build_methods
 
     left_out = [
@@ -255,14 +259,14 @@ def _that_add(names: list[str], options: CubeOptions) -> list[str]:
         for name in names
         if name in NAMED_METHODS and not all(m.takes_addend for m in build_methods([name], options))
     ]
-    print(f"mpgemm evaluate: left out, as they add no C: {', '.join(left_out)}", file=sys.stderr)
+    print(f"mpgemm evaluate: left out, because they cannot add C: {', '.join(left_out)}", file=sys.stderr)
     return [name for name in names if name not in left_out]
 
 
 class InputFindings:
-    """The findings on one input beside its errors: the range of its operands, and the verdict.
+    """`InputFindings` holds the findings on one input besides its errors: the range of its operands, and the verdict.
 
-    Of seeds the first is looked at in detail, of a stack all members are.
+    Of several seeds only the first is examined; of a stack of matrices, all members are.
     """
 
     def __init__(self, cases: list[Case], methods: list, records: list, scale_exponents: Sequence[int | str]):
@@ -288,7 +292,7 @@ class InputFindings:
             self.verdict = judge_stack(cases, methods, records)
         self.fp64 = judge_fp64(case.group, records, len(a) * b.shape[1], pairs=self.members > 1)
         if self.fp64 and self.verdict is None and (beyond := not_finite(case)).results:
-            self.fp64 = [f"{beyond} What follows is about the others.", *self.fp64]
+            self.fp64 = [f"{beyond} The next lines are about the other elements.", *self.fp64]
 
     def to_dict(self) -> dict:
         """Return the content as a dict of JSON-compatible values."""
@@ -315,7 +319,7 @@ def _cube_options(args: argparse.Namespace) -> CubeOptions:
 
 
 def _groups(cases: list[Case]) -> list[list[Case]]:
-    """Return the cases of each group."""
+    """Return one list of cases for each group."""
     found: dict[str, list[Case]] = {}
     for case in cases:
         found.setdefault(case.group, []).append(case)
@@ -323,7 +327,7 @@ def _groups(cases: list[Case]) -> list[list[Case]]:
 
 
 def _together(cases: list[Case]) -> list[np.ndarray]:
-    """Return all rows of A and of B, each matrix once."""
+    """Return all rows of A and of B over the cases; a matrix that several cases share appears once."""
     import numpy as np
 
     pairs = [case.load() for case in cases]
@@ -357,8 +361,10 @@ def _case_lines(inputs: list[InputFindings], summaries: list, checks: list) -> I
 
 
 def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str = "seeds") -> report.Table:
-    """Return errors of the methods on one input; the ways in which a cube step may round are side by side. several: What its
-    products are."""
+    """Return a table of the methods' errors on one input, with a column for each way in which a cube step may round.
+
+    several: Noun for its products: seeds, or members of a stack.
+    """
     seeds = max((summary.count for summary in summaries), default=1)
     title = group + (
         f", {seeds} {several}: median (smallest to largest) of the bits, means of the rest" if seeds > 1 else ""
@@ -373,21 +379,21 @@ def accuracy_table(group: str, summaries: list[evaluation.Summary], several: str
         for label, found in by_label.items()
     ]
     headings = ["label", *(f"{metric} {step}" if len(steps) > 1 else metric for metric, step in columns), "format"]
-    if any(s.method == "amx" for s in summaries):  # a real unit's time; of the models it is the model's
+    if any(s.method == "amx" for s in summaries):  # only amx runs on a real unit; other times are those of models
         headings.append("seconds")
         rows = [[*row, next(iter(by_label[row[0]].values())).seconds] for row in rows]
     return report.Table(title, headings, rows, silent=True)
 
 
 def _cell(summary: evaluation.Summary | None, metric: str):
-    """Return a metric as the table shows it."""
+    """Return a metric's value as the table shows it."""
     if metric == "effective_bits" and summary is not None and summary.count > 1:
         return summary.bits.text()
     return getattr(summary, metric)
 
 
 def range_table(operands: Sequence[MatrixRange]) -> report.Table:
-    """Return the range and the kept bits of both operands; counts that are 0 everywhere have a column with --wide only."""
+    """Return a table of both operands' range and kept bits; a count that is 0 everywhere has a column with --wide only."""
     rows = []
     for operand in operands:
         exponents = f"{operand.smallest_exponent} to {operand.largest_exponent}" if operand.histogram else "-"
@@ -400,7 +406,7 @@ def range_table(operands: Sequence[MatrixRange]) -> report.Table:
             exponents = ""
     headings = ["operand", "exponents", "s_b", "fewest_bits", "mean_bits", "below_22_bits"]
     named: tuple[str, ...] = ("zeros", "overflow", "vanishing", "subnormal")
-    if report.shown_width() is not None:  # what is nowhere is told by --wide alone
+    if report.shown_width() is not None:  # only --wide shows counts that are 0 everywhere
         told = [number for number, name in enumerate(named) if any(getattr(operand, name) for operand in operands)]
         rows = [[*row[: len(headings)], *(row[len(headings) + number] for number in told)] for row in rows]
         named = tuple(named[number] for number in told)
@@ -409,7 +415,7 @@ def range_table(operands: Sequence[MatrixRange]) -> report.Table:
 
 
 def figure_label(summary: evaluation.Summary, summaries: Sequence[evaluation.Summary]) -> str:
-    """Return a method's label, with its step order where the others have another: as in the table's headings."""
+    """Return a method's label in figures, with its step order if the methods have different ones."""
     several = len({s.step_order for s in summaries if s.step_order}) > 1
     return f"{summary.label}, {summary.step_order}" if several and summary.step_order else summary.label
 
@@ -441,23 +447,23 @@ def _write_cases(args, result, table, inputs, summaries) -> list[str]:
 
 # -- attention ---------------------------------------------------------------------------------------------------------------
 ROUNDED = (
-    "2^x is the correctly rounded FP32 value: the bits of a GPU's MUFU.EX2 are not modelled here (they are with --functions), "
-    "so only the products' bits are claimed."
+    "2^x is the correctly rounded FP32 value and not that of a GPU's MUFU.EX2, which --functions computes; so only the "
+    "products' bits are claimed."
 )
 COMPUTED = {
-    "plain": "2^x and 1 / x have the bits of {}'s special-function unit; row sums go from the left, which kernels do in orders "
-    "of their own (--attention-kernel).",
-    "triton": "2^x and 1 / x have the bits of {}'s special-function unit, row sums the order of Triton's kernels in which a "
-    "warp holds whole rows.",
+    "plain": "2^x and 1 / x have the bits of {}'s special-function unit; row sums are added from the left, but kernels have "
+    "orders of their own (--attention-kernel).",
+    "triton": "2^x and 1 / x have the bits of {}'s special-function unit; row sums are added in the order of Triton's kernels "
+    "in which a warp holds whole rows.",
 }
 
 
 def check_attention(args: argparse.Namespace) -> None:
-    """Refuse options that contradict each other. Raises ValueError with the options at fault."""
+    """Refuse options that contradict --attention, with a ValueError that names them."""
     others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:
-        raise ValueError(f"--attention names its own matrices: leave {', '.join(given)} out")
+        raise ValueError(f"--attention names its own matrices, so {', '.join(given)} has no effect: leave it out")
 
 
 def evaluate_attention(args: argparse.Namespace) -> Output:

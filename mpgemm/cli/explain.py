@@ -1,4 +1,4 @@
-"""`mpgemm explain`: one dot product step by step and where its error comes from, or why two engines differ on it."""
+"""`mpgemm explain` shows one dot product step by step and the causes of its error, or why two engines differ on it."""
 
 from __future__ import annotations
 
@@ -38,27 +38,32 @@ def add_arguments(parser: Parser) -> None:
         "method",
         metavar="METHOD",
         nargs="?",
-        help="method, with options such as ootomo:terms=4 (default ootomo; with two engines their plain product)",
+        help="method, with options such as ootomo:terms=4 (default ootomo; with two engines, their plain product)",
     )
     add(
         "--engine",
         nargs="+",
         default=[],
         metavar="ENGINE",
-        help="arch:name, a device, or ieee (default: the method's); two engines are compared",
+        help="engine: a device, an instruction (arch:name), or ieee (default: the method's own); give two to compare them",
     )
-    add("--operands", dest="format", metavar="FORMAT", help="operands of the plain product: half, bf16, tf32, fp8, ...")
+    add(
+        "--operands",
+        dest="format",
+        metavar="FORMAT",
+        help="format of the plain product's operands: half, bf16, tf32, fp8, ...",
+    )
     _add_dot_product(parser.add_argument_group("dot product (default: Valpey et al., table 5)"))
     add(
         "--function",
         nargs="+",
         metavar="WORD",
-        help="a special function and its number, or two: ex2 0.7, div.full.f32 1 3; --function list names them",
+        help="explain a special function of one or two numbers instead: ex2 0.7, div.full.f32 1 3 (--function list lists them)",
     )
     add(
         "--all",
         action="store_true",
-        help="show every step of a long dot product, not only those that contribute to the error",
+        help="show every step of a long dot product, not only the steps that contribute to the error",
     )
     add("--attribution-only", action="store_true", help="show only where the error comes from")
     add("--json", action="store_true", help="print JSON")
@@ -75,30 +80,30 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _add_dot_product(source: argparse._ArgumentGroup) -> None:
-    """Options that say which dot product is explained."""
+    """Add the options that say which dot product is explained."""
     add = source.add_argument
-    add("--a", nargs="+", metavar="X", help="elements of the row of A: -1e-3, 1/3, 2^-12, 0x1.8p-4")
+    add("--a", nargs="+", metavar="X", help="elements of the row of A, such as -1e-3, 1/3, 2^-12, 0x1.8p-4")
     add("--b", nargs="+", metavar="X", help="elements of the column of B")
     add(
         "--c",
         metavar="X|FILE|NAME",
-        help="c: a number; with --files or --distribution also a matrix file or distribution",
+        help="addend c: a number; with --files or --distribution also a matrix file or a distribution",
     )
-    add("--files", nargs=2, metavar="FILE", help="take row and column from files of A and B; see --element")
-    add("--distribution", metavar="NAME", help="take row and column from generated A and B; see --element")
+    add("--files", nargs=2, metavar="FILE", help="take the row and the column of --element from files of A and B")
+    add("--distribution", metavar="NAME", help="take the row and the column of --element from generated A and B")
     add("--k", type=int, help="length of a generated dot product (default 8)")
-    add("--seed", type=int, default=0, help="seed of a generated dot product")
+    add("--seed", type=int, default=0, help="seed of a generated dot product (default 0)")
     add(
         "--element",
         nargs=2,
         type=int,
         metavar=("I", "J"),
-        help="which element of the product (default 0 0; with two engines the first that differs)",
+        help="row and column of the explained element of the product (default 0 0; with two engines, the first that differs)",
     )
     add_scale_arguments(source)
 
 
-#: Rows and columns of a generated product in which an element that differs is looked for.
+#: Rows and columns of the generated product that is searched for an element on which two engines differ.
 SIDE = 8
 
 
@@ -112,10 +117,10 @@ def run(args: argparse.Namespace) -> Output:
     if args.function:
         return _function(args)
     if len(args.engine) > 2:
-        raise ValueError(f"--engine takes one engine, or two to compare, got {len(args.engine)}")
+        raise ValueError(f"--engine got {len(args.engine)} engines, expected one, or two to compare")
     if len(args.engine) == 2:
         if args.scale_a is not None or args.scale_b is not None:
-            raise ValueError("--scale-a and --scale-b take one engine")
+            raise ValueError("--scale-a and --scale-b take one engine, got two: leave one out")
         return _compare(args)
     engine = args.engine[0] if args.engine else None
     if args.scale_a is not None or args.scale_b is not None:
@@ -132,16 +137,18 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _wrapped_lines(found: object) -> list[str]:
-    """Return the lines of a result's text, what is wrapped indented."""
+    """Return the lines of a result's text, wrapped with indentation."""
     return [wrapped(line, hang="    ") if line.strip() else line for line in str(found).split("\n")]
 
 
 def _function(args) -> Output:
-    """Return a special function of a number."""
+    """Return the explanation of a special function of the given numbers."""
     from mpgemm.explanations.functions import explain_function, find_function
 
     if len(args.engine) > 1:
-        raise ValueError(f"--function takes one architecture or device as --engine, got {len(args.engine)}")
+        raise ValueError(
+            f"--function takes one architecture or device as --engine, got {len(args.engine)}: leave the others out"
+        )
     arch, (name, *texts) = args.engine[0] if args.engine else "h100", args.function
     if name == "list":
         names = [function.name for function in tcm.list_functions(arch)]
@@ -152,7 +159,7 @@ def _function(args) -> Output:
 
 
 def _scaled(args, name: str) -> Output:
-    """Return the plain product of operands with scales."""
+    """Return the explanation of the plain product of operands with scales."""
     import numpy as np
 
     from mpgemm.explanations.scaled_dots import explain_scaled
@@ -164,7 +171,9 @@ def _scaled(args, name: str) -> Output:
     a, b = matrices
     i, j = args.element or (0, 0)
     if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
-        raise ValueError(f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product")
+        raise ValueError(
+            f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product: give a smaller row and column"
+        )
     scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
     assert scaling is not None
     found = explain_scaled(engine, a[i], b[:, j], scaling.part(np.array([i]), np.array([j])))
@@ -179,7 +188,7 @@ def _scaled(args, name: str) -> Output:
 
 
 def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
-    """Return A and B as matrices."""
+    """Return A and B of a product with scales as matrices."""
     if args.a:
         return _vector(args.a, "a")[None], _vector(args.b, "b")[:, None]
     a, b, _ = _matrices(args, None)
@@ -188,17 +197,19 @@ def _scaled_operands(args) -> tuple[np.ndarray, np.ndarray]:
 
 # -- operands ------------------------------------------------------------------------------------------------------------
 def _operands(args):
-    """Return the row of A, column of B, c."""
+    """Return the row of A, the column of B, and c."""
     from mpgemm.explanations.example import VALPEY_A, VALPEY_B, VALPEY_C
 
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
     if len(given) > 1:
-        raise ValueError(f"give one kind of input at a time, got --{' and --'.join(given)}")
+        raise ValueError(f"got --{' and --'.join(given)}, expected one kind of input: leave the others out")
     if args.k is not None and args.k < 0:
         raise ValueError(f"--k must be at least 0, got {args.k}")
     c = _number(args.c)
     if args.c is not None and c is None and not (args.files or args.distribution):
-        raise ValueError(f"--c {args.c!r} is not a number; for a file or distribution use --files or --distribution")
+        raise ValueError(
+            f"--c got {args.c!r}, expected a number; a file or a distribution needs --files or --distribution"
+        )
     if args.a:
         return _vector(args.a, "a"), _vector(args.b, "b"), c
     if not given:
@@ -206,12 +217,14 @@ def _operands(args):
     matrix_a, matrix_b, matrix_c = _matrices(args, c)
     i, j = _element(args, matrix_a, matrix_b, matrix_c, c)
     if not (0 <= i < matrix_a.shape[0] and 0 <= j < matrix_b.shape[1]):
-        raise ValueError(f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product")
+        raise ValueError(
+            f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product: give a smaller row and column"
+        )
     return matrix_a[i], matrix_b[:, j], c if matrix_c is None else matrix_c[i, j]
 
 
 def _matrices(args, c):
-    """Return A, B and the matrix C or None."""
+    """Return A, B, and the matrix C or None."""
     from mpgemm.experiments.cases import file_case, generated_cases, with_addend
 
     if args.files:
@@ -226,7 +239,7 @@ def _matrices(args, c):
 
 
 def _element(args, a, b, matrix_c, c) -> tuple[int, int]:
-    """Return the element that is asked for; with two engines by default the first whose bits differ."""
+    """Return row and column of --element; by default those of the first element on which two engines differ, else 0 0."""
     import numpy as np
 
     from mpgemm.recovered import recovered_gemm
@@ -255,12 +268,12 @@ def _vector(texts: list[str], name: str) -> np.ndarray:
     values = [_number(text) for text in texts]
     wrong = [text for text, value in zip(texts, values, strict=True) if value is None]
     if wrong:
-        raise ValueError(f"--{name} {wrong[0]!r} is not a number; write it as -1e-3, 1/3, 2^-12 or 0x1.8p-4")
+        raise ValueError(f"--{name} got {wrong[0]!r}, expected a number such as -1e-3, 1/3, 2^-12 or 0x1.8p-4")
     return np.array(values, np.float32)
 
 
 def _number(text: str | None) -> np.float32 | None:
-    """Return the number that a text is, None where it is none: decimal, hexadecimal, a fraction, or a power of two."""
+    """Parse a decimal or hexadecimal number, a fraction, or a power of two; return None for another text."""
     import numpy as np
 
     if text is None:
@@ -278,7 +291,7 @@ def _number(text: str | None) -> np.float32 | None:
 
 # -- two engines ---------------------------------------------------------------------------------------------------------
 def _plain(fmt: str) -> str:
-    """Return the method that is the plain product of a format."""
+    """Return the name of the method that is the plain product of a format."""
     from tensorcore_models.formats.names import FP8, format_family, operand_format
 
     if format_family(fmt) == FP8:
@@ -288,11 +301,11 @@ def _plain(fmt: str) -> str:
         return name
     if name in FP8:
         return f"fp8:format={name}"
-    raise ValueError(f"the plain product of {name} cannot be explained; expected fp16, bf16, tf32, fp8, fp32 or fp64")
+    raise ValueError(f"the plain product of {name} cannot be explained: give fp16, bf16, tf32, fp8, fp32 or fp64")
 
 
 def _method(args) -> str:
-    """Return the method that two engines run: their plain product unless another is named."""
+    """Return the name of the method that two engines run, by default their plain product."""
     from mpgemm.recovery.engines import plain_engine
 
     if args.method is not None:
@@ -309,7 +322,7 @@ def _compare(args) -> Output:
     from mpgemm.recovery.methods import get_method
 
     if args.attribution_only:
-        raise ValueError("--attribution-only takes one engine")
+        raise ValueError("--attribution-only takes one engine, got two: leave one out")
     a, b, c = _operands(args)
     found = side_by_side(get_method(_method(args)), a, b, c, tuple(args.engine))
     return Output(found.to_dict(), _lines(found, args.all))
@@ -324,7 +337,7 @@ def _lines(found: SideBySide, everything: bool):
     for index in range(len(found.rows)) if everything else found.shown():
         if index > before + 1:
             alike = sum(row.alike for row in found.rows[before + 1 : index])
-            cells.append([f"... {index - before - 1} more", "", "", f"{alike} alike"])
+            cells.append([f"... {index - before - 1} more", "", "", f"{alike} equal"])
         row, before = found.rows[index], index
         mark = "<- first that differs" if index == found.first else "" if row.alike else "differ"
         cells.append([f"{row.text}, k < {row.stop}", f"{row.first:.9g}", f"{row.second:.9g}", mark])

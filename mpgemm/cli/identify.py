@@ -1,4 +1,4 @@
-"""`mpgemm identify`: what does a matrix unit compute? A black box in, its specification out, with the evidence."""
+"""`mpgemm identify` finds the specification of a matrix unit, given as a black box, and shows the evidence."""
 
 from __future__ import annotations
 
@@ -33,37 +33,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     box = parser.add_mutually_exclusive_group(required=True)
     add = box.add_argument
-    add("--instruction", metavar="ARCH:NAME", help="a modelled instruction of the catalogue")
+    add("--instruction", metavar="ARCH:NAME", help="identify a modelled instruction of the catalogue")
     add(
         "--python",
         metavar="MODULE:FUNCTION",
-        help="function f(a, b, c) -> d of arrays (m, k), (k, n), (m, n); it gets copies, which it may overwrite",
+        help="identify a function f(a, b, c) -> d of arrays (m, k), (k, n), (m, n); it gets copies, which it may overwrite",
     )
-    add("--engine", metavar="NAME", help="hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
+    add("--engine", metavar="NAME", help="identify hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
     add = parser.add_argument
     for name in "abcd":
         add(f"--{name}-format", metavar="FORMAT", help=f"format of {name}, for --python")
     add("--k", type=int, help="length of the dot products of one call, for --python")
     add("--scale-format", metavar="FORMAT", help="format of the block scales, for --python with --raw")
     add("--block-size", type=int, help="number of products that share a scale, for --python with --raw")
-    add("--raw", action="store_true", help="the function takes and returns encodings, not values")
+    add(
+        "--raw", action="store_true", help="state that the function of --python takes and returns encodings, not values"
+    )
     add(
         "--vectors",
         type=int,
         default=1_000_000,
         help="number of random vectors on which the result is tested (default %(default)s)",
     )
-    add("--seed", type=int, default=0, help="seed of all random choices")
+    add("--seed", type=int, default=0, help="seed of all random choices (default 0)")
     add(
         "--effort", choices=tuple(EFFORTS), default="normal",
-        help="how long to search before the unit counts as outside of the known families: quick combines no "
+        help="how long to search before the unit counts as outside of the known families of arithmetic: quick combines no "
         "specifications, thorough takes up to about three times as long as normal",
     )  # fmt: skip
     add("--quiet", action="store_true", help="do not show progress on the terminal")
-    add("--suite", choices=SUITES, help="run a published suite first")
+    add("--suite", choices=SUITES, help="first run a published suite of tests on the unit")
     add(
         "--solver", nargs="*", choices=SOLVERS, metavar="NAME",
-        help=f"ask SMT solvers about models that no input told apart: {', '.join(SOLVERS)} (without names: all that "
+        help=f"ask SMT solvers about models that no input distinguished: {', '.join(SOLVERS)} (without names: all that "
         f"are installed)",
     )  # fmt: skip
     add(
@@ -83,10 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Carry out the command; the exit status is 0 if the box was identified, 1 if it is outside of the families or faulty.
+    """Carry out the command; the exit status is 0 if the unit was identified, 1 if it is outside of the families or faulty.
 
-    Raises ValueError, TypeError, OSError, RuntimeError if the box cannot be had, or something that a function must be
-        told is missing.
+    Raises ValueError, TypeError, OSError, RuntimeError if the unit cannot be opened, or --python lacks an option it needs.
     """
     with _at_work():
         unit, interface = _box(args)
@@ -95,16 +96,16 @@ def run(args: argparse.Namespace) -> Output:
 
 @contextlib.contextmanager
 def _at_work() -> Iterator[None]:
-    """A user's code runs: what it prints goes to standard error. Raises ValueError where it ends the program."""
+    """Run a user's code so that its output goes to standard error. Raises ValueError if the code ends the program."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except SystemExit as left:
-        raise ValueError(f"the function ended the program (SystemExit: {left})") from None
+        raise ValueError(f"the function raised SystemExit ({left}), expected a result: remove the exit") from None
 
 
 def _identified(args: argparse.Namespace, unit: Any, interface: dict[str, Any]) -> Output:
-    """Ask the box."""
+    """Identify the unit and return the output."""
     from tensorcore_models.probing.identify.page import page
 
     if args.suite:
@@ -134,7 +135,7 @@ def _lines(result: probing.Identification, suite: str | None) -> Iterator[str]:
 
 
 def _misreadings(suite: str, unit: Any) -> Iterator[str]:
-    """Say which of the suite's verdicts contradict what was found, where the suite's features describe such a unit."""
+    """Yield the suite's verdicts that contradict the identified arithmetic, where the suite's features describe such a unit."""
     try:
         found = probing.suites.misread(suite, unit)
     except ValueError:
@@ -144,7 +145,7 @@ def _misreadings(suite: str, unit: Any) -> Iterator[str]:
 
 
 def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:
-    """Return the solvers that are asked for, none without --solver."""
+    """Return the solvers that --solver names, none without the option."""
     if args.solver is None:
         return ()
     try:
@@ -154,8 +155,10 @@ def _solvers(args: argparse.Namespace) -> tuple[probing.Solver, ...]:
 
 
 def _progress(quiet: bool) -> Callable[[str], None]:
-    """Return lines on standard error with the time so far, where it is a terminal: how much is left depends on the box's
-    answers."""
+    """Return a function that prints progress and elapsed time if standard error is a terminal.
+
+    It shows no remaining time, because that depends on the unit's answers.
+    """
     if quiet or not sys.stderr.isatty():
         return lambda line: None
     start = time.monotonic()
@@ -163,7 +166,7 @@ def _progress(quiet: bool) -> Callable[[str], None]:
 
 
 def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """Return the unit to identify, and the facts it must be told."""
+    """Return the unit to identify, and the formats and sizes that a function of --python needs."""
     names = ("a_format", "b_format", "c_format", "d_format", "k", "scale_format", "block_size")
     told = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.raw:
@@ -171,7 +174,9 @@ def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     if args.python is None:
         if told:
             given = ", ".join("--" + name.replace("_", "-") for name in told)
-            raise ValueError(f"{given} is for --python only: an instruction or engine defines it itself; leave it out")
+            raise ValueError(
+                f"{given} describes a function of --python, but an instruction or engine defines it: leave it out"
+            )
         if args.instruction is not None:
             return tcm.get_instruction(args.instruction), {}
         return _hardware(args.engine), {}
@@ -192,10 +197,10 @@ def _hardware(name: str) -> Any:
 
 
 def _function(name: str) -> Any:
-    """Return a function by MODULE:FUNCTION, looked for in the current folder too."""
+    """Return the function that MODULE:FUNCTION names; the module is also looked for in the current folder."""
     module_name, separator, attribute = name.partition(":")
     if not separator or not module_name or not attribute:
-        raise ValueError(f"--python takes MODULE:FUNCTION, got {name!r}")
+        raise ValueError(f"--python got {name!r}, expected MODULE:FUNCTION")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -203,12 +208,15 @@ def _function(name: str) -> Any:
     except ImportError as error:
         raise ValueError(f"--python {name}: {error}") from error
     if not hasattr(module, attribute):
-        raise ValueError(f"--python {name}: module {module_name} has no {attribute}")
+        raise ValueError(f"--python {name}: module {module_name} has no {attribute}: name a function of it")
     return getattr(module, attribute)
 
 
 def _values_only(args: argparse.Namespace, told: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts that make a function on values an engine, which suites need; ValueError if some are missing."""
+    """Return the formats and k that make a function on values an engine, which suites need. Raises ValueError without them."""
     if args.raw or args.a_format is None or args.d_format is None or args.k is None:
-        raise ValueError("--suite with --python needs a function on values, --a-format, --d-format and --k")
+        raise ValueError(
+            "--suite runs on a function of --python only if it takes values (no --raw) and --a-format, --d-format and --k are "
+            "given: change these, or leave --suite out"
+        )
     return {name: value for name, value in told.items() if name not in ("scale_format", "block_size")}

@@ -1,4 +1,4 @@
-"""`mpgemm info`: versions, kernels, instruction sets, and the engines at hand."""
+"""`mpgemm info` shows versions, kernels, instruction sets, and the engines of this machine."""
 
 import argparse
 import platform
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-#: What the package needs, and what its extras bring.
+#: Packages that this package needs or that its extras install.
 DISTRIBUTIONS = (
     "numpy", "ml_dtypes", "mpmath", "matplotlib", "rich", "safetensors", "distributed", "cupy-cuda12x", "torch",
 )  # fmt: skip
@@ -39,7 +39,7 @@ def _lines(facts: dict[str, dict]) -> Iterator[str]:
 
 
 def gather() -> dict[str, dict]:
-    """Collect the facts that the command shows, by groups."""
+    """Return the facts that the command shows, by groups."""
     from mpgemm.reporting.provenance import environment
     from tensorcore_models.cpu_units.units import available, processor
 

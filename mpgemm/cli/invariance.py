@@ -1,4 +1,4 @@
-"""`mpgemm invariance`: do rows of a GEMM change their bits with the batch size, and with which change of recipe?"""
+"""`mpgemm invariance` checks whether rows of a GEMM change their bits with the batch size, and by which change of recipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXAMPLES = (
     (
         "--gpu h100 --library cublaslt-13.1 --shape 4096 4096 --config 1:ALGO_ID=13,CUSTOM_OPTION=42 "
         "64:ALGO_ID=66,STAGES_ID=35",
-        "the same for configurations that are known",
+        "the same check for configurations that you name",
     ),
 )
 
@@ -35,7 +35,7 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "--recorded", metavar="FILE", help=f"the choices of cuBLASLt's heuristic, as recorded by {options.RECORD}"
+        "--recorded", metavar="FILE", help=f"file of the choices of cuBLASLt's heuristic, recorded by {options.RECORD}"
     )
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
@@ -44,10 +44,14 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument_group("or the configurations themselves").add_argument
     add(
         "--gpu",
-        help="a GPU by its short name or its driver's: h100, NVIDIA H100 80GB HBM3, b200, ...; an h200 is "
+        help="GPU by its short name or the name that its driver gives: h100, NVIDIA H100 80GB HBM3, b200, ...; an h200 is "
         "modelled as an h100",
     )
-    add("--library", metavar="NAME-VERSION", help="cublaslt-13.1, also as torch.matmul-13.1")
+    add(
+        "--library",
+        metavar="NAME-VERSION",
+        help="library and version: cublaslt-13.1, or torch.matmul-13.1, which calls it",
+    )
     add("--shape", nargs=2, type=int, metavar=("K", "N"), help="shape of the weight matrix")
     add("--operands", dest="format", metavar="FORMAT", default="fp16", help="format of the operands (default fp16)")
     add("--out-format", metavar="FORMAT", help="format of the result (default: that of the operands; for fp8 bf16)")
@@ -56,10 +60,10 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=[],
         metavar="M:FIELD=VALUE,...",
-        help="a batch size and the configuration of its kernel",
+        help="batch sizes, each with the configuration of its kernel",
     )
     add = parser.add_argument
-    add("--seed", type=int, default=0, help="seed of the random rows on which kernels are compared")
+    add("--seed", type=int, default=0, help="seed of the random rows on which kernels are compared (default 0)")
     add("--json", action="store_true", help="print JSON")
 
 
@@ -70,7 +74,7 @@ SAMPLE = (16, 128)
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
-    Raises ValueError, OSError if the recording cannot be used, or holds no product at two batch sizes.
+    Raises ValueError, OSError if the recording cannot be read, or holds no product at two batch sizes.
     """
     recording = _recording(args)
     weights = [_weight(recording, list(group), args.seed) for _, group in groupby(recording.problems(), _layer)]
@@ -78,7 +82,7 @@ def run(args: argparse.Namespace) -> Output:
     if not weights:
         where = recording.path or "--config"
         raise ValueError(
-            f"{where}: no weight matrix was recorded at two values of m; give a range of batch sizes, recorded by "
+            f"{where} holds no weight matrix at two values of m, expected several batch sizes: record a range of them by "
             f"{options.RECORD}"
         )
     facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
@@ -97,18 +101,18 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
     given = [name for name, value in inline.items() if value]
     if args.recorded is not None:
         if given:
-            raise ValueError(f"--recorded names {', '.join(given)}: leave them out")
+            raise ValueError(f"--recorded states what {', '.join(given)} would state: leave that out")
         return load_recording(args.recorded)
     if len(given) < len(inline):
         missing = [name for name in inline if name not in given]
         raise ValueError(
-            f"give --recorded FILE, written by {options.RECORD}; or --gpu h100 --library cublaslt-13.1 --shape K N --config "
-            f"M:ALGO_ID=66,STAGES_ID=35 M:... (missing here: {', '.join(missing)})"
+            f"missing {', '.join(missing)}: give --recorded FILE, written by {options.RECORD}; or --gpu h100 --library "
+            f"cublaslt-13.1 --shape K N --config M:ALGO_ID=66,STAGES_ID=35 M:..."
         )
     name, version = options.resolve_library(args.library)
     if name != "cublaslt" or not version:
         raise ValueError(
-            f"--library {args.library}: configurations are known for cublaslt-VERSION only, such as cublaslt-13.1"
+            f"--library got {args.library}, expected cublaslt-VERSION, such as cublaslt-13.1: no other configurations are known"
         )
     fmt = operand_format(args.format).name
     out = options.output_format(args, fmt)
@@ -116,11 +120,11 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
     for text in args.config:
         m, colon, fields = text.partition(":")
         if not colon or not m.isdigit():
-            raise ValueError(f"--config {text!r}: expected M:FIELD=VALUE,..., such as 64:ALGO_ID=66,STAGES_ID=35")
+            raise ValueError(f"--config got {text!r}, expected M:FIELD=VALUE,..., such as 64:ALGO_ID=66,STAGES_ID=35")
         k, n = args.shape
         problem = Problem(fmt, out, k, n, int(m))
         if problem in configs:
-            raise ValueError(f"--config names m {m} twice")
+            raise ValueError(f"--config gives m {m} twice, expected each m once: leave one out")
         config: dict = options.parse_config([fields])
         named = options.rounds_operands(args.gpu, args.library)  # fields as the log names them, a layout
         configs[problem] = config if named else options.integer_config(config)
@@ -131,8 +135,10 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
 
 
 def _measured(gpu: str) -> tuple[str, str]:
-    """Return (the device whose rules hold for a GPU, what is to be said of that). Raises ValueError where none of its
-    architecture is measured."""
+    """Return the measured device whose rules hold for a GPU, and a remark if it is another device.
+
+    Raises ValueError if no device of the GPU's architecture was measured.
+    """
     from tensorcore_models.catalogue import canonical_device
     from tensorcore_models.catalogue.devices import DEVICES
     from tensorcore_models.libraries.cublaslt_tables import TARGETS
@@ -144,9 +150,8 @@ def _measured(gpu: str) -> tuple[str, str]:
     same = [device for device in TARGETS if DEVICES[device][0] == arch]
     if not same:
         raise ValueError(
-            f"--gpu {gpu}: cuBLASLt's rules are not known for {name}, only for {', '.join(TARGETS)}. Record results "
-            f"there "
-            "and compare them with mpgemm diff"
+            f"--gpu {gpu}: cuBLASLt's rules are not known for {name}, only for {', '.join(TARGETS)}: record results "
+            "on that GPU and compare them with mpgemm diff"
         )
     return same[0], f"{name}: inferred from the rules of {same[0]}, which has the same matrix units"
 
@@ -165,7 +170,7 @@ def _recipe(recording: Recording | ProfiledRecording, problem: Problem) -> tuple
 
 
 def _weight(recording: Recording | ProfiledRecording, problems: list[Problem], seed: int) -> dict:
-    """Return one weight matrix: what changes from each recorded m to the next."""
+    """Return the findings on one weight matrix: the changes of recipe and bits from each recorded m to the next."""
     from tensorcore_models.libraries.compare import differences, summary
 
     fmt, out_format, k, n = _layer(problems[0])
@@ -192,7 +197,7 @@ def _weight(recording: Recording | ProfiledRecording, problems: list[Problem], s
 
 
 def _bits_change(first: Recipe, second: Recipe, out_format: str, n: int, seed: int) -> bool:
-    """Return whether two recipes give different bits on random rows."""
+    """Return whether two recipes give different bits for random rows of A."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -223,5 +228,5 @@ def _lines(weight: dict):
             continue
         yield f"  m {step['m']}: {step['order']}"
         if step["changes"]:
-            effect = "bits change" if step["bits_change"] else "another recipe, but no bit of the sample changes"
+            effect = "bits change" if step["bits_change"] else "the recipe changes, but no bit of the sample does"
             yield f"    {effect}: {'; '.join(step['changes'])}"

@@ -1,4 +1,4 @@
-"""`mpgemm kernel`: a recovery method as a kernel for a GPU, with the record of the bits that it gives."""
+"""`mpgemm kernel` writes a recovery method as a kernel for a GPU, with a record that predicts its bits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ EXAMPLES = (
     ),
 )
 
-#: What is known from GPUs of a target, instead of that nobody has run its kernels.
+#: Sentences for targets on which kernels of this source have run.
 RUN_ON = {
-    "sm_90": "on an H100 kernels of this source had these bits (docs/kernels_on_gpus.md); nobody has run this text"
+    "sm_90": "kernels compiled from this source gave the predicted bits on an H100 (docs/kernels_on_gpus.md); this text has "
+    "not run on hardware"
 }
 
 
@@ -29,11 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "method",
         metavar="METHOD",
-        help="a method that has a kernel, with options after a colon (ootomo_tf32, bf16x9:restart_every=64, "
+        help="method that has a kernel, with options after a colon (ootomo_tf32, bf16x9:restart_every=64, "
         "ozaki2_int8:moduli=15)",
     )
     add(
-        "--target", required=True, metavar="TARGET", help="sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950"
+        "--target",
+        required=True,
+        metavar="TARGET",
+        help="architecture of the GPU: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950",
     )
     add("--out", required=True, metavar="FOLDER", help="folder for PTX, cubin, source and record.json")
     add(
@@ -54,15 +58,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--scale",
         choices=("auto", "rows", "none"),
-        help="whether rows are scaled (default auto: yes for words of fp16)",
+        help="whether rows of A and columns of B are scaled first (default auto: yes for words of fp16)",
     )
-    add("--no-repair", action="store_true", help="keep infinities and NaNs as the products of the words give them")
+    add(
+        "--no-repair",
+        action="store_true",
+        help="keep results that are not finite as the words give them (default: compute them again in FP32)",
+    )
     add(
         "--check",
         action="store_true",
         help="run the PTX on this machine and compare it with the simulation; exit status 1 if a bit differs",
     )
-    add("--json", action="store_true", help="print the record")
+    add("--json", action="store_true", help="print the record as JSON")
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -76,7 +84,9 @@ def run(args: argparse.Namespace) -> Output:
     if min(args.shape) < 1:
         raise ValueError(f"--shape needs positive sizes, got {' '.join(map(str, args.shape))}")
     if args.check and not target.gated:
-        raise ValueError(f"--check: no simulated machine runs the code of {target.name}; leave it out")
+        raise ValueError(
+            f"--check runs a kernel's text here, but no machine here runs code of {target.name}: leave it out"
+        )
     tile = None if args.tile is None else Configuration(*args.tile)
     types = ("bf16" if row.name.startswith("bf16xfp32") else "fp32", "fp32")
     try:
@@ -97,7 +107,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _row(args: argparse.Namespace):
-    """Return the method's row; ValueError for options that it does not take."""
+    """Return the method's row. Raises ValueError for options that the method does not take."""
     from mpgemm.kernels.recipes import recipe
     from mpgemm.kernels.residues import RESIDUES, residue_method
 
@@ -105,13 +115,14 @@ def _row(args: argparse.Namespace):
         return recipe(args.method, args.scale or "auto", not args.no_repair, parts=1)
     if args.scale or args.no_repair:
         raise ValueError(
-            f"{args.method} scales every row and column itself and repairs nothing: leave out --scale and --no-repair"
+            f"{args.method} always scales rows and columns and never repairs, so it takes no --scale and --no-repair: leave "
+            f"them out"
         )
     return residue_method(args.method)
 
 
 def _checked(row, target, written, types) -> list:
-    """Return the texts that were written, run here at a shape for which they were compiled."""
+    """Run the written texts here, at a shape for which they were compiled, and return the comparisons with the simulation."""
     from mpgemm.kernels.configurations import Configuration
     from mpgemm.kernels.gate import GateCase, ResidueCase, near_tile, text_machine
     from tensorcore_models.gpu.launchers import CompiledText
@@ -124,7 +135,7 @@ def _checked(row, target, written, types) -> list:
 
 
 def _described(files: tuple[str, ...], record: dict, folder: str) -> str:
-    """Describe the files that were written, in words."""
+    """Return a description of the written files."""
     recipe, tile = record["recipe"], record["configuration"]
     counts = record["kernels"][0]["counts"]
     shown = [x for x in ("order", "restart_every", "equilibrate", "repair") if x in recipe]
@@ -133,7 +144,7 @@ def _described(files: tuple[str, ...], record: dict, folder: str) -> str:
     lines = [
         f"{record['method']} for {record['target']}: {', '.join(files)} in {folder}",
         f"tile {tile['rows']} x {tile['columns']} x {tile['depth']}, {tile['warps']} warps, {tile['stages']} stages",
-        f"bits: recovered_gemm's row {recipe['row']}, {said}, on {record['unit'] or 'a unit without a model'}",
+        f"bits: those of recovered_gemm with the row {recipe['row']}, {said}, on {record['unit'] or 'a unit without a model'}",
     ]
     if counts:
         lines.append("instructions in the text: " + ", ".join(f"{name} {number}" for name, number in counts.items()))
@@ -141,6 +152,8 @@ def _described(files: tuple[str, ...], record: dict, folder: str) -> str:
         lines.append(f"checked on {check['data']} data: {check['differ']} of {check['elements']} elements differ")
     if "check" not in record:
         lines.append(
-            "not run here: --check compares its bits" if record["bits_checked_here"] else "no machine here runs it"
+            "not run here; --check runs it and compares its bits"
+            if record["bits_checked_here"]
+            else "not run here, because no machine here runs its text"
         )
-    return "\n".join([*lines, RUN_ON.get(record["target"], "nobody has run it on hardware")])
+    return "\n".join([*lines, RUN_ON.get(record["target"], "it has not run on hardware")])

@@ -1,4 +1,4 @@
-"""`mpgemm models`: the catalogue of matrix engines and recovery methods; an instruction in words, formula and picture."""
+"""`mpgemm models` lists matrix engines and recovery methods, and explains an instruction in words, formula and picture."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ QUESTION = "look into a unit"
 SUMMARY = "list and explain matrix engines and recovery methods"
 EXAMPLES = (
     ("h100", "the instructions of a device"),
-    ("H100 fp8", "those for one format"),
-    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "one of them in words, a formula and a picture"),
-    ("HMMA.16816.F32", "by its name in SASS, PTX or AMD's compiler"),
+    ("H100 fp8", "the instructions of a device for one format"),
+    ("hopper:mma.m16n8k16.f32.f16.f16.f32", "one instruction in words, a formula and a picture"),
+    ("HMMA.16816.F32", "an instruction by its name in SASS, PTX or AMD's compiler"),
     ("--methods", "the recovery methods"),
 )
 
@@ -36,12 +36,12 @@ def add_arguments(parser: Parser) -> None:
         help="device, architecture, operand format, or an instruction as the catalogue, PTX, SASS or AMD's compiler "
         "spell it, in any case. An instruction must match all names; a few matches are explained, many are listed",
     )
-    add("--a-format", metavar="FORMAT", help="only instructions with these operands")
-    add("--d-format", metavar="FORMAT", help="only instructions with this result")
-    add("--evidence", metavar="TEXT", help="only rows whose evidence contains TEXT")
+    add("--a-format", metavar="FORMAT", help="list only instructions with operands of this format")
+    add("--d-format", metavar="FORMAT", help="list only instructions with results of this format")
+    add("--evidence", metavar="TEXT", help="list only instructions whose evidence contains TEXT")
     add("--methods", action="store_true", help="list the recovery methods instead")
     add("--devices", action="store_true", help="list the devices instead")
-    add("--url", action="store_true", help="print the address of one instruction's page, with the playground set to it")
+    add("--url", action="store_true", help="print the address of one instruction's page, where its playground opens")
     add("--picture", metavar="FILE.svg", help="draw the order of one instruction's sum: .svg, .png or .pdf")
     add_style_argument(parser)
     add("--json", action="store_true", help="print JSON")
@@ -50,17 +50,17 @@ def add_arguments(parser: Parser) -> None:
         ("names", "--a-format", "--d-format", "--evidence", "--url", "--picture"), ("--methods", "--devices")
     )
     parser.goes_with(("--style",), ("--picture",))
-    parser.goes_with(("--url", "--picture"), ("names",), "one instruction: give arch:name")
+    parser.goes_with(("--url", "--picture"), ("names",), "the name of one instruction, arch:name")
 
 
-#: Names that mean at most so many arithmetics are explained, others listed.
+#: Largest number of different arithmetics that are explained; more are listed.
 EXPLAINED = 4
 
 
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
-    Raises ValueError if options contradict each other or name nothing that there is.
+    Raises ValueError if options contradict each other or match no row.
     """
     from tensorcore_models.catalogue import find_instructions
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _devices() -> tuple[list[dict], Table]:
-    """Return devices with the dense peaks of their data sheets, TFLOP/s or TOP/s."""
+    """Return the devices with the dense peak rates of their data sheets, in TFLOP/s or TOP/s."""
     from tensorcore_models.catalogue.devices import DEVICES
     from tensorcore_models.catalogue.rates import DATA_SHEETS
 
@@ -183,7 +183,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
 
     if len(found) != 1:
         raise ValueError(
-            f"--url and --picture are for one instruction, but these names match {len(found)}: give arch:name"
+            f"--url and --picture take one instruction, but these names match {len(found)}: give arch:name"
         )
     row = found[0]
     address = page_address(page_path(catalogued(row))) + "#playground" * row.published if args.url else None
@@ -191,7 +191,9 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
     if args.picture:
         tree = tree_of(row.accumulator, row.k)
         if tree is None:
-            raise ValueError(f"{row}: its arithmetic is not public, so there is no order to draw")
+            raise ValueError(
+                f"{row} has no public arithmetic, so there is no order to draw: choose another instruction"
+            )
         written = tree.picture(args.picture, f"Order of the sum of {row}")
     text = [*([address] if address else []), *([f"wrote {', '.join(written)}"] if written else [])]
     return Output({"url": address, "written": written}, text)
@@ -199,7 +201,7 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
 
 # -- instructions explained ----------------------------------------------------------------------------------------------
 def _by_arithmetic(rows: list[Instruction]) -> list[list[Instruction]]:
-    """Return rows that compute the same together: accumulator, formats and k."""
+    """Group rows that compute the same: equal accumulator, formats and k."""
     groups: dict[tuple, list[Instruction]] = {}
     for row in rows:
         formats = (row.a_format, row.b_format, row.c_format, row.d_format, row.scale_format, row.block_size)
@@ -237,7 +239,8 @@ def _lines(group: list[Instruction]):
     if told.formula:
         yield "\n".join(wrapped(plain(line), "  ", "      ") for line in told.equations)
         yield "\n" + wrapped(
-            "order of the additions (k is a_k b_k, [n] the result of line n, in parentheses what is done):", "  "
+            "order of the additions (k stands for a_k b_k, [n] for the result of line n; the operation is in parentheses):",
+            "  ",
         )
         yield "\n".join(wrapped(line, "    ", "        ") for line in _order(row)) + "\n"
     if told.window:

@@ -1,4 +1,4 @@
-"""`mpgemm plan`: the schedule of an Ascend GEMM, why, what it costs in bits, and what to type into the kernel."""
+"""`mpgemm plan` finds the schedule of an Ascend GEMM, the reasons for it, its accuracy, and the fields for the kernel."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ QUESTION = "plan a block"
 SUMMARY = "find block sizes for a GEMM on an Ascend chip, with reasons and the fields for the kernel"
 EXAMPLES = (
     ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
-    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and what to type into the kernel"),
-    ("128 7168 2048 --chip 910B3 --pareto", "time against bits"),
+    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and the fields for the kernel"),
+    ("128 7168 2048 --chip 910B3 --pareto", "the Pareto front of time and bits"),
     ("512 1024 768 --chip 910B3 --terms 3 --emit pto kernel", "the kernel, which mpgemm check-kernel runs here"),
 )
 
@@ -62,11 +62,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _state_what_goes_together(parser: Parser) -> None:
-    """Which options have no effect beside others: none is ignored."""
+    """State which options have no effect beside others, so that the parser refuses them."""
     ranking = ("--rank", "--top", "--simulate", "--max-error", "--reach")
     sample = ("--files", "--distribution")
     shown = ("--sensitivity", "--explain", "--tiling", "--csv", "--emit")
-    # A list of chips' numbers, blocks and pictures of blocks come from the paper's constraints alone.
+    # These options read the chip's parameters or the paper's constraints alone.
     apart = ("--list-parameters", "--bits", "--rejections", "--heat-map")
     parser.goes_without(
         (*ranking, *sample, *shown, "--for", "--kernel", "--split", "--merge", "--layout", "--presplit", "--warm",
@@ -97,19 +97,19 @@ def _state_what_goes_together(parser: Parser) -> None:
 def _add_choice(choice: argparse._ArgumentGroup) -> None:
     """Add the options that choose the product and the kernel to plan."""
     add = choice.add_argument
-    add("--shapes", metavar="FILE", help="plan every line of a file: M K N, optionally after a name")
+    add("--shapes", metavar="FILE", help="plan every line of a file; a line is M K N, with an optional name before")
     add(
         "--kernel", default="grid", choices=PLAN_KERNELS,
-        help="grid: cores share m, n and k; paper: the kernel of the SGEMM-cube paper, whose cores share rows only "
+        help="grid: cores divide m, n and k among them; paper: the kernel of the SGEMM-cube paper, whose cores divide m only "
         "(default grid)",
     )  # fmt: skip
     add(
         "--rank",
         default="time",
         choices=RANKS,
-        help="rank plans by simulated time, by traffic, or by the closed forms alone (default time)",
+        help="rank plans by simulated time, by memory traffic, or by closed formulas of the time alone (default time)",
     )
-    add("--top", type=int, default=10, help="number of plans shown (default 10)")
+    add("--top", type=int, default=10, help="number of plans that are shown (default 10)")
     add(
         "--simulate", type=int, metavar="COUNT",
         help=f"number of schedules that --rank time simulates for each mode (default {SIMULATED['grid']}; with "
@@ -117,13 +117,13 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     add(
         "--files", "--data", dest="data", nargs=2, metavar=("A", "B"),
-        help="matrix files on which the error (eq. 13) of each plan is computed, as the chip would compute the product",
+        help="matrix files on which each plan's error (eq. 13 of the SGEMM-cube paper) is computed, with the chip's arithmetic",
     )  # fmt: skip
     add(
         "--distribution", default="normal", choices=DISTRIBUTIONS,
-        help="distribution of the elements for the sampled error, without --data (default normal)",
+        help="distribution of the elements from which the error is sampled without --files (default normal)",
     )  # fmt: skip
-    add("--max-error", type=float, metavar="E", help="leave out schedules with a larger error")
+    add("--max-error", type=float, metavar="E", help="leave out plans with a larger error")
     add(
         "--reach", type=float, metavar="BITS",
         help="accuracy in bits that the recommended way must reach (default: that of FP32, summed in chains of 256)",
@@ -134,11 +134,11 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         choices=TARGETS,
         help="keep only schedules that this library or language can express, and print the snippet",
     )
-    add("--batch", type=int, metavar="COUNT", help="plan N products of this size, each with its own A and B")
+    add("--batch", type=int, metavar="COUNT", help="plan COUNT products of this size, each with its own A and B")
     add(
         "--grouped",
         metavar="M1,M2,...",
-        help="plan products with these values of m and the given K and N (give the size without M)",
+        help="plan one product for each of these values of m; the size is then K N",
     )
     _add_communication(choice)
     add("--block", metavar="BM,BK,BN", help="plan this block only, and say whether it fits")
@@ -149,8 +149,8 @@ def _add_communication(choice: argparse._ArgumentGroup) -> None:
     add = choice.add_argument
     add(
         "--overlap", metavar="ROWS",
-        help="cut the product into parts, so that the communication of one overlaps the next; the file holds times "
-        "of hccl_test, or lines of bytes and us",
+        help="split the product into parts, so that communication of one part overlaps computation of the next; the file "
+        "holds times of hccl_test, or lines of bytes and microseconds",
     )  # fmt: skip
     add(
         "--collective",
@@ -170,8 +170,12 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     """Add the options that choose the output."""
     add = output.add_argument
     add("--pareto", action="store_true", help="show the Pareto front of time and bits: the cost of one more bit")
-    add("--sensitivity", action="store_true", help="show how the time changes with 20 %% on each parameter of the chip")
-    add("--explain", action="store_true", help="with --kernel paper: compare the block with blocks of 96 and 192")
+    add(
+        "--sensitivity",
+        action="store_true",
+        help="show how the time changes if a parameter of the chip changes by 20 %%",
+    )
+    add("--explain", action="store_true", help="with --kernel paper: compare the best block with blocks of 96 and 192")
     add(
         "--tiling",
         action="store_true",
@@ -180,19 +184,23 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     add(
         "--bits",
         action="store_true",
-        help="run every feasible block with the given K and show which choices change the result",
+        help="compute the product with every feasible block for the given K, and show which choices change the result",
     )
     add(
         "--rejections",
         action="store_true",
         help="show the blocks just outside of the feasible space and the limit that each exceeds",
     )
-    add("--heat-map", action="store_true", help="draw the speed against (bm, bn)")
-    add("--out", metavar="FOLDER", help="where --heat-map and --pareto write PNG, CSV and JSON (out)")
+    add("--heat-map", action="store_true", help="draw the speed as a function of bm and bn")
+    add(
+        "--out",
+        metavar="FOLDER",
+        help="folder into which --heat-map and --pareto write PNG, CSV and JSON (default out)",
+    )
     add_figure_arguments(parser, output)
     add(
         "--emit", nargs=2, metavar=("DIALECT", "FOLDER"),
-        help=f"write the best plan that a dialect can say as a kernel with host and record: {', '.join(TARGETS)}",
+        help=f"write the best plan that DIALECT can express as a kernel, with host code and a record: {', '.join(TARGETS)}",
     )  # fmt: skip
     add("--csv", metavar="FILE", help="write the plans as CSV")
     add("--json", action="store_true", help="print JSON instead of tables")
@@ -210,14 +218,16 @@ OF_ONE_SHAPE = (
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     if args.target and args.kernel == "paper":
-        raise ValueError(f"--for {args.target} plans grids: leave out --kernel paper")
+        raise ValueError(f"--for {args.target} takes --kernel grid, got --kernel paper: leave it out")
     if args.emit and args.kernel == "paper":
-        raise ValueError("--emit writes grids: leave out --kernel paper")
+        raise ValueError("--emit takes --kernel grid, got --kernel paper: leave it out")
     if args.emit and args.target not in (None, args.emit[0]):
-        raise ValueError(f"--for {args.target} and --emit {args.emit[0]} contradict each other: give one of them")
+        raise ValueError(
+            f"got --for {args.target} and --emit {args.emit[0]}, expected one language: leave one option out"
+        )
     if args.simulate and args.rank != "time":
         raise ValueError(
-            f"--simulate is for --rank time: leave it out with --rank {args.rank}, which simulates nothing"
+            f"--simulate goes with --rank time, got --rank {args.rank}, which simulates nothing: leave --simulate out"
         )
     chips = chips_of(args)
     if args.emit:
@@ -253,7 +263,7 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     plans = _plans_of(args, chip, (m, k, n), advice)
     best = plans[0]
     if args.explain and best.traffic is None:
-        raise ValueError("--explain compares blocks of the paper's kernel: add --kernel paper")
+        raise ValueError("--explain compares blocks of the paper's kernel, got --kernel grid: add --kernel paper")
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
         write_text(args.csv, plan_table(plans, "plans").to_csv())
@@ -276,7 +286,7 @@ def _plan_lines(
     args: argparse.Namespace, chip: ascend.Chip, plans: list[Plan], told: list[str], sensitivities: Sequence[Sensitivity],
     written: list[str],
 ) -> Iterator[str | Table]:  # fmt: skip
-    """Yield the plans, what is to be said of them, and what to type into a kernel."""
+    """Yield the table of plans, warnings and notes on the best one, and the fields for the kernel."""
     from ascend.planner.search import SAME_TIME
     from ascend.reports.tiling import layout_words
 
@@ -293,11 +303,14 @@ def _plan_lines(
     yield from (fitted(f"warning: {warning}") for warning in best.warnings)
     if any(after.seconds < before.seconds for before, after in pairwise(plans)) and args.rank == "time":
         yield fitted(
-            f"note: times within {SAME_TIME:.1%} count as equal; then more cores, blocks in whole 64s and 32s, less traffic"
+            f"note: times within {SAME_TIME:.1%} count as equal; among these, plans with more cores, blocks in multiples of 64 "
+            f"and 32, and less traffic rank first"
         )
     if args.terms in (3, 4) and not s.on_cube:
-        slower = f"{args.terms} terms do on the cube"
-        yield fitted(f"note: the vector units multiply in FP32 sooner than {slower}; --mode fused keeps to the cube")
+        yield fitted(
+            f"note: FP32 on the vector units takes less time than {args.terms} terms on the cube; --mode fused plans for the "
+            f"cube alone"
+        )
     yield from map(fitted, told)
     if args.sensitivity:
         yield ""
@@ -309,7 +322,7 @@ def _plan_lines(
 
 
 def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
-    """Return the files of the best plan's kernel."""
+    """Write the files of the best plan's kernel, and return their paths."""
     from ascend.emit.write import write_files
 
     dialect, folder = args.emit
@@ -317,7 +330,7 @@ def _emitted(args: argparse.Namespace, best: Plan) -> list[Path]:
 
 
 def _plans_of(args: argparse.Namespace, chip: ascend.Chip, size: Size, advice: ascend.Advice | None) -> list[Plan]:
-    """Return plans of the way that the options name, or of the one that is advised."""
+    """Return plans of the way to compute that the options name, or of the advised way."""
     if args.block:
         from ascend.planner.one_block import plan_of_block
 
@@ -348,7 +361,7 @@ def _ranked(
     way: ascend.PlannedWay | None = None,
     max_error: float | None = None,
 ) -> list[Plan]:
-    """Return the plans of the way that the options name, or of `way`, none with an error above `max_error`."""
+    """Return ranked plans of `way`, or of the way that the options name, without plans whose error exceeds `max_error`."""
     progress = Progress()
     options = kernel_of(args) | {"mode": args.mode, "target": args.target or ""}
     if way:
@@ -362,7 +375,7 @@ def _ranked(
 
 
 def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
-    """Return the best plan of the way that the options name, or the one that is advised."""
+    """Return the best plan of the way that the options name, or of the advised way."""
     if not compares(args):
         return _ranked(args, chip, size, 1)[0]
     advice = advice_of(args, chip, size, None, best_only=True)
@@ -372,9 +385,11 @@ def _best(args: argparse.Namespace, chip: ascend.Chip, size: Size) -> Plan:
 def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Output:
     """Return the best plan of each shape on each chip, side by side."""
     if single := [name for name in OF_ONE_SHAPE if getattr(args, name)]:
-        raise ValueError(f"--{single[0].replace('_', '-')} takes one shape and one --chip")
+        raise ValueError(
+            f"--{single[0].replace('_', '-')} takes one shape and one --chip, got several: leave the others out"
+        )
     if args.shapes and args.size:
-        raise ValueError("give the size M K N or --shapes FILE, not both")
+        raise ValueError("got the size M K N and --shapes FILE, expected one of them: leave one out")
     size = size_of(args)
     shapes = read_shapes(args.shapes) if args.shapes else [(" x ".join(map(str, size)), size)]
     best = [(name, shape, [_best(args, chip, shape) for chip in chips]) for name, shape in shapes]
@@ -390,6 +405,6 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Output:
     if len(shapes) > 1:
         for number, chip in enumerate(chips):
             total = sum(plans[number].seconds for _, _, plans in best)
-            told.append(f"{chip.name}: {total:.4g} seconds for all {len(shapes)} shapes, one after the other")
+            told.append(f"{chip.name}: all {len(shapes)} shapes take {total:.4g} seconds, one after the other")
     first = "; ".join(evidence(args, chip) for chip in chips)
     return Output({"calibrated": args.calibrated, "plans": rows}, [fitted(first), table, *map(fitted, told)])

@@ -1,4 +1,4 @@
-"""`mpgemm predict`: what a GPU library, or a compiled kernel, returns for two matrices, predicted bit for bit."""
+"""`mpgemm predict` predicts bit for bit what a GPU library, or a compiled kernel, returns for two matrices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXAMPLES = (
     ),
     (
         "A.npy B.npy --kernel gemm.s --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64",
-        "in the order of k that is read from a kernel, for A with as many columns",
+        "the bits in the order of k that is read from a kernel",
     ),
 )
 
@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     add("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
-    add("b", metavar="B", help="matrix file")
+    add("b", metavar="B", help="matrix file of the same kinds")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "--gpu", help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...; needed without --kernel"
@@ -57,26 +57,31 @@ def add_arguments(parser: Parser) -> None:
     add_launch_arguments(parser)
     parser.goes_with(LAUNCH, ("--kernel",))
     add("--library", metavar="NAME[-VERSION]",
-                        help="cublaslt-13.1 or -13.0 (also as cublas-13.1, torch.matmul-13.1), scaled_mm (torch._scaled_mm) or "
-                        "cutlass; "
-                        "without it, the command lists what each needs")  # fmt: skip
+                        help="library whose kernel ran: cublaslt-13.1 or -13.0 (also as cublas-13.1, torch.matmul-13.1), "
+                        "scaled_mm (torch._scaled_mm) or cutlass; without this option, the command lists what each needs"
+                        )  # fmt: skip
     add("--config", nargs="+", default=[], metavar="FIELD=VALUE",
-                        help="cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, REDUCTION_SCHEME, CUSTOM_OPTION; 13.0 on h100 also as "
-                        "algoId, stages, numSplitsK, reductionScheme, customOption, with layout; scaled_mm: "
-                        "fast_accumulation, "
-                        "split_k, scheme; cutlass: tile_k, split_k, split_mode, grain, sliced_k, residue")  # fmt: skip
-    add("--recorded", metavar="FILE", help="what cuBLASLt's heuristic chose, recorded where the GPU is; "
-                        f"for scaled_mm: mmaemu, the {options.RECORDED_CHOICES}")  # fmt: skip
+                        help="configuration of the library's kernel. cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, "
+                        "REDUCTION_SCHEME, CUSTOM_OPTION (13.0 on h100 also algoId, stages, numSplitsK, reductionScheme, "
+                        "customOption, with layout); scaled_mm: fast_accumulation, split_k, scheme; cutlass: tile_k, split_k, "
+                        "split_mode, grain, sliced_k, residue")  # fmt: skip
+    add("--recorded", metavar="FILE", help="file of the choices of cuBLASLt's heuristic, recorded where the GPU is; for "
+                        f"scaled_mm the word mmaemu, for the {options.RECORDED_CHOICES}")  # fmt: skip
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--library", "--config", "--recorded"), ("--profile",))
     options.add_format_arguments(parser)
-    add("--scale", type=float, default=1.0, help="one FP32 factor (fp8: the product of both scales)")
+    add(
+        "--scale",
+        type=float,
+        default=1.0,
+        help="FP32 factor of the result (fp8: the product of both scales; default 1)",
+    )
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
     library = ("--library", "--config", "--recorded", "--profile", "--scale", "--scale-a", "--scale-b")
     parser.goes_without(library, ("--kernel",))
-    add("--out", metavar="FILE", help="write the result: .npy, encodings for formats that NumPy lacks")
+    add("--out", metavar="FILE", help="write the result to a .npy file (encodings for formats that NumPy lacks)")
     add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum: .svg, .png or .pdf")
     add_style_argument(parser)
     parser.goes_with(("--style",), ("--picture",))
@@ -86,7 +91,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
-    Raises ValueError, TypeError, OSError on bad input; what nobody has measured is named with what is known.
+    Raises ValueError, TypeError, OSError on bad input. For a case that was not measured the message lists the known ones.
     """
     import numpy as np
 
@@ -117,7 +122,7 @@ def run(args: argparse.Namespace) -> Output:
     )
     if recipe.lost.size:
         said.append(
-            f"warning: this kernel leaves the last {recipe.lost.size} values of k out of the sum, and so does the prediction"
+            f"warning: this kernel omits the last {recipe.lost.size} products of each sum, and the prediction omits them, too"
         )
     written = [f"wrote {', '.join(drawn)}"] if args.picture else []
     if args.out:
@@ -127,7 +132,7 @@ def run(args: argparse.Namespace) -> Output:
 
 @dataclass(frozen=True)
 class _Prediction:
-    """Encodings of the result, with what they rest on."""
+    """`_Prediction` holds the encodings of the result, the recipe, and the assumptions on which they rest."""
 
     bits: np.ndarray
     recipe: Recipe
@@ -138,7 +143,7 @@ class _Prediction:
 
 
 def _profiled(args: argparse.Namespace) -> _Prediction:
-    """Return the result of a profile's product."""
+    """Return the prediction for a product that a profile records."""
     from mpgemm.cli.common.profile_options import bits_of, one_profiled
     from mpgemm.inputs.files import read_matrix
     from tensorcore_models.formats import operand_format
@@ -147,7 +152,9 @@ def _profiled(args: argparse.Namespace) -> _Prediction:
     (m, k), (rows, n) = (x.shape for x in matrices)
     stored = matrices[0].dtype if args.format is None else None
     if k != rows:
-        raise ValueError(f"A is {(m, k)} and B is {(rows, n)}: the columns of A must be as many as the rows of B")
+        raise ValueError(
+            f"A is {(m, k)} and B is {(rows, n)}, expected as many columns of A as rows of B: check the files' order"
+        )
     asked = [None if name is None else operand_format(name).name for name in (args.format, args.out_format)]
     row, product = one_profiled(args.profile, args.gpu, (m, k, n), args, formats=asked, stored=stored)
     operands = zip((args.a, args.b), product.recipe.operand_formats, strict=True)
@@ -160,7 +167,7 @@ def _profiled(args: argparse.Namespace) -> _Prediction:
 
 
 def _predicted(args: argparse.Namespace) -> _Prediction:
-    """Return the result of a library's kernel, or of a compiled one."""
+    """Return the prediction for a library's kernel, or for a compiled kernel."""
     from tensorcore_models.engines.scaling import read_scales
 
     rounds = options.rounds_operands(args.gpu, args.library)
@@ -180,7 +187,7 @@ def _predicted(args: argparse.Namespace) -> _Prediction:
 def _recipe(
     args: argparse.Namespace, config: dict[str, str], sizes: tuple[int, int, int], fmt: str, out_format: str
 ) -> tuple[Recipe, tuple[str, ...]]:
-    """Return the recipe of --kernel or of --library, and what it rests on."""
+    """Return the recipe of --kernel or of --library, and the assumptions on which it rests."""
     if args.kernel is not None:
         return kernel_recipe(args, fmt)
     if args.library is None:

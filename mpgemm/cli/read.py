@@ -1,4 +1,4 @@
-"""`mpgemm read`: what does a compiled kernel compute, and do two give the same bits?"""
+"""`mpgemm read` shows what a compiled kernel computes, and whether two kernels give the same bits."""
 
 from __future__ import annotations
 
@@ -10,42 +10,46 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "debug a kernel"
-SUMMARY = "show what a compiled kernel (PTX, AMDGCN) computes, and whether two give the same bits"
+SUMMARY = "show what a compiled kernel (PTX, AMDGCN) computes, and whether two kernels give the same bits"
 EXAMPLES = (
     (
         "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
-        "chains of k, promotion, what finishes the sum",
+        "chains of k, promotion, and the operations after the sum",
     ),
     (
         "gemm.ptx other.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2",
-        "do the two give the same bits?",
+        "do two kernels give the same bits?",
     ),
     (
         "gemm.ptx --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64 --grid 2 2 --html gemm.html",
         "a page with the code, the expression and its picture",
     ),
     ("gemm.ptx --cubin gemm.sass", "did ptxas contract products and additions?"),
-    ("gemm.ptx", "its target, parameters, and the instructions that are not known here"),
+    ("gemm.ptx", "its target, its parameters, and its instructions without a model"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("kernels", nargs="+", metavar="KERNEL", help="one kernel, or two to compare")
+    add("kernels", nargs="+", metavar="KERNEL", help="file of one kernel, or two files to compare")
     add_launch_arguments(parser)
     add("--rows", nargs="+", type=int, metavar="N", help="rows of the output to analyse (default: all)")
     add("--other-grid", nargs="+", type=int, metavar="N", help="grid of the second kernel (default: that of the first)")
-    add("--out", metavar="FILE.npy", help="run the kernel and write its output")
-    add("--cubin", metavar="FILE.cubin", help="count instructions of its SASS beside the PTX's: contractions by ptxas")
-    add("--html", metavar="FILE.html", help="write a page: code, expressions, pictures")
+    add("--out", metavar="FILE.npy", help="run the kernel and write its output to a file")
+    add(
+        "--cubin",
+        metavar="FILE.cubin",
+        help="count the instructions of the kernel's SASS and of its PTX, which shows whether ptxas contracted",
+    )
+    add("--html", metavar="FILE.html", help="write an HTML page with code, expressions and pictures")
     add("--picture", metavar="FILE.svg", help="draw the expression that most elements share")
-    add("--seed", type=int, default=0, help="seed of random values (default 0)")
+    add("--seed", type=int, default=0, help="seed of the random values in --arguments (default 0)")
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Carry out the command; the exit status is 1 for two kernels that are not equal.
+    """Carry out the command; the exit status is 1 if two kernels do not give the same bits.
 
     Raises ValueError, TypeError, OSError on bad input.
     """
@@ -54,23 +58,25 @@ def run(args: argparse.Namespace) -> Output:
     from tensorcore_models.files import write_text
 
     if len(args.kernels) > 2:
-        raise ValueError(f"give one kernel to read or two to compare, got {len(args.kernels)}")
+        raise ValueError(f"got {len(args.kernels)} kernels, expected one to read or two to compare")
     if len(args.kernels) == 1 and args.other_grid:
-        raise ValueError("--other-grid is for a second kernel: name one, or leave it out")
+        raise ValueError(
+            "--other-grid is the grid of a second kernel, got one kernel: name a second one, or leave it out"
+        )
     programs = [read_kernel(path, args) for path in args.kernels]
     if args.cubin:
         return _beside_sass(programs, args)
     if args.arguments is None:
         for option in ("out", "html", "picture", "output", "rows", "fmad", "unit", "block", "other_grid"):
             if getattr(args, option) is not None:
-                raise ValueError(f"--{option.replace('_', '-')} needs --arguments")
+                raise ValueError(f"--{option.replace('_', '-')} needs --arguments, which are missing: give them")
         return _described(programs)
     arguments = launch_arguments(args.arguments, args.seed)
     options: dict[str, Any] = {"unit": args.unit, "block": args.block}
     if len(programs) == 2:
         for option in ("out", "html", "picture", "rows"):
             if getattr(args, option):
-                raise ValueError(f"--{option} is for one kernel, but two are compared: leave it out")
+                raise ValueError(f"--{option} takes one kernel, got two: leave it out")
         grids = args.grid, args.other_grid or args.grid
         found = compiled.compare(
             *programs, arguments=arguments, grids=grids, output=args.output, seed=args.seed, **options
@@ -82,7 +88,7 @@ def run(args: argparse.Namespace) -> Output:
         _write(programs[0], arguments, recipe.output_number, options, args)
     if args.picture:
         if not args.picture.endswith(".svg"):
-            raise ValueError(f"--picture is written as SVG: name a file that ends in .svg, got {args.picture!r}")
+            raise ValueError(f"--picture got {args.picture!r}, expected a file that ends in .svg")
         write_text(args.picture, expression_svg(recipe) + "\n")
     if args.html:
         from mpgemm.reporting.kernel_page import kernel_page
@@ -93,23 +99,25 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
-    """Return counts of PTX and SASS; the status is 1 where ptxas contracted."""
+    """Return the counts of PTX and SASS instructions; the exit status is 1 if ptxas contracted."""
     from tensorcore_models.compiled.ptx.program import PTXProgram
     from tensorcore_models.compiled.sass import beside_sass, disassembled
 
     if len(programs) != 1 or args.arguments is not None:
-        raise ValueError("--cubin takes the PTX of one kernel and no --arguments")
+        raise ValueError("--cubin takes the PTX of one kernel and no --arguments: leave the rest out")
     if args.fmad is not None:
-        raise ValueError("--cubin shows whether ptxas contracted: leave --fmad out")
+        raise ValueError("--cubin itself shows whether ptxas contracted, so --fmad has no effect: leave it out")
     if not isinstance(programs[0], PTXProgram):
-        raise ValueError("--cubin needs PTX")
+        raise ValueError(
+            "--cubin compares SASS with PTX, got a kernel that is not PTX: give its PTX, or leave --cubin out"
+        )
     found = beside_sass(programs[0], disassembled(args.cubin))
     facts = {"kernel": found.kernel, "verdict": found.verdict, "reason": found.reason, "rows": found.to_rows()}
     return Output(facts, [fitted(str(found))], status=int(found.verdict == "contracted"))
 
 
 def _described(programs: list) -> Output:
-    """Return the facts that are known of kernels without arguments."""
+    """Return the facts on kernels that are known without --arguments."""
     facts = [
         {
             "kernel": program.name,
@@ -121,10 +129,10 @@ def _described(programs: list) -> Output:
     ]
     lines = [
         f"{row['kernel']} for {row['target']}\nparameters: {', '.join(row['parameters']) or 'none'}\n"
-        f"not known here: {', '.join(row['unknown']) or 'nothing'}"
+        f"instructions without a model: {', '.join(row['unknown']) or 'none'}"
         for row in facts
     ]
-    return Output(facts, map(fitted, [*lines, "give --arguments and --grid to see what it computes"]))
+    return Output(facts, map(fitted, [*lines, "--arguments and --grid show what the kernel computes"]))
 
 
 def _write(program, arguments: list, place: int, options: dict, args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`mpgemm report`: one page, HTML or Markdown, from the folders that other commands wrote."""
+"""`mpgemm report` writes one page, HTML or Markdown, from the folders that other commands wrote."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ FORMATS = ("html", "markdown")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Arguments of the command."""
+    """Add the command's options."""
     add = parser.add_argument
-    add("folders", nargs="+", metavar="FOLDER", help="folders that --out of evaluate, compare, plan or simulate wrote")
+    add(
+        "folders", nargs="+", metavar="FOLDER", help="folders that evaluate, compare, plan or simulate wrote with --out"
+    )
     add("--out", "--output", metavar="FILE", help="file for the page (default: standard output)")
     add("--format", choices=FORMATS, help="format of the page (default: html if FILE ends in .html, else markdown)")
     add("--title", default="Results", help="heading of the page")
@@ -45,12 +47,12 @@ def add_arguments(parser: Parser) -> None:
         type=int,
         default=MOST_ROWS,
         metavar="COUNT",
-        help=f"largest number of rows shown of a table (default {MOST_ROWS})",
+        help=f"largest number of rows that is shown of a table (default {MOST_ROWS})",
     )
     add(
         "--json",
         action="store_true",
-        help="print the contents of the page (folders, tables, pictures) as JSON in place of it",
+        help="print the contents of the page (folders, tables, pictures) as JSON in place of the page",
     )
     parser.goes_without(("--out", "--format", "--rows"), ("--json",))
 
@@ -58,18 +60,18 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command.
 
-    Raises ValueError if a folder is missing, or none has anything to show.
+    Raises ValueError if a folder does not exist, or no folder has a table or picture.
     """
     if args.rows < 1:
         raise ValueError(f"--rows is {args.rows}, expected at least 1")
     folders = [Path(folder) for folder in args.folders]
     for folder in folders:
         if not folder.is_dir():
-            raise ValueError(f"{folder}: no such folder")
+            raise ValueError(f"{folder}: no such folder; give one that a command wrote with --out")
     if not any(contents(folder) for folder in folders):
         names = ", ".join(map(str, folders))
         raise ValueError(
-            f"{names}: no tables (.csv) and no pictures (.png) in it; give a folder that --out of a command wrote"
+            f"{names} holds no tables (.csv) and no pictures (.png): give a folder that a command wrote with --out"
         )
     if args.json:
         found = [{"folder": str(f), "files": [path.name for path in contents(f)]} for f in folders]
@@ -92,18 +94,18 @@ def _page(args: argparse.Namespace, folders: list[Path]) -> str:
 
 
 def contents(folder: Path) -> list[Path]:
-    """Return the tables and pictures of a folder, each picture behind the table of its name."""
+    """Return the tables and pictures of a folder; a picture follows the table of the same name."""
     return sorted((p for p in folder.iterdir() if p.suffix in (".csv", ".png")), key=lambda p: (p.stem, p.suffix))
 
 
 def escaped(text: object) -> str:
-    """Return the text that Markdown shows as it is: no HTML, no emphasis, no links, no cells."""
+    """Escape a text so that Markdown shows it unchanged, without HTML, emphasis, links or table cells."""
     plain = html.escape(" ".join(str(text).split()), quote=False)
     return re.sub(r"([\\`*\[\]|])", r"\\\1", plain)
 
 
 def markdown_page(folders: list[Path], title: str, base: Path, rows: int = MOST_ROWS) -> str:
-    """Return the page as Markdown; pictures are linked relative to `base`."""
+    """Return the page as Markdown, with links to pictures relative to `base`."""
     from mpgemm.reporting.findings import findings_of
 
     lines = [f"# {escaped(title)}", ""]
@@ -134,7 +136,7 @@ def _findings(found: Findings) -> Iterator[str]:
 
 
 def _basis(found: Findings) -> Iterator[str]:
-    """Yield lines on the basis of the models, and on the environment in which the results were computed."""
+    """Yield lines on the evidence for the models, and on the environment in which the results were computed."""
     if found.engines:
         yield from ("### What the models rest on", "")
         for engine in found.engines:
@@ -152,7 +154,7 @@ def _basis(found: Findings) -> Iterator[str]:
 
 
 def _tables(path: Path, rows: int) -> Iterator[str]:
-    """Yield the tables of a CSV file, each with a line that says how many rows are left out."""
+    """Yield the tables of a CSV file, each with a line that counts the rows left out."""
     try:
         tables = read_tables(path)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`mpgemm reproduce`: figures and tables of papers, computed again."""
+"""`mpgemm reproduce` computes figures and tables of papers again."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 QUESTION = "repeat a paper"
 SUMMARY = "compute figures and tables of papers again"
 EXAMPLES = (
-    ("--list", "what there is, from which paper, how long it takes"),
+    ("--list", "all figures and tables, their papers and run times"),
     ("xue8a xue8b --out out", "two figures of the SGEMM-cube paper: table, JSON, CSV, picture"),
     ("xue9b --step-orders sequential exact", "with another rounding inside of the cube's steps"),
-    ("khattak7 --quick --out out", "fewer and smaller points"),
+    ("khattak7 --quick --out out", "a figure with fewer and smaller points"),
     ("xue11 --chip 910B3", "a figure about speed, for another chip"),
 )
 
@@ -42,7 +42,7 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="figures and tables; --list shows them")
+    add("names", nargs="*", metavar="NAME", help="names of figures and tables, which --list shows")
     add("--list", action="store_true", help="list figures and tables, with their papers and run times")
     drawn = parser.add_argument_group("drawn matrices")
     add = drawn.add_argument
@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
         nargs=3,
         type=int,
         metavar=("M", "K", "N"),
-        help="sizes of the product, where the figure does not vary them",
+        help="sizes of the product, for figures that do not vary them",
     )
     what = parser.add_argument_group("what figures 8 and 9 of the SGEMM-cube paper compare")
     add_method_arguments(what, "fp16, fp32_numpy, sgemm_cube")
@@ -72,7 +72,7 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_without(("names", *(name for name in parser._option_string_actions if name not in shown)), ("--list",))
 
 
-#: Options that are keywords of what computes, and those that say where and how it runs.
+#: Options that are keywords of the functions that compute a row, and options that say where and how these run.
 KEYWORDS = (
     "methods", "engine", "orders", "scale_exponents", "step_orders", "shape", "metric", "timeout", "memory", "solver",
 )  # fmt: skip
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> Output:
     if args.list:
         return _list()
     if not args.names:
-        raise ValueError("nothing to reproduce is named; mpgemm reproduce --list shows the names")
+        raise ValueError("no figure or table is named: give a name that mpgemm reproduce --list shows")
     rows = [get_reproduction(name) for name in dict.fromkeys(args.names)]
     refused = {row.name: reason for row in rows if (reason := _refusal(args, row))}
     if len(refused) == len(rows):
@@ -96,13 +96,15 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _refusal(args: argparse.Namespace, row: Reproduction) -> str:
-    """Return why a row is not computed with these options, empty where it obeys them all."""
+    """Return why a row refuses these options, or "" if they all have an effect on it."""
     useless = [
         f"--{'set' if name == 'changes' else name.replace('_', '-')}" for name in (*KEYWORDS, *HOW)
         if name in args.given and name not in row.takes
     ]  # fmt: skip
     return (
-        f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}" if useless else ""
+        f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}: leave it out"
+        if useless
+        else ""
     )
 
 
@@ -123,9 +125,9 @@ def _list() -> Output:
 
 
 def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, refused: dict[str, str]) -> Output:
-    """Compute each row that obeys the options; one that does not, or fails, does not end the others: the status is 2.
+    """Compute each row; rows that refuse the options or fail are reported and skipped, and the exit status is then 2.
 
-    Tables are printed as soon as they are there.
+    The tables of a row are printed as soon as it is computed.
     """
     found: dict[str, dict] = {}
     written: list[str] = []
@@ -150,7 +152,7 @@ def _run(args: argparse.Namespace, rows: list[Reproduction], context: Context, r
 
 
 def _options(args: argparse.Namespace, row: Reproduction) -> dict:
-    """Return the keywords that the options say."""
+    """Return the given options as keywords of a row's function."""
     found = {name: getattr(args, name) for name in KEYWORDS if name in args.given}
     if "solver" in found:
         found["backends"] = found.pop("solver")

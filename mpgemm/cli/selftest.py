@@ -1,4 +1,4 @@
-"""`mpgemm selftest`: does the installed package compute what it should on this machine?"""
+"""`mpgemm selftest` checks that the installed package computes the right bits on this machine."""
 
 import argparse
 import time
@@ -15,10 +15,10 @@ SUMMARY = "compare kernels with their exact twins and with outputs of real GPUs,
 EXAMPLES = (
     ("", "about half a minute"),
     ("--quick", "the same checks in less than ten seconds"),
-    ("--seconds 120", "more of it"),
+    ("--seconds 120", "two minutes of random comparisons"),
 )
 
-#: Seconds of random comparisons, and of those with --quick; the other checks take a few more.
+#: Seconds of random comparisons without and with --quick; the other checks take a few seconds more.
 SECONDS, QUICK_SECONDS = 30.0, 1.0
 
 
@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
         "--rerun",
         type=Path,
         metavar="FILE",
-        help="compute again a product that a command found outside of its certified bound",
+        help="compute a product again that a command found outside of its certified bound and wrote to FILE",
     )
     add("--json", action="store_true", help="print JSON")
     parser.goes_without(("--seconds",), ("--quick",))
@@ -46,9 +46,9 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Carry out the command; the exit status is 1 if anything differs, 3 if a file's product is outside of its bound again.
+    """Carry out the command; the exit status is 1 if a check differs, 3 if a file's product is outside of its bound again.
 
-    Raises ValueError if there is no time to compare anything, the seed is negative, or a file is no such file; OSError.
+    Raises ValueError if --seconds is not above 0, the seed is negative, or a file holds no such product; OSError.
     """
     if args.rerun is not None:
         return _rerun(args)

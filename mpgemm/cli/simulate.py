@@ -1,4 +1,4 @@
-"""`mpgemm simulate`: a tile schedule in time, on the pipes of an Ascend core."""
+"""`mpgemm simulate` runs a tile schedule on the simulated pipes of an Ascend core, and shows its time and stalls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUESTION = "plan a block"
 SUMMARY = "simulate a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
 EXAMPLES = (
     ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
-    ("4096 4096 4096 --chip 910B3 --waterfall", "where the time goes"),
+    ("4096 4096 4096 --chip 910B3 --waterfall", "the causes that reduce the peak to this speed"),
     ("--published", "predictions beside published numbers"),
 )
 
@@ -52,11 +52,19 @@ def add_arguments(parser: Parser) -> None:
     _add_schedule(parser.add_argument_group("schedule and simulation"))
     show = parser.add_argument_group("also show")
     add = show.add_argument
-    add("--waterfall", action="store_true", help="show what reduces the peak to this speed, cause by cause")
-    add("--bytes", action="store_true", help="compare the schedule's bytes with eq. 9, factor by factor")
-    add("--sensitivity", action="store_true", help="show how the time changes with 20 %% on each parameter")
+    add("--waterfall", action="store_true", help="show by how much each cause reduces the peak to this speed")
+    add(
+        "--bytes",
+        action="store_true",
+        help="compare the schedule's bytes with eq. 9 of the SGEMM-cube paper, factor by factor",
+    )
+    add(
+        "--sensitivity",
+        action="store_true",
+        help="show how the time changes if a parameter of the chip changes by 20 %%",
+    )
     add("--sweep", metavar="PARAMETER=V1,V2,...", help="show the speed for several values of a chip parameter")
-    add("--published", action="store_true", help="compare the published speeds and times with this model's")
+    add("--published", action="store_true", help="compare published speeds and times of chips with the model's")
     _add_files(parser.add_argument_group("files"))
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _state_what_goes_together(parser)
@@ -64,13 +72,14 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _add_schedule(group: argparse._ArgumentGroup) -> None:
-    """Which schedule is run, and how."""
+    """Add the options that choose the schedule, and how it is simulated."""
     add = group.add_argument
     add("--block", metavar="BM,BK,BN", help="block sizes (default 176,64,176; with --calibrate: the best plan's)")
     add(
         "--kernel",
         choices=KERNELS,
-        help="paper: the kernel of the SGEMM-cube paper; or grid, or vector (default: grid on chips with FIXPIPE "
+        help="paper: the kernel of the SGEMM-cube paper; grid: cores divide m, n and k among them; vector: FP32 on the vector "
+        "units (default: grid on chips with FIXPIPE "
         "and with --calibrate, else paper)",
     )
     add(
@@ -78,9 +87,15 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
         help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...), or a line of MatMulV3's runtime_kb",
     )  # fmt: skip
     add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
-    add("--no-split", action="store_true", help="leave the pass that splits A and B out of the time")
-    add("--latency", default="pipelined", choices=("pipelined", "serial"))
-    add("--all-cores", action="store_true", help="simulate every core, not only one of each kind")
+    add("--no-split", action="store_true", help="do not count the time of the pass that splits A and B into words")
+    add(
+        "--latency",
+        default="pipelined",
+        choices=("pipelined", "serial"),
+        help="pipelined: a pipe starts its next transfer while the latency of the last one passes; serial: it waits (default "
+        "pipelined)",
+    )
+    add("--all-cores", action="store_true", help="simulate every core, in place of one core of each kind")
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:
@@ -89,7 +104,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--calibrate",
         metavar="PROFILE.csv",
-        help="fit the chip's rates to an op_summary file of msprof and show the residuals",
+        help="fit the chip's rates to an op_summary file of msprof, and show the residuals",
     )
     add(
         "--write-chip",
@@ -99,13 +114,13 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="compare predicted with measured times of each product and pipe; the profile is an op_summary, a "
-        "kernel_details, or (with M K N) a PipeUtilization",
+        help="compare predicted with measured times of each product and pipe; the file is an op_summary, a kernel_details, or "
+        "(with M K N) a PipeUtilization",
     )
     add(
         "--overlay",
         metavar="FILE",
-        help="with --measured: draw two bars for each pipe of each product, and write the data",
+        help="with --measured: draw predicted and measured time of each pipe of each product, and write the data",
     )
     add("--trace", metavar="FILE", help="write a Chrome/Perfetto trace of core 0 (JSON)")
     add(
@@ -115,15 +130,19 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
         metavar="COUNT",
         help="largest number of operations in the trace (default 100000)",
     )
-    add("--gantt", metavar="FILE", help="draw the pipes around the time at which a C block leaves, and write the data")
+    add(
+        "--gantt",
+        metavar="FILE",
+        help="draw the pipes around the time at which a block of C is written, and write the data",
+    )
     add("--ping-pong", metavar="FILE", help="draw single and double buffers side by side, block by block")
     add("--occupancy", metavar="FILE", help="draw how much of each buffer is in use")
-    add("--waterfall-plot", metavar="FILE", help="draw the waterfall")
+    add("--waterfall-plot", metavar="FILE", help="draw the waterfall of --waterfall")
     add_style_argument(group)
 
 
 def _state_what_goes_together(parser: Parser) -> None:
-    """Which options have no effect beside others: none is ignored."""
+    """State which options have no effect beside others, so that the parser refuses them."""
     schedule = ("--tiling", "--kernel", "--grid", "--resident", "--swizzle", "--n-fused", "--unit-flag", "--template")
     run = ("--reseed-l0c", "--no-split", "--latency", "--all-cores")
     parser.goes_without(
@@ -136,12 +155,12 @@ def _state_what_goes_together(parser: Parser) -> None:
     one_run = (*schedule, *run, *shown, *files)
     parser.goes_without(
         (*one_run, *KERNEL_OPTIONS, "--block", "size", "--chip", "--calibrated", "--set", "--calibrate", "--measured"),
-        ("--published",), "one run",
+        ("--published",), "the simulation of one schedule",
     )  # fmt: skip
     parser.goes_without(
         (*run, *shown, "--trace", "--trace-operations", *pictures, "--tiling", "--terms", "--mode", "--presplit"),
         ("--calibrate", "--measured"),
-        "one run: the profile says sizes and operands",
+        "the simulation of one schedule (a profile states sizes and operands)",
     )  # fmt: skip
     parser.goes_without(
         (*one_run, *KERNEL_OPTIONS, "--block", "--calibrate", "--measured", "--published"), ("--list-parameters",)
@@ -194,14 +213,14 @@ def _simulate(args: argparse.Namespace, chip: ascend.Chip) -> Output:
 
 
 def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
-    """Return the schedule that the fields of --tiling mean, and what they say that it does not follow."""
+    """Return the schedule that the fields of --tiling describe, and the fields that it does not follow."""
     from ascend.reports.matmul_v3 import entered_knowledge, read_knowledge
     from ascend.tiling.entered import entered, read_tiling
 
     if (record := read_knowledge(args.tiling)) is not None:
         if given := [f"--{name}" for name in ("layout", "operand", "template") if name in args.given]:
             raise ValueError(
-                f"{args.tiling} is a tiling of MatMulV3, which determines {', '.join(given)}: leave it out"
+                f"{args.tiling} is a tiling of MatMulV3, which determines {', '.join(given)}: leave that out"
             )
         return entered_knowledge(record, chip, args.tiling)
     options = {name: getattr(args, name) for name in ("layout", "warm", "dequantize", "unit_flag")}
@@ -209,7 +228,7 @@ def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
 
 
 def _own_kernel(chip: ascend.Chip) -> str:
-    """Return the kernel that is meant where none is named: the paper's is for coupled cores, whose C goes through UB."""
+    """Return the default kernel of a chip: the paper's is for chips without FIXPIPE, whose cores write C through UB."""
     return "grid" if chip.fixpipe else "paper"
 
 
@@ -227,7 +246,7 @@ def _schedule(
     """Return the schedule that the options describe."""
     block = _block(args)
     grid = parse_grid(args.grid) if args.grid else None
-    # Tiles one by one go to all cores: a grid along k alone says how many there are.
+    # Without a resident operand, tiles go one by one to all cores; a grid along k alone states the number of cores.
     cores = grid[1] if grid and kernel == "grid" and args.resident == "none" and grid[0] * grid[2] == 1 else None
     return ascend.build_schedule(
         *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
@@ -238,7 +257,7 @@ def _schedule(
 
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:
-    """Return the files asked for, the data beside each picture; the run is recorded once for all of them."""
+    """Write the files that the options name, each picture with its data, and return the paths; the run is recorded once."""
     if not any((args.trace, args.gantt, args.ping_pong, args.occupancy, args.waterfall_plot)):
         return []
     from ascend.reports import figures, plots
@@ -289,7 +308,7 @@ def _summary(args: argparse.Namespace, timeline: ascend.Timeline) -> Iterator[st
 
 
 def _shown(args: argparse.Namespace, schedule: Kernel) -> Iterator[tuple[str, object, Table]]:
-    """Yield the further views that were asked for: name, data, table."""
+    """Yield (name, data, table) of each further view that the options ask for."""
     if args.waterfall:
         steps = ascend.waterfall(schedule, args.latency)
         lines = [(s.cause, s.tflops, f"{s.lost:.2f}", round(s.cycles), "fitted" if s.fitted else "") for s in steps]
@@ -328,13 +347,12 @@ def _swept(args: argparse.Namespace, schedule: Kernel) -> tuple[str, list[tuple[
 
     name, equals, values = args.sweep.partition("=")
     if not equals:
-        raise ValueError(f"expected --sweep PARAMETER=V1,V2,..., got {args.sweep!r}")
+        raise ValueError(f"--sweep got {args.sweep!r}, expected PARAMETER=V1,V2,...")
     return name, sweep(schedule, name, [parse_number(name, value) for value in values.split(",")])
 
 
 def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
-    """Return the kernel's options for a row of a profile, which says the operands, what scales their sums, and mostly the
-    layout."""
+    """Return the kernel's options for a row of a profile, which states operands, scales of int8 sums, and mostly the layout."""
     found = kernel_of(args) | {"terms": 1, "operand": row.operand}
     if row.layout and "layout" not in args.given:
         found["layout"] = row.layout
@@ -342,7 +360,7 @@ def _options_of(args: argparse.Namespace, row: ProfileRow) -> dict:
 
 
 def _batch_seconds(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], float]:
-    """Return the time of a batch or of groups of a profile, dealt to groups of cores."""
+    """Return a function that gives the time of a profile's row of several products, which run on groups of cores."""
 
     def seconds_of(row: ProfileRow) -> float:
         options = _options_of(args, row)
@@ -352,7 +370,7 @@ def _batch_seconds(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[Pro
 
 
 def _profile_schedules(args: argparse.Namespace, chip: ascend.Chip) -> Callable[[ProfileRow], Kernel]:
-    """Return the kernel of a profile's row: the one that options name, or the best plan for its shapes."""
+    """Return a function that gives the kernel of a profile's row: the kernel that options name, or the best plan."""
     named = any(
         (args.block, args.kernel, args.grid, args.swizzle, args.resident, args.n_fused, args.unit_flag, args.template)
     )

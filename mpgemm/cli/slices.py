@@ -1,4 +1,4 @@
-"""`mpgemm slices`: how many integer slices or moduli does this product need, and what do they cost?"""
+"""`mpgemm slices` finds how many integer slices or moduli a product needs, and what they cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTION = "compare corrections"
 SUMMARY = "find how many integer slices or moduli a product needs, proved and measured"
 EXAMPLES = (
     ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
-    ("A.npy B.npy --target 40 --engine b300 h100", "or 40 bits, and what that costs on two devices"),
+    ("A.npy B.npy --target 40 --engine b300 h100", "slices for 40 bits, and their costs on two devices"),
     ("A.npy B.npy --target relative:30", "30 bits of every result, however ill-conditioned the product is"),
 )
 
@@ -32,15 +32,15 @@ def add_arguments(parser: Parser) -> None:
         "--target",
         default="fp64",
         metavar="fp64|fp32|BITS|relative[:BITS]",
-        help="accuracy to reach: that of DGEMM (default) or SGEMM on these matrices, N bits relative to |A||B|, or "
-        "relative:N bits of the result itself",
+        help="accuracy to reach: that of DGEMM (fp64, the default) or of SGEMM (fp32) on these matrices, BITS bits relative to "
+        "|A||B|, or relative:BITS bits relative to the result itself",
     )
     add(
         "--methods",
         nargs="+",
         default=list(COUNTED_METHODS),
         metavar="NAME",
-        help=f"methods to count for (default {' '.join(COUNTED_METHODS)})",
+        help=f"methods whose slices or moduli are counted (default {' '.join(COUNTED_METHODS)})",
     )
     add(
         "--engine",
@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="DEVICE",
         help=f"devices whose costs are shown (default {' '.join(COST_DEVICES)})",
     )
-    add("--output", choices=("fp64", "fp32"), help="format of the results (default: the target's)")
+    add("--output", choices=("fp64", "fp32"), help="format of the results (default: that of the target)")
     add("--json", action="store_true", help="print JSON")
     add("--csv", action="store_true", help="print CSV")
     add("--quiet", action="store_true", help="do not show progress on the terminal")

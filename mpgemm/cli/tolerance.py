@@ -1,4 +1,4 @@
-"""`mpgemm tolerance`: what a test of a kernel may allow, certified and by sampling, and what a given tolerance would miss."""
+"""`mpgemm tolerance` finds tolerances for a kernel's test, certified and by sampling, and what a given one would miss."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ QUESTION = "debug a kernel"
 SUMMARY = "find what a kernel's test may allow, and what a tolerance would miss"
 EXAMPLES = (
     ("--engine h100 --k 512", "what may a test of this kernel allow?"),
-    ("--engine h100 --operands fp8 --reference rounded --k 512", "against the product of the rounded operands"),
-    ("--engine a100 --operands bf16 --out-format bf16 A.npy B.npy", "on your data"),
-    ("--method ootomo --engine a100 --shipped digits", "of a recovery method"),
-    ("--engine h100 --operands e4m3fn --attention Q.npy K.npy V.npy --causal", "of an attention kernel"),
+    (
+        "--engine h100 --operands fp8 --reference rounded --k 512",
+        "the test compares with the product of rounded operands",
+    ),
+    ("--engine a100 --operands bf16 --out-format bf16 A.npy B.npy", "the tolerance on your data"),
+    ("--method ootomo --engine a100 --shipped digits", "the tolerance of a recovery method"),
+    ("--engine h100 --operands e4m3fn --attention Q.npy K.npy V.npy --causal", "the tolerance of an attention kernel"),
     ("--engine h100 --k 512 --check-rtol 1e-2 --check-atol 1e-2", "what would this tolerance miss?"),
 )
 
 K = 1024
-#: Options of products that attention does not have.
+#: Options of products that have no effect on attention.
 _OF_PRODUCTS = (
     "files", "--method", "--reference", "--c", "--k", "--shape", "--distribution", "--seed", "--scale-a", "--scale-b",
     "--k-order", "--splits", "--promote-every", "--quantile", "--confidence", "--check-rtol", "--check-atol",
@@ -47,24 +50,24 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     what = parser.add_argument_group("what is tested")
     add = what.add_argument
-    add("--engine", help="device (h100), path (h100/mma) or arch:name; default h100, or the method's own")
+    add("--engine", help="device (h100), path (h100/mma) or arch:name (default h100, with --method the method's own)")
     add(
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="operands of a device's unit: half, bf16, tf32, fp8, ... (default fp16)",
+        help="format of the operands on a device's unit: half, bf16, tf32, fp8, ... (default fp16)",
     )
-    add("--method", metavar="NAME", help="a recovery method instead of the plain product")
-    add("--out-format", metavar="FORMAT", help="the kernel rounds its result to this format (bf16, fp16, ...)")
+    add("--method", metavar="NAME", help="recovery method that the kernel runs, in place of the plain product")
+    add("--out-format", metavar="FORMAT", help="format to which the kernel rounds its result (bf16, fp16, ...)")
     add_order_arguments(what)
     add(
         "--reference",
         choices=("given", "rounded"),
         default="given",
-        help="operands from which the test computes its expected result: given (default), or rounded as for the kernel",
+        help="operands from which the test computes its expected result: given (default), or rounded to the kernel's format",
     )
     source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
-    source.add_argument("--c", metavar="FILE", help="C, added to the product of two files")
+    source.add_argument("--c", metavar="FILE", help="file of C, which is added to the product of two files")
     add_scale_arguments(source)
     parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
     parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
@@ -72,7 +75,7 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("--rows", type=int, metavar="N", help="with --attention: check only N queries of each head, evenly spread")
     parser.goes_with(("--rows",), ("--attention",))
-    how = parser.add_argument_group("how sure")
+    how = parser.add_argument_group("statistical tolerance")
     add = how.add_argument
     add("--quantile", type=float, default=0.99, help="fraction of whole products that must pass (default 0.99)")
     add("--confidence", type=float, default=0.95, help="confidence of that fraction (default 0.95)")
@@ -94,7 +97,7 @@ def run(args: argparse.Namespace) -> Output:
         found = _tolerance(args)
     except Interrupted as stopped:
         found, status = stopped.known, 130
-        remark = "\nmpgemm tolerance: interrupted; what is above is what was known"
+        remark = "\nmpgemm tolerance: interrupted; the output above was known by then"
     return Output(found.to_dict(), _lines(found), status=status, remark=remark)
 
 
@@ -111,7 +114,7 @@ def _attention(args: argparse.Namespace) -> Output:
 
 
 def _lines(found: Tolerance):
-    """Return the verdict, then what it rests on."""
+    """Yield the verdict, then the evidence on which it rests."""
     yield from _decision(found)
     yield from _certified_lines(found)
     yield from _sampled_lines(found)
@@ -119,7 +122,7 @@ def _lines(found: Tolerance):
 
 
 def _decision(found: Tolerance):
-    """Yield the tolerances that a test may allow and the faults it then sees, a line for each; the given one first."""
+    """Yield a line for each tolerance that a test may allow, with the faults that it sees; the given tolerance comes first."""
     yield wrapped(f"Verdict, {found.label}, k = {found.k}:")
     seen, lines, s = found.lines or {}, [], found.statistical
     if found.checked is not None and s is not None:
@@ -129,7 +132,7 @@ def _decision(found: Tolerance):
         line = found.certified
         lines.append(f"certified, rtol={line.rtol:.3g} atol={line.atol:.3g}: {_decided(found, 'certified')}")
     elif found.relative is None:
-        lines.append("nothing is certified: an operand or a sum may overflow")
+        lines.append("no tolerance is certified, because an operand or a sum may overflow")
     else:
         sees = "" if found.vacuity is None else f": {found.vacuity.verdict}"
         lines.append(f"certified, {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}{sees}")
@@ -139,7 +142,7 @@ def _decision(found: Tolerance):
 
 
 def _decided(found: Tolerance, name: str) -> str:
-    """Say what a line sees on its own pair, and which lost products it misses on others."""
+    """Describe which faults a tolerance sees on its own pair of matrices, and which lost products it misses on others."""
     from mpgemm.testing.faults import LOST_PRODUCTS
     from mpgemm.testing.tolerance_result import SEEN, in_words
 
@@ -164,9 +167,9 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
         check = (args.check_rtol or 0.0, args.check_atol or 0.0)
     pair, parameters = given_pair(args), numbers_of(args.param, "--param")
     if args.c is not None and not args.files:
-        raise ValueError("--c needs two files")
+        raise ValueError("--c is added to the product of two files, got none: give A and B, or leave --c out")
     if args.k is not None and args.shape is not None and args.k != args.shape[1]:
-        raise ValueError(f"--k is {args.k} and --shape has k = {args.shape[1]}: give one of them, or equal values")
+        raise ValueError(f"--k is {args.k}, but --shape has k = {args.shape[1]}: leave --k out")
     if args.k is not None and args.k < 1:
         raise ValueError(f"--k is {args.k}, expected at least 1")
     if pair is None:
@@ -187,11 +190,11 @@ def _tolerance(args: argparse.Namespace) -> Tolerance:
 
 
 def _certified_lines(found: Tolerance):
-    yield "\n" + wrapped("certified (no kernel that computes so exceeds it):")
+    yield "\n" + wrapped("certified (no kernel with this arithmetic exceeds it):")
     if found.relative is not None:
         yield item(f"|d - expected| <= {found.relative:.3g} (|A||B| + |C|) + {found.absolute:.3g}")
     else:
-        yield item("nothing: an operand or a sum may overflow")
+        yield item("no tolerance, because an operand or a sum may overflow")
     if found.certified is not None:
         yield item(f"rtol={found.certified.rtol:.3g} atol={found.certified.atol:.3g} on these data")
     yield from (item(f"because {line}" if not i else line)
@@ -208,14 +211,14 @@ def _sampled_lines(found: Tolerance):
         size = f"{s.relative:.3g} (|A||B| + |C|)" + (f" + {s.absolute:.3g}" if s.absolute else "")
         yield item(f"rtol={s.rtol:.3g} atol={s.atol:.3g}, or {size}")
         yield wrapped(
-            f"from {s.elements} elements in {s.draws} draws: {s.population}; the largest error is {s.largest:.0%} of what "
-            f"is allowed, the rest is the step to {m * n} elements and the margin; errors reach {s.of_bound:.2%} of their "
-            "certified bounds", "  ", "    ",
+            f"from {s.elements} elements in {s.draws} draws: {s.population}; the largest error is {s.largest:.0%} of the "
+            f"tolerance, whose rest extrapolates to {m * n} elements and adds a margin; errors reach {s.of_bound:.2%} of "
+            "their certified bounds", "  ", "    ",
         )  # fmt: skip
 
 
 def _given_lines(found: Tolerance):
-    yield "\nwhat a test with it sees:"
+    yield "\nfaults that a test with such a tolerance sees:"
     for name, v in _vacuities(found):
         yield item(f"{name}: {_verdict(v)}")
         if found.misses(name) is not None:
@@ -235,8 +238,8 @@ def _vacuities(found: Tolerance) -> list[tuple[str, Vacuity]]:
 def _verdict(v: Vacuity) -> str:
     zeros = v.zero_passes / max(1, v.elements)
     return (
-        f"{v.verdict} (on {v.elements} elements: zeros pass in {zeros:.1%}; unseen if left out: {v.unseen_blocks} of "
-        f"{v.blocks} blocks of {v.block} products, {v.unseen_terms} of {v.terms} single k)"
+        f"{v.verdict} (on {v.elements} elements: zeros pass in {zeros:.1%}; the loss of {v.unseen_blocks} of {v.blocks} blocks "
+        f"of {v.block} products, and of {v.unseen_terms} of {v.terms} single products, is not seen)"
     )
 
 
@@ -250,11 +253,11 @@ def _checked(found: Tolerance):
 
 
 def _judged(checked: Checked, statistical: Statistical, certified: Line | None) -> str:
-    """Return whether right kernels pass the tolerance that was given."""
+    """Return a sentence that says whether right kernels pass the given tolerance."""
     shape = "x".join(map(str, statistical.shape))
     if checked.failures or checked.failing > 0.5:
-        return f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products, as {checked.draws} draws tell"
+        return f"TOO TIGHT: a right kernel fails it in {checked.failing:.0%} of {shape} products (from {checked.draws} draws)"
     line = checked.line
     if certified is not None and line.rtol >= certified.rtol and line.atol >= certified.atol:
-        return "a right kernel never fails it: it is wider than the certified one"
+        return "a right kernel never fails it, because it is wider than the certified tolerance"
     return f"a right kernel passed it in all {checked.draws} draws; about {checked.failing:.2g} of {shape} products fail it"

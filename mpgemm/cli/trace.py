@@ -1,4 +1,4 @@
-"""`mpgemm trace compare RUN1 RUN2`: where two recorded runs of a model part, why, and what becomes of it."""
+"""`mpgemm trace compare RUN1 RUN2` finds where two recorded runs of a model first differ, why, and the effect on the logits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mpgemm.traces.comparing import ModuleDifference, TraceComparison
 
 QUESTION = "debug a kernel"
-SUMMARY = "compare two recorded runs of a model: where bits first differ, what made them, what the logits say"
+SUMMARY = "find where two recorded runs of a model first differ in a bit, why, and the effect on the logits"
 EXAMPLES = (
     ("compare training rollout", "two folders of recorded tensors"),
     ("compare h100 predicted:h100", "a recorded run, and what the device gives for each module's recorded inputs"),
@@ -24,7 +24,7 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("what", choices=("compare",), help="compare: compare two runs, module by module")
+    add("what", choices=("compare",), help="compare two runs, module by module")
     for name in ("first", "second"):
         add(
             name, metavar=f"RUN{1 + (name == 'second')}",
@@ -38,11 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with predicted:DEVICE: file of the kernels that ran (written by mpgemm.torch.record_kernels)",
     )
     add("--logits", metavar="MODULE", help="the module whose outputs are the logits (default: lm_head or logits)")
-    add("--no-recipes", action="store_true", help="do not search which arithmetic made the first output that differs")
+    add(
+        "--no-recipes",
+        action="store_true",
+        help="do not search for the arithmetic that made the first output that differs",
+    )
     add("--json", action="store_true", help="print JSON")
 
 
-#: Modules that the table shows.
+#: Largest number of modules that the table shows.
 SHOWN = 16
 
 
@@ -54,7 +58,9 @@ def run(args: argparse.Namespace) -> Output:
 
     predicted = args.second.startswith(PREFIX)
     if args.profile is not None and not predicted:
-        raise ValueError(f"--profile needs {PREFIX}DEVICE as the second run, got {args.second}")
+        raise ValueError(
+            f"--profile needs {PREFIX}DEVICE as the second run, got {args.second}: give that, or leave --profile out"
+        )
     first = read_trace(args.first)
     device = args.second.removeprefix(PREFIX)
     second = predicted_trace(first, device, args.profile) if predicted else read_trace(args.second)
@@ -74,11 +80,11 @@ def _lines(found: TraceComparison, compared: str, no_recipes: bool) -> Iterator[
     if found.first is not None:
         headings = ("step", "module", "inputs", "bits differ", "relative", "largest")
         yield ""
-        yield Table("from there on", headings, [_cells(row) for row in _shown(found)])
+        yield Table("modules from the first difference on", headings, [_cells(row) for row in _shown(found)])
 
 
 def _shown(found: TraceComparison) -> list[ModuleDifference]:
-    """Return the modules from the first that differs on, thinned evenly."""
+    """Return the modules from the first that differs on; of many, an evenly spaced selection."""
     start = next(i for i, row in enumerate(found.modules) if row is found.first)
     rows = found.modules[start:]
     places = (

@@ -1,4 +1,4 @@
-"""`mpgemm whodunit`: which instruction, order of k, recovery method or CPU kernel gives a result bit for bit."""
+"""`mpgemm whodunit` finds which instruction, order of k, recovery method or CPU kernel gives a result bit for bit."""
 
 import argparse
 import sys
@@ -16,10 +16,10 @@ QUESTION = "debug a kernel"
 SUMMARY = "find which GPU's arithmetic, order of k or recovery method made these bits"
 EXAMPLES = (
     ("A.npy B.npy C.npy", "which instruction, order of k or method made C?"),
-    ("A.npy B.npy C.npy --operands e4m3fn", "operands are encodings of FP8"),
+    ("A.npy B.npy C.npy --operands e4m3fn", "the files of A and B hold encodings of FP8"),
     (
         "A.npy B.npy C.npy --gpu h100 --library cublaslt-13.1 --config ALGO_ID=66,STAGES_ID=35",
-        "a library's kernel among the candidates",
+        "a library's kernel is among the candidates",
     ),
 )
 
@@ -37,12 +37,16 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
     add("--addend", metavar="FILE", help="file of C0, if the result is A B + C0")
-    add("--methods", nargs="+", metavar="NAME", help="try only these recovery methods (default: all)")
+    add("--methods", nargs="+", metavar="NAME", help="of the recovery methods, try only these (default: all)")
     add("--gpu", help="the device that you suspect (h100, rtx4060, ...): its candidates come first, under its name")
     add_scale_arguments(parser)
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
     add = library.add_argument
-    add("--library", metavar="NAME[-VERSION]", help="cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass")
+    add(
+        "--library",
+        metavar="NAME[-VERSION]",
+        help="library whose kernel is tried: cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass",
+    )
     add(
         "--config",
         nargs="+",
@@ -58,15 +62,15 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--all",
         action="store_true",
-        help="also try candidates that round operands, and recovery methods, when simpler ones already match",
+        help="also try candidates that round operands, and recovery methods, if simpler candidates already match",
     )
     add("--quiet", action="store_true", help="do not show progress on standard error")
     add("--json", action="store_true", help="print JSON")
 
 
-#: Arithmetics that are spelled out where many give the same.
+#: Largest number of matching arithmetics that are printed.
 SHOWN = 12
-#: Orders of one arithmetic that are spelled out.
+#: Largest number of orders of one arithmetic that are printed.
 ORDERS_SHOWN = 8
 
 
@@ -83,7 +87,7 @@ def run(args: argparse.Namespace) -> Output:
     a, b = values_of_bits(a_bits, tcm.get_format(a_format)), values_of_bits(b_bits, tcm.get_format(b_format))
     addend = None if args.addend is None else read_matrix(args.addend)
     if addend is not None and addend.shape != found.shape:
-        raise ValueError(f"--addend {args.addend} has shape {addend.shape}, but the result has shape {found.shape}")
+        raise ValueError(f"--addend {args.addend} has shape {addend.shape}, expected the result's shape {found.shape}")
     methods = None if args.methods is None else [get_method(name) for name in args.methods]
     recipes = _recipes(args, a.shape[0], a.shape[1], b.shape[1], a_format, result)
     progress = Progress(sys.stderr, args.quiet)
@@ -96,7 +100,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _read(path: str, fmt: str | None):
-    """Return encodings of a matrix and their format: that of its elements, or the one that is named."""
+    """Return the encodings of a matrix and their format, which `fmt` or the type of the elements determines."""
     return options.read_operand(path, fmt, None)
 
 
@@ -127,16 +131,16 @@ def _lines(answer: Whodunit):
     if len(groups) > SHOWN:
         yield f"\n... and {len(groups) - SHOWN} more (--json has them all)"
     if answer.nearest:
-        yield "\nwhat tells others from it:" if answer.exact else "\nnearest:"
+        yield "\nelements on which other candidates differ:" if answer.exact else "\nnearest candidates:"
     for suspect in answer.nearest:
         yield item(f"{suspect.agree} of {suspect.of} elements: {suspect.who}, {suspect.how}")
         if suspect.first is not None:
             d = suspect.first
-            yield f"    row {d.row} column {d.column}: C {d.found:.9g}, this {d.candidate:.9g}"
+            yield f"    row {d.row} column {d.column}: C {d.found:.9g}, candidate {d.candidate:.9g}"
 
 
 def _same(suspect: Suspect):
-    """Return the other instructions of the same arithmetic, by architecture."""
+    """Yield a line that counts the other instructions of the same arithmetic by architecture."""
     if not suspect.same:
         return
     by_arch: dict[str, int] = {}

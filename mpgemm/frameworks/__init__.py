@@ -1,1 +1,1 @@
-"""Emulated matrix products inside other libraries: PyTorch, Triton, JAX."""
+"""Emulates matrix products inside programs of other libraries: PyTorch, Triton, JAX."""

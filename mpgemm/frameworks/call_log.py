@@ -1,4 +1,4 @@
-"""Reports the calls that ran emulated, call site by call site: sizes, engines, errors, and where two engines differ."""
+"""Reports emulated calls for each call site: sizes, engines, errors, and elements on which two engines differ."""
 
 import math
 from collections.abc import Sequence
@@ -12,22 +12,22 @@ from mpgemm.reporting.report import Table, json_text
 
 @dataclass(frozen=True)
 class Site:
-    """Calls that are one row of a report.
+    """`Site` identifies calls that share one row of a report.
 
     Attributes
     ----------
     site : str
-        Where: the path of the module, or the name of the kernel.
+        Place of the call: path of the module, or name of the kernel.
     phase : str
-        "forward" or "backward".
+        Pass in which it ran: "forward" or "backward".
     op : str
-        The library's operation.
+        Operation of the library.
     batch, m, k, n : int
         Number of products of one call, and their sizes.
     formats : str
-        Operands and result, as text.
+        Formats of operands and result, as text.
     engines, orders : tuple of str
-        Engine and order of k, for each emulated device.
+        Engine and order of k for each emulated device.
     """
 
     site: str
@@ -44,22 +44,23 @@ class Site:
 
 @dataclass(frozen=True)
 class CallRow:
-    """One row of a report.
+    """`CallRow` is one row of a report.
 
     Attributes
     ----------
     site : Site
+        Call site, operation, sizes, formats and engines.
     calls, elements : int
-        Calls, and elements of their results together.
+        Number of calls, and of elements of all their results.
     error_fp64 : float or None
-        ||D - C||_F / ||C||_F over all calls: D the first engine's products as the library gets them, C the exact ones.
-        Differences are exact, each rounded once to FP64. None: not measured.
+        Error ||D - C||_F / ||C||_F over all calls, where D are the first engine's products as the library gets them, and C the
+        exact products. Differences are exact and rounded once to FP64. None if not measured.
     error_fp32 : float or None
-        ||D - F||_F / ||F||_F with F the products formed in FP32 by numpy on this machine.
+        Difference ||D - F||_F / ||F||_F from the products F that NumPy forms in FP32 on this machine.
     fp32_error : float or None
-        ||F - C||_F / ||C||_F: what FP32 itself loses on these operands.
+        Error ||F - C||_F / ||C||_F of FP32 itself on these operands.
     differing : tuple of int
-        Elements whose bits differ from the first engine's, for each further engine.
+        For each further engine, number of elements whose bits differ from the first engine's.
     """
 
     site: Site
@@ -77,14 +78,14 @@ class CallRow:
 
 @dataclass(frozen=True)
 class OperationRow:
-    """Calls of one operation whose bits rest on the same.
+    """`OperationRow` counts calls of one operation whose bits have the same basis.
 
     Attributes
     ----------
     op, basis : str
-        The operation; "exact", "IEEE 754", "recorded", "inferred: ..." and why, or "native: ..." and why.
+        Operation, and basis of its bits: "exact", "IEEE 754", "recorded", "inferred: REASON" or "native: REASON".
     calls, elements : int
-        Calls, and elements of their results together.
+        Number of calls, and of elements of all their results.
     """
 
     op: str
@@ -95,20 +96,20 @@ class OperationRow:
 
 @dataclass(frozen=True)
 class Report:
-    """The calls that ran emulated, and those that did not.
+    """`Report` lists emulated calls, and counts calls that ran natively.
 
     Attributes
     ----------
     engines : tuple of str
-        The emulated devices or engines; results are the first one's.
+        Emulated devices or engines; the program got the results of the first.
     rows : tuple of CallRow
-        In the order in which the sites were first met.
+        Rows in the order in which their sites first ran.
     fallbacks : dict of str to int
-        Products that ran natively because `strict` was off: operation and reason, and how many calls.
+        Number of calls that ran natively because `strict` was off, by operation and reason.
     notes : tuple of str
-        What else a reader must know, as which path attention took.
+        Remarks, such as the path that attention took.
     operations : tuple of OperationRow
-        Every operation that ran, products among them, where `libraries` was named; else empty.
+        All operations that ran, with products, if `libraries` was named; else empty.
     """
 
     engines: tuple[str, ...]
@@ -119,7 +120,7 @@ class Report:
 
     @property
     def bases(self) -> dict[str, int]:
-        """How many calls are exact, IEEE 754, recorded, inferred and native."""
+        """Number of calls for each basis: exact, IEEE 754, recorded, inferred, native."""
         counts: dict[str, int] = {}
         for row in self.operations:
             kind = row.basis.partition(":")[0]
@@ -128,7 +129,7 @@ class Report:
 
     @property
     def differing(self) -> tuple[CallRow, ...]:
-        """Rows in which a further engine gives other bits than the first."""
+        """Rows in which the bits of a further engine differ from the first engine's."""
         return tuple(row for row in self.rows if any(row.differing))
 
     def to_dict(self) -> dict:
@@ -146,7 +147,7 @@ class Report:
         return json_text(self.to_dict())
 
     def table(self) -> Table:
-        """Return the rows for a reader."""
+        """Return the rows as a table to print."""
         measured = any(row.error_fp64 is not None for row in self.rows)
         headings = ["call site", "phase", "operation", "calls", "m x k x n", "formats", "engine", "order of k"]
         headings += ["error", "vs FP32", "FP32's own error"] if measured else []
@@ -177,7 +178,7 @@ class Report:
         return "\n".join(lines)
 
     def operation_table(self) -> Table:
-        """Return a table of the operations with the basis of their bits."""
+        """Return the table of operations, each with the basis of its bits."""
         rows: list[list[object]] = [[row.op, row.calls, row.elements, row.basis] for row in self.operations]
         return Table("operations", ["operation", "calls", "elements", "basis"], rows)
 
@@ -200,24 +201,24 @@ class _Tally:
 
 
 class CallLog:
-    """Collects calls on emulated devices; :meth:`report` gives what has been collected so far."""
+    """`CallLog` collects calls on emulated devices; :meth:`report` returns the calls so far."""
 
     def __init__(self, engines: Sequence[str]):
         self.engines = tuple(engines)
         self._rows: dict[Site, _Tally] = {}
         self._fallbacks: dict[str, int] = {}
-        self._notes: dict[str, None] = {}  # each once, in order
+        self._notes: dict[str, None] = {}  # an ordered set
         self._operations: dict[tuple[str, str], list[int]] = {}
 
     def add(self, site: Site, elements: int, differing: tuple[int, ...] = ()) -> None:
-        """Count one call with that many elements of its result, and those that differ on further engines."""
+        """Count one call, the elements of its result, and the elements that differ on further engines."""
         tally = self._rows.setdefault(site, _Tally(differing=(0,) * (len(self.engines) - 1)))
         tally.calls += 1
         tally.elements += elements
         tally.differing = tuple(x + y for x, y in zip(tally.differing, differing, strict=True))
 
     def measure(self, site: Site, a: np.ndarray, b: np.ndarray, d: np.ndarray) -> None:
-        """Add the errors of the product d = a b, as the library gets it, of a call that :meth:`add` counted."""
+        """Add the errors of the product d = a b that the library gets to the row of a call that :meth:`add` counted."""
         tally = self._rows[site]
         tally.measured = True
         exact = exact_gemm(a, b)
@@ -241,11 +242,11 @@ class CallLog:
         counts[1] += elements
 
     def note(self, text: str) -> None:
-        """Say something besides the rows; the same is said once."""
+        """Add a remark to the report; equal remarks appear once."""
         self._notes[text] = None
 
     def report(self) -> Report:
-        """Return the calls collected so far."""
+        """Return the report of the calls so far."""
         rows = []
         for site, t in self._rows.items():
             pairs = (t.to_exact, t.exact), (t.to_fp32, t.fp32), (t.fp32_to_exact, t.exact)
@@ -256,13 +257,13 @@ class CallLog:
 
 
 def _squares(x: np.ndarray) -> float:
-    """Return the sum of squares; infinite where an element is not finite."""
+    """Return the sum of squares, or infinity if an element is not finite."""
     total = float(np.sum(np.square(np.asarray(x, np.float64))))
     return math.inf if math.isnan(total) else total
 
 
 def _ratio(error: float, size: float) -> float:
-    """Return sqrt(error / size), 0 for no error."""
+    """Return sqrt(error / size), or 0 if error is 0."""
     if error == 0:
         return 0.0
     return math.inf if size == 0 or math.isinf(error) else math.sqrt(error / size)

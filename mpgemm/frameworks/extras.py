@@ -1,15 +1,15 @@
-"""Optional libraries, imported where they are used."""
+"""Imports optional libraries where they are used."""
 
 import importlib
 from types import ModuleType
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Return the module, or an error that names the extra which brings it.
+    """Import and return an optional module.
 
-    module: What to import.
+    module: Name of the module.
     extra: Extra of this package that installs it.
-    Raises ImportError if it is not installed.
+    Raises ImportError, which names the extra, if the module is not installed.
     """
     try:
         return importlib.import_module(module)

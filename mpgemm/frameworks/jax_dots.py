@@ -1,7 +1,7 @@
-"""`jax.lax.dot_general` on emulated matrix units, for named dot algorithms.
+"""Runs `jax.lax.dot_general` with a named dot algorithm on emulated matrix units.
 
-Each preset of :class:`jax.lax.DotAlgorithmPreset` is a row of :data:`ALGORITHMS`. The product leaves JAX through a callback,
-runs on an engine and comes back; transposing and reshaping stay in JAX, and gradients are products on the same engine.
+Each preset of :class:`jax.lax.DotAlgorithmPreset` is a row of :data:`ALGORITHMS`. A callback computes the product on an engine;
+transposing and reshaping stay in JAX, and gradients are products on the same engine.
 """
 
 import math
@@ -24,13 +24,13 @@ FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
 
 @dataclass(frozen=True)
 class Algorithm:
-    """The meaning of a preset: formats, accumulator, rounding and method."""
+    """`Algorithm` holds the meaning of a preset: formats, accumulator, rounding and method."""
 
-    formats: tuple[str, ...]  #: Formats of the operands on the unit; several: those of the arrays.
+    formats: tuple[str, ...]  #: Formats of the operands on the unit; if there are several, the arrays' type decides.
     accumulator: str = "fp32"  #: Format of the sums.
-    rounding: str | None = None  #: How FP32 arrays are rounded to the format, None where that is the library's choice.
-    method: str = ""  #: Recovery method for presets of several products.
-    #: Products after which Hopper's FP8 sums are added outside, without fast accumulation (measured for cuBLASLt:
+    rounding: str | None = None  #: Rounding of FP32 arrays to the format; None if the library chooses it.
+    method: str = ""  #: Recovery method of presets with several products.
+    #: Number of products after which Hopper's FP8 sums are added outside, without fast accumulation (measured for cuBLASLt:
     #: tensorcore_models.libraries.scaled_mm).
     promote_on_hopper: int | None = None
 
@@ -53,13 +53,13 @@ ALGORITHMS = {
 
 @dataclass(frozen=True)
 class _Call:
-    """The properties of one product besides its operands."""
+    """`_Call` holds the properties of one product besides its operands."""
 
     engine: str
     algorithm: str
     rounding: str | None
     out: np.dtype
-    gradient: bool = False  #: Whether the result is a gradient, which must not overflow without a word.
+    gradient: bool = False  #: Whether the result is a gradient, whose overflow raises an error.
 
 
 def dot_general(
@@ -72,21 +72,23 @@ def dot_general(
     engine: str = "h100",
     input_rounding: str | None = None,
 ):
-    """Return `jax.lax.dot_general` with a named algorithm, on an emulated matrix unit.
+    """Compute `jax.lax.dot_general` with a named algorithm on an emulated matrix unit.
 
     Parameters
     ----------
     lhs, rhs : jax.Array
+        Operands.
     dimension_numbers : ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
+        Dimensions, as for `jax.lax.dot_general`.
     precision : jax.lax.DotAlgorithmPreset or str
-        One of :data:`ALGORITHMS`, by member or name.
+        Row of :data:`ALGORITHMS`, by member or name.
     preferred_element_type : dtype, optional
-        Type of the result: lhs's by default, float32 for 8-bit operands.
+        Type of the result, by default that of lhs, and float32 for 8-bit operands.
     engine : str
-        A device ("h100", "h100/mma") or architecture, an instruction "arch:name", or "ieee".
+        Device ("h100", "h100/mma") or architecture, instruction "arch:name", or "ieee".
     input_rounding : str, optional
-        How FP32 values are rounded to TF32: "rne", "rna" or "rz"; needed for TF32_TF32_F32
-        (:mod:`tensorcore_models.formats.tf32_roundings` says who does which).
+        Rounding of FP32 values to TF32: "rne", "rna" or "rz"; needed for TF32_TF32_F32
+        (:mod:`tensorcore_models.formats.tf32_roundings` lists the roundings of libraries).
 
     Returns
     -------
@@ -96,8 +98,8 @@ def dot_general(
     Raises
     ------
     ValueError
-        For a precision that names no algorithm, types that it does not take, or an unknown engine. Inside of `jit` errors of
-        the callback come wrapped by JAX.
+        If the precision names no algorithm, the types do not fit it, or the engine is unknown. Inside of `jit`, JAX wraps
+        errors of the callback.
     TypeError
         If the engine is not a name.
     """
@@ -105,13 +107,15 @@ def dot_general(
     algorithm = ALGORITHMS.get(name)
     if algorithm is None:
         raise ValueError(
-            f"precision is {precision!r}: name the algorithm, because the hardware's default is not a fixed one; "
-            f"known: {', '.join(ALGORITHMS)}"
+            f"precision is {precision!r}, expected the name of an algorithm, because the hardware's default is not fixed: "
+            f"{', '.join(ALGORITHMS)}"
         )
     lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
     _check_types(name, algorithm, (lhs.dtype, rhs.dtype), input_rounding)
     if not isinstance(engine, str):
-        raise TypeError(f"engine is a {type(engine).__name__}, expected a device or 'arch:name'")
+        raise TypeError(
+            f"engine is a {type(engine).__name__}, expected the name of a device, such as 'h100', or 'arch:name'"
+        )
     Multiplier(engine)
     out = np.dtype(preferred_element_type or (np.float32 if lhs.dtype.itemsize == 1 else lhs.dtype))
     call = _Call(engine, name, input_rounding or algorithm.rounding, out)
@@ -125,7 +129,10 @@ def dot_general(
     batch, rows, columns = shape(lhs, batch_l), shape(lhs, free_l), shape(rhs, free_r)
     k = math.prod(shape(lhs, inner_l))
     if shape(lhs, inner_l) != shape(rhs, inner_r) or batch != shape(rhs, batch_r):
-        raise ValueError(f"shapes {lhs.shape} and {rhs.shape} do not fit dimension_numbers {dimension_numbers}")
+        raise ValueError(
+            f"lhs and rhs have shapes {lhs.shape} and {rhs.shape}, expected shapes that fit dimension_numbers "
+            f"{dimension_numbers}"
+        )
     a = lhs.transpose(*batch_l, *free_l, *inner_l).reshape(math.prod(batch), math.prod(rows), k)
     b = rhs.transpose(*batch_r, *inner_r, *free_r).reshape(math.prod(batch), k, math.prod(columns))
     return _matmul(call, a, b).reshape(*batch, *rows, *columns)
@@ -138,11 +145,11 @@ def _check_types(name: str, algorithm: Algorithm, dtypes, rounding: str | None) 
     allowed = wide.get(algorithm.formats[0], algorithm.formats)
     if any(fmt not in allowed for fmt in found):
         raise ValueError(
-            f"{name} takes {' or '.join(allowed)}, got {dtypes[0]} and {dtypes[1]}; convert with .astype()"
+            f"got {dtypes[0]} and {dtypes[1]}, but {name} expects {' or '.join(allowed)}: convert with .astype()"
         )
     if algorithm.formats == ("tf32",) and rounding is None:
         raise ValueError(
-            f"{name}: the library that XLA calls chooses how FP32 is rounded to TF32: pass input_rounding='rne' "
+            f"{name} needs input_rounding, because the library that XLA calls chooses the rounding to TF32: pass 'rne' "
             f"(cuBLAS 13.0 on an "
             "H100, measured), 'rna' (cuBLAS on GPUs of 2020, published) or 'rz' (Triton: the unit ignores the low bits)"
         )
@@ -156,8 +163,10 @@ def _matmul(call: _Call, a, b):
 
 
 def _backward(call: _Call, kept, grad):
-    """Return gradients by the same algorithm, from operands in its type; of FP8 operands from cotangents in E5M2, as FP8
-    training has it (Micikevicius et al. 2022, arXiv:2209.05433)."""
+    """Return gradients by the same algorithm, with operands and cotangents in its type.
+
+    Cotangents of FP8 operands are E5M2, as in FP8 training (Micikevicius et al. 2022, arXiv:2209.05433).
+    """
     a, b = kept
     if np.dtype(a.dtype).itemsize == 1:
         gradient = get_float_format(_GRADIENTS[np.dtype(a.dtype).name])
@@ -170,14 +179,14 @@ def _backward(call: _Call, kept, grad):
     return _matmul(into_a, grad, b.swapaxes(1, 2)), _matmul(into_b, a.swapaxes(1, 2), grad)
 
 
-#: FP8 type of operands: format of their cotangents.
+#: Formats of cotangents by the FP8 type of the operands.
 _GRADIENTS = {
     "float8_e4m3fn": "e5m2", "float8_e5m2": "e5m2", "float8_e4m3fnuz": "e5m2fnuz", "float8_e5m2fnuz": "e5m2fnuz",
 }  # fmt: skip
 
 
 def _narrowed(fmt, grad) -> np.ndarray:
-    """Return the cotangent in a format of 8 bits. Raises ValueError where a finite value overflows."""
+    """Return the cotangent rounded to an 8-bit format. Raises ValueError if a finite value overflows."""
     values = np.asarray(grad)
     found = values_of_bits(operand_bits(values, fmt, "rne", "the cotangent"), fmt)
     return _not_overflown(found, values.astype(np.float64), f"the cotangent, rounded to {fmt.name},")
@@ -187,7 +196,7 @@ def _not_overflown(found: np.ndarray, wide: np.ndarray, what: str) -> np.ndarray
     lost = np.isfinite(wide) & ~np.isfinite(found.astype(np.float64))
     if lost.any():
         raise ValueError(
-            f"{what} overflows in {np.count_nonzero(lost)} of {lost.size} values, the largest is "
+            f"{what} overflows in {np.count_nonzero(lost)} of {lost.size} values, of which the largest is "
             f"{np.abs(wide[lost]).max():.4g}: scale the loss down, or multiply in a wider type"
         )
     return found
@@ -197,12 +206,12 @@ _matmul.defvjp(lambda call, a, b: (_matmul(call, a, b), (a, b)), _backward)
 
 
 def _on_host(call: _Call, a, b) -> np.ndarray:
-    """Return the products of a batch, as numpy arrays of the result's type."""
+    """Return the products of a batch as a NumPy array of the result's type."""
     a, b = np.asarray(a), np.asarray(b)
     algorithm = ALGORITHMS[call.algorithm]
     fmt = tcm.format_of_dtype(call.out)
     if fmt is None:
-        raise ValueError(f"preferred_element_type {call.out} is not a floating-point format")
+        raise ValueError(f"preferred_element_type is {call.out}, expected a floating-point type, such as float32")
     found = [_one(call, algorithm, x, y) for x, y in zip(a, b, strict=True)]
     rounded = [values_of_bits(operand_bits(d, fmt, "rne", "d"), fmt) for d in found]
     if call.gradient and fmt.bits == 8:

@@ -1,7 +1,7 @@
-"""Which kernels a model's products ran as on a GPU, and the recipes that follow: rows for `libraries.from_profile`.
+"""Pairs a model's products with the kernels that computed them on a GPU, and makes recipes from the pairs.
 
-Products in the order in which torch dispatched them and kernels in the order in which they ran are one list each; the next
-kernel that multiplies, with the one that joins its slices, is the next product's.
+Products come in the order in which torch dispatched them, kernels in the order in which they ran. The next product was computed
+by the next kernel that multiplies, and by the kernel that joins its slices.
 """
 
 import json
@@ -16,19 +16,19 @@ from tensorcore_models.libraries.recorded_products import load_rows
 
 
 def product_rows(products: Sequence[Mapping], kernels: Iterable[str]) -> list[dict]:
-    """Return rows of products with the kernels that computed them.
+    """Return rows of products with their kernels, for :func:`tensorcore_models.libraries.from_profile`.
 
     Parameters
     ----------
     products : sequence of mapping
-        m, n, k, operands, dtype and layout, as :mod:`tensorcore_models.libraries.profiles` has them.
+        Products with m, n, k, operands, dtype and layout, as :mod:`tensorcore_models.libraries.profiles` defines them.
     kernels : iterable of str
-        Names of all kernels of the run, in order; those that form no product are passed over.
+        Names of all kernels of the run, in order; kernels that form no product are skipped.
 
     Raises
     ------
     ValueError
-        If there are more or fewer kernels that multiply than products.
+        If the numbers of products and of kernels that multiply differ.
     """
     groups: list[list[str]] = []
     for name in kernels:
@@ -38,40 +38,41 @@ def product_rows(products: Sequence[Mapping], kernels: Iterable[str]) -> list[di
             groups.append([name])
     if len(groups) != len(products):
         raise ValueError(
-            f"{len(products)} products, but {len(groups)} kernels that multiply (kernels of an unknown kind are not "
-            f"counted): record a run of the model alone, after a warm-up run"
+            f"got {len(products)} products and {len(groups)} kernels that multiply (kernels of an unknown kind are not "
+            f"counted), expected equal numbers: record a run of the model alone, after a warm-up run"
         )
     return [{**product, "kernels": names} for product, names in zip(products, groups, strict=True)]
 
 
 def write_rows(rows: Sequence[Mapping], path: str | Path, **shared: str) -> None:
-    """Write rows as JSON; shared: gpu, torch, cuda, which hold for all."""
+    """Write rows as JSON; `shared` holds fields of all rows: gpu, torch, cuda."""
     write_text(path, json.dumps({**shared, "rows": list(rows)}, indent=1) + "\n")
 
 
 def profiled_products(
     rows: str | Path | Sequence[Mapping], gpu: str = "h100", *, assume: str | None = None
 ) -> Callable[[Product], libraries.Recipe | None]:
-    """Return the recipes of recorded products, as `recipe=` of :func:`mpgemm.torch.emulate` takes them.
+    """Return the function from recorded products to recipes that `recipe=` of :func:`mpgemm.torch.emulate` takes.
 
     Parameters
     ----------
     rows : path or sequence of mapping
-        What :func:`mpgemm.torch.record_kernels` wrote, or rows for :func:`tensorcore_models.libraries.from_profile`.
+        File that :func:`mpgemm.torch.record_kernels` wrote, or rows for :func:`tensorcore_models.libraries.from_profile`.
     gpu, assume : str
         See :func:`tensorcore_models.libraries.from_profile`.
 
     Returns
     -------
     callable
-        From a :class:`mpgemm.torch.Product` to its recipe; None for a product that was not recorded, which is one chain.
+        Function from a :class:`mpgemm.torch.Product` to its recipe, or to None (one chain) for a product that was not recorded.
 
     Raises
     ------
     Unknown
-        For kernels that are not known.
+        If a kernel is not known.
     ValueError
-        If one product ran in two orders of k: their layouts differ, which a product here does not tell.
+        If products of equal sizes and formats ran in two orders of k, because their layouts differ and a product here has no
+        layout.
     """
     given = load_rows(rows) if isinstance(rows, str | Path) else rows
     recipes: dict[tuple, libraries.Recipe] = {}
@@ -82,7 +83,7 @@ def profiled_products(
         other = recipes.setdefault(key, found.recipe)
         if (other.engine.label, other.order) != (found.recipe.engine.label, found.recipe.order):
             raise ValueError(
-                f"{a} x {b} of {row['m']} x {row['k']} x {row['n']} ran as {other.name} and as {found.recipe.name}, with other "
-                "orders of k: keep one of these rows"
+                f"{a} x {b} of {row['m']} x {row['k']} x {row['n']} ran as {other.name} and as {found.recipe.name}, expected "
+                "one order of k: keep one of these rows"
             )
     return lambda p: recipes.get((p.a_format, p.b_format, p.out_format, p.m, p.n, p.k))

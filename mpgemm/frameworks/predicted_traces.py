@@ -1,4 +1,4 @@
-"""Predicts each recorded module on a device from its recorded inputs: a run to compare a recorded one with."""
+"""Predicts the outputs of recorded modules on a device from their recorded inputs, as a run to compare with."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,19 +12,19 @@ from mpgemm.traces.reading import Trace
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.formats.interop import format_of_dtype
 
-#: How a predicted run is named on the command line: "predicted:DEVICE".
+#: Prefix of a predicted run on the command line: "predicted:DEVICE".
 PREFIX = "predicted:"
 
 
 @dataclass(frozen=True)
 class PredictedTrace(Trace):
-    """The modules of a recorded run with the outputs that a device gives for their inputs and weights."""
+    """`PredictedTrace` holds a recorded run's modules with the outputs of a device for their inputs and weights."""
 
     recorded: Trace | None = None
     multiplier: Any = None
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
-        """Return a module's tensor: recorded, or predicted where it is the output."""
+        """Return a module's tensor, which is predicted for the output, else recorded."""
         assert self.recorded is not None
         return self._output(key) if kind == "output" and key in self.modules else self.recorded.tensor(key, kind)
 
@@ -36,7 +36,7 @@ class PredictedTrace(Trace):
         a, b, d = (_format(each) for each in (rows, weight, out))
         product = Product("mm" if bias is None else "addmm", *rows.shape, len(weight), a, b, d)
         recipe = self.multiplier.recipe_for(product)
-        # a bias is added to the sum before the one rounding
+        # a bias is added to the sum before the only rounding
         if recipe is None:
             sums = self.multiplier.multiply(rows, columns, product)
         else:
@@ -48,31 +48,32 @@ class PredictedTrace(Trace):
 def _format(x: np.ndarray) -> str:
     fmt = format_of_dtype(x.dtype)
     if fmt is None:
-        raise ValueError(f"a recorded tensor holds {x.dtype}, which no modelled unit multiplies")
+        raise ValueError(f"a recorded tensor holds {x.dtype}, which no modelled unit multiplies: record another type")
     return fmt.name
 
 
 def predicted_trace(recorded: Trace, device: str, profile: str | Path | None = None) -> PredictedTrace:
-    """Return a run whose outputs are a device's for the recorded inputs.
+    """Return a run with the outputs of a device for the recorded inputs.
 
     Parameters
     ----------
     recorded : Trace
+        Recorded run.
     device : str
-        "h100", or another device or architecture.
+        Device or architecture, such as "h100".
     profile : path, optional
-        Which kernels ran (:func:`mpgemm.torch.record_kernels`). Without it, and for products that it lacks, one chain over k is
-        assumed.
+        File of the kernels that ran (:func:`mpgemm.torch.record_kernels`). Without it, and for products that it lacks, one
+        chain over k is assumed.
 
     Returns
     -------
     PredictedTrace
-        Modules without a recorded input, weight or output, and those with scales, are named in `left_out`.
+        Predicted run; its `left_out` names modules with scales, or without a recorded input, weight or output.
 
     Raises
     ------
     ValueError
-        If there is no such device, or no module can be predicted.
+        If the device does not exist, or no module can be predicted.
     """
     recipe: RecipeOf | None = None if profile is None else profiled_products(profile)
     modules, left_out = {}, list(recorded.left_out)
@@ -80,10 +81,11 @@ def predicted_trace(recorded: Trace, device: str, profile: str | Path | None = N
         if {"input", "weight", "output"} <= kinds.keys() and not {"input_scale", "weight_scale"} & kinds.keys():
             modules[key] = kinds
         else:
-            left_out.append(f"{key[1]}: not predicted, it has no input and weight without scales")
+            left_out.append(f"{key[1]}: not predicted, because it has scales, or lacks a recorded input or weight")
     if not modules:
         raise ValueError(
-            f"{recorded.folder} has no module with a recorded input, weight and output, so no module can be predicted"
+            f"{recorded.folder} has no module with a recorded input, weight and output, so no module can be predicted: record "
+            "modules with weights"
         )
     name = canonical_device(device)
     assumed = "one chain over k" if profile is None else f"kernels of {profile}"

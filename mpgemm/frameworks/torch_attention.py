@@ -1,9 +1,10 @@
-"""`scaled_dot_product_attention` under emulation: torch's math path, or FlashAttention's program on the unit.
+"""Computes `scaled_dot_product_attention` under emulation, by torch's math path or by FlashAttention's algorithm on the unit.
 
-FlashAttention 2 forward is :func:`mpgemm.experiments.attention.attend`: tiles of keys, P rounded to the operands' type, sums in
-FP32. Backward as published (Dao 2023, arXiv:2307.08691, algorithm 2): S and P again from the logarithm of the row sums, dP = dO
-V^T, dS = P (dP - D) with D the row sums of dO * O in FP32; P and dS are rounded to the operands' type for dV, dK and dQ, whose
-sums run over all of k in one chain (predicted: kernels add the tiles of dQ in any order).
+The forward pass of FlashAttention 2 is :func:`mpgemm.experiments.attention.attend`: it goes over tiles of keys, rounds P to the
+operands' type, and sums in FP32. The backward pass follows the publication (Dao 2023, arXiv:2307.08691, algorithm 2): it
+computes S and P again from the logarithm of the row sums, then dP = dO V^T and dS = P (dP - D), where D holds the row sums of
+the elementwise product of dO and O in FP32. P and dS are rounded to the operands' type for dV, dK and dQ. Their sums run over
+all of k in one chain, which is a prediction, because kernels add the tiles of dQ in any order.
 """
 
 from collections.abc import Callable
@@ -25,38 +26,43 @@ from tensorcore_models.gpu.tensors import on_gpu
 from tensorcore_models.libraries.attention import KERNELS
 from tensorcore_models.libraries.attention_rules import MULTIPROCESSORS
 
-#: Keys of a tile where the block does not say; FlashAttention's kernels have 64 to 176, by head size and device.
+#: Default number of keys in a tile; FlashAttention's kernels have 64 to 176, by head size and device.
 TILE = 128
-#: Functions of torch that run as one kernel on a GPU, and are taken apart on a CPU.
+#: Functions of torch that run as one kernel on a GPU, and as several operations on a CPU.
 _NORMS = (torch.rms_norm, torch.nn.functional.rms_norm)
-#: What torch's FlashAttention takes.
+#: Types and largest head size of torch's FlashAttention.
 FLASH_TYPES, LARGEST_HEAD = (torch.float16, torch.bfloat16), 256
 
 
 @dataclass(frozen=True)
 class SdpaChoice:
-    """How attention is computed: by torch's math path, a recorded kernel, or FlashAttention's program with tiles of so many
-    keys; "auto": the math path, or what torch chooses where its version is named."""
+    """`SdpaChoice` says how attention is computed: torch's math path, a recorded kernel, or FlashAttention's algorithm.
+
+    `tile` is the number of keys in a tile. "auto" is the math path, or torch's own choice if its version is named.
+    """
 
     kernel: str = "auto"
     tile: int | None = None
 
     @classmethod
     def of(cls, text: str) -> "SdpaChoice":
-        """From "auto", "math", "flash", "flash:KEYS", "cudnn" or "efficient"; ValueError for other words."""
+        """Parse "auto", "math", "flash", "flash:KEYS", "cudnn" or "efficient". Raises ValueError for another text."""
         name, _, number = text.partition(":") if isinstance(text, str) else ("", "", "")
         if name in ("auto", *KERNELS) and not number:
             return cls(name)
         if name == "flash" and number.isdecimal() and int(number) > 0:
             return cls(name, int(number))
         raise ValueError(
-            f"sdpa is {text!r}, expected 'math', 'flash', 'flash:KEYS' with the keys of a tile, 'cudnn', 'efficient' or 'auto'"
+            f"sdpa is {text!r}, expected 'auto', 'math', 'flash', 'flash:KEYS' with the number of keys in a tile, 'cudnn' or "
+            f"'efficient'"
         )
 
 
 class SdpaMode(TorchFunctionMode):
-    """Sees calls of `scaled_dot_product_attention` and `rms_norm` before torch takes them apart; `run` is the
-    :class:`mpgemm.frameworks.torch_mode.Emulation`."""
+    """`SdpaMode` intercepts calls of `scaled_dot_product_attention` and `rms_norm` before torch decomposes them.
+
+    `run` is the :class:`mpgemm.frameworks.torch_mode.Emulation`.
+    """
 
     def __init__(self, run: Any, choice: SdpaChoice):
         super().__init__()
@@ -69,7 +75,7 @@ class SdpaMode(TorchFunctionMode):
         return (self.call if func is SDPA else func)(*args, **kwargs)
 
     def call(self, *args, **kwargs) -> torch.Tensor:
-        """Return `scaled_dot_product_attention` as this block has it; torch's own layers call it with function modes off."""
+        """Compute `scaled_dot_product_attention` as this block says; torch's own layers call this without function modes."""
         kernel = self._kernel(*args, **kwargs)
         if kernel == "math":
             self._say_math(*args, **kwargs)
@@ -77,7 +83,7 @@ class SdpaMode(TorchFunctionMode):
         return self._fused(kernel, *args, **kwargs)
 
     def _kernel(self, query, *args, **kwargs) -> str:
-        """Return which kernel computes a call; raises Unknown where that is torch's choice, and not known."""
+        """Return the kernel that computes a call. Raises Unknown if torch would choose it and the choice is not known."""
         if self.choice.kernel != "auto":
             return self.choice.kernel
         if self.run.libraries is None:
@@ -94,10 +100,10 @@ class SdpaMode(TorchFunctionMode):
             return
         name = str(query.dtype).removeprefix("torch.")
         half = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
-        did = f"products in {name} with scores and weights rounded to it" if half else "all of it in FP32"
+        did = f"products in {name}, with scores and weights rounded to {name}" if half else "all operations in FP32"
         self.run.note(
             f"scaled_dot_product_attention of {name} took torch's math path: {did}. FlashAttention multiplies {name} on the "
-            f"unit and rounds its weights to {name}: sdpa='flash' computes that"
+            f"unit and rounds its weights to {name}, which sdpa='flash' computes"
         )
 
     def _fused(
@@ -119,8 +125,10 @@ class SdpaMode(TorchFunctionMode):
     def forward(
         self, kernel: str, arrays: list[np.ndarray], query: torch.Tensor, causal: bool, scale: float
     ) -> torch.Tensor:
-        """Return the output of all heads, arrays (heads, queries or keys, d), on every engine; the first one's, of the type and
-        on the device of `query`, whose GPU runs long products."""
+        """Compute the output of all heads, arrays (heads, queries or keys, d), on every engine, and return the first engine's.
+
+        The output has the type and the device of `query`, whose GPU runs long products.
+        """
         fmt = format_of(query.dtype, "query")
         mask = visible(arrays[0].shape[1], arrays[1].shape[1], causal)
         tile = self.choice.tile or TILE
@@ -139,11 +147,11 @@ class SdpaMode(TorchFunctionMode):
         return self.run.attention(outputs, arrays, fmt, orders)
 
     def _recorded(self, kernel: str, each: Multiplier) -> bool:
-        """Return whether a kernel as it was recorded runs, and not the program with tiles of a size that was named."""
+        """Return whether a kernel's recorded order is computed, in place of FlashAttention's algorithm with a named tile."""
         return kernel != "flash" or (self.choice.tile is None and each.device in MULTIPROCESSORS)
 
     def _order(self, kernel: str, each: Multiplier, arrays: list[np.ndarray], tile: int) -> str:
-        """Name the kernel that runs, and the basis of its order."""
+        """Return the name of the kernel that is computed, with the basis of its order."""
         if not self._recorded(kernel, each):
             return f"FlashAttention 2, tiles of {tile} keys (predicted)"
         recipe = libraries.attention(kernel, "fp16", each.device)
@@ -152,12 +160,12 @@ class SdpaMode(TorchFunctionMode):
         return f"{kernel} (inferred: {why})" if why else f"{kernel} (recorded)"
 
 
-#: All stages of :func:`mpgemm.experiments.attention.attend` as the unit computes them.
+#: Arguments with which :func:`mpgemm.experiments.attention.attend` computes all stages as the unit does.
 _ALL_STAGES = 7
 
 
 def _check(kernel, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa) -> None:
-    """Refuse what FlashAttention does not take, so that torch would take another path. Raises ValueError."""
+    """Refuse arguments that FlashAttention does not take, with a ValueError, because torch would take another path."""
     asks = [
         (any(x.dim() != 4 for x in (query, key, value)), "tensors that are not (batch, heads, rows, d)"),
         (query.dtype not in FLASH_TYPES or not query.dtype == key.dtype == value.dtype,
@@ -172,13 +180,13 @@ def _check(kernel, query, key, value, attn_mask, dropout_p, is_causal, enable_gq
     for wrong, what in asks:
         if wrong:
             raise ValueError(
-                f"sdpa={kernel!r} with {what}: the kernels known here take float16 or bfloat16, (batch, heads, rows, d) with d "
-                f"up to {LARGEST_HEAD}, without a mask or dropout; pass sdpa='math' for a block with other calls"
+                f"sdpa={kernel!r} got {what}, expected float16 or bfloat16 of shape (batch, heads, rows, d) with d up to "
+                f"{LARGEST_HEAD}, without a mask or dropout: pass sdpa='math' for a block with other calls"
             )
 
 
 class _Flash(torch.autograd.Function):
-    """The program, and its gradients."""
+    """`_Flash` computes FlashAttention's algorithm and its gradients."""
 
     @staticmethod
     def forward(ctx, query, key, value, mode: SdpaMode, kernel: str, causal: bool, scale: float):

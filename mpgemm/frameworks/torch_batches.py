@@ -1,4 +1,4 @@
-"""Products of a batch of matrices in the torch mode: of arrays, and of tensors on a GPU, which stay there."""
+"""Computes products of a batch of matrices in the torch mode, for arrays and for tensors that stay on a GPU."""
 
 import copy
 from typing import Any
@@ -15,7 +15,7 @@ from tensorcore_models.formats.sums import add_rounded, scale_rounded
 
 
 def multiplied(each: Multiplier, a: torch.Tensor, b: torch.Tensor, product: Product) -> torch.Tensor:
-    """Return A B of a batch on a multiplier without a recipe, in the format of its sums."""
+    """Return A B for a batch, in the format of the unit's sums; the multiplier has no recipe for the product."""
     engine: Any = each.engine_for(product.a_format, product.b_format, product.accumulator)
     return engine.gemm(
         a, b, input_rounding=each.input_rounding, input_saturate=each.input_saturate, k_order=each.k_order,
@@ -24,8 +24,12 @@ def multiplied(each: Multiplier, a: torch.Tensor, b: torch.Tensor, product: Prod
 
 
 def from_host(run: Any, handler: Any, args, options) -> torch.Tensor:
-    """Return a product with scales, of groups or of integers of tensors on a GPU, the first of `args` among them: scales and
-    ends are the host's, long chains run there. run: The block. handler: What computes it from tensors on the CPU."""
+    """Return a product of GPU tensors with scales, of groups or of integers; the host scales, the GPU runs long chains.
+
+    run: The emulation.
+    handler: Function that computes the product from tensors on the CPU.
+    args: Arguments of the operation, with a tensor on the GPU first.
+    """
     near = copy.copy(run)
     near.multipliers = [each.beside(args[0]) for each in run.multipliers]
     args_there, options = tree_map_only(torch.Tensor, torch.Tensor.cpu, (args, options))
@@ -33,7 +37,7 @@ def from_host(run: Any, handler: Any, args, options) -> torch.Tensor:
 
 
 def ended(d: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float) -> torch.Tensor | None:
-    """RN(RN(alpha d) + RN(beta c)) in FP32, alpha and beta in FP32; None for sums in another type, which the host ends."""
+    """Return RN(RN(alpha d) + RN(beta c)) with all numbers in FP32, or None if d is not FP32, so that the host finishes it."""
     if d.dtype != torch.float32:
         return None
     d = d * float(np.float32(alpha))
@@ -41,14 +45,14 @@ def ended(d: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float) ->
 
 
 def run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta, out_dtype):
-    """Return (results, products before c is added), both in the output's type."""
+    """Return the results, and the products before c is added, both in the output's type."""
     pairs = list(zip(*arrays, strict=True))
     sums = [each.multiply(x, y, product) for x, y in pairs]
     plain = [to_tensor(d).to(out_dtype) for d in sums]
     if alpha != 1 or added is not None:
         if each.recipe_for(product) is not None:
             raise libraries.Unknown(
-                f"{product.op}: how a library's kernel adds a bias or scales is not known", field="bias", known=("none",),
+                f"{product.op}: a library's way to add a bias or scale is not known", field="bias", known=("none",),
                 advice="Multiply first and add afterwards",
             )  # fmt: skip
         engine = each.engine_for(product.a_format, product.b_format, product.accumulator)
@@ -62,7 +66,7 @@ def run_batch(each: Multiplier, *, arrays, product: Product, added, alpha, beta,
 
 
 def _end(d: np.ndarray, engine, alpha: float, beta: float, c: np.ndarray | None) -> np.ndarray:
-    """RN(RN(alpha d) + RN(beta c)) in the format of the sums, alpha and beta in FP32 as torch and cuBLAS take them."""
+    """Return RN(RN(alpha d) + RN(beta c)) in the format of the sums, alpha and beta in FP32 as torch and cuBLAS take them."""
     fmt = engine.formats[3]
     if fmt.name != "fp64":
         alpha, beta = float(np.float32(alpha)), float(np.float32(beta))

@@ -1,5 +1,7 @@
-"""Refuses the arguments of matrix products and convolutions that torch itself refuses, under emulation, too: types that
-differ, shapes that do not fit, parameters that no convolution has."""
+"""Refuses arguments of emulated products and convolutions that torch itself refuses.
+
+These are types that differ, shapes that do not fit, and bad parameters of convolutions.
+"""
 
 import torch
 
@@ -7,38 +9,39 @@ from mpgemm.frameworks.torch_convolution import Geometry
 
 
 def check_product(op: str, a: torch.Tensor, b: torch.Tensor, dims: int, c: torch.Tensor | None = None) -> None:
-    """Operands of a product of matrices (`dims` 2) or of batches of them (3), with its addend. Raises ValueError, TypeError."""
+    """Refuse operands and addend that fit no product of matrices (`dims` 2) or batches (3), with ValueError, TypeError."""
     shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
     if a.dim() != dims or b.dim() != dims:
         raise ValueError(f"{op}: operands have shapes {shapes}, expected {dims} dimensions each")
     if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
         batch = "the same batch and " if dims == 3 else ""
-        raise ValueError(f"{op}: operands have shapes {shapes}, expected {batch}as many columns as rows")
+        raise ValueError(
+            f"{op}: operands have shapes {shapes}, expected {batch}as many columns of the first as rows of the second"
+        )
     others = [b, *([] if c is None else [c])]
     if any(x.dtype != a.dtype for x in others):
         types = ", ".join(str(x.dtype) for x in (a, *others))
-        raise TypeError(f"{op}: operands (and the addend) are {types}, expected one type")
+        raise TypeError(f"{op}: operands (and the addend) are {types}, expected one type: convert with .to()")
 
 
 def check_out(op: str, out: torch.Tensor, result: torch.Tensor, in_place: bool) -> None:
-    """Where a result is written: its type, and for operations in place its shape. Raises ValueError, TypeError."""
+    """Refuse a tensor `out` of another type, or in place of another shape, than the result, with ValueError, TypeError."""
     if out.dtype != result.dtype:
-        raise TypeError(f"{op}: the result is {result.dtype}, out is {out.dtype}; expected the same type")
+        raise TypeError(f"{op}: out is {out.dtype}, expected the result's type {result.dtype}")
     if in_place and out.shape != result.shape:
         raise ValueError(
-            f"{op}: the tensor that is written has shape {tuple(out.shape)}, expected that of the result, "
-            f"{tuple(result.shape)}"
+            f"{op}: the tensor that is written has shape {tuple(out.shape)}, expected the result's shape {tuple(result.shape)}"
         )
 
 
 def check_convolution(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, g: Geometry, transposed: bool
 ) -> None:
-    """Operands and parameters of a convolution. Raises ValueError, TypeError."""
+    """Refuse operands and parameters that fit no convolution, with ValueError, TypeError."""
     if any(each.dtype != x.dtype for each in (weight, bias) if each is not None):
         raise TypeError(
             f"convolution: the input is {x.dtype}, the weight {weight.dtype}, the bias "
-            f"{None if bias is None else bias.dtype}; expected one type"
+            f"{None if bias is None else bias.dtype}, expected one type: convert with .to()"
         )
     for values, name, least in ((g.stride, "stride", 1), (g.dilation, "dilation", 1), (g.padding, "padding", 0)):
         if min(values, default=least) < least:
@@ -47,8 +50,8 @@ def check_convolution(
         weight.shape[1] * g.groups, weight.shape[0])  # fmt: skip
     if g.groups < 1 or weight.shape[0] % g.groups or x.shape[1] != inputs:
         raise ValueError(
-            f"convolution: {x.shape[1]} channels of the input and a weight of {tuple(weight.shape)} in {g.groups} groups, "
-            f"expected {inputs} channels and a first side of the weight that the groups divide"
+            f"convolution: got {x.shape[1]} channels of the input and a weight of {tuple(weight.shape)} in {g.groups} groups, "
+            f"expected {inputs} channels, and a first dimension of the weight that the number of groups divides"
         )
     if bias is not None and bias.shape != (outputs,):
         raise ValueError(f"convolution: the bias has shape {tuple(bias.shape)}, expected ({outputs},)")
@@ -58,8 +61,8 @@ def check_convolution(
     for size, kernel, padding, dilation in zip(x.shape[2:], weight.shape[2:], g.padding, g.dilation, strict=True):
         if size + 2 * padding < dilation * (kernel - 1) + 1:
             raise ValueError(
-                f"convolution: a kernel of {dilation * (kernel - 1) + 1} on a padded input of {size + 2 * padding}, expected "
-                "a kernel that fits"
+                f"convolution: got a kernel of size {dilation * (kernel - 1) + 1} on a padded input of size "
+                f"{size + 2 * padding}, expected a kernel that fits into it"
             )
 
 

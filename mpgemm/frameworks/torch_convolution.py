@@ -1,9 +1,9 @@
-"""Convolutions as matrix products by unfolding: forward, and the gradients of the input and of the weight.
+"""Computes convolutions and their gradients as matrix products of unfolded tensors.
 
-Sums run over (channel, kernel position) with the position fastest for the output, over (output channel, kernel position)
-for the input's gradient, and over (image, output position) for the weight's. Zeros that a stride or a padding inserts are
-multiplied. Groups are the batch of the products. Every function takes and gives torch tensors; `multiply` is (a (g, m, k),
-b (g, k, n)) -> (g, m, n).
+The sums of the output run over (channel, kernel position), those of the input's gradient over (output channel, kernel
+position), those of the weight's gradient over (image, output position); the second index varies fastest. Zeros that a stride or
+a padding inserts are multiplied. Groups are the batch of the products. Every function takes and returns torch tensors;
+`multiply` maps a (g, m, k) and b (g, k, n) to (g, m, n).
 """
 
 import math
@@ -18,7 +18,7 @@ Multiply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Geometry:
-    """Parameters of a convolution, one number for each spatial dimension."""
+    """`Geometry` holds the parameters of a convolution, with one number for each spatial dimension."""
 
     stride: tuple[int, ...]
     padding: tuple[int, ...]
@@ -28,7 +28,7 @@ class Geometry:
 
     @classmethod
     def of(cls, spatial: int, stride, padding, dilation, output_padding, groups: int) -> "Geometry":
-        """From torch's lists, which may hold one number for all dimensions."""
+        """Return the geometry from torch's lists, which may hold one number for all dimensions."""
 
         def each(values: Sequence[int]) -> tuple[int, ...]:
             return tuple(values) if len(values) == spatial else tuple(values) * spatial
@@ -37,13 +37,13 @@ class Geometry:
 
 
 def _padded(x: torch.Tensor, left: Sequence[int], right: Sequence[int]) -> torch.Tensor:
-    """Return zeros around the spatial dimensions; negative numbers crop."""
+    """Pad the spatial dimensions with zeros; negative numbers crop."""
     sides = [side for pair in zip(reversed(left), reversed(right), strict=True) for side in pair]
     return torch.nn.functional.pad(x, sides) if any(sides) else x
 
 
 def _windows(x: torch.Tensor, kernel: Sequence[int], stride, dilation, groups: int) -> tuple[torch.Tensor, list[int]]:
-    """Return ((groups, images * positions, channels of a group * kernel positions), output size) of a padded input."""
+    """Unfold a padded input to (groups, images * positions, channels of a group * kernel positions); return the output size."""
     images, channels = x.shape[:2]
     sizes = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
     steps = x.stride()
@@ -58,7 +58,7 @@ def _windows(x: torch.Tensor, kernel: Sequence[int], stride, dilation, groups: i
 
 
 def _by_position(y: torch.Tensor, groups: int) -> torch.Tensor:
-    """Return (images, channels, positions...) as (groups, images * positions, channels of a group)."""
+    """Reorder (images, channels, positions...) to (groups, images * positions, channels of a group)."""
     channels = y.shape[1] // groups
     return y.movedim(1, -1).reshape(-1, groups, channels).transpose(0, 1)
 
@@ -79,7 +79,7 @@ def forward(x: torch.Tensor, weight: torch.Tensor, g: Geometry, multiply: Multip
 def input_gradient(
     y: torch.Tensor, weight: torch.Tensor, sizes: Sequence[int], g: Geometry, multiply: Multiply
 ) -> torch.Tensor:
-    """Return the gradient of an input whose spatial sizes are `sizes`: y unfolded with the strides filled by zeros."""
+    """Return the gradient of an input of spatial `sizes`, from the output's gradient y with zeros between strides."""
     spread = y.new_zeros(*y.shape[:2], *((n - 1) * s + 1 for n, s in zip(y.shape[2:], g.stride, strict=True)))
     strided: tuple[Any, ...] = (..., *(slice(None, None, s) for s in g.stride))
     spread[strided] = y
@@ -103,14 +103,18 @@ def weight_gradient(
     """Return the gradient of a weight from the input x and the output's gradient y."""
     windows, sizes = _windows(_padded(x, g.padding, g.padding), kernel, g.stride, g.dilation, g.groups)
     windows = windows.reshape(g.groups, x.shape[0], *sizes, windows.shape[-1])
-    used = (slice(None), slice(None), *(slice(n) for n in y.shape[2:]))  # a transposed convolution may use fewer
+    used = (
+        slice(None),
+        slice(None),
+        *(slice(n) for n in y.shape[2:]),
+    )  # a transposed convolution may use fewer positions
     windows = windows[used].flatten(1, -2)
     product = multiply(_by_position(y, g.groups).transpose(1, 2), windows)
     return product.reshape(y.shape[1], x.shape[1] // g.groups, *kernel)
 
 
 def transposed_sizes(x: torch.Tensor, weight: torch.Tensor, g: Geometry) -> list[int]:
-    """Return spatial sizes of a transposed convolution's result."""
+    """Return the spatial sizes of a transposed convolution's result."""
     return [
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(

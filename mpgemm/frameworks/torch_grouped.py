@@ -1,8 +1,8 @@
-"""Torch's grouped products: `_grouped_mm`, `_scaled_grouped_mm` and `_scaled_grouped_mm_v2`, one product for each group.
+"""Computes torch's grouped products (`_grouped_mm`, `_scaled_grouped_mm`, `_scaled_grouped_mm_v2`), one product per group.
 
-Where an operand has two dimensions, `offs` says where its groups end: rows of A (tokens of each expert), columns of B, or,
-with two such operands, values of k (the gradient of the experts' weights). Factors of rows and columns are then one after the
-other, group by group; so are block scales, each group's padded to whole tiles (PyTorch 2.13, GroupedBlas.cpp and its tests).
+If an operand has two dimensions, `offs` holds the ends of its groups: rows of A (tokens of each expert), columns of B, or, if
+both have two, values of k (the gradient of the experts' weights). Factors of rows and columns then follow group by group, and
+so do block scales, which are padded to whole tiles for each group (PyTorch 2.13, GroupedBlas.cpp and its tests).
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from tensorcore_models import libraries
 
 
 def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
-    """Return the slice of each group, None for each of a batch. Raises ValueError for offs that do not go with the operand."""
-    dims = f"{op}: operands of {a.ndim} and {b.ndim} dimensions"
+    """Return the slice of each group, or None for each group of a batch. Raises ValueError for offs that do not fit."""
+    dims = f"{op}: operands have {a.ndim} and {b.ndim} dimensions"
     if a.ndim == b.ndim == 3:
         if offs is not None or len(a) != len(b):
-            raise ValueError(f"{dims}, {len(a)} and {len(b)} groups: expected as many, and no offs")
+            raise ValueError(f"{dims} and {len(a)} and {len(b)} groups, expected equal numbers of groups, and no offs")
         return [None] * len(a)
     if offs is None:
-        raise ValueError(f"operands of {dims} need offs, the end of each group")
+        raise ValueError(f"{dims}, but offs is None: give the end of each group")
     if offs.dim() != 1 or offs.dtype != torch.int32:
         raise ValueError(f"{op}: offs is {offs.dtype} of shape {tuple(offs.shape)}, expected int32 of one dimension")
     ends = [0, *(int(x) for x in offs)]
@@ -37,7 +37,7 @@ def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
 
 
 def _parts(a, b, groups: list[slice | None]) -> Iterator[tuple]:
-    """Yield (A, B) of each group, tensors or arrays."""
+    """Yield A and B of each group, as tensors or arrays."""
     for group, taken in enumerate(groups):
         if taken is None:
             yield a[group], b[group]
@@ -48,7 +48,7 @@ def _parts(a, b, groups: list[slice | None]) -> Iterator[tuple]:
 
 
 def _joined(found: list[torch.Tensor], a, b, groups: list[slice | None]) -> torch.Tensor:
-    """Return the results of all groups; 0 behind the last end, where torch writes nothing."""
+    """Join the results of all groups; elements after the last end, which torch does not write, are 0."""
     if a.ndim == b.ndim:
         return torch.stack(found)
     out = torch.zeros((a.shape[-2], b.shape[-1]), dtype=found[0].dtype)
@@ -58,7 +58,7 @@ def _joined(found: list[torch.Tensor], a, b, groups: list[slice | None]) -> torc
 
 
 def grouped_mm(run, a, b, offs=None, bias=None, out_dtype=None):
-    """Return `torch._grouped_mm`."""
+    """Compute `torch._grouped_mm`."""
     _refuse_bias("_grouped_mm", bias)
     groups = _groups("_grouped_mm", a, b, offs)
     found = [run.products("_grouped_mm", x[None], y[None], out_dtype)[0] for x, y in _parts(a, b, groups)]
@@ -74,7 +74,7 @@ def _refuse_bias(op: str, bias) -> None:
 def scaled_grouped_mm(
     run, a, b, scale_a, scale_b, offs=None, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False
 ):
-    """Return `torch._scaled_grouped_mm`: factors of rows and columns, or mx block scales."""
+    """Compute `torch._scaled_grouped_mm`, with factors of rows and columns or mx block scales."""
     scales = scale_by_type(scale_a), scale_by_type(scale_b)
     return _scaled(run, "_scaled_grouped_mm", a, b, scales, offs, bias, scale_result, out_dtype, use_fast_accum)
 
@@ -83,7 +83,7 @@ def scaled_grouped_mm_v2(
     run, a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, offs=None, bias=None, out_dtype=None,
     contraction_dim=(), use_fast_accum=False,
 ):  # fmt: skip
-    """Return `torch.nn.functional.scaled_grouped_mm`: recipes name the rules."""
+    """Compute `torch.nn.functional.scaled_grouped_mm`, whose recipes name the rules of scaling."""
     op = "_scaled_grouped_mm_v2"
     refuse_contraction(op, contraction_dim)
     scales = scale_by_recipe(scale_a, recipe_a, swizzle_a, "a"), scale_by_recipe(scale_b, recipe_b, swizzle_b, "b")
@@ -108,11 +108,11 @@ def _scaled(run, op: str, a, b, scales, offs, bias, scale_result, out_dtype, fas
 
 
 def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: int | None) -> list[TorchScale]:
-    """Return the scales of each group; `rows`: of the whole operand, where its groups are rows (columns)."""
+    """Return the scales of each group; `rows` is the operand's number of rows (columns) if these are grouped."""
     if not scale.blocks and scale.rule is not None and scale.rule.name != "per row and column":
-        raise ValueError(f"{op}: scale_{side} is {scale.rule.name}; expected per row and column, mx or nvfp4")
+        raise ValueError(f"{op}: scale_{side} is {scale.rule.name}, expected per row and column, mx or nvfp4")
     if scale.blocks and not scale.tiled:
-        raise ValueError(f"{op}: scale_{side} is not swizzled; grouped products read block scales in tiles of 128 x 4")
+        raise ValueError(f"{op}: scale_{side} is not swizzled, expected block scales in tiles of 128 x 4: swizzle them")
     sizes = [(part.a.shape[0] if side == "a" else part.b.shape[1], part.a.shape[1]) for part in parts]
     if dims == 3:
         factors = list(scale.factors) if len(scale.factors) == len(parts) else []
@@ -125,11 +125,13 @@ def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: 
         factors = [flat[start:stop] for start, stop in pairwise(ends)] if flat.size == expected else []
     if len(factors) != len(parts):
         raise ValueError(
-            f"{op}: scale_{side} has shape {scale.factors.shape}, which does not fit the groups {sizes} (size, k)"
+            f"{op}: scale_{side} has shape {scale.factors.shape}, expected scales for the groups {sizes} (size, k)"
         )
     whole = [None] * len(parts) if scale.whole is None else list(scale.whole.reshape(-1))
     if len(whole) != len(parts):
-        raise ValueError(f"{op}: {len(whole)} factors of whole groups for {len(parts)} groups")
+        raise ValueError(
+            f"{op}: got {len(whole)} factors of whole groups, expected one for each of {len(parts)} groups"
+        )
     shape = (-1, 1) if side == "a" else (1, -1)
     return [
         scale._replace(factors=x if scale.blocks else x.reshape(shape), whole=w)

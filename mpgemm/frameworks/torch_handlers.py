@@ -1,4 +1,4 @@
-"""Torch's operations on matrices as products of an emulation (`run`): with addends, convolutions, scaled and grouped ones."""
+"""Expresses torch's matrix operations, convolutions, scaled and grouped products as products of an emulation (`run`)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -37,8 +37,7 @@ def _baddbmm(run: Any, c, a, b, out_dtype=None, *, beta=1, alpha=1):
 
 
 def _geometry(x: torch.Tensor, how: Sequence) -> tuple[convolution.Geometry, bool]:
-    """Return the geometry of a convolution and whether it is transposed, from the arguments that torch gives behind the
-    bias."""
+    """Return the geometry of a convolution, and whether it is transposed, from torch's arguments after the bias."""
     stride, padding, dilation, transposed, output_padding, groups = how
     return convolution.Geometry.of(x.dim() - 2, stride, padding, dilation, output_padding, groups), transposed
 
@@ -63,7 +62,7 @@ def _convolution_backward(run: Any, y, x, weight, _bias_sizes, *how):
     into_x, into_w = (partial(run.products, op + name, kind="convolution") for name in ("input", "weight"))
     grad_x = grad_w = grad_b = None
     if output_mask[0]:
-        if transposed:  # output padding can leave room for more
+        if transposed:  # with output padding more positions fit
             inside: tuple[Any, ...] = (..., *(slice(size) for size in x.shape[2:]))
             grad_x = convolution.forward(y, weight, geometry, into_x)[inside]
         else:
@@ -85,7 +84,7 @@ SCALED: dict[str, Callable] = {
     "_scaled_grouped_mm_v2": grouped.scaled_grouped_mm_v2,
     "_int_mm": scaled.int_mm,
 }
-#: What makes an operation of torch's out of products: (emulation, arguments) -> tensors.
+#: Functions (emulation, arguments) -> tensors that express operations of torch by products.
 HANDLERS: dict[Any, Callable] = {
     aten.mm: _mm,
     aten.bmm: _bmm,

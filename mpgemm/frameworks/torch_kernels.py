@@ -1,4 +1,4 @@
-"""Records on a GPU which kernels the products of a torch program ran as."""
+"""Records on a GPU which kernels computed the products of a torch program."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +12,12 @@ from mpgemm.frameworks.model_products import product_rows, write_rows
 from mpgemm.frameworks.torch_tensors import FORMATS, allows_tf32
 
 aten = torch.ops.aten
-#: Operations and where their operands stand.
+#: Operations, and the positions of their operands.
 _PRODUCTS = {aten.mm: 0, aten.bmm: 0, aten.addmm: 1, aten.baddbmm: 1}
 
 
 class ProductList(TorchDispatchMode):
-    """Lists products as torch dispatches them."""
+    """`ProductList` lists products as torch dispatches them."""
 
     def __init__(self):
         super().__init__()
@@ -42,25 +42,26 @@ def _row(a: torch.Tensor, b: torch.Tensor, found: torch.Tensor) -> dict:
 
 @contextmanager
 def record_kernels(path: str | Path) -> Iterator[ProductList]:
-    """Record which kernels a program's products run as, on a GPU.
+    """Record which kernels compute a program's products on a GPU.
 
     Parameters
     ----------
     path : path
-        Where rows are written, as :func:`mpgemm.frameworks.model_products.profiled_products` reads them.
+        File for the rows, which :func:`mpgemm.frameworks.model_products.profiled_products` reads.
 
     Yields
     ------
     ProductList
-        Its `products` are what ran so far.
+        List whose `products` are the products so far.
 
     Raises
     ------
     ValueError
-        If there is no GPU, or kernels and products do not pair: run the program once before, so that nothing is set up inside.
+        If there is no GPU, or the numbers of kernels and products differ; a warm-up run before avoids kernels that set things
+        up.
     """
     if not torch.cuda.is_available():
-        raise ValueError("record_kernels needs a GPU, and torch sees none; record where the model runs")
+        raise ValueError("record_kernels needs a GPU, but torch finds none: record on the machine where the model runs")
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as events, ProductList() as listed:
         yield listed
         torch.cuda.synchronize()

@@ -1,13 +1,13 @@
-"""Torch's matrix products on emulated matrix units: a dispatch mode under which every product of a model runs on an engine.
+"""Runs torch's matrix products on emulated matrix units, by a dispatch mode that sends every product to an engine.
 
-What reaches the mode is what torch dispatches after autograd: `mm`, `addmm`, `bmm`, `baddbmm`, convolutions, and products with
-scales, of groups and of integers (:mod:`mpgemm.frameworks.torch_scaled`), of the forward and of the backward pass;
-`linear`, `matmul`, `einsum` and the math path of attention are made of these. A product that this module does not form
-raises (or, with ``strict=False``, runs natively and is counted).
+The mode sees operations that torch dispatches after autograd, in forward and backward passes: `mm`, `addmm`, `bmm`, `baddbmm`,
+convolutions, and products with scales, of groups and of integers (:mod:`mpgemm.frameworks.torch_scaled`). `linear`, `matmul`,
+`einsum` and the math path of attention consist of these. A product that this module cannot emulate raises an error, or with
+``strict=False`` runs natively and is counted.
 
-The end of a product: the engine's sum from +0, RN(alpha sum), RN(beta c), RN of their sum in the sum's format, then one
-rounding to the output's type. That is the order in :meth:`tensorcore_models.Instruction.gemm` for alpha or beta other than 1.
-A bias of a convolution is added after the rounding, in the output's type, as torch does with cuDNN.
+A product ends as :meth:`tensorcore_models.Instruction.gemm` ends it for alpha or beta other than 1: the engine's sum starts
+from +0; RN(RN(alpha sum) + RN(beta c)) is computed in the format of the sum and rounded once to the output's type. A
+convolution's bias is added after this rounding in the output's type, as torch does with cuDNN.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ from tensorcore_models.gpu.tensors import on_gpu
 
 aten = torch.ops.aten
 OUTSIDE = "(outside of modules)"
-#: Who is told of each product that ran emulated: (operation, arguments, keywords, result).
+#: Functions that are called with (operation, arguments, keywords, result) after each emulated product.
 WATCHERS: list[Callable] = []
 
 _INSTEAD = {
@@ -50,13 +50,13 @@ _INSTEAD = {
 }
 
 
-#: Outer products that are added to a matrix: torch multiplies and adds element by element, on no matrix unit.
+#: Operations that add outer products to a matrix, which torch computes element by element, without a matrix unit.
 _OUTER = (aten.addr, aten.addr_)
 _OUTER_NOTE = "addr ran natively: torch forms outer products element by element, without a matrix unit"
 
 
 class _Tracker(ModuleTracker):
-    """Which modules run; one that raises is left, too."""
+    """`_Tracker` tracks which modules run, and also leaves a module that raises."""
 
     def __enter__(self):
         super().__enter__()
@@ -66,12 +66,12 @@ class _Tracker(ModuleTracker):
 
 
 class Emulation(TorchDispatchMode):
-    """Products on engines; made by :func:`emulate`, whose parameters it has.
+    """`Emulation` runs products on engines; :func:`emulate` makes it and has the same parameters.
 
     Attributes
     ----------
     multipliers : list of Multiplier
-        One for each engine; the first one's results go on.
+        One multiplier for each engine; the program gets the results of the first.
     """
 
     supports_higher_order_operators = True
@@ -85,10 +85,10 @@ class Emulation(TorchDispatchMode):
         self.multipliers, self.strict, self.errors = targets, strict, errors
         self._log = CallLog([each.name for each in targets])
         self.tracker = _Tracker()
-        self._forward_sites: dict[int, str] = {}  # by the number of the autograd node
+        self._forward_sites: dict[int, str] = {}  # module paths by the number of the autograd node
 
     def report(self) -> Report:
-        """Return the calls that ran so far, call site by call site."""
+        """Return the report of the calls so far, by call site."""
         return self._log.report()
 
     # -- dispatch ---------------------------------------------------------------------------------------------------------
@@ -97,13 +97,13 @@ class Emulation(TorchDispatchMode):
         if isinstance(func, HigherOrderOperator):
             advice = _INSTEAD.get(func.name(), "write it in eager operations")
             raise NotImplementedError(
-                f"{func.name()}: its products are not emulated; {advice}. strict=False does not help: torch compiles it, which "
-                "it does not do under a mode"
+                f"{func.name()}: its products are not emulated: {advice}. strict=False has no effect on it, because torch must "
+                "compile it, which it cannot do under a mode"
             )
         if any(issubclass(t, FakeTensor) for t in types):
             return func(*args, **kwargs)
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
-            return NotImplemented  # the subclass says of what its products are made
+            return NotImplemented  # so that torch asks the subclass, which divides the operation
         handler = HANDLERS.get(func.overloadpacket)
         if self.libraries is not None and func.overloadpacket.__name__ in operations.WHOLE:
             return self._other(func, args, kwargs)
@@ -121,13 +121,13 @@ class Emulation(TorchDispatchMode):
             if handler is None:
                 if unseen(func):
                     raise NotImplementedError(
-                        f"{func.name()} is an operation whose code cannot be seen, so nobody knows whether it multiplies; "
+                        f"{func.name()} is an operation whose code cannot be seen, so it is not known whether it multiplies: "
                         "write it with torch.library.custom_op in Python, or pass strict=False"
                     )
                 advice = _INSTEAD.get(name.rstrip("_"), "write it with torch.matmul")
-                raise NotImplementedError(f"{name}: its products are not emulated; {advice}, or pass strict=False")
+                raise NotImplementedError(f"{name}: its products are not emulated: {advice}, or pass strict=False")
             if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in args):
-                raise TypeError(f"{name} of a sparse tensor: make it dense first, with .to_dense()")
+                raise TypeError(f"{name} got a sparse tensor, expected a dense one: convert it with .to_dense()")
             ends = {k: v for k, v in kwargs.items() if k != "out"}
             there = name in SCALED and on_gpu(args[0])
             found = from_host(self, handler, args, ends) if there else handler(self, *args, **ends)
@@ -139,7 +139,7 @@ class Emulation(TorchDispatchMode):
             return func(*args, **kwargs)
 
     def _other(self, func, args, kwargs):
-        """Return the result of an operation that forms no product as the named libraries give it, and its row in the report."""
+        """Compute an operation that forms no product as the named libraries do, and count it in the report."""
         name = func.overloadpacket.__name__
         if without_values(args):
             return func(*args, **kwargs)
@@ -151,8 +151,8 @@ class Emulation(TorchDispatchMode):
             found = operations.compute(func, args, kwargs)
             if found is None:
                 raise NotImplementedError(
-                    f"{func}: how {self.libraries} computes it on {self.multipliers[0].name} is not known; pass strict=False "
-                    "to run it natively and have it counted"
+                    f"{func}: the way in which {self.libraries} computes it on {self.multipliers[0].name} is not known: pass "
+                    "strict=False to run it natively and count it"
                 )
         except (ValueError, TypeError, NotImplementedError) as error:
             self._refuse(func, error)
@@ -163,17 +163,17 @@ class Emulation(TorchDispatchMode):
         return deliver(func, found.value, args, kwargs)
 
     def fused_norm(self, input: torch.Tensor, normalized_shape, weight=None, eps=None) -> torch.Tensor:
-        """Return `rms_norm`, which torch takes apart on a CPU, and runs as one kernel on a GPU."""
+        """Compute `rms_norm`, which torch runs as several operations on a CPU, and as one kernel on a GPU."""
         norm, args = aten.rms_norm.default, (input, normalized_shape, weight, eps)
         if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight)):
-            self._refuse(norm, NotImplementedError("gradients of rms_norm's kernel are not known"))
+            self._refuse(norm, NotImplementedError("gradients of rms_norm's kernel are not known: use torch.no_grad()"))
             return norm(*args)
         return self._other(norm, args, {})
 
     def _refuse(self, func, error: Exception) -> None:
-        """Raise what keeps a product from running here; count it where the block is not strict."""
+        """Raise the error that keeps an operation from being emulated, or count it if the block is not strict."""
         if self.strict:
-            # The operators of tensors replace a TypeError by one of their own.
+            # Operators of tensors would replace a TypeError by one of their own.
             raised = ValueError(str(error)) if isinstance(error, TypeError) else error
             raised.add_note(f"while {func} in {self.site()[0]} ran on {self.multipliers[0].name}")
             raise raised from None
@@ -181,7 +181,7 @@ class Emulation(TorchDispatchMode):
 
     @contextmanager
     def in_this_thread(self) -> Iterator[None]:
-        """Return this thread's products on the engines, and those of threads that it starts."""
+        """Run this thread's products, and those of threads that it starts, on the engines."""
         sdpa = SdpaMode(self, self._sdpa)
         with open_here(OpenBlock(self.in_this_thread, sdpa.call)), sdpa, self:
             yield
@@ -190,7 +190,7 @@ class Emulation(TorchDispatchMode):
         """Return (path of the innermost module that runs, "forward" or "backward")."""
         path = max(self.tracker.parents - {"Global"}, key=len, default=OUTSIDE)
         if not self.tracker.is_bw:
-            if torch.is_grad_enabled():  # autograd has just made the node of this operation, if it made one
+            if torch.is_grad_enabled():  # if autograd needs a node for this operation, it has just made it
                 self._forward_sites.setdefault(torch.autograd._get_sequence_nr() - 1, path)
             return path, "forward"
         node = torch._C._current_autograd_node()
@@ -209,10 +209,10 @@ class Emulation(TorchDispatchMode):
         beta=1,
         kind: str = "matmul",
     ) -> torch.Tensor:
-        """Return alpha A B + beta C for a batch of matrices, on every engine; the first one's, in a type that is a's by
-        default.
+        """Compute alpha A B + beta C for a batch of matrices on every engine, and return the first engine's result.
 
-        `op` is the name for the report; `kind`, "matmul" or "convolution", says whose precision flags hold.
+        The result's type is a's by default. `op` is the name for the report; `kind` ("matmul" or "convolution") says which of
+        torch's precision flags apply.
         """
         out_dtype = out_dtype or a.dtype
         if on_gpu(a):
@@ -233,8 +233,10 @@ class Emulation(TorchDispatchMode):
         return Product(op, a.shape[1], a.shape[2], b.shape[2], formats[0], formats[1], out_format, sums)
 
     def _on_gpu(self, op: str, a, b, out_dtype: torch.dtype, c, alpha: float, beta: float, kind: str) -> torch.Tensor:
-        """Return the same for tensors of a GPU, on it; what only the host knows (recipes, sums in FP16 that go on) is done
-        there, long chains of it on the GPU."""
+        """Compute :meth:`products` for tensors of a GPU, which stay there.
+
+        The host computes recipes and sums in FP16 that continue, with long chains on the GPU.
+        """
         product = self._product(op, a, b, out_dtype, kind)
 
         def multiply(each: Multiplier):
@@ -267,10 +269,11 @@ class Emulation(TorchDispatchMode):
         end: str = "",
         describe=None,
     ) -> torch.Tensor:
-        """Return the first engine's result of a product of `batch` matrices, `arrays` holding A and B.
+        """Compute a product of `batch` matrices on all engines, and return the first engine's result.
 
-        `multiply` gives (result, products before c is added, in the output's type) of a multiplier; `describe` gives its
-        (engine, order of k) as text, by default those of its plain products; `end` says what is done to the sums.
+        `arrays` holds A and B. `multiply` returns for a multiplier the result and the products before c is added, in the
+        output's type. `describe` returns engine and order of k as texts, by default those of plain products. `end` names
+        operations on the sums.
         """
         found = []
         for each in self.multipliers:
@@ -293,14 +296,16 @@ class Emulation(TorchDispatchMode):
         return out
 
     def _basis(self, product: Product) -> str:
-        """Name the basis of a product's bits."""
+        """Return the basis of a product's bits."""
         if self.multipliers[0].recipe_for(product) is not None:
             return operations.RECORDED
         return operations.IEEE if product.k == 1 else operations.inferred("one chain over k is assumed")
 
     def _rounding_as_the_library(self, each: Multiplier, product: Product) -> Multiplier:
-        """Return the multiplier with the library's rounding to TF32, where the product is a matrix product in it, no rounding
-        is named, and it is known for the device; the report says whose it is."""
+        """Return the multiplier with the library's rounding to TF32, if no rounding is named and the library's is known.
+
+        This holds for matrix products in TF32 alone; the report names the source of the rounding.
+        """
         if "tf32" not in (product.a_format, product.b_format) or each.input_rounding is not None:
             return each
         known = None if "conv" in product.op else tf32_rounding("cublas", each.device)
@@ -312,8 +317,10 @@ class Emulation(TorchDispatchMode):
     def attention(
         self, outputs: Callable[[Multiplier], torch.Tensor], arrays, fmt: str, orders: list[str]
     ) -> torch.Tensor:
-        """Return the first engine's output of attention, Q, K and V of all heads in `arrays`; the row says keys in the place of
-        k."""
+        """Compute attention on all engines, and return the first engine's output.
+
+        `arrays` holds Q, K and V of all heads; the report's row shows the number of keys as k.
+        """
         found = [outputs(each) for each in self.multipliers]
         described = [
             (each.engine_for(fmt, fmt).label, order) for each, order in zip(self.multipliers, orders, strict=True)
@@ -328,7 +335,7 @@ class Emulation(TorchDispatchMode):
     def _add(
         self, op: str, sizes: tuple[int, int, int, int], formats: str, described, outs: list[torch.Tensor]
     ) -> Site:
-        """Count a call; `described` and `outs` are those of all engines."""
+        """Count a call; `described` and `outs` hold engines, orders and results of all engines."""
         engines, orders = zip(*described, strict=True)
         site = Site(*self.site(), op, *sizes, formats, engines, orders)
         differing = tuple(int((~same_bits(outs[0], other)).sum()) for other in outs[1:])
@@ -336,14 +343,14 @@ class Emulation(TorchDispatchMode):
         return site
 
     def note(self, text: str) -> None:
-        """Add a line to the report besides its rows."""
+        """Add a remark to the report."""
         self._log.note(text)
 
 
 _TF32_ADVICE = (
-    "Torch's flags let the GPU form this FP32 product in TF32, and how a library rounds to TF32 is its own choice, not known "
-    "for this device and operation: pass input_rounding='rne' (cuBLAS 13.0 on an H100, measured), 'rna' (cuBLAS on GPUs of "
-    "2020, published) or 'rz' (Triton's tl.dot: the unit ignores the low bits), or turn TF32 off "
+    "Torch's flags let the GPU form this FP32 product in TF32, but the library's rounding to TF32 is not known for this device "
+    "and operation: pass input_rounding='rne' (cuBLAS 13.0 on an H100, measured), 'rna' (cuBLAS on GPUs of 2020, published) or "
+    "'rz' (Triton's tl.dot, where the unit ignores the low bits), or turn TF32 off "
     "(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
 )
 
@@ -367,44 +374,47 @@ def emulate(
     Parameters
     ----------
     engine : str, Engine or sequence of them
-        What multiplies: a device or architecture ("h100"; "h100/mma" names the path), for which each product takes the
-        instruction of its operands' types and FP32 (not TF32) runs on fused multiply-adds; an instruction "arch:name" or an
-        engine, which takes every product; or "ieee". Of several the first one's results go on, and the report says where the
-        others give other bits on the same operands.
+        Engine of the products, or several engines. A device or architecture ("h100"; "h100/mma" names the path) runs each
+        product on the instruction for its operands' types, and FP32 (not TF32) on fused multiply-adds. An instruction
+        "arch:name" or an engine runs every product; so does "ieee". With several engines the program gets the results of the
+        first, and the report says where the others give other bits on the same operands.
     k_order, promote_every : optional
-        See :meth:`tensorcore_models.Instruction.gemm`. The default, one chain over k, is an assumption about the library.
+        Order of k, as for :meth:`tensorcore_models.Instruction.gemm`. The default, one chain, is an assumption about the
+        library.
     recipe : Recording or callable, optional
-        What the library does instead: a recording of its choices (:func:`tensorcore_models.libraries.load_recording`), or a
-        function of a :class:`Product` that gives a :class:`tensorcore_models.libraries.Recipe`, or None for the engine's order.
+        Recipes of the library, in place of `k_order`: a recording of its choices
+        (:func:`tensorcore_models.libraries.load_recording`), or a function from a :class:`Product` to a
+        :class:`tensorcore_models.libraries.Recipe`, or to None for the engine's order.
     input_rounding, input_saturate : optional
-        See :meth:`tensorcore_models.Instruction.gemm`: how values are rounded that an operand format lacks. Needed for FP32
-        where torch's flags allow TF32.
+        Rounding of values that an operand format lacks, as for :meth:`tensorcore_models.Instruction.gemm`. Needed for FP32 if
+        torch's flags allow TF32.
     strict : bool
-        Raise where a product cannot be emulated. False: such a product runs natively, and the report counts it.
+        Whether a product that cannot be emulated raises. If False, it runs natively, and the report counts it.
     errors : bool
-        Measure each product's error against the exact product and against FP32; takes several times as long.
+        Whether to measure each product's error against the exact product and against FP32, which takes several times as long.
     sdpa : {"auto", "math", "cudnn", "flash", "flash:KEYS", "efficient"}
-        What `scaled_dot_product_attention` is: torch's math path, which the report says of FP16 and BF16; a kernel of torch
-        as it was recorded on an H100 (:func:`tensorcore_models.libraries.attention`); or FlashAttention 2's program on the
-        unit, with so many keys in a tile (predicted; also "flash" on other devices, 128). "auto": the math path; with
-        `libraries` what torch chooses there, cuDNN.
+        Computation of `scaled_dot_product_attention`. "math" is torch's math path, which the report notes for FP16 and BF16.
+        "cudnn", "flash" and "efficient" are torch's kernels as recorded on an H100
+        (:func:`tensorcore_models.libraries.attention`). "flash:KEYS" is FlashAttention 2's algorithm on the unit with KEYS keys
+        in a tile, a prediction; so is "flash" on other devices, with 128 keys. "auto" is the math path, or with `libraries`
+        cuDNN, torch's choice there.
     libraries : {"torch-2.11"}, optional
-        Compute every other operation, too, as this version does on the device: functions, norms, softmax, sums, rotations.
-        The report's `operations` say what the bits of each rest on; what is not known raises, or runs natively with
+        Version of torch as which all other operations (functions, norms, softmax, sums, rotations) are computed, too. The
+        report's `operations` state the basis of their bits; an operation that is not known raises, or runs natively with
         ``strict=False``. Takes one engine, "h100", and tensors on the CPU.
 
     Yields
     ------
     Emulation
-        Its `report()` says what ran.
+        Context whose `report()` lists the calls.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such engine, or options contradict each other. Inside of the block a ValueError for types, layouts and
-        values that an engine does not take, with what to do.
+        If the engine does not exist, or options contradict each other; inside of the block for types, layouts and values that
+        an engine does not take.
     NotImplementedError
-        Inside of the block, for products that are not emulated.
+        Inside of the block, for products that cannot be emulated.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""A model's operations besides products as a GPU and its libraries compute them: what each is, and what is known of it.
+"""Computes a model's operations besides products as a GPU and its libraries do, and states the basis of their bits.
 
-An operation that rounds nothing, or one IEEE operation, has its bits on every machine. Functions, norms, softmax and sums go by
-:mod:`tensorcore_models.libraries`. Reduced types are widened to FP32 and rounded once, as torch's kernels do. Nothing else is
-known: it raises, or runs natively and is counted.
+An operation that rounds nothing, or consists of one IEEE operation, has the same bits on every machine. Functions, norms,
+softmax and sums are computed by :mod:`tensorcore_models.libraries`. Reduced types are widened to FP32 and rounded once, as in
+torch's kernels. All other operations raise an error, or run natively and are counted.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tensorcore_models.engines.scaled import fused_multiply_add
 from tensorcore_models.libraries import Unknown, fp32_lanes, row_operations
 
 EXACT, IEEE, RECORDED = "exact", "IEEE 754", "recorded"
-#: Operations that round nothing: they move, choose, compare or make elements.
+#: Operations without rounding, which move, choose, compare or make elements.
 _EXACT = {
     "_to_copy", "_unsafe_view", "_local_scalar_dense", "_reshape_alias", "abs", "alias", "all", "amax", "amin", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_not", "bitwise_or", "cat", "ceil", "clamp", "clamp_max", "clamp_min",
@@ -30,7 +30,7 @@ _EXACT = {
     "scalar_tensor", "scatter", "select_scatter", "sgn", "sign", "slice_scatter", "sort", "stack", "topk", "tril", "triu",
     "trunc", "unfold", "where", "zero", "zeros", "zeros_like",
 }  # fmt: skip
-#: Functions of one operand: torch's name, the library's.
+#: Functions of one operand: torch's name, and the library's name.
 _FUNCTIONS = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "erf": "erff", "tanh": "tanhf", "rsqrt": "rsqrtf", "sqrt": "sqrt.rn.f32",
     "reciprocal": "rcp.rn.f32", "sigmoid": "torch.sigmoid", "silu": "torch.silu", "sin": "sinf", "cos": "cosf",
@@ -40,39 +40,39 @@ _REDUCED = (torch.float16, torch.bfloat16)
 
 @dataclass(frozen=True)
 class Computed:
-    """A result, and what its bits rest on."""
+    """`Computed` is a result with the basis of its bits."""
 
     value: Any
-    basis: str = RECORDED  #: One of the above, or "inferred: " and why.
+    basis: str = RECORDED  #: EXACT, IEEE, RECORDED, or "inferred: REASON".
 
 
 def inferred(why: str) -> str:
-    """Return the basis of a result that follows from others."""
+    """Return the basis of a result that is inferred from recorded ones."""
     return f"inferred: {why}"
 
 
-#: Versions of torch, and the devices on which their operations were recorded.
+#: Devices on which operations were recorded, by the version of torch.
 LIBRARIES = {"torch-2.11": ("h100",)}
 
 
 def check_libraries(libraries: str, devices: list[str]) -> None:
-    """Refuse a version or devices for which nothing was recorded, and several devices. Raises ValueError."""
+    """Refuse a version or a device without recordings, and several devices, with a ValueError."""
     if libraries not in LIBRARIES:
-        raise ValueError(f"libraries is {libraries!r}, known: {', '.join(LIBRARIES)}")
+        raise ValueError(f"libraries is {libraries!r}, expected one of {', '.join(LIBRARIES)}")
     if len(devices) != 1 or canonical_device(devices[0]) not in LIBRARIES[libraries]:
         raise ValueError(
-            f"libraries={libraries!r} takes one engine, {' or '.join(LIBRARIES[libraries])}, got {', '.join(devices)}: its "
-            "operations were recorded there"
+            f"libraries={libraries!r} got the engines {', '.join(devices)}, expected {' or '.join(LIBRARIES[libraries])}, "
+            "where its operations were recorded: name that engine, or leave libraries out"
         )
 
 
 def elements(tree) -> int:
-    """Return elements of all tensors of a result."""
+    """Return the number of elements of all tensors in a result."""
     return sum(x.numel() for x in _tensors(tree))
 
 
 def run_exactly(func, args, kwargs) -> Computed | None:
-    """Return the result of an operation that rounds nothing, or converts to nearest, as every machine does; None for others."""
+    """Run an operation that rounds nothing or converts to nearest, so every machine gives its bits; return None for others."""
     name = func.overloadpacket.__name__
     base = name if name in _EXACT else name.rstrip("_")
     if func.is_view or base in _EXACT:
@@ -81,7 +81,7 @@ def run_exactly(func, args, kwargs) -> Computed | None:
         return Computed(func(*args, **kwargs), EXACT)
     if any(_is_real(x) for x in _tensors((args, kwargs))) or torch.Tag.nondeterministic_seeded in func.tags:
         return None
-    found = func(*args, **kwargs)  # of whole numbers: exact where the results are whole, too
+    found = func(*args, **kwargs)  # on integers, which is exact if the results are integers, too
     whole = all(not _is_real(x) or bool((x == x.round()).all()) for x in _tensors(found))
     return Computed(found, EXACT) if whole else None
 
@@ -95,7 +95,7 @@ def _tensors(tree) -> list[torch.Tensor]:
 
 
 def compute(func, args, kwargs) -> Computed | None:
-    """Return the result of an operation that rounds; None where nobody knows it. Raises Unknown for sizes that nobody knows."""
+    """Run an operation that rounds; return None if its bits are not known. Raises Unknown if its sizes are not."""
     name = func.overloadpacket.__name__
     base = name if name.startswith("_") and name != "_" else name.rstrip("_")
     if base in _FUNCTIONS and len(args) == 1:
@@ -106,7 +106,7 @@ def compute(func, args, kwargs) -> Computed | None:
 
 # -- FP32 ----------------------------------------------------------------------------------------------------------------
 def _wide(x: torch.Tensor) -> np.ndarray:
-    """Return FP32 values of a tensor; Unknown for other types."""
+    """Return the values of a tensor in FP32. Raises Unknown for a type that FP32 does not hold."""
     if x.dtype not in (*_REDUCED, torch.float32):
         raise Unknown(
             f"functions of {x.dtype}", field="dtype", known=("torch.float32", "torch.bfloat16", "torch.float16")
@@ -129,7 +129,7 @@ def _gelu(x: torch.Tensor, *, approximate: str = "none") -> Computed:
 
 
 def _pair(x, y) -> tuple[Any, Any, torch.dtype] | None:
-    """Return operands in FP32 (or FP64) and the type of the result; None for integers and complex numbers."""
+    """Return both operands in FP32 (or FP64) and the type of the result, or None for integers and complex numbers."""
     dtype = torch.result_type(x, y)
     if not dtype.is_floating_point:
         return None
@@ -138,7 +138,7 @@ def _pair(x, y) -> tuple[Any, Any, torch.dtype] | None:
     def widened(v):
         if isinstance(v, torch.Tensor):
             return v.to(dtype).to(wide)
-        return torch.tensor(v, dtype=torch.float64).to(wide)  # scalars keep FP32's digits in kernels of reduced types
+        return torch.tensor(v, dtype=torch.float64).to(wide)  # kernels of reduced types keep scalars in FP32
 
     return widened(x), widened(y), dtype
 
@@ -184,7 +184,7 @@ def _pow(x, exponent) -> Computed | None:
 
 # -- rows ----------------------------------------------------------------------------------------------------------------
 def _basis(kernel: str, length: int, dtype: torch.dtype, weights: bool = False) -> str:
-    """Name the evidence of a row's result."""
+    """Return the basis of the bits of a function of rows."""
     if length not in row_operations.RECORDED[kernel]:
         return inferred(f"rows of {length} by the kernel's source")
     if weights:
@@ -215,7 +215,7 @@ def _safe_softmax(x, dim, dtype=None) -> Computed | None:
 def _reduction(kernel: str, rows: Callable) -> Callable:
     def rule(x, dim=None, keepdim=False, *, dtype=None) -> Computed | None:
         if not _last(x, dim) or x.stride(-1) != 1 or dtype not in (None, x.dtype, torch.float32):
-            return None  # other strides: threads share other dimensions
+            return None  # for other strides the kernels' threads share other dimensions
         found = rows(_wide(x))
         found = np.asarray(found[..., None] if keepdim else found)
         basis = _basis(kernel, x.shape[-1], x.dtype)
@@ -235,7 +235,7 @@ def _rms_norm(x, normalized_shape, weight=None, eps=None) -> Computed | None:
 
 
 def _layer_norm(x, normalized_shape, weight, bias, eps) -> Computed | None:
-    """Return the normalised rows; their means and deviations, which only gradients use, are torch's own."""
+    """Return normalised rows; means and deviations, which only gradients use, are those of torch on the CPU."""
     if len(normalized_shape) != 1:
         return None
     by, plus = (None if each is None else _wide(each) for each in (weight, bias))
@@ -251,5 +251,5 @@ _RULES: dict[str, Callable[..., Computed | None]] = {
     "sum": _reduction("sum", row_operations.sums), "rms_norm": _rms_norm,
     "native_layer_norm": _layer_norm,
 }  # fmt: skip
-#: Operations that torch takes apart on a CPU, and runs as one kernel on a GPU.
+#: Operations that torch runs as several on a CPU, and as one kernel on a GPU.
 WHOLE = frozenset({"rms_norm"})

@@ -1,4 +1,4 @@
-"""Matrix products on emulated units as operations of torch: with autograd, and with the shapes that `torch.compile` needs."""
+"""Defines matrix products on emulated units as operations of torch, with autograd and shapes for `torch.compile`."""
 
 import torch
 
@@ -16,7 +16,7 @@ def gemm(
     input_rounding: str | None,
     out_dtype: torch.dtype,
 ) -> torch.Tensor:
-    """Return A B for a batch of matrices, shapes (batch, m, k) and (batch, k, n)."""
+    """Compute A B for a batch of matrices, shapes (batch, m, k) and (batch, k, n)."""
     unit = Multiplier(engine, k_order=k_order, promote_every=promote_every, input_rounding=input_rounding)
     arrays = to_array(a, "a"), to_array(b, "b")
     a_format, b_format = format_of(a.dtype, "a"), format_of(b.dtype, "b")
@@ -61,30 +61,30 @@ def matmul(
     input_rounding: str | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """Return A B on an emulated unit, as the operation ``torch.ops.mpgemm.gemm``: it can be compiled, exported and
-    differentiated.
+    """Compute A B on an emulated unit, as the operation ``torch.ops.mpgemm.gemm``.
 
     Parameters
     ----------
     a, b : Tensor, shapes (m, k) and (k, n), or (batch, m, k) and (batch, k, n)
+        Operands.
     engine : str
-        See :func:`emulate`.
+        Device, architecture, instruction or "ieee", as for :func:`emulate`.
     k_order, promote_every, input_rounding : optional
-        See :meth:`tensorcore_models.Instruction.gemm`.
+        Arguments of :meth:`tensorcore_models.Instruction.gemm`.
     out_dtype : torch.dtype, optional
-        Type of the result: a's by default, bfloat16 for 8-bit operands.
+        Type of the result, by default a's type, and bfloat16 for 8-bit operands.
 
     Returns
     -------
     Tensor
-        The engine's sums, rounded once to the output's type.
+        Sums of the engine, rounded once to the output's type.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, there is no such engine, or values are not representable and `input_rounding` is None.
+        If shapes do not fit, the engine does not exist, or values are not representable and `input_rounding` is None.
     TypeError
-        For types that no matrix unit takes.
+        If no matrix unit takes the types.
     """
     if a.dim() != b.dim() or a.dim() not in (2, 3) or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Changes the whole process while any block is open: torch's switches, its attention, how threads start."""
+"""Changes torch's switches, its attention and the start of threads in the whole process while any block is open."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,13 +11,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 class OpenBlock(NamedTuple):
-    """A block's effects in a thread."""
+    """`OpenBlock` holds the effects of a block in a thread."""
 
-    started: Callable[[], AbstractContextManager]  #: What threads run inside of that are started there.
-    sdpa: Callable[..., torch.Tensor]  #: `scaled_dot_product_attention` there.
+    started: Callable[[], AbstractContextManager]  #: Context in which threads run that the block starts.
+    sdpa: Callable[..., torch.Tensor]  #: Function that replaces `scaled_dot_product_attention`.
 
 
-#: `stack`: the blocks of this thread, the innermost last.
+#: State of this thread: `stack` holds the open blocks, the innermost last.
 _HERE = threading.local()
 
 
@@ -28,7 +28,7 @@ def _innermost() -> OpenBlock | None:
 
 @contextmanager
 def open_here(block: OpenBlock) -> Iterator[None]:
-    """In this thread a block is in force."""
+    """Open a block in this thread."""
     stack = _HERE.__dict__.setdefault("stack", [])
     stack.append(block)
     try:
@@ -38,7 +38,7 @@ def open_here(block: OpenBlock) -> Iterator[None]:
 
 
 def _starting(start: Callable) -> Callable:
-    """Return `Thread.start` for threads that may be started inside of a block; a dispatch mode is of one thread."""
+    """Wrap `Thread.start` so that a thread started in a block opens the block, because dispatch modes belong to one thread."""
 
     def started(thread):
         if block := _innermost():
@@ -54,14 +54,14 @@ def _starting(start: Callable) -> Callable:
     return started
 
 
-#: Torch's own function, whatever a program has put in its place.
+#: Torch's own function, which a program may have replaced.
 SDPA = torch._C._nn.scaled_dot_product_attention
 
 
 def _attending(sdpa: Callable) -> Callable:
-    """Return `scaled_dot_product_attention` that may be called inside of a block, by torch's own layers, too.
+    """Wrap `scaled_dot_product_attention` so that a block sees its calls, also those of torch's own layers.
 
-    A function that a program has put in its place is called as it is: what it asks of torch is seen in there.
+    A function with which a program has replaced it is called unchanged, because the block sees the calls inside of it.
     """
 
     def scaled_dot_product_attention(*args, **kwargs):
@@ -72,14 +72,17 @@ def _attending(sdpa: Callable) -> Callable:
 
 
 def _give_back(owner: object, name: str, own: Callable, ours: Callable) -> None:
-    """Put a function back, unless a program has put another one in the place of ours."""
+    """Restore a function, unless a program has replaced our wrapper."""
     if getattr(owner, name) is ours:
         setattr(owner, name, own)
 
 
 class _Process:
-    """Set by the first block, given back by the last, whatever thread they are in. The math path of attention is made of
-    products that the mode sees; fused layers of oneDNN and of nn.Transformer are not."""
+    """`_Process` holds the changes of the process; the first block of any thread makes them, the last one restores them.
+
+    They select the math path of attention, whose products the mode sees, and turn off fused layers of oneDNN and
+    nn.Transformer, whose products it does not see.
+    """
 
     def __init__(self):
         self._lock, self._blocks, self._stack = threading.Lock(), 0, ExitStack()

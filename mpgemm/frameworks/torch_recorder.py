@@ -1,9 +1,9 @@
-"""Records the products of a torch model as it runs, for `mpgemm trace compare`.
+"""Records the products of a running torch model, for `mpgemm trace compare`.
 
-Layers of a known class are recorded by their inputs, weights, biases and outputs. In every other module the products themselves
-are, as torch dispatches them: before an activation, or a bias that is added behind them; those inside of a
-`torch.library.custom_op` in Python, too. What is neither (batches of products, convolutions, operations whose code cannot be
-seen) is named in :attr:`mpgemm.traces.recording.TraceRecorder.left_out`.
+For layers of a known class, inputs, weights, biases and outputs are recorded. In all other modules single products are recorded
+as torch dispatches them, before an activation or a separate addition of a bias, also inside of a `torch.library.custom_op` in
+Python. Batches of products, convolutions and operations whose code cannot be seen are not recorded;
+:attr:`mpgemm.traces.recording.TraceRecorder.left_out` names them.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,29 +21,29 @@ from mpgemm.frameworks.torch_tensors import FORMATS, to_array
 from mpgemm.traces.recording import TraceRecorder
 
 aten = torch.ops.aten
-#: Types of recorded tensors: factors of scaled products, too.
+#: Types of recorded tensors, including factors of scaled products.
 _TYPES = (*FORMATS, *(getattr(torch, name) for name in ("float8_e8m0fnu",) if hasattr(torch, name)))
 
 
 @contextmanager
 def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Linear,)) -> Iterator[TraceRecorder]:
-    """Record what a model's modules multiply while it runs, on any device.
+    """Record the operands and results of a model's products while it runs, on any device.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Each call of it is a step.
+        Model, of which each call is a step.
     folder : path
-        Where the trace is written.
+        Folder for the trace.
     modules : tuple of types
-        Modules recorded as a whole: input, weight, bias, output (subclasses with a `forward` of their own are not); those
-        without a matrix as weight are recorded without it. In all other modules `mm`, `addmm`, `_scaled_mm` and `bmm` of one
-        matrix are recorded.
+        Classes of modules that are recorded as a whole: input, weight (if it is a matrix), bias, output. Subclasses with a
+        `forward` of their own are excluded. In all other modules `mm`, `addmm`, `_scaled_mm` and `bmm` of one matrix are
+        recorded.
 
     Yields
     ------
     TraceRecorder
-        Its `record` takes more tensors, such as logits; its `left_out` says which products were not recorded.
+        Recorder, whose `record` takes more tensors, such as logits, and whose `left_out` names products that were not recorded.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def record(model: torch.nn.Module, folder: str | Path, *, modules=(torch.nn.Line
 
         for name, module in model.named_modules():
             whole = any(type(module).forward is each.forward for each in modules if isinstance(module, each))
-            # what runs inside of a module that is recorded as a whole is not recorded by itself
+            # products inside of a module that is recorded as a whole are not recorded by themselves
             hook(module.register_forward_pre_hook, lambda *_, n=None if whole else name or "model": running.append(n))
             if whole:
                 hook(module.register_forward_hook, _kept(recorder, name or "model"))
@@ -90,7 +90,7 @@ def _record(recorder: TraceRecorder, name: str, **tensors) -> None:
 
 
 class _Products(TorchDispatchMode):
-    """Records products of modules that are not recorded as a whole, whether they run natively or emulated."""
+    """`_Products` records products of modules that are not recorded as a whole, both native and emulated ones."""
 
     def __init__(self, recorder: TraceRecorder, running: list[str]):
         super().__init__()
@@ -106,11 +106,11 @@ class _Products(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        # another function of a device is what runs there, and stays it
+        # an operation with a function of its own for a device keeps running that function
         if (parts := parts_of(func, of_every_device=True)) is not None:
             with self:
                 return parts(*args, **kwargs)
-        outer, self.busy = self.busy, True  # an emulation behind this mode reports the same product
+        outer, self.busy = self.busy, True  # because an emulation below this mode reports the same product
         try:
             out = func(*args, **kwargs)
         finally:
@@ -120,7 +120,7 @@ class _Products(TorchDispatchMode):
         return out
 
     def saw(self, func, args, kwargs, out) -> None:
-        """A product has run."""
+        """Record a product that has run."""
         if self.busy or not self.running or self.running[-1] is None or torch._C._current_autograd_node() is not None:
             return
         name = self.running[-1]
@@ -130,7 +130,7 @@ class _Products(TorchDispatchMode):
         if tensors is None:
             self.recorder.leave_out(f"{name}: {op}")
             return
-        self.busy = True  # copies of the tensors are no products of the model
+        self.busy = True  # because copies of the tensors are no products of the model
         try:
             _record(self.recorder, name, **tensors, output=out[0] if out.dim() == 3 else out)
         finally:
@@ -138,25 +138,25 @@ class _Products(TorchDispatchMode):
 
 
 def _addmm(c, a, b, out_dtype=None, *, beta=1, alpha=1):
-    """Return operands with a bias; None where it is a matrix, or factors stand before it."""
+    """Return the operands with a bias, or None if c is a matrix or alpha or beta is not 1."""
     plain = c.dim() == 1 and beta == alpha == 1
     return {"input": a, "weight": b.t(), "bias": c} if plain else None
 
 
 def _bmm(a, b, out_dtype=None):
-    """Return operands of a batch of one product, as which einsum forms a product of matrices."""
+    """Return the operands of a batch of one product, which einsum makes for a product of matrices, else None."""
     return {"input": a[0], "weight": b[0].t()} if a.shape[0] == 1 else None
 
 
 def _scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
-    """Return operands with their scales; None for scales that lie in tiles, and for packed FP4."""
+    """Return the operands with their scales, or None for scales in tiles and for packed FP4."""
     if a.dtype not in FORMATS or any(scale.dim() == 1 and scale.numel() > 1 for scale in (scale_a, scale_b)):
         return None
     scale_b = scale_b.t() if scale_b.dim() == 2 else scale_b
     return {"input": a, "weight": b.t(), "input_scale": scale_a, "weight_scale": scale_b, "bias": bias}
 
 
-#: Operands of an operation by the names under which they are recorded.
+#: Functions from the arguments of an operation to its operands by the names of the record.
 _OPERANDS: dict = {
     aten.mm: lambda a, b, out_dtype=None: {"input": a, "weight": b.t()},
     aten.addmm: _addmm,

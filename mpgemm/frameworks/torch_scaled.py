@@ -1,10 +1,13 @@
-"""Torch's products with scales, of groups, and of integers: `_scaled_mm`, `_scaled_mm_v2`, `_grouped_mm`, `_int_mm`.
+"""Computes torch's products with scales and of integers: `_scaled_mm`, `_scaled_mm_v2`, `_int_mm`.
 
-One scale for each matrix is measured on two GPUs (:mod:`tensorcore_models.libraries.scaled_mm`). What others do is predicted
-from public sources, and the report says so. Factors of rows and columns are applied on Hopper as an H100's cuBLAS 13.0 was
-recorded to do, b's first: with `use_fast_accum` behind one chain, without it behind sums in FP32 outside every 128 products;
-elsewhere as torch's kernel on CUTLASS has it, a's first. Blocks of 128 are added as DeepGEMM does; mx and nvfp4 are the unit's,
-the factors of whole tensors behind it (torch makes them alpha).
+Products with one scale for each matrix were measured on two GPUs (:mod:`tensorcore_models.libraries.scaled_mm`). Other devices
+and rules are predicted from public sources, and the report says so:
+
+- Factors of rows and columns are applied on Hopper as recorded from cuBLAS 13.0 on an H100, b's factor first. With
+  `use_fast_accum` they follow one chain, without it sums that are added in FP32 outside every 128 products. On other devices
+  they are applied as in torch's kernel on CUTLASS, a's factor first.
+- Blocks of 128 are added as in DeepGEMM.
+- mx and nvfp4 scales are applied by the unit; factors of whole tensors follow as alpha, as in torch.
 """
 
 from dataclasses import replace
@@ -26,18 +29,18 @@ from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.scaled_mm import EPILOGUE
 from tensorcore_models.orders.order import Chain
 
-#: Products after which kernels without fast accumulation add up outside of Hopper's unit.
+#: Number of products after which kernels without fast accumulation add outside of Hopper's unit.
 PROMOTED = 128
 
 
 class OnAll(Protocol):
-    """The method that is asked of an :class:`mpgemm.frameworks.torch_mode.Emulation`, which calls the functions here."""
+    """`OnAll` is the part of :class:`mpgemm.frameworks.torch_mode.Emulation` that the functions here call."""
 
     def on_all(self, product, batch, arrays, multiply, end="", describe=None) -> torch.Tensor: ...
 
 
 class TorchOperands(NamedTuple):
-    """A and B as arrays (m, k) and (k, n), and their formats."""
+    """`TorchOperands` holds A and B as arrays (m, k) and (k, n), and their formats."""
 
     a: np.ndarray
     b: np.ndarray
@@ -45,16 +48,16 @@ class TorchOperands(NamedTuple):
 
     @classmethod
     def of(cls, a: torch.Tensor, b: torch.Tensor) -> "TorchOperands":
-        """Of torch's tensors, batches of matrices, too."""
+        """Return the operands of torch's tensors, which may be batches of matrices."""
         (x, of_a), (y, of_b) = operand(a, "a"), operand(b, "b")
         return cls(x, y, (of_a, of_b))
 
     def scaling(self, scale_a: TorchScale, scale_b: TorchScale) -> Scaling:
-        """Their scales."""
+        """Return the scaling of both operands."""
         (m, k), n = self.a.shape, self.b.shape[1]
         rules = None if scale_a.rule is None or scale_b.rule is None else (scale_a.rule, scale_b.rule)
         found = read_scales(scale_a.placed("a", m, k), scale_b.placed("b", n, k), m, k, n, rules=rules)
-        assert found is not None  # both are there
+        assert found is not None  # because both scales are given
         return found
 
 
@@ -69,8 +72,10 @@ def scaled_product(
     scale_result=None,
     fast=False,
 ) -> torch.Tensor:
-    """Return a product of two FP8 or FP4 matrices with scales of any rule, as `torch._scaled_mm`; ValueError for what is not
-    known."""
+    """Compute a product of two FP8 or FP4 matrices with scales of any rule, as `torch._scaled_mm`.
+
+    Raises ValueError for cases that are not known.
+    """
     arrays, formats = operands[:2], operands.formats
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
     out_format = format_of(out_dtype, "the result")
@@ -104,7 +109,7 @@ def scaled_product(
 
 
 def _refuse(scaling: Scaling, bias, scale_result, out_format: str) -> None:
-    """Raise Unknown for arguments whose results nobody has measured."""
+    """Raise Unknown for arguments whose results were not measured."""
     if bias is not None and (scaling.folded or scaling.applied != "end"):
         raise libraries.Unknown(
             "a bias in _scaled_mm is not known", field="bias", known=("None", "with factors of rows and columns"),
@@ -118,7 +123,7 @@ def _refuse(scaling: Scaling, bias, scale_result, out_format: str) -> None:
 
 
 def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> tuple[Engine, dict[str, Any]]:
-    """Return the unit that multiplies, and the order of k."""
+    """Return the unit that multiplies, and the options of the order of k."""
     if each.recipe_for(product) is not None:
         what = f"{product.op}: a recipe with {scaling.in_words()} is not known"
         raise libraries.Unknown(what, field="recipe", known=("one scale for each matrix",))
@@ -135,8 +140,11 @@ def _unit(each: Multiplier, product: Product, scaling: Scaling, fast: bool) -> t
 
 
 def _known_fold(each: Multiplier, product: Product, fast: bool) -> bool:
-    """Return whether one factor a matrix is measured on the device, or its recipe named; otherwise it is as factors of rows
-    are, predicted. Unknown is raised for formats that was not measured on a device that was."""
+    """Return whether products with one factor per matrix were measured on the device, or have a named recipe.
+
+    Otherwise they are predicted in the same way as factors of rows. Raises Unknown for formats that were not measured on a
+    measured device.
+    """
     try:
         scaled_recipe(each, product, fast)
     except libraries.Unknown as error:
@@ -147,8 +155,7 @@ def _known_fold(each: Multiplier, product: Product, fast: bool) -> bool:
 
 
 def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: bool):
-    """Return one factor a matrix: the user's recipe, the device's measured one with split_k 1, else one chain of a named
-    engine."""
+    """Compute a product with one factor per matrix, by the recipe of :func:`scaled_recipe`."""
     recipe = scaled_recipe(each, product, fast)
     scale = libraries.folded_scale(float(scaling.a.item()), float(scaling.b.item()))
 
@@ -162,8 +169,11 @@ def _folded(each: Multiplier, product: Product, arrays, scaling: Scaling, fast: 
 
 
 def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.Recipe:
-    """Return the recipe of an FP8 product with one scale for each matrix; Unknown for a device that was not
-    measured."""
+    """Return the recipe of an FP8 product with one scale for each matrix.
+
+    It is the user's recipe, else one chain of a named engine, else the device's measured recipe with split_k 1. Raises Unknown
+    for a device that was not measured.
+    """
     recipe = each.recipe_for(product)
     if recipe is not None:
         return recipe
@@ -178,9 +188,9 @@ def scaled_recipe(each: Multiplier, product: Product, fast: bool) -> libraries.R
     return replace(found, engine=each.placed(found.engine))
 
 
-# -- what torch calls ------------------------------------------------------------------------------------------------------
+# -- functions that torch's operations call --------------------------------------------------------------------------------
 def scaled_mm(run, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
-    """Return `torch._scaled_mm`: block scales of a unit lie in tiles."""
+    """Compute `torch._scaled_mm`; block scales for a unit lie in tiles."""
     operands = TorchOperands.of(a, b)
     scaling = operands.scaling(scale_by_type(scale_a), scale_by_type(scale_b))
     return scaled_product(
@@ -199,7 +209,7 @@ def scaled_mm_v2(
     run, a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias=None, out_dtype=None, contraction_dim=(),
     use_fast_accum=False,
 ):  # fmt: skip
-    """Return `torch.nn.functional.scaled_mm`: recipes name the rules."""
+    """Compute `torch.nn.functional.scaled_mm`, whose recipes name the rules of scaling."""
     refuse_contraction("_scaled_mm_v2", contraction_dim)
     operands = TorchOperands.of(a, b)
     scaling = operands.scaling(
@@ -209,19 +219,19 @@ def scaled_mm_v2(
 
 
 def refuse_contraction(op: str, contraction_dim) -> None:
-    """torch itself knows the last dimension of A and the last but one of B only."""
+    """Refuse a contraction over other dimensions than the last of A and the last but one of B, as torch does."""
     if tuple(contraction_dim) not in ((), (-1, -2)):
         raise NotImplementedError(
-            f"{op} with contraction_dim {tuple(contraction_dim)}: its products are not emulated; transpose the operands"
+            f"{op} got contraction_dim {tuple(contraction_dim)}, whose products are not emulated: transpose the operands"
         )
 
 
 def int_mm(run, a, b):
-    """Return `torch._int_mm`: int8 operands, int32 sums."""
+    """Compute `torch._int_mm`, with int8 operands and int32 sums."""
     arrays = [x.detach().numpy() for x in (a, b)]
     for x, name in zip((a, b), ("self", "mat2"), strict=True):
         if x.dtype != torch.int8:
-            raise TypeError(f"_int_mm: {name} is {x.dtype}, expected torch.int8")
+            raise TypeError(f"_int_mm: {name} is {x.dtype}, expected torch.int8: convert it with .to()")
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
     product = Product("_int_mm", m, k, n, "s8", "s8", "s32", "s32")
 

@@ -1,4 +1,4 @@
-"""Torch tensors as numpy arrays and back without copies, formats of torch types, and torch's own precision flags."""
+"""Converts torch tensors to NumPy arrays and back without copies, and reads torch's types and precision flags."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 from tensorcore_models.formats import get_format
 from tensorcore_models.formats.interop import as_array
 
-#: torch type: format of its values.
+#: Formats of torch's types.
 FORMATS = {
     torch.float64: "fp64",
     torch.float32: "fp32",
@@ -24,22 +24,22 @@ _TYPES = {get_format(name).dtype: dtype for dtype, name in FORMATS.items()}
 
 
 def format_of(dtype: torch.dtype, name: str) -> str:
-    """Return the format of a torch type. Raises TypeError if matrix units have no products of it."""
+    """Return the format of a torch type. Raises TypeError if no matrix unit multiplies it."""
     if dtype not in FORMATS:
         raise TypeError(
-            f"{name} is {dtype}: matrix units here take {', '.join(str(t) for t in FORMATS)}; convert it with .to()"
+            f"{name} is {dtype}, expected one of {', '.join(str(t) for t in FORMATS)}: convert it with .to()"
         )
     return FORMATS[dtype]
 
 
 def to_array(tensor: torch.Tensor, name: str) -> np.ndarray:
-    """Return a dense CPU tensor's memory as a numpy array of the same strides; TypeError for others."""
+    """Return a dense CPU tensor's memory as a NumPy array of equal strides. Raises TypeError for other tensors."""
     format_of(tensor.dtype, name)
     return as_array(tensor, name)
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:
-    """Return an array's memory as a tensor of the same strides."""
+    """Return an array's memory as a tensor of equal strides."""
     if array.dtype.type.__module__ == ml_dtypes.__name__:
         carrier = np.int16 if array.dtype.itemsize == 2 else np.uint8
         return torch.from_numpy(array.view(carrier)).view(_TYPES[array.dtype])
@@ -47,7 +47,7 @@ def to_tensor(array: np.ndarray) -> torch.Tensor:
 
 
 def same_bits(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return which elements have the same encoding."""
+    """Return a mask of the elements with equal encodings."""
     carrier = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
     return x.contiguous().view(carrier) == y.contiguous().view(carrier)
 
@@ -55,9 +55,9 @@ def same_bits(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def allows_tf32(kind: str) -> bool:
     """Return whether torch's flags let CUDA form FP32 products of this kind in TF32.
 
-    kind ({"matmul", "convolution"}): ``torch.backends.cuda.matmul`` and ``torch.backends.cudnn.conv``, each with its
-        ``fp32_precision`` (torch 2.9 or newer) or ``allow_tf32``; ``torch.set_float32_matmul_precision`` sets the
-        first.
+    kind ({"matmul", "convolution"}): Flags to read: ``torch.backends.cuda.matmul`` or ``torch.backends.cudnn.conv``, each with
+        ``fp32_precision`` (torch 2.9 or newer) or ``allow_tf32``; ``torch.set_float32_matmul_precision`` sets those of
+        "matmul".
     """
     flags: Any
     if kind == "matmul":

@@ -1,9 +1,10 @@
-"""Reads the dots of a kernel out of the stages of Triton's compiler.
+"""Reads the dots of a kernel from the stages of Triton's compiler.
 
-- TTIR: which additions of a dot's result became the dot's accumulator. They stand in the source's stage and no longer in TTIR.
-- TTGIR: the words that are multiplied for tf32x3, bf16x3 and bf16x6, in order: a word's number is how often the value has
-  lost the words before it (`arith.subf`) on the way from the load.
-- PTX: the matrix instruction of each position (`.loc`).
+- TTIR shows which additions of a dot's result the compiler folded into the dot's accumulator: those that the source's stage has
+  and TTIR has not.
+- TTGIR shows the words that are multiplied for tf32x3, bf16x3 and bf16x6, in order. A word's number is the number of
+  subtractions of earlier words (`arith.subf`) between the load and the word.
+- PTX shows the matrix instruction of each position (`.loc`).
 
 A position is (file name, line, column), both from 1, of the innermost function.
 """
@@ -18,30 +19,30 @@ Position = tuple[str, int, int]
 Words = tuple[tuple[int, int], ...]
 _OPERATION = re.compile(r"^\s*(?:%([\w-]+)(?::\d+)? = )?([a-z_]+\.[\w.]+)\s?(.*) loc\((#loc\d*|\".*)\)$")
 _DOTS = ("tt.dot", "ttng.warp_group_dot", "ttng.tc_gen5_mma")
-#: Steps from a value to its load, or through locations, at most.
+#: Largest number of steps from a value to its load, or through nested locations.
 _LIMIT = 64
 
 
 @dataclass(frozen=True)
 class DotCode:
-    """The dots of a compiled kernel.
+    """`DotCode` holds the dots of a compiled kernel.
 
     Attributes
     ----------
     label : str
-        Compiler and target.
+        Compiler and target as text.
     folded : frozenset of Position
-        Additions that the compiler gave to the accumulator of the dot that they add.
+        Additions that the compiler folded into the accumulator of their dot.
     dots : frozenset of Position
-        Dots that TTIR has.
+        Dots in TTIR.
     imprecise : dict of Position to int
-        Their `max_num_imprecise_acc`.
+        `max_num_imprecise_acc` of the dots.
     words : dict of Position to tuple
-        Numbers of words (of A, of B) in order, where a dot became several.
+        Pairs (word of A, word of B) in order, for dots that became several.
     instructions : dict of Position to tuple of str
-        Opcodes of matrix instructions.
+        Opcodes of the matrix instructions.
     widths : dict of Position to int
-        Neighbours along k that a thread holds of an operand in registers (kWidth); where it is more than a register has, the
+        Number of neighbours along k of an operand that a thread holds in registers (kWidth); if a register holds fewer, the
         instructions interleave k.
     """
 
@@ -55,7 +56,7 @@ class DotCode:
 
 
 def dot_code(compiled: CompiledKernel) -> DotCode:
-    """Read the dots of a compiled kernel from its stages."""
+    """Return the dots of a compiled kernel, read from its stages."""
     source, ttir = (_Module(compiled.texts[stage]) for stage in ("source", "ttir"))
     additions = {row.position for row in source.rows if row.name == "arith.addf"}
     left = {row.position for row in ttir.rows if row.name == "arith.addf"}
@@ -78,10 +79,9 @@ def dot_code(compiled: CompiledKernel) -> DotCode:
 
 
 def interleaved(k: int, width: int, held: int, step: int) -> list[int] | None:
-    """Return the order of k of instructions of `step` products where threads hold `width` neighbours along k and a register
-    `held`.
+    """Return the order of k of instructions of `step` products; threads hold `width` neighbours along k, a register `held`.
 
-    Each of width / held instructions takes the next `held` neighbours of every thread. None: ascending.
+    Each of width / held instructions takes the next `held` neighbours of every thread. None stands for ascending k.
     """
     turns = width // held
     if turns <= 1 or k % (step * turns):
@@ -98,7 +98,7 @@ def _imprecise(text: str) -> int:
 
 @dataclass(frozen=True)
 class _Row:
-    """One operation: its result's name, its own, what follows, its place."""
+    """`_Row` is one operation: the name of its result, its name, the rest of its text, and its position."""
 
     result: str
     name: str
@@ -107,12 +107,12 @@ class _Row:
 
     @property
     def operands(self) -> list[str]:
-        """Names of the values before the types."""
+        """Names of the operands."""
         return re.findall(r"%([\w-]+)", self.text.partition(" : ")[0])
 
 
 class _Module:
-    """A stage in MLIR's text."""
+    """`_Module` is a stage in MLIR's text."""
 
     def __init__(self, text: str):
         self._places: dict[str, str] = dict(re.findall(r"^(#loc\d*) = loc\((.*)\)$", text, re.M))
@@ -134,8 +134,10 @@ class _Module:
         return None
 
     def words(self) -> dict[Position, Words]:
-        """Return pairs of words for each position of a dot, without the repetitions of unrolled loops; untraceable ones left
-        out."""
+        """Return the pairs of words at each position of a dot, without repetitions by unrolled loops.
+
+        Dots whose words cannot be traced are left out.
+        """
         made = {row.result: row for row in self.rows if row.result}
         for row in self.rows:
             if row.name in ("ttg.local_store", "ttng.tmem_store") and len(row.operands) > 1:
@@ -149,7 +151,7 @@ class _Module:
 
 
 def _lost(name: str, made: dict[str, _Row]) -> int | None:
-    """Return how many words a value has lost since it was loaded; None if that cannot be followed."""
+    """Return the number of words subtracted from a value since its load, or None if it cannot be traced."""
     lost = 0
     for _ in range(_LIMIT):
         row = made.get(name)
@@ -163,7 +165,7 @@ def _lost(name: str, made: dict[str, _Row]) -> int | None:
 
 
 def _period(pairs: list) -> Words:
-    """Return the shortest sequence whose repetition the pairs are."""
+    """Return the shortest sequence whose repetition gives the pairs."""
     for size in range(1, len(pairs) + 1):
         if len(pairs) % size == 0 and pairs[:size] * (len(pairs) // size) == pairs:
             return tuple(pairs[:size])
@@ -183,14 +185,14 @@ def _matrix_instructions(ptx: str) -> dict[Position, tuple[str, ...]]:
     return {position: tuple(opcodes) for position, opcodes in found.items()}
 
 
-#: Steps of tcgen05's kinds along k.
+#: k steps of tcgen05's kinds.
 _KIND_STEPS = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32}
 _PTX_NAMES = {"fp16": "f16", "bf16": "bf16", "tf32": "tf32", "e4m3fn": "e4m3", "e5m2": "e5m2", "s8": "s8",
               "fp32": "f32", "s32": "s32"}  # fmt: skip
 
 
 def instruction_name(opcode: str, a_format: str, b_format: str, d_format: str) -> str | None:
-    """Return the catalogue's name of a matrix instruction in PTX that carries out a dot of these formats; None for others."""
+    """Return the catalogue's name of a PTX matrix instruction that computes a dot of these formats, or None for others."""
     words = opcode.split(".")
     shape = next((re.fullmatch(r"m(\d+)n(\d+)k(\d+)", w) for w in words if re.fullmatch(r"m\d+n\d+k\d+", w)), None)
     if opcode.startswith("mma.sync") and shape:

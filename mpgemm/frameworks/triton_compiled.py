@@ -1,6 +1,6 @@
-"""Compiles an interpreted kernel with Triton's compiler: the same source, arguments and target, without a GPU.
+"""Compiles the source of an interpreted kernel with Triton's compiler for a target, without a GPU.
 
-The interpreter has patched Triton's language by then, so a child process compiles: it gets the kernel's function, the functions
+The interpreter has patched Triton's language by then, so a child process compiles. It gets the kernel's function, the functions
 and values that its code names, and the signature that Triton's own launcher would see.
 """
 
@@ -14,31 +14,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: Compilation target of an architecture of the catalogue: backend, its name of the architecture, threads of a warp.
+#: Compilation targets by the architecture of the catalogue: backend, the backend's name of it, threads of a warp.
 TARGETS = {
     "ampere": ("cuda", 80, 32), "ada": ("cuda", 89, 32), "hopper": ("cuda", 90, 32), "blackwell": ("cuda", 100, 32),
     "rtx_blackwell": ("cuda", 120, 32), "cdna3": ("hip", "gfx942", 64),
 }  # fmt: skip
-#: Seconds after which a compilation is given up.
+#: Time limit of a compilation in seconds.
 PATIENCE = 180.0
 
 
 class NotCompiled(ValueError):
-    """Triton did not compile a kernel; the message says why."""
+    """`NotCompiled` says why Triton did not compile a kernel."""
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """One kernel as compiled.
+    """`CompiledKernel` holds the compiler's output for one kernel.
 
     Attributes
     ----------
     version, target : str
-        Of Triton, and as "sm_90".
+        Version of Triton, and target such as "sm_90".
     texts : dict of str to str
-        The compiler's stages: "source" (what the code says), "ttir", "ttgir", "ptx" or "amdgcn".
+        Stages of the compiler: "source" (before any pass), "ttir", "ttgir", "ptx" or "amdgcn".
     parameters : tuple of str
-        Names of the arguments that the compiled kernel takes, in order; the others are constants of it.
+        Names of the arguments that the compiled kernel takes, in order; other arguments are constants.
     """
 
     version: str
@@ -48,7 +48,7 @@ class CompiledKernel:
 
     @property
     def label(self) -> str:
-        """Which compiler and target, as text."""
+        """Compiler and target as text."""
         return f"Triton {self.version}, {self.target}"
 
 
@@ -56,31 +56,31 @@ _KNOWN: dict[bytes, CompiledKernel | str] = {}
 
 
 def compile_kernel(kernel: Any, arguments: tuple, options: dict, target: tuple) -> CompiledKernel:
-    """Return the kernel compiled for arguments as a launch gives them.
+    """Compile a kernel for the arguments of a launch.
 
     Parameters
     ----------
     kernel : triton.runtime.interpreter.InterpretedFunction
-        The kernel.
+        Kernel.
     arguments, options : tuple, dict
         Positional and keyword arguments of the launch, with num_warps and the like.
     target : tuple
-        (backend, architecture, warp size); a value of :data:`TARGETS`.
+        Target (backend, architecture, warp size), a value of :data:`TARGETS`.
 
     Returns
     -------
     CompiledKernel
-        Kept: the same kernel and signature are compiled once.
+        Compiled kernel, which is cached by kernel and signature.
 
     Raises
     ------
     NotCompiled
-        If this version of Triton does not let itself be asked, or the compiler refuses the kernel.
+        If this version of Triton cannot be called in this way, or the compiler refuses the kernel.
     """
     try:
         job = pickle.dumps(_job(kernel, arguments, options, target))
-    except Exception as error:  # internals of Triton, and values that cannot be sent
-        raise NotCompiled(f"its signature could not be stated ({type(error).__name__}: {error})") from error
+    except Exception as error:  # from internals of Triton, or for values that cannot be sent
+        raise NotCompiled(f"the kernel's signature could not be made ({type(error).__name__}: {error})") from error
     if job not in _KNOWN:
         _KNOWN[job] = _asked(job)
     found = _KNOWN[job]
@@ -90,7 +90,7 @@ def compile_kernel(kernel: Any, arguments: tuple, options: dict, target: tuple) 
 
 
 def _asked(job: bytes) -> CompiledKernel | str:
-    """Return the child's answer, or why there is none."""
+    """Return the child's answer, or a text that says why there is none."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, "-W", "ignore", "-m", __name__]
     try:
@@ -99,11 +99,11 @@ def _asked(job: bytes) -> CompiledKernel | str:
         return f"the compiler did not answer: {error}"
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        return f"the compiler refused it: {lines[-1] if lines else f'exit status {done.returncode}'}"
+        return f"the compiler refused the kernel: {lines[-1] if lines else f'exit status {done.returncode}'}"
     return CompiledKernel(**pickle.loads(done.stdout))
 
 
-# -- what is sent ------------------------------------------------------------------------------------------------------------
+# -- the job for the child ---------------------------------------------------------------------------------------------------
 def _job(kernel, arguments: tuple, options: dict, target: tuple) -> dict:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import make_backend
@@ -125,20 +125,20 @@ def _job(kernel, arguments: tuple, options: dict, target: tuple) -> dict:
 
 
 def _settings(kernel) -> dict:
-    """Return the settings given to the decorator."""
+    """Return the settings that were given to the kernel's decorator."""
     names = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
     return {name: kernel.kwargs[name] for name in names if kernel.kwargs.get(name) is not None}
 
 
 class _Functions:
-    """Interpreted functions as rows that can be sent, each once."""
+    """`_Functions` collects interpreted functions as rows that can be sent, each once."""
 
     def __init__(self):
         self.rows: list[dict] = []
         self._numbers: dict[int, int] = {}
 
     def add(self, function) -> int:
-        """Return the number of a function's row."""
+        """Add a function if it is new, and return the number of its row."""
         plain = function.fn
         if id(plain) not in self._numbers:
             self._numbers[id(plain)] = number = len(self.rows)
@@ -156,7 +156,7 @@ class _Functions:
         return self._numbers[id(plain)]
 
     def reference(self, value) -> tuple:
-        """Return a value as something that can be sent: a function's number, a name to import, or the value itself."""
+        """Return a value in a form that can be sent: the number of a function, a name to import, or the value itself."""
         from triton.runtime.interpreter import InterpretedFunction
 
         if isinstance(value, InterpretedFunction):
@@ -168,7 +168,7 @@ class _Functions:
             return "module", value.__name__
         try:
             return "value", pickle.dumps(value)
-        except Exception:  # what cannot be sent is left out; the compiler says so if it needs it
+        except Exception:  # a value that cannot be sent is left out; the compiler reports it if it needs it
             return ("nothing",)
 
 
@@ -181,7 +181,7 @@ def _codes(code: types.CodeType):
 
 # -- the child ---------------------------------------------------------------------------------------------------------------
 def _compiled(job: dict) -> dict:
-    """Compile a job's kernel; runs in the child, where Triton compiles."""
+    """Compile a job's kernel, in the child process."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -202,7 +202,7 @@ def _compiled(job: dict) -> dict:
 
 
 def _received(rows: list[dict]) -> list:
-    """Return the functions of the rows, for the compiler."""
+    """Make the functions of the rows again, for the compiler."""
     from triton.runtime.jit import JITFunction
 
     functions: list = []

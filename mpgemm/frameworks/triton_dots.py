@@ -1,15 +1,18 @@
-"""Triton's dots on emulated matrix units, in its interpreter.
+"""Runs the dots of Triton kernels on emulated matrix units, in Triton's interpreter.
 
-Triton's compiler is asked, for the same kernel and target and without a GPU, what it makes of the dots (`triton_code`): which
-additions it gives to a dot's accumulator, which words it multiplies, which instruction it takes. Where it cannot be asked,
-the rules below are those of Triton 3.9; the report says which of the two held. A dot runs as one chain of the instruction's
-steps over its k, which starts from the accumulator. ``input_precision`` of FP32 operands: "ieee" is a chain of fused
-multiply-adds; for "tf32" the unit ignores the low 13 bits of each operand (Triton passes them as they are); "tf32x3",
-"bf16x3" and "bf16x6" multiply words in the order of kernels that Triton 3.9 compiled (`_WORDS`): each dot from zero, NaN made
-0 before the last product, the accumulator added outside. An addition of a dot that was given no accumulator becomes its
-accumulator, if it has no `max_num_imprecise_acc`. Conversions to bf16 round to nearest even, as a GPU's; the interpreter
-cuts. FP8 on Hopper: with ``max_num_imprecise_acc`` of at most k, chains of that many products (in whole steps) restart from
-zero and are added outside in FP32; its default there is 2^30, never.
+Triton's compiler, which needs no GPU, compiles the same kernel for the target; its output shows which additions it folds into a
+dot's accumulator, which words it multiplies, and which instruction it takes (`triton_code`). If it cannot run, rules of Triton
+3.9 apply. The report says which of the two applied. The rules are:
+
+- A dot is one chain of the instruction's steps over its k, which starts from the accumulator.
+- FP32 operands with ``input_precision`` "ieee" are a chain of fused multiply-adds. With "tf32" the unit ignores the low 13 bits
+  of each operand, which Triton passes unchanged. "tf32x3", "bf16x3" and "bf16x6" multiply words in the order of kernels that
+  Triton 3.9 compiled (`_WORDS`): each dot starts from zero, NaN becomes 0 before the last product, and the accumulator is added
+  outside.
+- If a dot has no accumulator and no `max_num_imprecise_acc`, an addition to its result becomes its accumulator.
+- Conversions to bf16 round to nearest even, as on a GPU; the interpreter alone would truncate.
+- FP8 on Hopper with ``max_num_imprecise_acc`` of at most k: chains of that many products (in whole steps) restart from zero and
+  are added outside in FP32. The default there is 2^30, which never restarts.
 """
 
 import dataclasses
@@ -37,7 +40,7 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction
 from tensorcore_models.formats import get_float_format
 
-#: Triton's names of types: formats, and the numpy type of the interpreter's encodings.
+#: Formats, and NumPy types of the interpreter's encodings, by Triton's names of types.
 FORMATS = {
     "fp64": ("fp64", np.dtype(np.float64)),
     "fp32": ("fp32", np.dtype(np.float32)),
@@ -50,11 +53,11 @@ FORMATS = {
     "int8": ("s8", np.dtype(np.int8)),
 }
 FP8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")
-#: Largest k of a chain on Hopper's FP8 units where a kernel names none.
+#: Default length of a chain on Hopper's FP8 units.
 HOPPER_DEFAULT = 2**30
 
 
-#: Products of words of FP32 operands: format of the words, and which are multiplied, in order (word of A, word of B).
+#: Products of words of FP32 operands: format of the words, and pairs (word of A, word of B) in order.
 _WORDS = {
     "tf32x3": ("tf32", ((1, 0), (0, 1), (0, 0))),
     "bf16x3": ("bf16", ((1, 0), (0, 1), (0, 0))),
@@ -62,15 +65,15 @@ _WORDS = {
 }
 
 
-#: Neighbours along k that a thread holds of FP8 operands.
+#: Number of neighbours along k of FP8 operands that a thread holds.
 _FP8_WIDTH = 4
-#: Whose rules hold where the compiler cannot be asked.
+#: Version of Triton whose rules apply if the compiler cannot run.
 RULES = "3.9"
 COMPILERS = ("auto", "ask", "rules")
 
 
 class TritonEmulation:
-    """Dots on an engine; made by :func:`emulate`."""
+    """`TritonEmulation` runs dots on an engine; :func:`emulate` makes it."""
 
     def __init__(self, target: Multiplier, compiler: str):
         self.target, self.compiler = target, compiler
@@ -83,17 +86,17 @@ class TritonEmulation:
         self._from_zero = False
 
     def report(self) -> Report:
-        """Return which instruction and order each dot of a kernel ran on so far, and whether the compiler said so or a rule."""
+        """Return the report of the dots so far: instruction, order, and whether the compiler or a rule determined them."""
         return self._log.report()
 
     def launched(self, kernel, arguments: tuple, options: dict) -> None:
-        """A kernel starts: ask the compiler what it makes of it."""
+        """Compile a kernel that starts, and keep the compiler's output for its dots."""
         self._code, self._why = None, "not asked"
         if self.compiler == "rules":
             return
         try:
             if self.arch not in TARGETS:
-                raise NotCompiled(f"Triton has no target for {self.target.name}")
+                raise NotCompiled(f"Triton has no target for {self.target.name}, only for {', '.join(TARGETS)}")
             self._code = dot_code(compile_kernel(kernel, arguments, options, TARGETS[self.arch]))
         except NotCompiled as refused:
             if self.compiler == "ask":
@@ -107,11 +110,11 @@ class TritonEmulation:
         return f" [rules of Triton {RULES}{known}; the compiler: {self._why}]"
 
     def started_from(self, accumulator) -> None:
-        """The next dot has this accumulator in the source."""
+        """Note the accumulator that the source gives to the next dot."""
         self._from_zero = accumulator is None
 
     def dot(self, a, b, d, input_precision, max_num_imprecise_acc: int):
-        """Compute A B + D; the interpreter calls this for `tl.dot`."""
+        """Compute A B + D, for the interpreter's `tl.dot`."""
         at = _position()
         if self._code is not None:
             max_num_imprecise_acc = self._code.imprecise.get(at, max_num_imprecise_acc) if at else max_num_imprecise_acc
@@ -126,13 +129,13 @@ class TritonEmulation:
         return result
 
     def _foldable(self, at: Position | None, d, from_zero: bool, imprecise: int) -> bool:
-        """Return whether an addition of a dot's result may become its accumulator; `from_zero`: the source gave it none."""
+        """Return whether an addition to a dot's result may become its accumulator; `from_zero`: the source gave it none."""
         if self._code is None:
             return from_zero and imprecise == 0
         return at in self._code.dots and not (_values(d)[1] != 0).any()
 
     def add(self, left, right):
-        """Add for the interpreter: the dot's own addition, if the compiler gives it to its accumulator."""
+        """Add for the interpreter; an addition that the compiler folds becomes the accumulator of its dot."""
         for dot, other in ((left, right), (right, left)):
             run = getattr(dot, "as_accumulator", None)
             same = run is not None and other.data.shape == dot.data.shape
@@ -153,22 +156,22 @@ class TritonEmulation:
         return interpreter.TensorHandle(result.astype(c.dtype, copy=False).view(d.data.dtype), d.dtype.scalar)
 
     def _engine(self, fmt_a: str, fmt_b: str, fmt_d: str, at: Position | None) -> Engine:
-        """Return the instruction that the compiler took, the user's, or the device's for these formats."""
+        """Return the engine of the user, else the instruction that the compiler took, else the device's for these formats."""
         named = self.target.engine is not None or self.target.path is not None
         opcodes = () if self._code is None or named or at is None else self._code.instructions.get(at, ())
         names = {instruction_name(opcode, fmt_a, fmt_b, fmt_d) for opcode in opcodes}
         if len(names) == 1 and (name := names.pop()) is not None:
             try:
                 return tcm.get_instruction(self.target.device, name)
-            except ValueError:  # not in the catalogue: the device's own choice, which the report names
+            except ValueError:  # the catalogue lacks it, so the device's default is taken, which the report names
                 pass
         return self.target.engine_for(fmt_a, fmt_b, fmt_d)
 
     def _chain(self, fmt_a: str, fmt_b: str, fmt_d: str, precision: str, imprecise: int, k: int, at: Position | None):
-        """Return (function of a, b and c, engine, order) of one chain."""
+        """Return the function of a, b and c, the engine and the order of one chain."""
         if fmt_a == "fp32" and precision not in ("ieee", "tf32"):
             known = ", ".join(("ieee", "tf32", *_WORDS))
-            raise ValueError(f"input_precision {precision!r} is not emulated; use one of {known}")
+            raise ValueError(f"input_precision is {precision!r}, expected one of {known}")
         unit = {"tf32": "tf32"}.get(precision, "fp32") if fmt_a == "fp32" else fmt_a
         engine = self._engine(unit, unit if fmt_a == "fp32" else fmt_b, fmt_d, at)
         if self._code is None and self.hopper and unit in FP8 and imprecise == 0 and self.target.engine is None:
@@ -187,7 +190,7 @@ class TritonEmulation:
             order += ", operands widened to fp16" + (", k interleaved in pairs" if ks else "")
 
         def run(a, b, c):
-            if widened:  # exact: FP8 has no number that FP16 lacks
+            if widened:  # exactly, because FP16 holds all numbers of FP8
                 a, b = a.astype(np.float16), b.astype(np.float16)
             if ks is not None:
                 a, b = a[:, ks], b[ks]
@@ -196,7 +199,7 @@ class TritonEmulation:
         return run, engine, order
 
     def _words(self, precision: str, at: Position | None):
-        """Return (function of a, b and c, engine, order) of a product of words, as it is compiled."""
+        """Return the function of a, b and c, the engine and the order of a product of words."""
         fmt, pairs = _WORDS[precision]
         if self._code is not None and at is not None:
             pairs = self._code.words.get(at, pairs)
@@ -219,7 +222,7 @@ class TritonEmulation:
         )
 
     def scaled_dot(self, a, scale_a, format_a, b, scale_b, format_b, fast_math, a_k_pack, b_k_pack, d):
-        """Compute (A scaled) (B scaled) + D; the interpreter calls this for `tl.dot_scaled`."""
+        """Compute the product of A and B with scales, plus D, for the interpreter's `tl.dot_scaled`."""
         left = _scaled_operand(a, scale_a, format_a, axis=-1, packed=-1 if a_k_pack else -2)
         right = _scaled_operand(b, scale_b, format_b, axis=-2, packed=-2 if b_k_pack else -1)
         c = _values(d)[1]
@@ -242,7 +245,7 @@ class TritonEmulation:
         return interpreter.TensorHandle(result, tl.float32)
 
     def _block_scaled_engine(self, left: "_Scaled", right: "_Scaled") -> Engine | None:
-        """Return the device's block-scaled instruction for these operands, None where it has none."""
+        """Return the device's block-scaled instruction for these operands, or None if it has none."""
         blocks = {x.block for x in (left, right) if x.block is not None}
         scales = {x.scale_format for x in (left, right) if x.block is not None}
         wanted = (left.format, right.format, *scales, *blocks)
@@ -268,7 +271,7 @@ class TritonEmulation:
 
 @dataclasses.dataclass
 class _Scaled:
-    """An operand of `tl.dot_scaled`: values, and scales as encodings with blocks along `axis`, the axis of k."""
+    """`_Scaled` is an operand of `tl.dot_scaled`: values, and encodings of scales with blocks along `axis`, the axis of k."""
 
     format: str
     values: np.ndarray
@@ -278,11 +281,11 @@ class _Scaled:
 
     @property
     def block(self) -> int | None:
-        """Elements that share a scale."""
+        """Number of elements that share a scale."""
         return None if self.scales is None else self.values.shape[self.axis] // self.scales.shape[self.axis]
 
     def scale_bits(self, engine: Engine) -> np.ndarray:
-        """Return encodings of the scales; ones if none are given."""
+        """Return the encodings of the scales, or those of 1 if none are given."""
         if self.scales is not None:
             return self.scales
         shape = list(self.values.shape)
@@ -290,7 +293,7 @@ class _Scaled:
         return np.full(shape, tcm.encode(1.0, get_float_format(engine.scale_format or "ue8m0")), np.uint8)
 
     def as_bf16(self) -> np.ndarray:
-        """Return elements times scales, rounded to bf16."""
+        """Return the elements times their scales, rounded to bf16."""
         values = self.values.astype(np.float64)
         if self.scales is not None and self.block is not None:
             values = values * np.repeat(tcm.decode(self.scales, self.scale_format), self.block, self.axis)
@@ -314,8 +317,7 @@ def _scaled_operand(handle, scale, kind, axis: int, packed: int) -> _Scaled:
 
 
 def _words_of(x: np.ndarray, fmt: str, count: int) -> list[np.ndarray]:
-    """Return x as a sum of words: tf32's first is rounded half away and the rest left to the unit, which cuts; bf16's to
-    nearest."""
+    """Split x into words. bf16 rounds to nearest; the first word of tf32 rounds half away, and the unit truncates the rest."""
     found = []
     for _ in range(count - 1):
         found.append(tcm.round_to(x, fmt, "rna" if fmt == "tf32" else "rne").astype(np.float32))
@@ -324,25 +326,25 @@ def _words_of(x: np.ndarray, fmt: str, count: int) -> list[np.ndarray]:
 
 
 def _values(handle) -> tuple[str, np.ndarray]:
-    """Return (format, values) of a tensor of the interpreter, which keeps bf16 and FP8 as unsigned integers."""
+    """Return format and values of an interpreter's tensor, in which bf16 and FP8 are unsigned integers."""
     name = str(handle.dtype.scalar)
     if name == "int32":
         return "s32", handle.data
     if name not in FORMATS:
-        raise ValueError(f"tl.dot of {name} is not emulated; known types: {', '.join(FORMATS)}")
+        raise ValueError(f"tl.dot got {name}, expected one of {', '.join(FORMATS)}: convert it with .to()")
     fmt, dtype = FORMATS[name]
     return fmt, handle.data.view(dtype)
 
 
 def _batched(run, a: np.ndarray, b: np.ndarray, c: np.ndarray, *scales) -> np.ndarray:
-    """Return `run` on matrices, or on each of a batch of them."""
+    """Apply `run` to matrices, or to each matrix of a batch."""
     if a.ndim == 2:
         return run(a, b, c, *scales)
     return np.stack([run(*each) for each in zip(a, b, c, *scales, strict=True)])
 
 
 def _truncf(source, target):
-    """Return a conversion to a narrower type: the interpreter cuts bf16 off, a GPU rounds to nearest even."""
+    """Convert to a narrower type as a GPU does: bf16 is rounded to nearest even, while the interpreter would truncate."""
     if target.scalar == tl.bfloat16:
         bits = np.asarray(tcm.encode(_values(source)[1], "bf16"))
         return interpreter.TensorHandle(bits, target.scalar)
@@ -359,13 +361,13 @@ def _kernel_frame() -> FrameType | None:
 
 
 def _kernel_line() -> str:
-    """Name and line of the kernel that called a dot."""
+    """Return name and line of the kernel that called a dot."""
     frame = _kernel_frame()
     return "(outside of kernels)" if frame is None else f"{frame.f_code.co_name}, line {frame.f_lineno}"
 
 
 def _position() -> Position | None:
-    """Where a kernel stands, as the compiler names it; the interpreter runs a source without its indentation."""
+    """Return the kernel's current position as the compiler names it; the interpreter runs the source without indentation."""
     frame = _kernel_frame()
     if frame is None:
         return None
@@ -382,7 +384,7 @@ def _check_interpreter(module: ModuleType) -> None:
     knobs = getattr(getattr(module, "knobs", None), "runtime", None)
     if knobs is not None and not knobs.interpret:
         raise ValueError(
-            "Triton's interpreter is off, so tl.dot is compiled for a GPU: set TRITON_INTERPRET=1 before kernels "
+            "Triton's interpreter is off, so tl.dot would be compiled for a GPU: set TRITON_INTERPRET=1 before kernels "
             "are defined"
         )
 
@@ -401,29 +403,30 @@ def emulate(
     Parameters
     ----------
     engine : str or Engine
-        A device ("h100"; "h100/mma" for kernels that Triton compiles to mma.sync), an instruction "arch:name", or an engine.
+        Device ("h100"; "h100/mma" for kernels that Triton compiles to mma.sync), instruction "arch:name", or engine.
     k_order, promote_every : optional
-        Instead of one chain over the k of a dot; as for :meth:`tensorcore_models.Instruction.gemm`.
+        Order of k in place of one chain over the k of a dot, as for :meth:`tensorcore_models.Instruction.gemm`.
     input_rounding : str, optional
-        How values are rounded that an operand format lacks. TF32: cut ("rz") by default, as the unit ignores the low bits.
+        Rounding of values that an operand format lacks. For TF32 the default is truncation ("rz"), because the unit ignores
+        the low bits.
     compiler : {"auto", "ask", "rules"}
-        Whether Triton's compiler is asked what it makes of each kernel (seconds for each new signature): where it can be, or it
-        must be, or never; then the rules of one version hold, which the report names.
+        Use of Triton's compiler, which takes seconds for each new signature: "auto" runs it if possible, "ask" requires it,
+        "rules" never runs it. Without it the rules of one version apply, which the report names.
 
     Yields
     ------
     TritonEmulation
-        Its `report()` says on which instruction and in which order each dot ran.
+        Context whose `report()` lists instruction and order of each dot.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such engine, or Triton does not interpret. Inside of the block: for types and precisions that the engine
-        does not take; NotCompiled (a ValueError) if the compiler had to be asked and did not answer.
+        If the engine does not exist, or Triton's interpreter is off. Inside of the block for types and precisions that the
+        engine does not take, and NotCompiled (a ValueError) if the compiler is required and fails.
     """
     _check_interpreter(triton)
     if compiler not in COMPILERS:
-        raise ValueError(f"compiler is one of {', '.join(COMPILERS)}, got {compiler!r}")
+        raise ValueError(f"compiler is {compiler!r}, expected one of {', '.join(COMPILERS)}")
     target = Multiplier(engine, k_order=k_order, promote_every=promote_every, input_rounding=input_rounding)
     run, builder = TritonEmulation(target, compiler), interpreter.interpreter_builder
     options = builder.options
@@ -444,7 +447,7 @@ def emulate(
 
 @contextmanager
 def _watched(run: TritonEmulation) -> Iterator[None]:
-    """Tell launches of interpreted kernels, and accumulators of dots, to the emulation."""
+    """Report launches of interpreted kernels, and accumulators of dots, to the emulation."""
     function, semantic = interpreter.InterpretedFunction, interpreter.interpreter_semantic
     launch, dot = function.run, semantic.dot
 

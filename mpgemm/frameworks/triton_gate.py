@@ -1,4 +1,4 @@
-"""A gate for CI: an emulated Triton kernel against its own PTX, run on the same units."""
+"""Compares an emulated Triton kernel with its own PTX, run on the same units, as a gate for CI."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,49 +12,49 @@ from mpgemm.frameworks.triton_dots import emulate
 from tensorcore_models import compiled
 from tensorcore_models.catalogue.devices import DEVICES
 
-#: Differing elements that a failure shows.
+#: Number of differing elements that a failure shows.
 SHOWN = 3
 
 
 def assert_triton_matches(
     kernel, arguments: Sequence, *, grid: Sequence[int], target: str, unpublished: str = "refuse", **options
 ) -> Report:
-    """Check that an emulated kernel writes the bits that its compiled code writes.
+    """Check that an emulated kernel writes the same bits as its compiled code.
 
-    The kernel runs twice on copies of the arguments: interpreted under :func:`emulate`, and as the PTX that Triton compiles for
-    the target, by :mod:`tensorcore_models.compiled`. No GPU is needed.
+    The kernel runs twice on copies of the arguments: interpreted under :func:`emulate`, and as PTX that Triton compiles for the
+    target and :mod:`tensorcore_models.compiled` runs. No GPU is needed.
 
     Parameters
     ----------
     kernel : triton.jit function
-        Defined with TRITON_INTERPRET=1.
+        Kernel that was defined with TRITON_INTERPRET=1.
     arguments : sequence
-        Its positional arguments: contiguous tensors and numbers. They stay as they are.
+        Positional arguments of the kernel: contiguous tensors and numbers, which are not changed.
     grid : sequence of int
-        Programs along x, y, z.
+        Numbers of programs along x, y, z.
     target : str
-        A device or architecture with PTX: "a100", "h100", "b200".
+        Device or architecture with PTX, such as "a100", "h100", "b200".
     unpublished : {"refuse", "nearest"}
-        See :meth:`tensorcore_models.compiled.PTXProgram.run`.
+        Argument of :meth:`tensorcore_models.compiled.PTXProgram.run`.
     **options
         Keyword arguments of the launch: the kernel's constants, num_warps, num_stages.
 
     Returns
     -------
     Report
-        What the emulation ran on.
+        Report of the emulation.
 
     Raises
     ------
     AssertionError
-        If an element of a tensor differs: which, and both its bits.
+        If elements of a tensor differ; the message names them with both encodings.
     NotCompiled, ValueError, TypeError
-        If the kernel cannot be compiled or emulated for the target, or an argument is not of these kinds.
+        If the kernel cannot be compiled or emulated for the target, or an argument is neither a contiguous tensor nor a number.
     """
     arch = DEVICES.get(target, (target,))[0]
     if arch not in TARGETS or TARGETS[arch][0] != "cuda":
         known = ", ".join(name for name, row in TARGETS.items() if row[0] == "cuda")
-        raise ValueError(f"Triton compiles no PTX for target {target!r}; known are devices of {known}")
+        raise ValueError(f"target is {target!r}, for which Triton compiles no PTX: give a device of {known}")
     given = [(_copied(x), _copied(x)) for x in arguments]
     emulated, run = zip(*given, strict=True) if given else ((), ())
     with emulate(target, compiler="ask") as emulation:
@@ -74,26 +74,26 @@ def assert_triton_matches(
 def _copied(argument: Any) -> Any:
     if isinstance(argument, torch.Tensor):
         if not argument.is_contiguous():
-            raise ValueError(f"a tensor of shape {tuple(argument.shape)} is not contiguous; pass .contiguous()")
+            raise ValueError(f"a tensor of shape {tuple(argument.shape)} is not contiguous: pass .contiguous()")
         return argument.clone()
     return argument
 
 
 def _bits(tensor: torch.Tensor) -> np.ndarray:
-    """Return the tensor's encodings, which share its memory."""
+    """Return an array of the tensor's encodings, which shares its memory."""
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     array = tensor.reshape(-1).view(kinds[tensor.element_size()]).numpy()
     return array.view(f"u{array.itemsize}").reshape(tensor.shape)
 
 
 def _as_argument(value: Any, name: str) -> Any:
-    """Return a launch's argument as a parameter of PTX."""
+    """Return an argument of a launch as a parameter of PTX."""
     if isinstance(value, torch.Tensor):
         return _bits(value)
     if isinstance(value, bool | int | float):
         return value
     raise TypeError(
-        f"argument {name} is a {type(value).__name__}; tensors and numbers are supported, descriptors are not"
+        f"argument {name} is a {type(value).__name__}, expected a tensor or a number: pass tensors in place of descriptors"
     )
 
 

@@ -1,4 +1,4 @@
-"""Matrices to work on: generated and shipped ones in `matrices`, files in `files`."""
+"""Provides input matrices: `matrices` generates them or loads shipped ones, `files` reads and writes files."""
 
 from mpgemm.inputs.matrices import generate, load_shipped
 

@@ -1,9 +1,11 @@
-"""Matrices in files: NumPy .npy and .npz (SciPy's sparse ones, too), Matrix Market .mtx (read by SciPy), .csv, and by tensor
-name .safetensors and PyTorch's .pt. A pickle is never executed: .pt goes through ``torch.load(weights_only=True)``. One array
-of several is also named behind the path: ``layers.safetensors:lm_head.weight``.
+"""Reads and writes matrices in files.
 
-:func:`read_matrix` gives a two-dimensional numeric array in native byte order or raises an error of one line.
-What is written is there whole or not at all (:mod:`tensorcore_models.files`).
+The formats are NumPy's .npy and .npz (with SciPy's sparse matrices), Matrix Market's .mtx (which SciPy reads), .csv,
+.safetensors, and PyTorch's .pt. No pickle is ever executed: .pt goes through ``torch.load(weights_only=True)``. A name after
+the path chooses one of several arrays: ``layers.safetensors:lm_head.weight``.
+
+:func:`read_matrix` returns a two-dimensional numeric array in native byte order, or raises an error of one line. Files are
+written atomically (:mod:`tensorcore_models.files`).
 """
 
 import csv
@@ -29,8 +31,10 @@ from tensorcore_models.formats.rounding import source_array
 
 
 def check_matrix(array: object, name: str) -> np.ndarray:
-    """Return `array` as a real matrix in native byte order, not copied without need. Raises TypeError, ValueError with `name`
-    if it is none."""
+    """Return `array` as a real matrix in native byte order, without a copy where possible.
+
+    Raises TypeError, ValueError with `name` if `array` is no real matrix.
+    """
     array = tcm.as_array(array, name)
     _check_matrix_shape(array.shape, name)
     return _native(array)
@@ -38,12 +42,14 @@ def check_matrix(array: object, name: str) -> np.ndarray:
 
 def _check_matrix_shape(shape: Sequence[int], name: str) -> None:
     if len(shape) != 2:
-        raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {tuple(shape)}")
+        raise ValueError(f"{name} has shape {tuple(shape)}, expected a matrix of 2 dimensions: give one matrix")
 
 
 def _check_stack_shape(shape: Sequence[int], name: str) -> None:
     if len(shape) < 2:
-        raise ValueError(f"{name}: a matrix has 2 dimensions, got shape {tuple(shape)}")
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}, expected 2 dimensions for a matrix, more for a stack of matrices"
+        )
 
 
 def _native(array: np.ndarray) -> np.ndarray:
@@ -53,12 +59,12 @@ def _native(array: np.ndarray) -> np.ndarray:
 def read_matrix(path: str | os.PathLike, name: str | None = None, *, encodings: bool = False) -> np.ndarray:
     """Read one matrix.
 
-    path: A file whose suffix says its format: .npy, .npz, .mtx, .csv, .safetensors, .pt or .pth; perhaps with ":NAME" behind.
-    name: Which array of an .npz or which tensor of a .safetensors or .pt file; needed where there are several.
-    encodings: Whether the caller knows the format of the elements: types that numpy does not name in files (|V1, as it writes
-        ml_dtypes') are then read as unsigned integers.
-    Returns: Two dimensions, the element type of the file (float64 from .mtx), native byte order.
-    Raises FileNotFoundError if there is no such file.
+    path: File whose suffix says its format: .npy, .npz, .mtx, .csv, .safetensors, .pt or .pth. ":NAME" may follow it.
+    name: Name of the array in an .npz, .safetensors or .pt file; needed if the file holds several.
+    encodings: Whether the caller knows the format of the elements. Elements whose type NumPy does not name in files (|V1, which
+        it writes for ml_dtypes' types) are then read as unsigned integers.
+    Returns: Array of two dimensions in native byte order, with the element type of the file (float64 from .mtx).
+    Raises FileNotFoundError if the file does not exist.
     Raises ValueError if the suffix is unknown, the file truncated or malformed, the name missing or unknown, or the
         array is no matrix.
     Raises TypeError if the elements are not real numbers.
@@ -67,11 +73,11 @@ def read_matrix(path: str | os.PathLike, name: str | None = None, *, encodings: 
 
 
 def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
-    """Read one matrix, or a stack of matrices (an array of more dimensions, the last two the matrices').
+    """Read one matrix, or a stack of matrices (an array of more dimensions, whose last two are those of a matrix).
 
     Parameters and errors as for :func:`read_matrix`.
 
-    Returns: Two dimensions for one matrix, three for a stack: the leading dimensions taken together.
+    Returns: Array of two dimensions for one matrix; of three for a stack, whose leading dimensions are merged.
     """
     array = tcm.as_array(_read(path, name, _Wanted(_check_stack_shape)), str(path))
     _check_stack_shape(array.shape, str(path))
@@ -79,13 +85,13 @@ def read_stack(path: str | os.PathLike, name: str | None = None) -> np.ndarray:
 
 
 def read_array(path: str | os.PathLike, name: str | None = None, *, encodings: bool = False) -> np.ndarray:
-    """Read one array of numbers of any number of dimensions; as :func:`read_matrix` otherwise."""
+    """Read one array of numbers with any number of dimensions; otherwise as :func:`read_matrix`."""
     array = _read(path, name, _Wanted(lambda shape, name: None, encodings))
     return _native(tcm.as_array(array, f"{path}: {name}" if name else str(path)))
 
 
 def array_names(path: str | os.PathLike) -> list[str | None]:
-    """Return the names under which a file's arrays are read; [None] for a file of one array without a name."""
+    """Return the names of a file's arrays, or [None] for a format that holds one array without a name."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix == ".npz":
@@ -97,39 +103,41 @@ def array_names(path: str | os.PathLike) -> list[str | None]:
 
 
 class _Wanted(NamedTuple):
-    """The parts of .npy and .npz files that a caller takes."""
+    """`_Wanted` says which shapes and element types of a file a caller accepts."""
 
-    #: Refuses the shape that a file promises, with its name in messages, before the numbers are read and inflated.
+    #: Function of (shape, name for messages) that refuses the shape in a file's header before the numbers are read.
     look: Callable[[Sequence[int], str], None]
     encodings: bool = False  #: Whether elements of a type without a name are read as unsigned integers.
 
 
-#: A path with the name of an array behind it.
+#: Pattern of a path with the name of an array after it.
 _NAMED = re.compile(r"(.+\.(?:npz|safetensors|pt|pth)):(.+)", re.I)
 
 
 def _read(given: str | os.PathLike, name: str | None, wanted: _Wanted) -> object:
-    """Return the object that the file's reader gives."""
+    """Return the object that the reader of the file's format gives."""
     path = Path(given)
     if name is None and not path.exists() and (named := _NAMED.fullmatch(str(given))):
         path, name = Path(named[1]), named[2]
     suffix = path.suffix.lower()
     if suffix not in (*_NPY_READERS, *_READERS):
         known = ", ".join((*_NPY_READERS, *_READERS))
-        raise ValueError(f"{path}: unknown matrix format {path.suffix!r}; known: {known}")
+        raise ValueError(f"{path} has the suffix {path.suffix!r}, expected the suffix of a matrix format: {known}")
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
+        raise FileNotFoundError(f"{path}: no such file; check the path")
     if name is not None and path.suffix.lower() in (".npy", ".mtx", ".csv"):
-        raise ValueError(f"{path}: a {path.suffix} file holds one matrix; leave out the name {name!r}")
+        raise ValueError(
+            f"{path} is a {path.suffix} file, which holds one matrix without a name: leave out the name {name!r}"
+        )
     return _READERS[suffix](path, name) if suffix in _READERS else _NPY_READERS[suffix](path, name, wanted)
 
 
 @contextmanager
 def _damage(path: Path, what: str) -> Iterator[None]:
-    """Whatever a damaged file makes its parser raise, as a ValueError of one line; what this module says goes through.
+    """Turn any error that a damaged file makes its parser raise into a ValueError of one line; this module's errors stay.
 
-    Parsers of foreign bytes raise nearly anything: TokenError, zlib.error, struct.error, RuntimeError for encrypted archives,
-    NotImplementedError for odd compression, MemoryError for sizes that are not true.
+    Parsers raise nearly any type: TokenError, zlib.error, struct.error, RuntimeError for encrypted archives,
+    NotImplementedError for rare compression, MemoryError for false sizes.
     """
     try:
         yield
@@ -141,11 +149,11 @@ def _damage(path: Path, what: str) -> Iterator[None]:
 
 
 class _Refused(ValueError):
-    """A message that is clear as it is."""
+    """`_Refused` is a ValueError of this module, which :func:`_damage` does not change."""
 
 
 class _RefusedType(TypeError):
-    """The same on types."""
+    """`_RefusedType` is a TypeError of this module, which :func:`_damage` does not change."""
 
 
 def _read_npy(path: Path, name: str | None, wanted: _Wanted) -> np.ndarray:
@@ -154,31 +162,31 @@ def _read_npy(path: Path, name: str | None, wanted: _Wanted) -> np.ndarray:
 
 
 def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, whether in Fortran's order, and type of a .npy stream."""
+    """Read the header of a .npy stream: shape, whether the order is Fortran's, element type."""
     version = np.lib.format.read_magic(stream)
     reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
     if reader is None:
-        raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
+        raise ValueError(f"it has version {version[0]}.{version[1]} of the format, expected 1.0 or 2.0: save it again")
     size = stream.read(2 if version == (1, 0) else 4)
     text = stream.read(int.from_bytes(size, "little"))
-    # numpy writes ml_dtypes' float8_e5m2, alone of all, as a float of one byte, and then does not read it
+    # of ml_dtypes' types NumPy writes float8_e5m2 alone as a float of one byte, a type that it then does not read
     e5m2 = b"'<f1'" in text
     shape, fortran_order, dtype = reader(io.BytesIO(size + text.replace(b"'<f1'", b"'|V1'")))
     dtype = np.dtype(ml_dtypes.float8_e5m2) if e5m2 else dtype
     if dtype.hasobject:
-        raise ValueError("it holds Python objects")
+        raise ValueError("it holds Python objects, expected numbers: save a numeric array")
     return shape, fortran_order, dtype
 
 
 def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np.ndarray:
-    """Return the array of a .npy stream of `size` bytes; its header is believed only as far as there are bytes and memory."""
+    """Return the array of a .npy stream of `size` bytes, after checking its header against the bytes and the memory."""
     shape, fortran_order, dtype = _read_header(stream)
     if dtype.kind == "V" and dtype.fields is None and dtype.subdtype is None and dtype.itemsize in (1, 2):
         if not wanted.encodings:
             raise _RefusedType(
-                f"{path}: elements of type |V{dtype.itemsize}, as numpy writes ml_dtypes' (float8_e4m3fn, bfloat16, ...), do "
-                "not say their format; name it where the command has --operands (check, predict, whodunit), as in "
-                "--operands e4m3fn, or save x.astype('float32'), which keeps every value"
+                f"{path} holds elements of type |V{dtype.itemsize}, which NumPy writes for ml_dtypes' types (float8_e4m3fn, "
+                "bfloat16, ...) and which does not state their format: name it with --operands (check, predict, whodunit), as "
+                "in --operands e4m3fn, or save x.astype('float32'), which keeps every value"
             )
         dtype = np.dtype(f"<u{dtype.itemsize}")
     try:
@@ -191,14 +199,16 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
     _check_size(shape, dtype.itemsize, path)
     count, left = math.prod(shape), size - stream.tell()
     if left != count * dtype.itemsize:
-        raise ValueError(f"the header promises {count * dtype.itemsize} bytes of numbers, but the file has {left}")
+        raise ValueError(
+            f"its header states {count * dtype.itemsize} bytes of numbers, but the file has {left}: copy it again"
+        )
     data = bytearray(left)
     view, at = memoryview(data), 0
     while at < left and (part := stream.read(min(left - at, 1 << 24))):
         view[at : at + len(part)] = part
         at += len(part)
     if at < left:
-        raise ValueError(f"the header promises {left} bytes of numbers, but the file has {at}")
+        raise ValueError(f"its header states {left} bytes of numbers, but the file has {at}: copy it again")
     array = np.frombuffer(data, dtype)
     return array.reshape(shape[::-1]).T if fortran_order else array.reshape(shape)
 
@@ -222,19 +232,21 @@ def _read_npz(path: Path, name: str | None, wanted: _Wanted) -> np.ndarray:
 
 
 def _scipy(module: str, path: Path, what: str) -> Any:
-    """SciPy's module, or a message that names the extra."""
+    """Return a module of SciPy, or raise an error that names the extra."""
     try:
         return importlib.import_module(f"scipy.{module}")
     except ImportError:
-        raise _Refused(f"{path}: {what} needs the extra: pip install 'mpgemm[sparse]'") from None
+        raise _Refused(
+            f"{path}: reading {what} needs SciPy, which is not installed: pip install 'mpgemm[sparse]'"
+        ) from None
 
 
 def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse parts of a sparse matrix that are larger than a dense one with room for padding, before they are inflated."""
+    """Refuse members of a sparse matrix's archive that are larger than a dense matrix could be, before they are inflated."""
 
     def pair(shape: Sequence[int], name: str) -> None:
         if tuple(shape) != (2,):
-            raise ValueError(f"{name}: a matrix has 2 dimensions, but its shape has {math.prod(shape)} numbers")
+            raise ValueError(f"{name}: its shape has {math.prod(shape)} numbers, expected 2")
 
     with archive.open("shape.npy") as stream:
         rows, columns = _read_array(stream, archive.getinfo("shape.npy").file_size, path, _Wanted(pair)).tolist()
@@ -245,28 +257,30 @@ def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
             shape, _, dtype = _read_header(stream)
         if math.prod(shape) > most or info.file_size > 4096 + most * dtype.itemsize:
             raise _Refused(
-                f"{path}: {info.filename} has {info.file_size} bytes, too many for {rows} x {columns} numbers"
+                f"{path}: {info.filename} has {info.file_size} bytes, too many for {rows} x {columns} numbers; save it again"
             )
 
 
 def _read_sparse(path: Path) -> np.ndarray:
     """Read a matrix that `scipy.sparse.save_npz` wrote, as a dense matrix."""
     matrix = _scipy("sparse", path, "a sparse matrix").load_npz(path)
-    if hasattr(matrix, "check_format"):  # indices beyond the matrix would be written outside of it
+    if hasattr(matrix, "check_format"):  # indices beyond the matrix would cause writes outside of its memory
         matrix.check_format(full_check=True)
     _check_size(matrix.shape, matrix.dtype.itemsize, path)
     return matrix.toarray()
 
 
 def _read_csv(path: Path, name: str | None) -> np.ndarray:
-    """Return numbers between commas; a first line without a single number is a heading."""
+    """Return the numbers of a .csv file; a first line without any number is a heading."""
     with _damage(path, ".csv file of numbers"), path.open(encoding="utf-8-sig", newline="") as stream:
         rows = [(number, row) for number, row in enumerate(csv.reader(stream), 1) if row]
         if rows and all(cell.strip() and not _is_number(cell) for cell in rows[0][1]):
             rows = rows[1:]
         widths = {len(row) for _, row in rows}
         if len(widths) != 1:
-            raise ValueError(f"its rows have {sorted(widths)} numbers" if rows else "it holds no numbers")
+            raise ValueError(
+                f"its rows have {sorted(widths)} numbers, expected equally many" if rows else "it holds no numbers"
+            )
         return np.array([[_csv_number(cell, line, column) for column, cell in enumerate(row, 1)] for line, row in rows])
 
 
@@ -276,13 +290,13 @@ def _csv_number(cell: str, line: int, column: int) -> float:
     value = float(cell)
     if cell.strip().lstrip("+-").isdecimal() and int(cell) != value:
         raise _Refused(
-            f"line {line}, cell {column} is {cell.strip()}, an integer beyond 2**53 that float64 does not have"
+            f"line {line}, cell {column} is {cell.strip()}, an integer that float64 cannot hold: save it as .npy"
         )
     return value
 
 
 def _is_number(text: str) -> bool:
-    """Return whether it is a number as files have them; Python's own underscores between digits are none."""
+    """Return whether a text is a number; underscores between digits, which Python allows, are refused."""
     try:
         float(text)
     except ValueError:
@@ -291,19 +305,20 @@ def _is_number(text: str) -> bool:
 
 
 def _read_torch(path: Path, name: str | None) -> object:
-    """Return a tensor, or one of a (nested) mapping of tensors, its keys joined by dots."""
+    """Return the tensor of a file, or one tensor of a (nested) mapping, whose name is its keys joined by dots."""
     try:
         importlib.import_module("torch")
     except ImportError:
         raise ValueError(
-            f"{path}: reading {path.suffix} needs PyTorch (pip install torch); without it, save as .safetensors or .npy"
+            f"{path}: reading {path.suffix} needs PyTorch, which is not installed: pip install torch, or save the tensor as "
+            ".safetensors or .npy"
         ) from None
     with _damage(path, f"{path.suffix} file of tensors"):
         tensors = _torch_tensors(path)
         chosen = _choose(path, name, sorted(tensors))
     try:
         return tcm.as_array(tensors[chosen].contiguous(), f"{path}: {chosen}")
-    except (TypeError, RuntimeError) as error:  # a type that NumPy lacks, or a layout
+    except (TypeError, RuntimeError) as error:  # raised for types and layouts that NumPy lacks
         raise TypeError(f"{path}: {chosen} is {tensors[chosen].dtype}: {error}") from None
 
 
@@ -327,7 +342,7 @@ def _safetensors_names(path: Path) -> list[str]:
 
 
 def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (name, leaf) of nested mappings."""
+    """Yield (name, leaf) of nested mappings; the name is the keys joined by dots."""
     if not isinstance(value, Mapping):
         yield prefix or "tensor", value
         return
@@ -336,13 +351,13 @@ def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _choose(path: Path, name: str | None, known: list[str]) -> str:
-    """Return the wanted one of several arrays in a file."""
+    """Return the name of the wanted array of a file: the given name, or that of the only array."""
     if name is None:
         if len(known) == 1:
             return known[0]
-        raise _Refused(f"{path}: holds {len(known)} arrays, say which; known: {', '.join(known) or 'none'}")
+        raise _Refused(f"{path} holds {len(known)} arrays, expected one: name one of {', '.join(known) or 'none'}")
     if name not in known:
-        raise _Refused(f"{path}: no array {name!r}; known: {', '.join(known) or 'none'}")
+        raise _Refused(f"{path} holds no array {name!r}: name one of {', '.join(known) or 'none'}")
     return name
 
 
@@ -350,7 +365,9 @@ def _read_safetensors(path: Path, name: str | None) -> np.ndarray:
     try:
         import safetensors
     except ImportError:
-        raise ValueError(f"{path}: reading .safetensors needs the extra: pip install 'mpgemm[safetensors]'") from None
+        raise ValueError(
+            f"{path}: reading .safetensors needs a library that is not installed: pip install 'mpgemm[safetensors]'"
+        ) from None
     with _damage(path, ".safetensors file"), safetensors.safe_open(path, framework="numpy") as archive:
         chosen = _choose(path, name, sorted(archive.keys()))
         tensor = archive.get_slice(chosen)
@@ -359,12 +376,12 @@ def _read_safetensors(path: Path, name: str | None) -> np.ndarray:
         return archive.get_tensor(chosen)
 
 
-#: Types of elements that the library's NumPy side does not know, with ml_dtypes' name.
+#: Element types that the NumPy interface of safetensors does not know, with ml_dtypes' names.
 _SAFETENSORS_FP8 = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu"}
 
 
 def _safetensors_fp8(path: Path, name: str, dtype: str) -> np.ndarray:
-    """Return a tensor of one-byte floats, from its bytes: the header's length in 8 bytes, the header in JSON, the data."""
+    """Return a tensor of one-byte floats from a file's bytes: 8 bytes with the header's length, the JSON header, the data."""
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         entry = json.loads(stream.read(length))[name]
@@ -374,18 +391,20 @@ def _safetensors_fp8(path: Path, name: str, dtype: str) -> np.ndarray:
 
 
 def _read_mtx(path: Path, name: str | None) -> np.ndarray:
-    """Return a Matrix Market file as float64, by SciPy; entries given twice are added, as assembly codes expect."""
+    """Return a Matrix Market file as float64, which SciPy reads; repeated entries are added, as assembly codes expect."""
     mm = _scipy("io", path, "a Matrix Market file")
     with _damage(path, "Matrix Market file"):
         rows, columns, entries, _, field, symmetry = mm.mminfo(path)
         if field == "complex" or symmetry == "hermitian":
-            raise _Refused(f"{path}: the matrix is {field} and {symmetry}, expected real numbers")
+            raise _Refused(f"{path} holds a {field} {symmetry} matrix, expected real numbers: save its real part")
         if symmetry != "general" and rows != columns:
-            raise ValueError(f"a {symmetry} matrix is square, got {rows} x {columns}")
+            raise ValueError(f"it is {rows} x {columns}, but a {symmetry} matrix must be square: correct the header")
         _check_size((rows, columns), 8, path)
-        # Each value takes at least two bytes, a digit and what follows it; a symmetric file has half of them.
+        # Each value takes at least two bytes, a digit and a separator; a symmetric file has half of the values.
         if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:
-            raise ValueError(f"the header promises {entries} values, but the file has {path.stat().st_size} bytes")
+            raise ValueError(
+                f"its header states {entries} values, but the file has {path.stat().st_size} bytes: copy it again"
+            )
         matrix = mm.mmread(path)
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     return source_array(dense, str(path)).astype(np.float64, copy=False)
@@ -406,9 +425,9 @@ _LISTERS = {".safetensors": _safetensors_names, ".pt": _torch_names, ".pth": _to
 
 # -- writing --------------------------------------------------------------------------------------------------------
 def write_matrix(path: str | os.PathLike, array: object) -> None:
-    """Write a matrix as .npy or .mtx (dense, 17 significant digits: every float64 reads back as it was).
+    """Write a matrix as .npy, or as dense .mtx with 17 significant digits, so that every float64 reads back unchanged.
 
-    Raises ValueError if the suffix is neither, or the array is no matrix.
+    Raises ValueError if the suffix is neither .npy nor .mtx, or the array is no matrix.
     Raises TypeError if the elements are not real numbers.
     """
     path, array = Path(path), check_matrix(array, str(path))
@@ -420,4 +439,4 @@ def write_matrix(path: str | os.PathLike, array: object) -> None:
         values = "\n".join(f"{float(value):.17g}" for value in source_array(array, str(path)).T.ravel())
         write_text(path, f"%%MatrixMarket matrix array real general\n{rows} {columns}\n{values}\n")
     else:
-        raise ValueError(f"{path}: can write .npy and .mtx, not {path.suffix!r}")
+        raise ValueError(f"{path} has the suffix {path.suffix!r}, expected .npy or .mtx")

@@ -1,8 +1,8 @@
-"""Matrix pairs to multiply: generated distributions and the pairs that ship with the package, both as rows of a table.
+"""Makes pairs of matrices to multiply: draws from distributions, and pairs that ship with the package; both are tables.
 
-Everything is drawn in float64 and, unless FP64 is asked for, rounded once to float32. A and B come from two child streams of
-the seed, so A does not change with n nor B with m. NumPy may change a generator's stream between its versions; the JSON that
-`mpgemm evaluate` writes therefore records NumPy's version beside the seed.
+Elements are drawn in float64 and rounded once to float32 unless FP64 is asked for. A and B come from two child streams of the
+seed, so A does not change with n, nor B with m. Versions of NumPy may change a generator's stream, so the JSON that
+`mpgemm evaluate` writes records NumPy's version beside the seed.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,30 +21,35 @@ Generator = np.random.Generator
 
 @dataclass(frozen=True)
 class Distribution:
-    """A way to draw A (m x k) and B (k x n)."""
+    """`Distribution` is a way to draw A (m x k) and B (k x n)."""
 
-    name: str  #: What the command line calls it.
-    summary: str  #: One line: what an element is.
+    name: str  #: Name on the command line.
+    summary: str  #: Description of an element in one line.
     make: Callable[..., Pair]  #: ``make(a_stream, b_stream, m, k, n, **parameters)`` gives the pair in float64.
-    #: Every parameter with its default; the default's type is the parameter's type.
+    #: Parameters with their defaults; a parameter has the type of its default.
     parameters: Mapping[str, float] = field(default_factory=dict)
-    source: str = ""  #: Where it is used so.
-    #: Whether rows of A and columns of B are drawn alike however many there are, so that a small pair is a part of a large one.
+    source: str = ""  #: Publication that uses this distribution.
+    #: Whether the distribution of rows of A and columns of B does not depend on their number, so that a small pair may stand
+    #: for a large one.
     independent: bool = True
 
     def __post_init__(self):
         if not self.name.isidentifier() or not self.summary:
-            raise ValueError(f"distribution {self.name!r} needs an identifier as its name and a summary")
+            raise ValueError(
+                f"a distribution has the name {self.name!r} and the summary {self.summary!r}, expected an identifier and a text"
+            )
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
     def complete(self, given: Mapping[str, float]) -> dict[str, float]:
-        """Return all parameters: the defaults, replaced by what is given, in the defaults' types. Raises ValueError for
-        others."""
+        """Return the defaults updated by the given values, in the defaults' types.
+
+        Raises ValueError for unknown parameters and wrong values.
+        """
         values = dict(self.parameters)
         for key, value in given.items():
             if key not in values:
                 raise ValueError(
-                    f"distribution {self.name!r} has no parameter {key!r}; known: {', '.join(values) or 'none'}"
+                    f"distribution {self.name!r} has no parameter {key!r}, expected one of: {', '.join(values) or 'none'}"
                 )
             kind = type(values[key])
             try:
@@ -57,7 +62,7 @@ class Distribution:
 
 
 def _independent(draw: Callable[..., np.ndarray]) -> Callable[..., Pair]:
-    """Return A and B with independent elements of the same distribution."""
+    """Return a function that draws A and B with independent elements of one distribution."""
 
     def make(a_stream: Generator, b_stream: Generator, m: int, k: int, n: int, **parameters: float) -> Pair:
         return draw(a_stream, (m, k), **parameters), draw(b_stream, (k, n), **parameters)
@@ -94,7 +99,7 @@ def _decades(stream, shape, low, high):
 
 def _check_range(low, high):
     if low > high:
-        raise ValueError(f"low {low} must not exceed high {high}")
+        raise ValueError(f"low is {low} and high is {high}, expected low <= high")
 
 
 def _two_ranges(a_low: int, a_high: int, b_low: int, b_high: int) -> Callable[..., Pair]:
@@ -105,7 +110,7 @@ def _two_ranges(a_low: int, a_high: int, b_low: int, b_high: int) -> Callable[..
 
 
 def _conditioned(a_stream, b_stream, m, k, n, condition):
-    """Return a = U diag(s) V^T, s falling geometrically from 1 to 1/condition; B uniform in [-1, 1]."""
+    """Return A = U diag(s) V^T with s falling geometrically from 1 to 1/condition, and B uniform in [-1, 1]."""
     if condition < 1:
         raise ValueError(f"condition must be at least 1, got {condition}")
     rank = min(m, k)
@@ -116,7 +121,7 @@ def _conditioned(a_stream, b_stream, m, k, n, condition):
 
 
 def _cancelling(a_stream, b_stream, m, k, n, bits):
-    """Return a = [X, -X] P and B = P^T [Y; Y + 2^-bits Z] for a permutation P: A B = -2^-bits X Z while |A||B| = 2 |X||Y|."""
+    """Return A = [X, -X] P and B = P^T [Y; Y + 2^-bits Z], P a permutation: A B = -2^-bits X Z, but |A||B| is near 2 |X||Y|."""
     if not 0 <= bits <= 20:
         raise ValueError(f"bits must be from 0 to 20 (float32 holds no finer difference), got {bits}")
     half = k // 2
@@ -130,10 +135,10 @@ def _cancelling(a_stream, b_stream, m, k, n, bits):
 
 
 def _ill_conditioned(a_stream, b_stream, m, k, n, condition):
-    """Return a = [X, -X, sW] P and B = P^T [Y; Y; sV] for a permutation P: X Y cancels exactly, s^2 W V with W, V >= 0 is left.
+    """Return A = [X, -X, sW] P and B = P^T [Y; Y; sV] for a permutation P, so X Y cancels exactly and A B = s^2 W V, W, V >= 0.
 
-    Products of X, Y and of W, V are 1/4 in size in the mean, two of the one for each of the other, so that
-    s^2 = 2 / (condition - 1) makes |A||B| about condition times |A B|.
+    Products of elements of X and Y, and of W and V, have the mean size 1/4, and there are two of the former for each of the
+    latter. So s^2 = 2 / (condition - 1) makes |A||B| about condition times |A B|.
     """
     if not 1 <= condition < 1e60:
         raise ValueError(f"condition must be from 1 to below 1e60, got {condition}")
@@ -208,11 +213,11 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 
 
 def get_distribution(name: str) -> Distribution:
-    """Return the distribution of that name. Raises ValueError if the name is unknown; the message lists the known ones."""
+    """Return the distribution `name`. Raises ValueError, with a list of the known names, if it is unknown."""
     try:
         return DISTRIBUTIONS[name]
     except KeyError:
-        raise ValueError(f"unknown distribution {name!r}; known: {', '.join(DISTRIBUTIONS)}") from None
+        raise ValueError(f"unknown distribution {name!r}, expected one of {', '.join(DISTRIBUTIONS)}") from None
 
 
 @default_fp_state
@@ -223,25 +228,25 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, *, precision: str
     Parameters
     ----------
     name : str
-        A row of :data:`DISTRIBUTIONS`.
+        Name of a row of :data:`DISTRIBUTIONS`.
     m, k, n : int
-        A is m x k, B is k x n; 0 is allowed.
+        Sizes: A is m x k, B is k x n; 0 is allowed.
     seed : int
-        The same seed, sizes and parameters give the same matrices.
+        Seed; the same seed, sizes and parameters give the same matrices.
     precision : {"fp32", "fp64"}
-        Whether the numbers are rounded to FP32, or all bits kept that were drawn.
+        Whether the numbers are rounded to FP32, or keep all bits of FP64.
     **parameters
-        The distribution's own, see its row.
+        Parameters of the distribution, which its row lists.
 
     Returns
     -------
     a, b : numpy.ndarray
-        float32, or float64 as drawn. Values beyond float32's range become infinite or zero by rounding to nearest.
+        Matrices of float32 or float64. Values beyond float32's range become infinite or zero by rounding to nearest.
 
     Raises
     ------
     ValueError
-        If the name, a parameter or the precision is unknown, or a size or the seed negative.
+        If the name, a parameter or the precision is unknown, or a size or the seed is negative.
 
     Examples
     --------
@@ -258,18 +263,18 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, *, precision: str
 @default_fp_state
 @integer_arguments("m", "n", "seed")
 def generate_addend(name: str, m: int, n: int, seed: int = 0, **parameters: float) -> np.ndarray:
-    """Draw a matrix C to add: one that the distribution draws for A, from a stream of its own.
+    """Draw a matrix C to add, from the distribution of A and a stream of its own.
 
-    name, seed, **parameters: As for :func:`generate`; with the same seed C is independent of A and B.
-    m, n: C is m x n.
-    Returns: float32, shape (m, n).
+    name, seed, **parameters: See :func:`generate`; C is independent of A and B of the same seed.
+    m, n: Sizes of C.
+    Returns: Matrix of float32, shape (m, n).
     Raises ValueError as :func:`generate`.
     """
     return _as_float32(_draw(name, (m, n, 0), seed, parameters, streams=(2, 1))[0])
 
 
 def _draw(name: str, sizes: tuple[int, int, int], seed: int, parameters: Mapping, streams: tuple[int, int]) -> Pair:
-    """Return a pair drawn from two of the seed's child streams, in float64."""
+    """Draw a pair in float64 from two child streams of the seed."""
     distribution = get_distribution(name)
     values = distribution.complete(parameters)
     if min(*sizes, seed) < 0:
@@ -286,8 +291,10 @@ def _as_float32(x: np.ndarray) -> np.ndarray:
 # -- pairs that ship --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ShippedPair:
-    """A pair of matrices in the package's data folder (.npz, float32), made by `tools/make_shipped_matrices.py`; the
-    licence is its own."""
+    """`ShippedPair` is a pair of float32 matrices in an .npz file of the package, with its source and licence.
+
+    `tools/make_shipped_matrices.py` made the file.
+    """
 
     name: str
     summary: str
@@ -296,7 +303,7 @@ class ShippedPair:
 
     @property
     def path(self):
-        """The file inside the installed package (a `Traversable`)."""
+        """File inside the installed package (a `Traversable`)."""
         return resources.files("mpgemm.inputs") / "data" / f"{self.name}.npz"
 
 
@@ -329,7 +336,7 @@ def load_shipped(name: str) -> Pair:
     Raises
     ------
     ValueError
-        If the name is unknown; the message lists the known ones.
+        If the name is unknown; the message lists the known names.
 
     Examples
     --------
@@ -340,6 +347,6 @@ def load_shipped(name: str) -> Pair:
     try:
         row = SHIPPED[name]
     except KeyError:
-        raise ValueError(f"unknown shipped pair {name!r}; known: {', '.join(SHIPPED)}") from None
+        raise ValueError(f"unknown shipped pair {name!r}, expected one of {', '.join(SHIPPED)}") from None
     with row.path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         return archive["a"], archive["b"]

@@ -1,8 +1,7 @@
-"""Kernels in Triton: FP32 accuracy on matrix units of lower precision, with bits known before they run (extra "kernels").
+"""Provides Triton kernels that recover FP32 on matrix units of lower precision, with predicted bits (extra "kernels").
 
-:func:`matmul` multiplies torch tensors on their device, :func:`plan` decides once for many products; :func:`recipe` is the
-row of :func:`mpgemm.recovered_gemm` that
-predicts every bit. See docs/kernels_on_gpus.md.
+:func:`matmul` multiplies torch tensors on their device, and :func:`plan` prepares a product once for many calls. :func:`recipe`
+returns the row of :func:`mpgemm.recovered_gemm` that predicts every bit. See docs/kernels_on_gpus.md.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return the public names, imported when they are asked for: compiling and the gate need no torch."""
+    """Return a public name, imported on first use, because compiling and the gate need no torch."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require("torch", "kernels")

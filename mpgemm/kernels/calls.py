@@ -1,4 +1,4 @@
-"""Calls that cost the host little: plans that users keep, and those that matmul keeps for calls it has seen."""
+"""Makes calls cheap for the host: plans that users keep, and plans that matmul keeps for repeated calls."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -19,16 +19,19 @@ from mpgemm.recovery.method import RecoveryMethod
 from tensorcore_models.gpu.compiling import TargetKernel
 from tensorcore_models.gpu.targets import KernelTarget, get_target
 
-#: How A and B are stored: "n" in rows, "t" in columns.
+#: Layouts of A and B: "n" is stored by rows, "t" by columns.
 LAYOUTS = ("nn", "nt", "tn", "tt")
-#: What a result may be.
+#: Types that a result may have.
 RESULT_TYPES = OPERANDS
 
 
 # -- calls that matmul has seen ----------------------------------------------------------------------------------------------
 def call_key(a, b, out, c, bias, asked: tuple, options: dict) -> tuple | None:
-    """Return the key of a call's checks and plan; None for calls that are not kept: on CPUs, with gradients, in a trace,
-    of operands that were split, of tiles that are timed, and where the result shares memory with what is read."""
+    """Return the key under which matmul keeps a call's checks and plan, or None for a call that is not kept.
+
+    Not kept are calls on CPUs, with gradients, in a trace, with operands that were split, with tiles that are timed, and
+    with a result that shares memory with another tensor.
+    """
     if type(a) is not torch.Tensor or type(b) is not torch.Tensor or any(type(x) not in _KEYS for x in asked):
         return None
     if "tune" in asked:
@@ -55,19 +58,19 @@ def call_key(a, b, out, c, bias, asked: tuple, options: dict) -> tuple | None:
     return (device, out is None, c is None, c is out, bias is None, *described, *asked, *sorted(options.items()))
 
 
-#: Types of what a call asks for, beside tensors; calls with others are checked anew.
+#: Types of arguments besides tensors that a key may hold; calls with other types are checked anew.
 _KEYS = (type(None), str, float, int, bool, Configuration, RecoveryMethod, torch.dtype)
 
 
 class KnownCall:
-    """A call of matmul whose operands passed the checks, ready to be repeated.
+    """`KnownCall` is a call of matmul whose operands passed the checks, ready to be repeated.
 
     Parameters
     ----------
     product : TensorProduct
-        Without gradients, on a device; `out` is written there.
+        Product without gradients, on a device.
     shape : tuple of int
-        Of the result.
+        Shape of the result.
     """
 
     def __init__(self, product: TensorProduct, shape: tuple[int, ...]):
@@ -80,7 +83,7 @@ class KnownCall:
     def __call__(
         self, a: Any, b: Any, out: torch.Tensor | None, c: torch.Tensor | None, bias: torch.Tensor | None
     ) -> torch.Tensor:
-        """Return the product of tensors of the call's shapes, strides and types."""
+        """Return the product of tensors that have the call's shapes, strides and types."""
         result = torch.empty(self._shape, dtype=self._dtype, device=a.device) if out is None else out
         tensors = {"a": a, "b": b, "out": result}
         if bias is not None:
@@ -95,22 +98,24 @@ class KnownCall:
 
 # -- plans that users keep ---------------------------------------------------------------------------------------------------
 class MatmulPlan:
-    """A product decided once; :func:`mpgemm.kernels.plan` makes it.
+    """`MatmulPlan` is a product prepared once for many calls; :func:`mpgemm.kernels.plan` makes it.
 
-    ``plan(a, b, out=None, c=None, bias=None)`` gives the end of A B + C with the bits of :func:`mpgemm.kernels.matmul`, on the
-    current stream of the device: one launch for the words of both operands, one for the product, one that adds parts of k
-    where n and k ask for them, one that reads flags of tiles and repairs. Nothing is read back, so a CUDA graph can capture a
-    call. Each stream has a workspace of its own, which the plan keeps: two graphs that were captured on one stream are not to
-    be replayed at the same time.
+    ``plan(a, b, out=None, c=None, bias=None)`` computes A B + C and the epilogue on the device's current stream, with the bits
+    of :func:`mpgemm.kernels.matmul`. It launches up to four kernels: one writes the words of both operands, one multiplies,
+    one adds the parts of k if k is split, one repairs the tiles that have flags. The host reads nothing back, so a CUDA graph
+    can capture a call. The plan keeps a workspace for each stream, so two graphs that were captured on one stream must not be
+    replayed at the same time.
 
     Attributes
     ----------
     target : KernelTarget
+        Target for which the kernels are compiled.
     tile : Configuration
+        Tile, warps and stages of the product.
     launches : tuple of TritonLaunch
-        Of a product without C.
+        Launches of a product without C.
     workspace_bytes : int
-        Bytes that the launches write for one another.
+        Size of the memory through which the launches pass words, sums and flags.
     """
 
     def __init__(self, product: PlannedProduct, device: torch.device | KernelTarget):
@@ -125,7 +130,7 @@ class MatmulPlan:
 
     @cached_property
     def kernels(self) -> tuple[TargetKernel, ...]:
-        """The launches compiled for the target, as texts."""
+        """Kernels of the launches, compiled for the target, as texts."""
         return tuple(compile_launch(launch, self.target, aligned=True) for launch in self.launches)
 
     def __repr__(self) -> str:
@@ -137,27 +142,28 @@ class MatmulPlan:
         self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None, c: torch.Tensor | None = None,
         bias: torch.Tensor | None = None,
     ) -> torch.Tensor:  # fmt: skip
-        """Return the end of A B + C.
+        """Return A B + C with the epilogue.
 
         Parameters
         ----------
         a, b : Tensor
-            Of the plan's shapes, types, strides and device.
+            Operands with the plan's shapes, types, strides and device.
         out : Tensor of the plan's `out_dtype`, optional
-            Where the result goes; it may be c, and shares no memory with a and b.
+            Tensor for the result; it may be c, and must not share memory with a and b.
         c : Tensor of float32, optional
-            What is added, broadcast to the result. The first call with C compiles its kernels.
+            Addend, broadcast to the result. The first call with C compiles its kernels.
         bias : Tensor of float32, shape (n,) or (m,), optional
-            Given if, and only if, the plan has one.
+            Bias, which must be given if and only if the plan has one.
 
         Raises
         ------
         ValueError, TypeError
-            If the plan has no device, or a tensor is not what was planned; the message says what to call.
+            If the plan has no device, or a tensor differs from the plan; the message says what to call.
         """
         if isinstance(self._device, KernelTarget):
             raise ValueError(
-                f"this plan was compiled for {self.target.name} without a device: kernels.plan(..., device=a.device) runs"
+                f"this plan was compiled for {self.target.name} without a device, so it cannot run: make it with "
+                "kernels.plan(..., device=a.device)"
             )
         batch, m, n, k = self._product.sizes
         shape = (m, n) if a.dim() == 2 and batch == 1 else (batch, m, n)
@@ -167,7 +173,9 @@ class MatmulPlan:
         kind = TENSOR_TYPES[self._product.epilogue.result]
         result = torch.empty(shape, dtype=kind, device=a.device) if out is None else _checked_end(out, "out", a, kind)
         if result.shape != shape:
-            raise ValueError(f"out is {tuple(result.shape)}, the result {tuple(shape)}")
+            raise ValueError(
+                f"out has shape {tuple(result.shape)}, expected {tuple(shape)}: leave it out or give that shape"
+            )
         if out is not None:
             place = out.untyped_storage().data_ptr()
             if any(x is not None and x is not out and x.untyped_storage().data_ptr() == place for x in (a, b, c, bias)):
@@ -187,36 +195,39 @@ class MatmulPlan:
         p, name = self._product, "ab"[side]
         if not isinstance(x, torch.Tensor):
             raise TypeError(
-                f"{name} is a {type(x).__name__}, a plan takes tensors: kernels.matmul takes operands that were split"
+                f"{name} is a {type(x).__name__}, expected a tensor: give one, or call kernels.matmul for split operands"
             )
         strides = p.strides[side][-x.dim() :] if x.dim() == 2 or p.sizes[0] > 1 else (x.stride(0), *p.strides[side][1:])
         found = (x.shape, TYPES.get(x.dtype), x.stride(), x.device)
         if found != (shape, p.types[side], strides, self._device):
             raise ValueError(
-                f"{name} is {tuple(x.shape)} of {x.dtype} with strides {found[2]} on {x.device}; the plan is for {shape} of "
-                f"{p.types[side]} with strides {tuple(strides)} on {self._device}: make a plan for it, or call "
-                "kernels.matmul, which takes any"
+                f"{name} is {tuple(x.shape)} of {x.dtype} with strides {found[2]} on {x.device}, the plan expects {shape} of "
+                f"{p.types[side]} with strides {tuple(strides)} on {self._device}: make another plan, or call kernels.matmul, "
+                "which takes any strides"
             )
         if torch.is_grad_enabled() and x.requires_grad:
             raise ValueError(
-                f"{name} asks for a gradient, which a plan does not give: call kernels.matmul, or use torch.no_grad()"
+                f"{name} requires a gradient, which a plan does not compute: call kernels.matmul, or use torch.no_grad()"
             )
 
     def _checked_bias(self, bias: torch.Tensor | None, a: torch.Tensor) -> torch.Tensor:
         side = self._product.epilogue.bias
         if side is None:
-            raise ValueError("this plan has no bias: kernels.plan(..., bias='column') or 'row' makes one that has")
+            raise ValueError(
+                "got a bias, but this plan has none: make one with kernels.plan(..., bias='column') or 'row'"
+            )
         if bias is None:
-            raise ValueError(f"this plan adds a bias for each {side}: plan(a, b, bias=...)")
+            raise ValueError(f"got no bias, but this plan adds one number for each {side}: call plan(a, b, bias=...)")
         size = self._product.sizes[1 if side == "row" else 2]
         if _checked_end(bias, "bias", a).shape != (size,) or not bias.is_contiguous():
             raise ValueError(
-                f"bias is {tuple(bias.shape)}, the plan's has {size} elements, one for each {side}, no gaps"
+                f"bias has shape {tuple(bias.shape)} and strides {bias.stride()}, expected ({size},), contiguous, one number "
+                f"for each {side}: give bias.reshape({size}).contiguous()"
             )
         return bias
 
     def _for(self, out: torch.Tensor, c: torch.Tensor | None) -> TensorPlan:
-        """Return the plan for the strides of a result and of C."""
+        """Return the plan for the strides of this result and C."""
         if c is None and out.is_contiguous():
             return self._plans[self._product.out, None]
         key = _matrix_strides(out), None if c is None else _matrix_strides(c)
@@ -235,7 +246,7 @@ def _matrix_strides(x: torch.Tensor) -> tuple[int, int, int]:
 def _checked_end(x: torch.Tensor, name: str, a: torch.Tensor, kind: torch.dtype = torch.float32) -> torch.Tensor:
     if not isinstance(x, torch.Tensor) or x.dtype != kind or x.layout != torch.strided or x.device != a.device:
         what = f"{x.dtype} on {x.device}" if isinstance(x, torch.Tensor) else type(x).__name__
-        raise TypeError(f"{name} is {what}, expected a dense tensor of {kind} on {a.device}")
+        raise TypeError(f"{name} is {what}, expected a dense tensor of {kind} on {a.device}: convert it with .to()")
     return x
 
 
@@ -259,27 +270,27 @@ def plan(
     activation: str | None = None,
     out_dtype: torch.dtype = torch.float32,
 ) -> MatmulPlan:
-    """Decide a product once: form, words, tiles, compiled kernels, grid, descriptors, workspace.
+    """Prepare a product once for many calls: choose words and tiles, compile kernels, make grids, descriptors and workspace.
 
     Parameters
     ----------
     m, n, k : int
-        At least 1.
+        Sizes of the product, at least 1.
     method, alpha, beta, scale, repair, config
-        As for :func:`mpgemm.kernels.matmul`.
+        Arguments of :func:`mpgemm.kernels.matmul`.
     a_dtype, b_dtype : torch.dtype
-        float32, bfloat16 or float16.
+        Types of A and B: float32, bfloat16 or float16.
     layout : {"nn", "nt", "tn", "tt"}
-        How A and B are stored, "n" in rows, "t" in columns, both without gaps: the plan takes a of shape (m, k) and b of shape
-        (k, n), with "t" as transposed views.
+        Storage of A and B: "n" by rows, "t" by columns, both contiguous. The plan takes shapes (m, k) and (k, n); an operand
+        with "t" is a transposed view.
     device : torch.device, or str
-        A device of torch; or the name of a target, as "sm_90", for which the plan is compiled to be looked at.
+        Device of torch; or name of a target such as "sm_90", for which the plan is compiled without a device and cannot run.
     batch : int
-        With more than one the plan takes (batch, m, k) and (batch, k, n).
+        Number of products of a call; above 1 the plan takes shapes (batch, m, k) and (batch, k, n).
     bias : {None, "column", "row"}
-        Whether calls give a bias, a number of float32 for each column or each row, which all matrices of a batch share.
+        Whether calls give a bias of float32 with one number for each column or row, which all matrices of a batch share.
     activation, out_dtype
-        As for :func:`mpgemm.kernels.matmul`.
+        Arguments of :func:`mpgemm.kernels.matmul`.
 
     Returns
     -------
@@ -288,7 +299,7 @@ def plan(
     Raises
     ------
     ValueError
-        If a size, the layout or the method does not fit, or the device is a CPU, where matmul simulates.
+        If a size, the layout or the method does not fit, or the device is a CPU, on which matmul simulates.
 
     Examples
     --------
@@ -304,7 +315,7 @@ def plan(
             raise ValueError(f"{name} is {size!r}, expected an integer of at least 1")
     method = spelled(method, {})
     if method.partition(":")[0] == RESIDUES:
-        raise ValueError(f"{method} has no plans: call kernels.matmul")
+        raise ValueError(f"method is {method}, which no plan runs: call kernels.matmul")
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):
         if kind not in OPERANDS:
             raise ValueError(f"{name} is {kind}, expected float32, bfloat16 or float16")
@@ -313,7 +324,9 @@ def plan(
         raise ValueError(f"out_dtype is {out_dtype}, expected float32, bfloat16 or float16")
     epilogue = FusedEpilogue(bias, activation, TYPES[out_dtype])
     if row.name.startswith("bf16xfp32") and a_dtype != torch.bfloat16:
-        raise ValueError(f"method {method} multiplies a BF16 a, a_dtype is {a_dtype}")
+        raise ValueError(
+            f"a_dtype is {a_dtype}, but method {method} expects torch.bfloat16: give that, or another method"
+        )
     target = _planned_for(device)
 
     def strides(stored: str, lines: int, columns: int) -> tuple[int, int, int]:
@@ -338,7 +351,7 @@ def _planned_for(device) -> torch.device | KernelTarget:
     found = torch.device(device)
     if devices.device_target(found) is None:
         raise ValueError(
-            f"a plan runs on a GPU, the device is {found}: call kernels.matmul, which simulates on the CPU, or name a "
-            "target, as device='sm_90'"
+            f"device is {found}, expected a GPU: call kernels.matmul, which simulates on the CPU, or name a target, as in "
+            "device='sm_90', to compile alone"
         )
     return torch.device("cuda", torch.cuda.current_device()) if found.type == "cuda" and found.index is None else found

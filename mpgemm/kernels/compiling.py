@@ -1,4 +1,4 @@
-"""Launches of this room's kernels compiled for a target, without a device."""
+"""Compiles launches of these kernels for a target, without a device."""
 
 from tensorcore_models.gpu.compiling import TargetKernel, compile_function, triton_module
 from tensorcore_models.gpu.launches import TritonLaunch
@@ -6,7 +6,7 @@ from tensorcore_models.gpu.targets import KernelTarget
 
 
 def kernel_function(name: str):
-    """Return the Triton function of a launch."""
+    """Return the Triton function that a launch names."""
     triton_module()
     from mpgemm.kernels import source, source_residues, source_words
 
@@ -14,6 +14,5 @@ def kernel_function(name: str):
 
 
 def compile_launch(launch: TritonLaunch, target: KernelTarget, *, aligned: bool = False) -> TargetKernel:
-    """Return a launch compiled for a target: as :func:`tensorcore_models.gpu.compiling.compile_function`, its kernel found by
-    name."""
+    """Compile the kernel that a launch names for a target, with :func:`tensorcore_models.gpu.compiling.compile_function`."""
     return compile_function(kernel_function(launch.function), launch, target, aligned=aligned)

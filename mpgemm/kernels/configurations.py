@@ -1,7 +1,7 @@
-"""Tiles, warps and stages of kernels: a table by target, and which entry a shape takes by a counted model.
+"""Chooses tiles, warps and stages of kernels: a table for each target, and a model that counts operations to choose an entry.
 
-Entries differ in the rows and columns of a tile, in warps and stages: none of these changes a bit. The products of k in a tile
-are the method's where it states them (:attr:`mpgemm.kernels.forms.KernelForm.tile`), so no choice here changes a result.
+Entries differ in rows and columns of a tile, in warps and stages, and none of these changes a bit. A method whose bits depend
+on the depth of a tile states it (:attr:`mpgemm.kernels.forms.KernelForm.tile`), so no choice here changes a result.
 """
 
 from dataclasses import asdict, dataclass
@@ -14,16 +14,16 @@ BYTES = {"fp16": 2, "bf16": 2, "tf32": 4}
 
 @dataclass(frozen=True, order=True)
 class Configuration:
-    """`Configuration` holds how a product is dealt to a device.
+    """`Configuration` holds the tile, warps and stages with which a kernel runs a product.
 
     Attributes
     ----------
     rows, columns, depth : int
-        Of a tile: m, n, k.
+        Sizes of a tile along m, n and k.
     warps, stages : int
-        Of a block; tiles of k under way.
+        Warps of a block; number of tiles along k that are loaded ahead (Triton's num_stages).
     group : int
-        Rows of tiles that are worked on side by side.
+        Rows of tiles that successive blocks compute together, so that caches keep B.
     """
 
     rows: int
@@ -34,7 +34,7 @@ class Configuration:
     group: int = 8
 
     def constants(self) -> dict[str, int]:
-        """As the kernel names them."""
+        """Return the constants by the names that the kernels use."""
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth, "GROUP": self.group}
 
     def to_dict(self) -> dict[str, int]:
@@ -42,9 +42,9 @@ class Configuration:
         return asdict(self)
 
 
-#: Stands for the entry that takes the least time on the device (:mod:`mpgemm.kernels.tuning`).
+#: Placeholder for the entry that takes the least time on the device (:mod:`mpgemm.kernels.tuning`).
 TUNED = Configuration(0, 0, 0, 0, 0, 0)
-#: (rows, columns, warps) of tiles, small ones first; wgmma takes 64 rows for each four warps, tcgen05 128.
+#: (rows, columns, warps) of tiles, the small ones first; four warps take 64 rows with wgmma, 128 rows with tcgen05.
 SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
     "ampere": ((16, 64, 4), (32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
     "ada": ((16, 64, 4), (32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
@@ -53,19 +53,18 @@ SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
     "blackwell": ((128, 32, 4), (128, 64, 4), (128, 128, 8)),
     "cdna3": ((32, 64, 4), (64, 64, 4), (128, 64, 4), (128, 128, 8)),
 }
-#: Tiles of k where the method leaves them open.
+#: Depth of tiles along k for methods that do not state it.
 OPEN_DEPTH = 32
 STAGES = (3, 2, 1)
 
 
 def accumulators(form: KernelForm) -> int:
-    """Return numbers in FP32 that a thread keeps for each element of its tile: chains, and the part of a chain that
-    restarts."""
+    """Return how many FP32 numbers a thread keeps for each element of its tile: one per chain, and one if a chain restarts."""
     return len(form.restarts) + any(form.restarts)
 
 
 def shared_bytes(form: KernelForm, row: Configuration, target: KernelTarget, split=(False, False)) -> int:
-    """Return bytes of shared memory, estimated: stages of loads, and on wgmma and tcgen05 the words of B, or of both."""
+    """Estimate the bytes of shared memory of a block: stages of loads, and words of B (wgmma) or of A and B (tcgen05)."""
     size = BYTES[form.format]
     loads = [
         extent * row.depth * (count * size if ready else 4)
@@ -81,8 +80,7 @@ def shared_bytes(form: KernelForm, row: Configuration, target: KernelTarget, spl
 
 
 def registers(form: KernelForm, row: Configuration, target: KernelTarget) -> int:
-    """Return registers of a thread, estimated: accumulators (in tensor memory on tcgen05 but for one), a tile's words,
-    addresses."""
+    """Estimate the registers of a thread: accumulators (with tcgen05 all but one lie in tensor memory), words, addresses."""
     threads = row.warps * target.warp
     kept = 1 if target.unit == "blackwell" else accumulators(form)
     tile = kept * row.rows * row.columns
@@ -91,39 +89,42 @@ def registers(form: KernelForm, row: Configuration, target: KernelTarget) -> int
 
 
 def fits(form: KernelForm, row: Configuration, target: KernelTarget, split=(False, False)) -> bool:
-    """Return whether a configuration keeps within shared memory and 255 registers of a thread (512 on CDNA); split: which
-    operands are words in memory, whose loads take more or less room than those of elements."""
+    """Return whether a configuration fits into shared memory and into 255 registers of a thread (512 on CDNA).
+
+    split: Whether A, and whether B, lie in memory as words, whose loads take other room than those of elements.
+    """
     most = 255 if target.backend == "cuda" else 512
     return shared_bytes(form, row, target, split) <= target.shared and registers(form, row, target) <= most
 
 
 def most_stages(form: KernelForm, target: KernelTarget) -> int:
-    """Return tiles of k that may be under way.
+    """Return the largest number of stages that is free of races.
 
-    On tcgen05 Triton 3.9.0 waits for a pipelined product in the iteration after it, behind the stores that overwrite its words
-    where a word has several products and no chain restarts: a race, which the gate finds. One stage waits at once.
+    For tcgen05, Triton 3.9.0 lets a product of one iteration read its words after the stores of the next iteration have
+    overwritten them, if a word has several products and no chain restarts. The gate finds this race; with one stage the kernel
+    waits for each product at once.
     """
     repeated = any(len(set(side)) < len(side) for side in zip(*form.products, strict=True))
     return 1 if target.unit == "blackwell" and repeated and not any(form.restarts) else STAGES[0]
 
 
 def check_stages(form: KernelForm, row: Configuration, target: KernelTarget) -> None:
-    """Refuse tiles under way that race; ValueError."""
+    """Refuse a number of stages that races, with a ValueError."""
     most = most_stages(form, target)
     if row.stages > most:
         raise ValueError(
-            f"{row.stages} stages on {target.name}: in what Triton compiles, words of a tile are overwritten while products of "
-            f"the tile before may still read them; this method takes {most} stage there"
+            f"got {row.stages} stages on {target.name}, where Triton's code may overwrite words of a tile while the product "
+            f"before still reads them: give {most} stage for this method"
         )
 
 
 def configurations(form: KernelForm, target: KernelTarget, split=(False, False)) -> list[Configuration]:
-    """Return the entries that a form fits, small tiles first, each with as many stages as fit; split as for :func:`fits`.
+    """Return the entries that fit, the small tiles first, each with as many stages as fit; `split` is that of :func:`fits`.
 
     Raises
     ------
     ValueError
-        If none fits.
+        If no entry fits.
     """
     shapes = SHAPES.get(target.unit or "", SHAPES["cdna3"])
     depth = form.tile or OPEN_DEPTH
@@ -137,30 +138,35 @@ def configurations(form: KernelForm, target: KernelTarget, split=(False, False))
                 found.append(row)
                 break
     if not found:
-        raise ValueError(f"no tile of {depth} k with {len(form.products)} products fits {target.name}")
+        raise ValueError(
+            f"no tile of depth {depth} with {len(form.products)} products fits into {target.name}: take a method with fewer "
+            "words or a smaller restart_every"
+        )
     return found
 
 
-#: Products that a matrix unit forms in the time of one operation of a lane: A100 has 1024 dense fp16 products a cycle and
-#: multiprocessor beside 64 FP32 lanes, TF32 half of that (NVIDIA A100 whitepaper); a ratio of 16 is taken for all targets.
+#: Products that a matrix unit forms while a lane does one operation. An A100's multiprocessor forms 1024 dense fp16 products a
+#: cycle beside 64 FP32 lanes, and half as many of TF32 (NVIDIA A100 whitepaper); a ratio of 16 is assumed for all targets.
 UNIT = {"fp16": 16.0, "bf16": 16.0, "tf32": 8.0}
-#: Operations on an element for each word, counted in the PTX: conversion there and back, subtraction, scaling; for tf32 an
-#: addition, a mask, a comparison and a select instead of the conversions.
+#: Operations on an element for each word, counted in the PTX: two conversions, a subtraction, a scaling; for tf32 an addition,
+#: a mask, a comparison and a select in place of the conversions.
 OPERATIONS = {"fp16": 4, "bf16": 3, "tf32": 6}
 
 
 @dataclass(frozen=True)
 class CountedWork:
-    """The work of one product by count, in operations of a lane for each element-step of a tile; nothing here was measured.
+    """`CountedWork` is the counted work of one product, in operations of a lane per element of a tile and step of k.
+
+    No number was measured.
 
     Attributes
     ----------
     tiles, rounds : int
-        Of the result; how often the device's multiprocessors are filled.
+        Number of tiles of the result; how often they fill the device's multiprocessors.
     unit, splitting, loads, additions : float
-        Share of a tile's time in the matrix unit, and the work of the lanes for one step of k: both run side by side.
+        Work of the matrix unit and of the lanes for one step of k; unit and lanes run side by side.
     shared_bytes, registers : int
-        Estimated for a block and a thread.
+        Estimated shared memory of a block, registers of a thread.
     cost : float
         Rounds x steps x the longer of unit and lanes.
     """
@@ -186,10 +192,10 @@ def estimate(
     batch: int = 1,
     split=(False, False),
 ) -> CountedWork:
-    """Return counted work of a product in a configuration.
+    """Return the counted work of a product in a configuration.
 
-    Where mma.sync takes operands from registers, warps split what they share with others once more: a tile's A for each of its
-    two columns of warps, B for each of its rows of warps.
+    mma.sync takes operands from registers, so warps repeat the splitting of shared elements: each of a tile's two columns of
+    warps splits A, and each of its rows of warps splits B.
     """
     tiles = batch * -(-m // row.rows) * -(-n // row.columns)
     unit = row.rows * row.columns * row.depth * len(form.products) / UNIT[form.format]
@@ -214,31 +220,31 @@ def estimate(
 def choose(
     form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1, split=(False, False)
 ) -> Configuration:
-    """Return the entry that costs the least by the counted model; all entries give the same bits."""
+    """Return the entry with the least counted cost; all entries give the same bits."""
     return min(
         configurations(form, target, split), key=lambda row: estimate(form, row, target, m, n, k, batch, split).cost
     )
 
 
 # -- operands that are split before ------------------------------------------------------------------------------------------
-#: Units whose products read words by TMA: their kernels take descriptors.
+#: Units whose kernels read words by TMA and therefore take descriptors.
 DESCRIBED = ("hopper", "blackwell")
-#: (rows, columns, warps) of tiles whose words come by TMA; on an H100 128 x 128 was the fastest of nine, and 4 warps or 256
-#: columns spilled (docs/kernels_on_gpus.md). Stages: as many as fit, these at most.
+#: (rows, columns, warps) of tiles whose words are read by TMA; on an H100 128 x 128 was the fastest of nine, and 4 warps or 256
+#: columns spilled registers (docs/kernels_on_gpus.md). The number of stages is the largest that fits, up to this limit.
 WORD_SHAPES = {
     "hopper": ((64, 64, 4), (128, 64, 4), (128, 128, 8)),
     "blackwell": ((128, 64, 4), (128, 128, 8)),
 }
 WORD_DEPTH = {"fp16": 64, "bf16": 64, "tf32": 32}
 WORD_STAGES = 4
-#: Operations of all lanes of an H100 (132 multiprocessors of 128, 1.755 GHz) in the time of one byte of memory, at 3.35 TB/s.
+#: Operations of all lanes of an H100 (132 multiprocessors of 128 lanes, 1.755 GHz) in the time of one byte at 3.35 TB/s.
 BYTE = 128 * 132 * 1.755e9 / 3.35e12
-#: Operations of a multiprocessor's 128 lanes in the time of one more launch, for which 3 us are counted.
+#: Operations of a multiprocessor's 128 lanes in the time of one more launch, which is taken as 3 us.
 LAUNCH = 128 * 1.755e9 * 3e-6
 
 
 def word_configurations(form: KernelForm, target: KernelTarget) -> list[Configuration]:
-    """Return the entries for words that come by TMA, small tiles first; ValueError if none fits."""
+    """Return the entries for words that are read by TMA, the small tiles first. Raises ValueError if no entry fits."""
     depth = form.tile or WORD_DEPTH[form.format]
     found = []
     for rows, columns, warps in WORD_SHAPES[target.unit or ""]:
@@ -248,28 +254,30 @@ def word_configurations(form: KernelForm, target: KernelTarget) -> list[Configur
         if stages >= 1 and 40 + kept * rows * columns // (warps * target.warp) <= 255:
             found.append(Configuration(rows, columns, depth, warps, stages))
     if not found:
-        raise ValueError(f"no tile of {depth} k with words {form.words} in shared memory fits {target.name}")
+        raise ValueError(
+            f"no tile of depth {depth} with {form.words} words in shared memory fits into {target.name}: take a method with "
+            "fewer words"
+        )
     return found
 
 
 def word_configuration(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> Configuration:
-    """Return the entry for words that come by TMA which costs the least by the counted model: TMA leaves the lanes alone."""
+    """Return the entry with the least counted cost for words that are read by TMA, which takes no time of the lanes."""
 
     def cost(row: Configuration) -> float:
         rounds = -(-batch * -(-m // row.rows) * -(-n // row.columns) // target.multiprocessors)
         words = (row.rows * form.words[0] + row.columns * form.words[1]) * BYTES[form.format]
         unit = row.rows * row.columns * len(form.products) / UNIT[form.format]
-        return rounds * max(unit, words * BYTE / 2)  # half of a tile's words come from L2
+        return rounds * max(unit, words * BYTE / 2)  # half of a tile's words are found in L2
 
     return min(word_configurations(form, target), key=cost)
 
 
 def split_before(form: KernelForm, target: KernelTarget, m: int, n: int, k: int, batch: int = 1) -> bool:
-    """Return whether by count it takes less time to write the words of both operands to memory first than to split in the
-    product.
+    """Return whether the counted time is less with the words of both operands in memory than with splitting in the product.
 
-    Where words come by TMA the unit waits for splitting and the splitting for the unit: on an H100 `ootomo` at 4096^3 took
-    more than the time of both in turn. Elsewhere both run side by side, as :func:`estimate` counts them.
+    On targets with TMA, the unit waits for the splitting and the splitting for the unit: on an H100, `ootomo` at 4096^3 took
+    more time than both in turn. On other targets both run side by side, as :func:`estimate` counts.
     """
     moved = sum(
         extent * (4 + 2 * words * BYTES[form.format])

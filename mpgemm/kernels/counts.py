@@ -1,9 +1,9 @@
-"""Instructions of a kernel's PTX by what they are for: matrix unit, splitting, additions, loads and stores, the rest."""
+"""Counts instructions of a kernel's PTX by purpose: matrix unit, splitting, additions, loads and stores, other."""
 
 import re
 from collections import Counter
 
-#: Opcodes of each purpose, tried in this order; what none names is "other".
+#: Opcodes of each purpose, tried in this order; an opcode that none matches is "other".
 PURPOSES = {
     "matrix": r"mma\.sync|wgmma\.mma_async|tcgen05\.mma",
     "conversion": r"cvt\.(?!.*\b[su]64)[\w.]*f\d",
@@ -17,7 +17,7 @@ _OPCODE = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s", re.M)
 
 
 def instruction_counts(ptx: str) -> dict[str, int]:
-    """Return how many instructions of each purpose a PTX text has, loops counted once; empty for other texts."""
+    """Return the number of a PTX text's instructions for each purpose, with loops counted once; {} for other texts."""
     if ".visible .entry" not in ptx:
         return {}
     body = ptx[ptx.index(".visible .entry") :]

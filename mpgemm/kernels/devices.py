@@ -1,4 +1,4 @@
-"""Where kernels run: the target of a torch device, and a launch on it by Triton."""
+"""Finds the target of a torch device, and launches kernels on it with Triton."""
 
 from collections.abc import Collection
 from contextlib import nullcontext
@@ -14,12 +14,12 @@ from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 
 
 def device_target(device: torch.device) -> KernelTarget | None:
-    """Return the target of a device; None for a CPU, on which the simulation runs.
+    """Return the target of a device, or None for a CPU, on which the simulation runs.
 
     Raises
     ------
     ValueError
-        For a device that no target describes; the message lists the targets.
+        If no target describes the device; the message lists the targets.
     """
     if device.type == "cpu":
         return None
@@ -30,12 +30,14 @@ def device_target(device: torch.device) -> KernelTarget | None:
             name = "sm_{}{}".format(*torch.cuda.get_device_capability(device))
         if name in TARGETS:
             return TARGETS[name]
-        raise ValueError(f"{device} is {name}, for which no kernel has been checked; targets: {', '.join(TARGETS)}")
-    raise ValueError(f"kernels run on cuda devices and, simulated, on the CPU; got {device}")
+        raise ValueError(
+            f"{device} is {name}, expected one of the checked targets {', '.join(TARGETS)}: move the tensors"
+        )
+    raise ValueError(f"got the device {device}, expected a cuda device, or the CPU for a simulation: move the tensors")
 
 
 def execute(launch: TritonLaunch, device: torch.device) -> None:
-    """Run a launch on a device."""
+    """Run a launch on a device with Triton."""
     function = kernel_function(launch.function)
     arguments = {name: _passed(x, getattr(x, "data", x)) for name, x in launch.arguments.items()}
     with torch.cuda.device(device):
@@ -48,7 +50,7 @@ _NOTHING = nullcontext()
 
 
 def current(device: torch.device):
-    """Return a context in which a device is the current one; nothing to do where it is already."""
+    """Return a context in which a device is the current one; it does nothing if the device is current already."""
     if device.type == "cuda" and torch.cuda.current_device() != device.index:
         return torch.cuda.device(device)
     return _NOTHING
@@ -56,7 +58,7 @@ def current(device: torch.device):
 
 @cache
 def _triton() -> tuple[Any, Any, Any]:
-    """Return (drivers, hooks, descriptors) of Triton, imported when a kernel is planned."""
+    """Return Triton's drivers, hooks and descriptors, which are imported when a kernel is planned."""
     from triton import knobs
     from triton.runtime import driver
     from triton.tools.tensor_descriptor import TensorDescriptor
@@ -65,25 +67,25 @@ def _triton() -> tuple[Any, Any, Any]:
 
 
 def current_stream() -> int:
-    """Return the stream that the current device's launches go to."""
+    """Return the current stream of the current device."""
     active = _triton()[0].active
     return active.get_current_stream(active.get_current_device())
 
 
 def _passed(x: Any, data: Any) -> Any:
-    """Return an argument as Triton takes it: a tensor, or the descriptor of one."""
+    """Return an argument as Triton takes it: a tensor, or a tensor descriptor."""
     return _triton()[2](data, x.shape, (x.shape[1], 1), x.box) if type(x) is DescribedArray else data
 
 
 class PlannedLaunch:
-    """A launch of a plan, compiled for the current device: later a call passes addresses.
+    """`PlannedLaunch` is a launch of a plan, compiled for the current device, so that a call only passes addresses.
 
     Parameters
     ----------
     launch : TritonLaunch
-        The data of its views and boxes are names of tensors.
+        Launch whose views and boxes hold names in place of tensors.
     workspace : container of str
-        Names of tensors that are bound before a call.
+        Names of the workspace's tensors, which are bound before a call.
     """
 
     def __init__(self, launch: TritonLaunch, workspace: Collection[str] = ()):
@@ -98,10 +100,10 @@ class PlannedLaunch:
         for i, x in self._named:
             sample[i] = _passed(x, stand_ins[x.type])
         self._kernel = self._function.run(*sample, grid=(launch.grid,), warmup=True, **self._options)
-        self._run = self._kernel.run  # loads the kernel, which cannot be done while a graph is captured
+        self._run = self._kernel.run  # loads the kernel now, because that is impossible while a graph is captured
 
     def bound(self, tensors: dict[str, torch.Tensor]) -> list[Any]:
-        """Return arguments in order with these tensors; what names others stays open."""
+        """Return the arguments in order with the given tensors in place of their names; other names stay."""
         arguments = self._fixed.copy()
         for i, x in self._named:
             if x.data in tensors:
@@ -109,14 +111,14 @@ class PlannedLaunch:
         return arguments
 
     def filled(self, arguments: list[Any], tensors: dict[str, torch.Tensor]) -> list[Any]:
-        """Return the arguments with the open ones taken from `tensors`."""
+        """Return the arguments with tensors in place of the remaining names."""
         arguments = arguments.copy()
         for i, x in self._open:
             arguments[i] = _passed(x, tensors[x.data])
         return arguments
 
     def with_arguments(self, arguments: list[Any]) -> TritonLaunch:
-        """Return the launch with tensors in place of names."""
+        """Return the launch with these arguments in place of its own."""
         given = dict(zip(self._function.arg_names, arguments, strict=True))
         values = {
             name: replace(x, data=given[name]) if isinstance(x, View) else given[name]
@@ -125,7 +127,7 @@ class PlannedLaunch:
         return replace(self.launch, arguments=values)
 
     def __call__(self, arguments: list[Any], stream: int, aligned: bool) -> None:
-        """Launch; where not all addresses are multiples of 16 bytes Triton specialises anew."""
+        """Launch the kernel; if not all addresses are multiples of 16 bytes, Triton specialises it anew."""
         if not aligned:
             self._function.run(*arguments, grid=(self.launch.grid,), warmup=False, **self._options)
             return

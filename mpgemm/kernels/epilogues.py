@@ -1,7 +1,7 @@
-"""The end of a product in the same kernel: a bias, an activation, and the type of the result, as kernels and NumPy compute it.
+"""Defines the epilogue of a kernel (bias, activation, rounding to the result's type), and computes it with NumPy.
 
-An activation of CUDA's library is the sequence of instructions by which torch computes it on NVIDIA's GPUs
-(:mod:`tensorcore_models.functions.library`), printed as PTX; relu is x where x > 0, NaN where x is NaN, +0 elsewhere.
+An activation from CUDA's library runs the instructions by which torch computes it on NVIDIA's GPUs
+(:mod:`tensorcore_models.functions.library`), printed as PTX; relu is x where x > 0, NaN where x is NaN, and +0 elsewhere.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tensorcore_models.functions.ptx_text import ptx_text
 from tensorcore_models.functions.sequences import parse
 from tensorcore_models.gpu.targets import KernelTarget
 
-#: Activations, and the function of CUDA's library that computes each.
+#: Activations, and the names of the functions of CUDA's library that compute them.
 ACTIVATIONS: dict[str, str | None] = {
     "relu": None, "silu": "torch.silu", "gelu": "torch.gelu", "gelu_tanh": "torch.gelu_tanh",
 }  # fmt: skip
@@ -24,20 +24,21 @@ RESULTS = ("fp32", "fp16", "bf16")
 
 @dataclass(frozen=True)
 class FusedEpilogue:
-    """What becomes of alpha A B + beta C before it is stored: RN(activation(RN(value + bias))).
+    """`FusedEpilogue` computes RN(activation(RN(value + bias))) from value = alpha A B + beta C.
 
     Attributes
     ----------
     bias : {None, "row", "column"}
-        Whether there is a number for each row or each column.
+        Whether the bias has a number for each row, for each column, or there is no bias.
     activation : {None, "relu", "silu", "gelu", "gelu_tanh"}
+        Function of the sum.
     result : {"fp32", "fp16", "bf16"}
-        The type of the result, rounded to nearest even.
+        Type to which the result is rounded, to nearest even.
 
     Raises
     ------
     ValueError
-        If one of them is none of these.
+        If an attribute has another value.
     """
 
     bias: str | None = None
@@ -60,37 +61,39 @@ class FusedEpilogue:
 
     @staticmethod
     def read(text: str) -> "FusedEpilogue":
-        """Return the epilogue of which this is the text."""
+        """Return the epilogue from its text, the inverse of ``str``."""
         bias, activation, result = text.split(",")
         return FusedEpilogue(bias or None, activation or None, result)
 
     def constants(self) -> dict[str, Any]:
-        """Return the constants by which a kernel computes it."""
+        """Return the kernel's constants for this epilogue."""
         name = ACTIVATIONS.get(self.activation or "")
         return {"BIAS": self.bias, "ACTIVATION": self.activation if name is None else ptx_text(_sequence(name))}
 
     def check_target(self, target: KernelTarget) -> None:
-        """Refuse an activation that a target computes by other instructions; ValueError."""
+        """Refuse an activation that a target computes with other instructions, with a ValueError."""
         if target.backend != "cuda" and self.activation not in (None, "relu"):
             raise ValueError(
-                f"activation {self.activation!r} is computed as NVIDIA's GPUs compute it, {target.name} has other "
-                "instructions: take 'relu', or leave it out and apply torch's function to the result"
+                f"activation {self.activation!r} needs instructions of NVIDIA's GPUs, which {target.name} lacks: take 'relu', "
+                "or leave it out and apply torch's function to the result"
             )
 
     def of(self, value: np.ndarray, bias: np.ndarray | None = None, unit: str = "hopper") -> np.ndarray:
-        """Return the end of a product by NumPy and the functions of :mod:`tensorcore_models`.
+        """Compute the epilogue with NumPy and the functions of :mod:`tensorcore_models`.
 
         Parameters
         ----------
         value : ndarray of float32, shape (m, n)
+            alpha A B + beta C.
         bias : ndarray of float32, shape (m,) or (n,)
+            Numbers of the rows or columns.
         unit : str
-            The architecture whose functions these are.
+            Architecture whose functions are computed.
 
         Returns
         -------
         ndarray of float32, shape (m, n)
-            Its values are the type's.
+            Values that the result's type holds.
 
         Raises
         ------
@@ -115,5 +118,5 @@ def _sequence(name: str):
     return parse(tcm.get_function("hopper", name).row.program)
 
 
-#: The product as it is.
+#: Epilogue that changes nothing.
 PLAIN = FusedEpilogue()

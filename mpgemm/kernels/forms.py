@@ -1,8 +1,8 @@
-"""Derives the constants of :mod:`mpgemm.kernels.source` for a method's row, and lists the rows that have kernels.
+"""Derives the constants of the kernels in :mod:`mpgemm.kernels.source` from a method's row, and lists the rows with kernels.
 
-A kernel goes over tiles of k. Inside a tile one product follows the other, and chains that restart do so at every tile; so a
-row's turns (`order`) and restarts (`restart_every`) are the length of the tile, and where a row states neither, each of its
-chains has one product alone and any tile has the same bits.
+A kernel goes over tiles of k. In a tile the products of words follow one after the other, and chains that restart do so at
+every tile. So a row's `order` and `restart_every` state the depth of the tile. If a row states neither, each of its chains
+holds one product of words, and any depth gives the same bits.
 """
 
 import dataclasses
@@ -13,10 +13,9 @@ from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.sums import sums_of
 from tensorcore_models.formats import get_float_format
 
-#: Products of k in a tile where a method asks for one and the call does not say which: 128 bytes of words, a row of the widest
-#: swizzle of shared memory.
+#: Default depth of a tile for methods whose bits depend on it: 128 bytes of words, one row of shared memory's widest swizzle.
 TILES = {"fp16": 64, "bf16": 64, "tf32": 32}
-#: Methods that have a kernel, and the options by which the row of a kernel differs from the method's own.
+#: Methods that have a kernel, and the options in which the kernel's row differs from the method's own row.
 KERNELS: dict[str, dict[str, int | str]] = {
     "ootomo_tf32": {"order": TILES["tf32"], "restart_every": TILES["tf32"]},
     "ootomo": {"order": TILES["fp16"], "restart_every": TILES["fp16"]},
@@ -35,30 +34,30 @@ _ROUNDINGS = {"fp16": ("rne", "rz"), "bf16": ("rne",), "tf32": ("rna",)}
 
 @dataclass(frozen=True)
 class KernelForm:
-    """The constants by which a kernel is a method.
+    """`KernelForm` holds the constants with which the kernels compute a method.
 
     Attributes
     ----------
     words : (int, int)
-        Words of A and of B that take part.
+        Number of words of A and of B that are multiplied.
     format, rounding, scale
-        Of the words; word j carries 2^(j scale).
+        Format and rounding of the words; word j is multiplied by 2^(j scale).
     products : tuple of (int, int)
-        Words of A and of B, in the order in which a tile multiplies them.
+        Pairs (word of A, word of B), in the order in which a tile multiplies them.
     chains : tuple of int
-        The chain of each product.
+        Chain of each product.
     restarts : tuple of bool
         Whether each chain restarts from zero at every tile and is added outside.
     levels : tuple of tuple of int
-        Chains that are added together, the smallest level first.
+        Chains that are added to one another, the level of the smallest terms first.
     shifts : tuple of int
-        What is joined so far is multiplied by 2^-shift before the next level is added, and at the end.
+        For each level, the sum so far is multiplied by 2^-shift before the next level is added, and at the end.
     start : float
-        What the sums start from: -0 leaves the first block as it is.
+        Initial value of the sums; -0 leaves the first block unchanged.
     seeds : bool
-        Whether C is where the chain (or the sum outside) starts, and not added last.
+        Whether the chain (or the sum outside) starts from C, in place of adding C last.
     tile : int or None
-        Products of k in a tile; None: any, with the same bits.
+        Depth of a tile along k; None if every depth gives the same bits.
     """
 
     words: tuple[int, int]
@@ -75,7 +74,7 @@ class KernelForm:
     tile: int | None
 
     def constants(self) -> dict:
-        """As the kernel names them."""
+        """Return the constants by the names that the kernels use."""
         return {
             "FORMAT": self.format, "ROUNDING": self.rounding, "WORDS": self.words, "SCALE": self.scale,
             "PRODUCTS": self.products, "CHAINS": self.chains, "RESTARTS": self.restarts, "LEVELS": self.levels,
@@ -84,9 +83,9 @@ class KernelForm:
 
 
 def narrowed(form: KernelForm, most: tuple[int, int]) -> KernelForm:
-    """Return the form without products of words that are zero: A has `most[0]` words at most, B `most[1]`.
+    """Return the form without the products of words that are zero, if A has at most `most[0]` words and B `most[1]`.
 
-    Products with zeros leave a sum as it is; so finite results keep their bits. Chains without products stay, as zeros.
+    A product with zeros does not change a sum, so finite results keep their bits. Chains without products stay, as zeros.
     """
     kept = [p for p, (i, j) in enumerate(form.products) if i < most[0] and j < most[1]]
     products = tuple(form.products[p] for p in kept)
@@ -95,19 +94,19 @@ def narrowed(form: KernelForm, most: tuple[int, int]) -> KernelForm:
 
 
 def kernel_method(method: str | RecoveryMethod, **options) -> RecoveryMethod:
-    """Return the row whose bits a kernel gives: the method's with turns and restarts of a tile, unless the call says which.
+    """Return the row whose bits a kernel gives: the method's row, with the default tile's `order` and `restart_every`.
 
     Parameters
     ----------
     method : str or RecoveryMethod
-        A name of :data:`KERNELS`, options behind a colon, or a row.
+        Name in :data:`KERNELS`, with options after a colon, or a row.
     **options
-        The method's.
+        Options of the method, which replace the defaults.
 
     Raises
     ------
     ValueError
-        If there is no kernel for it; the message names the methods that have one.
+        If the method has no kernel; the message names the methods that have one.
     """
     if isinstance(method, RecoveryMethod):
         row = method.with_options(**options)
@@ -126,7 +125,7 @@ def kernel_method(method: str | RecoveryMethod, **options) -> RecoveryMethod:
 
 
 def kernel_form(row: RecoveryMethod) -> KernelForm:
-    """Return the constants for a row.
+    """Return the constants with which the kernels compute a row.
 
     Raises
     ------
@@ -135,18 +134,19 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
     """
     fmt = row.formats[0]
     if row.kind != "words" or fmt not in _ROUNDINGS or row.words < 2 or row.last_rounding:
-        raise ValueError(f"method {row.name!r} has no kernel; methods with kernels: {', '.join(KERNELS)}")
+        raise ValueError(f"method {row.name!r} has no kernel, expected one of {', '.join(KERNELS)}")
     if row.rounding not in _ROUNDINGS[fmt]:
         raise ValueError(
-            f"method {row.name!r}: kernels round {fmt} by {' or '.join(_ROUNDINGS[fmt])}, not {row.rounding}"
+            f"method {row.name!r} has rounding {row.rounding!r}, expected {' or '.join(_ROUNDINGS[fmt])} for words of {fmt}"
         )
     if row.overflow == "saturate":
-        raise ValueError(f"method {row.name!r}: words of kernels that overflow are infinite; they do not saturate")
+        raise ValueError(
+            f"method {row.name!r} saturates words, but in kernels words that overflow are infinite: turn it off"
+        )
     sums = sums_of(row)
     if sums is None:
         raise ValueError(
-            f"method {row.name!r} has accumulation {row.accumulation!r}; "
-            "kernels have core, blocks, outside, k_step and termwise"
+            f"method {row.name!r} has accumulation {row.accumulation!r}, expected core, blocks, outside, k_step or termwise"
         )
     scale = row.word_scale(get_float_format(fmt))
     return KernelForm(
@@ -160,30 +160,37 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
 
 
 def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ...]) -> int | None:
-    """Return products of k in a tile; None where any tile has the same bits. Raises ValueError where no tile has the row's."""
+    """Return the depth of a tile, or None if every depth gives the row's bits. Raises ValueError if no depth does."""
     shared = any(chains.count(chain) > 1 and not restarts[chain] for chain in chains)
     inside = any(chains.count(chain) > 1 and restarts[chain] for chain in chains)
     wanted = set()
     if any(restarts):
         if row.restart_every is None:
             raise ValueError(
-                f"method {row.name!r}: a kernel restarts at every tile of k, not at every k step: give restart_every"
+                f"method {row.name!r} restarts at every k step, but a kernel restarts at every tile of k: give restart_every "
+                "the depth of a tile, such as 64"
             )
         wanted.add(row.restart_every)
     if shared:
         if not isinstance(row.order, int):
             raise ValueError(
-                f"method {row.name!r}: in a kernel the products of a chain take turns at every tile of k: give order a number"
+                f"method {row.name!r} has order {row.order!r}, but in a kernel the products of a chain take turns at every "
+                "tile of k: give order the depth of a tile, such as 64"
             )
         wanted.add(row.order)
     elif inside and row.order != "term" and row.order != row.restart_every:
-        raise ValueError(f"method {row.name!r}: inside of a tile one product follows the other: give order='term'")
+        raise ValueError(
+            f"method {row.name!r} has order {row.order!r}, but in a tile a kernel adds one product of words after the other: "
+            "give order='term'"
+        )
     if len(wanted) > 1:
         raise ValueError(
-            f"method {row.name!r}: order {row.order} and restart_every {row.restart_every} are both the kernel's tile of k, "
-            "give them one number"
+            f"method {row.name!r} has order {row.order} and restart_every {row.restart_every}, but both are the depth of a "
+            "kernel's tile: give them one number"
         )
     tile = wanted.pop() if wanted else None
     if tile is not None and (tile < 16 or tile & (tile - 1) or tile > 256):
-        raise ValueError(f"method {row.name!r}: a kernel's tile of k is a power of two from 16 to 256, got {tile}")
+        raise ValueError(
+            f"method {row.name!r} has a tile of depth {tile}, expected a power of two from 16 to 256 (order, restart_every)"
+        )
     return tile

@@ -1,6 +1,6 @@
-"""The gate: a kernel's compiled text, run without a device, against the bits that its method's simulation gives.
+"""The gate compares a kernel's compiled text, run without a device, with the bits of its method's simulation.
 
-:mod:`mpgemm.kernels.whole_gate` runs every method for every target that has a machine here, in every configuration.
+:mod:`mpgemm.kernels.whole_gate` runs every method in every configuration, for every target whose text can run here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +22,12 @@ from tensorcore_models.gpu.launchers import CompiledText, TextMachine
 from tensorcore_models.gpu.launches import TritonLaunch, View
 from tensorcore_models.gpu.targets import KernelTarget
 
-#: Exponents of wide data, so that few results overflow: words of fp16, and of formats with FP32's range.
+#: Exponents of wide data for words of each format, chosen so that few results overflow.
 _RANGES = {"fp16": (-27, 6), "bf16": (-90, 55), "tf32": (-90, 55)}
 _SPECIAL = np.array(
     [np.inf, -np.inf, np.nan, 0.0, -0.0, 65520.0, -65504.0, 1e-45, 3.4e38, -1e-30, 2.0**-126, 6e-8], np.float32
 )
-#: The same for words of s8, which are of FP64 numbers: results fall into FP64's subnormal range and below it.
+#: Exponents of wide data for words of s8, which are words of FP64 numbers; results reach FP64's subnormal range and below.
 _DOUBLE_RANGE = (-560, 1)
 _SPECIAL_DOUBLES = np.array(
     [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.7e308, -1e300, 5e-324, 2.0**-1022, 2.0**53 + 2, 1e-300, -1.0]
@@ -55,12 +55,12 @@ def _special(rng, shape, fmt):
     return x
 
 
-#: Kinds of data of the gate: what draws an operand of a shape, given the format of the words.
+#: Kinds of data of the gate: functions that draw an operand of a shape for the format of the words.
 DATA: dict[str, Callable] = {"normal": _normal, "positive": _positive, "wide": _wide, "special": _special}
 
 
 def operands(kind: str, m: int, n: int, k: int, fmt: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (A, B, C) of a kind of data for words of a format: FP64 for s8, else FP32; C is normal."""
+    """Return (A, B, C) of a kind of data for words of a format, in FP64 for s8, else in FP32; C is normal."""
     rng, dtype = np.random.default_rng([seed, list(DATA).index(kind)]), np.float64 if fmt == "s8" else np.float32
     drawn = DATA[kind](rng, (m, k), fmt), DATA[kind](rng, (k, n), fmt), _normal(rng, (m, n), fmt)
     a, b, c = (x.astype(dtype) for x in drawn)
@@ -69,7 +69,7 @@ def operands(kind: str, m: int, n: int, k: int, fmt: str, seed: int = 0) -> tupl
 
 @dataclass(frozen=True)
 class GateResult:
-    """How many elements of a kernel's output differ from the simulation's."""
+    """`GateResult` counts the elements of a kernel's output that differ from the simulation's."""
 
     method: str
     target: str
@@ -90,22 +90,24 @@ class GateResult:
 
 
 def same_bits(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Where two results agree: in every bit, NaN with any NaN."""
+    """Return where two results agree in every bit; a NaN agrees with any NaN."""
     whole = found.dtype.str.replace("f", "u")
     return (found.view(whole) == expected.view(whole)) | (np.isnan(found) & np.isnan(expected))
 
 
 def simulated(row: RecoveryMethod, unit: str | None, a, b, c=None, alpha: float = 1.0, beta: float = 1.0) -> np.ndarray:
-    """Simulate a row's kernel on a unit: with alpha = beta = 1 the method's A B + C, else RN(RN(alpha A B) + RN(beta C)).
+    """Simulate a row's kernel on a unit: the method's A B + C if alpha = beta = 1, else RN(RN(alpha A B) + RN(beta C)).
 
     Parameters
     ----------
     row : RecoveryMethod
+        Method.
     unit : str
-        An engine of the catalogue; the sums of the words are its.
+        Engine of the catalogue that multiplies the words.
     a, b, c : array_like
         Matrices; without c nothing is added.
     alpha, beta : float
+        Factors.
     """
     if (alpha, beta) == (1.0, 1.0):
         return mpgemm.recovered_gemm(a, b, c, method=row, engine=unit)
@@ -116,12 +118,12 @@ def simulated(row: RecoveryMethod, unit: str | None, a, b, c=None, alpha: float 
 
 
 def text_machine(target: KernelTarget, texts: Sequence[CompiledText] = ()) -> TextMachine:
-    """Launches of this room run on the machine of a target's text; `texts` as :class:`TextMachine` takes them."""
+    """Return the machine that runs these kernels as a target's text; `texts` is an argument of :class:`TextMachine`."""
     return TextMachine(target, kernel_function, texts)
 
 
 def matrix_view(x: np.ndarray, fmt: str = "fp32", flipped: bool = False) -> View:
-    """Return a matrix as a kernel takes it; flipped: stored by columns."""
+    """Return a matrix as a kernel takes it; with `flipped` it is stored by columns."""
     rows, columns = x.shape
     data = x if fmt in ("fp32", "fp64") else tcm.encode(x, fmt)
     data = np.ascontiguousarray(data.T if flipped else data)
@@ -129,21 +131,21 @@ def matrix_view(x: np.ndarray, fmt: str = "fp32", flipped: bool = False) -> View
 
 
 class GateRun:
-    """The gate's steps for every kernel: it draws operands, runs the kernel and compares. A case names row and target."""
+    """`GateRun` draws operands, runs a kernel and compares; a case states its row and target."""
 
     row: RecoveryMethod
     target: KernelTarget
     configuration: Configuration
-    #: Of the elements of A and B, where they have less than the precision of the operands drawn.
+    #: Types of the elements of A and B, if narrower than the drawn operands.
     types: tuple[str, str] = ("fp32", "fp32")
 
     @property
     def name(self) -> str:
-        """The method in a result."""
+        """Name of the method in a result."""
         return self.row.name
 
     def draw(self, kind: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (A, B, C) of a kind of data, in the types of the case."""
+        """Return (A, B, C) of a kind of data, in the case's types."""
         a, b, c = operands(kind, m, n, k, self.row.formats[0])
         a, b = (tcm.round_to(x, fmt) if fmt != "fp32" else x for x, fmt in zip((a, b), self.types, strict=True))
         return a, b, c
@@ -157,9 +159,9 @@ class GateRun:
         return simulated(self.row, self.target.unit, a, b)
 
     def shapes(self) -> list[tuple[int, int, int]]:
-        """Return a ragged shape and one of multiples of 16.
+        """Return two shapes, one ragged and one of multiples of 16.
 
-        Triton compiles the two to different texts: of multiples of 16 loads are wide and run ahead.
+        Triton compiles them to different texts: for multiples of 16 its loads are wide and pipelined.
         """
         return [near_tile(self.configuration, sizes) for sizes in ((1021, 1021, 1021), (1024,) * 3)]
 
@@ -167,7 +169,7 @@ class GateRun:
         self, kinds: Sequence[str] = tuple(DATA), shapes: Sequence[tuple[int, int, int]] | None = None,
         machine: TextMachine | None = None,
     ) -> Iterator[GateResult]:  # fmt: skip
-        """Compare on each kind of data at each (m, n, k), by default those of :meth:`shapes`."""
+        """Compare on each kind of data at each (m, n, k), by default at :meth:`shapes`."""
         machine = machine or text_machine(self.target)
         for m, n, k in shapes or self.shapes():
             for kind in kinds:
@@ -182,18 +184,20 @@ class GateRun:
 
 @dataclass(frozen=True)
 class GateCase(GateRun):
-    """One kernel of words for the gate.
+    """`GateCase` is a product of words for the gate.
 
     Attributes
     ----------
     row : RecoveryMethod
-        As :func:`mpgemm.kernels.forms.kernel_method` gives it.
+        Row that :func:`mpgemm.kernels.forms.kernel_method` returns.
     target : KernelTarget
+        Target of the kernel's text.
     configuration : Configuration
+        Tile, warps and stages.
     flipped : (bool, bool)
         Whether A and B are stored by columns.
     types : (str, str)
-        Of the elements of A and B.
+        Types of the elements of A and B.
     add : bool
         Whether C is added.
     alpha, beta : float
@@ -210,18 +214,18 @@ class GateCase(GateRun):
 
     @property
     def form(self) -> KernelForm:
-        """The kernel's constants."""
+        """Constants of the kernel."""
         return kernel_form(self.row)
 
     def views(self, a, b, c) -> tuple[tuple[int, int, int, int], View, View, View, View | None]:
-        """Return (sizes, A, B, result, C) in memory."""
+        """Return (sizes, A, B, result, C) as views of memory."""
         (m, k), n = a.shape, b.shape[1]
         out = matrix_view(np.full((m, n), np.nan, np.float32))
         left, right = (matrix_view(x, t, f) for x, t, f in zip((a, b), self.types, self.flipped, strict=True))
         return (1, m, n, k), left, right, out, matrix_view(c) if self.add else None
 
     def launches(self, a, b, c) -> tuple[list[TritonLaunch], np.ndarray]:
-        """Return (launches of a product, the array that they write)."""
+        """Return the launches of a product, and the array that they write."""
         sizes, left, right, out, added = self.views(a, b, c)
         exponents = None
         if self.row.equilibrate == "rows":
@@ -251,14 +255,16 @@ _INTEGERS = {"s8": np.int8, "s32": np.int32}
 
 @dataclass(frozen=True)
 class ResidueCase(GateRun):
-    """The kernels of Ozaki's scheme II on int8 for the gate.
+    """`ResidueCase` is a product by Ozaki's scheme II on int8 for the gate.
 
     Attributes
     ----------
     row : RecoveryMethod
-        Of the kind "residues".
+        Row of the kind "residues".
     target : KernelTarget
+        Target of the kernels' text.
     configuration : Configuration
+        Tile, warps and stages.
     described : bool
         Whether residues are fetched by TMA.
     """
@@ -270,7 +276,7 @@ class ResidueCase(GateRun):
 
     @property
     def name(self) -> str:
-        """The method with its number of moduli."""
+        """Name of the method with its number of moduli."""
         return f"{self.row.name}:moduli={len(self.row.moduli)}"
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
@@ -285,7 +291,10 @@ class ResidueCase(GateRun):
 
 
 def near_tile(tile: Configuration, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
-    """m, n, k of some tiles that Triton compiles as it does `sizes`: 1, multiples of 16 and whole tiles of k stay so."""
+    """Return m, n, k of a few tiles that Triton compiles as it compiles `sizes`.
+
+    Sizes of 1, multiples of 16 and multiples of the tile's depth stay so.
+    """
 
     def near(size: int, even: int, ragged: int) -> int:
         return 1 if size == 1 else even if size % 16 == 0 else ragged

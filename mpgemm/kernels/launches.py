@@ -1,4 +1,4 @@
-"""One launch of a kernel: arguments by name, constants, grid. Devices, the gate and `mpgemm kernel` make the same ones."""
+"""Makes the launches of kernels (arguments by name, constants, grid) that devices, the gate and `mpgemm kernel` share."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,24 +16,26 @@ def places_of(name: str, view: View | None, dimensions: tuple[str, str]) -> dict
 
 
 def tiles_of(batch: int, m: int, n: int, configuration: Configuration) -> int:
-    """Return tiles of a result."""
+    """Return the number of tiles of a result."""
     return batch * -(-m // configuration.rows) * -(-n // configuration.columns)
 
 
 @dataclass(frozen=True)
 class ProductEnd:
-    """What follows the words' products: alpha and beta, C, the epilogue.
+    """`ProductEnd` holds the steps after the words' products: alpha and beta, C, the epilogue.
 
     Attributes
     ----------
     c : View, optional
-        Added, or where sums start where the form says so and alpha = beta = 1.
+        Matrix that is added, or from which sums start if the form says so and alpha = beta = 1.
     alpha, beta : float
+        Factors of the product and of C.
     epilogue : FusedEpilogue
+        Bias, activation and rounding after the sum.
     bias : View, optional
-        Numbers of rows or columns, as the epilogue says.
+        Numbers for the rows or the columns, as the epilogue says.
     flags : View of s32, optional
-        Where the kernel says for each tile whether elements are not finite, for the repair.
+        Array in which the kernel marks tiles with elements that are not finite, for the repair.
     """
 
     c: View | None = None
@@ -45,30 +47,30 @@ class ProductEnd:
 
     @property
     def factors(self) -> bool:
-        """Whether the product and C are multiplied."""
+        """Whether alpha or beta differs from 1."""
         return (self.alpha, self.beta) != (1.0, 1.0)
 
     def arguments(self) -> dict[str, Any]:
-        """Return arguments as the kernels name them."""
+        """Return the arguments by the names that the kernels use."""
         return {
             **places_of("c", self.c, ("row", "column")), "alpha": float(self.alpha), "beta": float(self.beta),
             "bias": self.bias, "flags": self.flags,
         }  # fmt: skip
 
     def constants(self, seed: bool = False) -> dict[str, Any]:
-        """Return constants as the kernels name them; seed: C is where sums start."""
+        """Return the constants by the names that the kernels use; with `seed` the sums start from C."""
         return {
             "ADD": self.c is not None and not seed, "FACTORS": self.factors, **self.epilogue.constants(),
             "MARK": self.flags is not None and bool(self.epilogue),
         }  # fmt: skip
 
 
-#: The product as it is.
+#: End that changes nothing.
 NO_END = ProductEnd()
 
 
 def seeds_sums(form: KernelForm, end: ProductEnd, exponents) -> bool:
-    """Return whether C is where a form's sums start."""
+    """Return whether a form's sums start from C."""
     return end.c is not None and form.seeds and not end.factors and exponents is None
 
 
@@ -83,25 +85,29 @@ def gemm_launch(
     exponents: tuple[View, View] | None = None,
     part: int | None = None,
 ) -> TritonLaunch:
-    """Return the product of a method.
+    """Return the launch of a method's product.
 
     Parameters
     ----------
     form : KernelForm
+        Constants of the method.
     configuration : Configuration
+        Tile, warps and stages.
     sizes : (int, int, int, int)
-        batch, m, n, k.
+        Sizes batch, m, n, k.
     a, b, out : View
+        Operands and result.
     end : ProductEnd
+        Steps after the product.
     exponents : (View, View), optional
-        Powers of two by which rows of A and columns of B are scaled, shapes (batch, m) and (batch, n), without gaps.
+        Exponents of the powers of two that scale rows of A and columns of B, shapes (batch, m) and (batch, n), contiguous.
     part : int, optional
-        Products of k of a part: `out` has as many matrices for each of the batch as k has parts, scaled as the words are.
+        Length of a part of k. `out` then holds one matrix for each part of k and matrix of the batch, scaled as the words are.
 
     Raises
     ------
     ValueError
-        If the tile of the configuration is not the one that the method's bits ask for.
+        If the method's bits need a tile of another depth than the configuration's.
     """
     check_depth(form, configuration)
     batch, m, n, k = sizes
@@ -125,10 +131,11 @@ def add_parts_launch(
     configuration: Configuration, sizes: tuple[int, int, int], parts: int, sums: View, out: View, end: ProductEnd,
     exponents: tuple[View, View] | None = None,
 ) -> TritonLaunch:  # fmt: skip
-    """Return the sums of parts of k added in order, and the end of the product.
+    """Return the launch that adds the sums of the parts of k in order and applies the end of the product.
 
-    sizes: batch, m, n. sums: Without gaps, the parts of a matrix one after the other. exponents: As the product had them; a
-    batch stride of 0 where all matrices have the same.
+    sizes: Sizes batch, m, n.
+    sums: Contiguous array with the parts of a matrix one after the other.
+    exponents: Exponents of the product; the batch stride is 0 if all matrices share them.
     """
     batch, m, n = sizes
     rows, columns = exponents or (None, None)
@@ -145,15 +152,15 @@ def add_parts_launch(
 
 
 def check_depth(form: KernelForm, configuration: Configuration) -> None:
-    """Refuse a tile of k that would change the bits of a method; ValueError."""
+    """Refuse a tile whose depth along k would change the bits of a method, with a ValueError."""
     if form.tile is not None and configuration.depth != form.tile:
         raise ValueError(
-            f"the method's bits are those of tiles of {form.tile} of k, the configuration has {configuration.depth}: change "
-            "restart_every or order of the method, which changes its bits, or the configuration"
+            f"the configuration's tile has depth {configuration.depth}, but the method's bits need {form.tile}: change the "
+            "configuration, or the method's restart_every or order, which changes its bits"
         )
 
 
-#: Tiles of the repair.
+#: Rows and columns of the repair's tiles.
 REPAIR = Configuration(32, 32, 16, 4, 1)
 
 
@@ -165,9 +172,11 @@ def repair_launch(
     end: ProductEnd = NO_END,
     tile: Configuration = REPAIR,
 ) -> TritonLaunch:
-    """Return results that are not finite computed again in FP32; parameters as for :func:`gemm_launch`, A and B as given.
+    """Return the launch that computes results that are not finite again in FP32.
 
-    tile: The configuration of the product, if its end has flags; without flags the whole result is read.
+    The parameters are those of :func:`gemm_launch`, with A and B before splitting.
+
+    tile: Configuration of the product, if its end has flags; without flags the whole result is read.
     """
     batch, m, n, k = sizes
     arguments = {

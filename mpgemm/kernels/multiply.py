@@ -1,4 +1,4 @@
-"""matmul and split: what users call."""
+"""Defines the functions that users call, `matmul` and `split`."""
 
 import math
 
@@ -24,11 +24,14 @@ def recovered_product(
     b_words: torch.Tensor | None, b_exponents: torch.Tensor | None, bias: torch.Tensor | None, ends: list[float], method: str,
     scale: str, repair: bool, parts: int, unit: str, tile: list[int], epilogue: str,
 ) -> torch.Tensor:  # fmt: skip
-    """Return the end of alpha A B + beta C for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n).
+    """Return alpha A B + beta C with the epilogue for a batch of matrices, shapes (batch, m, k), (batch, k, n), (batch, m, n).
 
-    a_words, a_exponents, b_words, b_exponents: As :class:`SplitTensor` has them, where operands were split before. ends: alpha
-    and beta. tile: A configuration's fields, or none. epilogue: Its fields as a text. torch wants numbers and tensors, one by
-    one.
+    The parameters are tensors, numbers and texts, because operations of torch take no others.
+
+    a_words, a_exponents, b_words, b_exponents: Words and exponents (:class:`SplitTensor`) of operands that were split before.
+    ends: alpha and beta.
+    tile: Fields of a configuration, or an empty list.
+    epilogue: Fields of the epilogue as a text.
     """
     out = _shape(a, b, epilogue)
     configuration, end = Configuration(*tile) if tile else None, FusedEpilogue.read(epilogue)
@@ -89,31 +92,31 @@ def split(
     repair: bool = True,
     **options,
 ) -> SplitTensor:
-    """Return an operand split into words once, for many products.
+    """Split an operand into words once, for many products.
 
     Parameters
     ----------
     x : Tensor, shape (k, n) or (batch, k, n) for side "b", (m, k) or (batch, m, k) for side "a"
-        It must not change while the result is used; it gets gradients as it does without being split.
+        Operand, which must not change while the result is used; gradients flow to it as without splitting.
     method, scale, repair, **options
-        As for :func:`matmul`.
+        Arguments of :func:`matmul`.
     side : {"b", "a"}
-        Which operand it will be.
+        Operand of the products as which x is used.
 
     Returns
     -------
     SplitTensor
-        In place of x in :func:`matmul`; the bits of the products are the same.
+        Operand that :func:`matmul` takes in place of x; the products have the same bits.
     """
     if side not in ("a", "b"):
         raise ValueError(f"side is {side!r}, expected 'a' or 'b'")
     text = spelled(method, options)
     if text.partition(":")[0] == RESIDUES:
-        raise ValueError(f"{text} has no operands that are split before: pass the tensors to matmul")
+        raise ValueError(f"method is {text}, whose operands cannot be split before: pass the tensors to matmul")
     row = recipe(text, scale, repair)
     _check_type(x, side, text)
     if x.dim() not in (2, 3):
-        raise ValueError(f"split takes two or three dimensions, {side} is {tuple(x.shape)}")
+        raise ValueError(f"{side} has shape {tuple(x.shape)}, expected two or three dimensions: reshape it")
     source = x if x.dim() == 3 else x[None]
     words = exponents = None
     if devices.device_target(x.device) is not None:
@@ -141,48 +144,47 @@ def matmul(
     out_dtype: torch.dtype = torch.float32,
     **options,
 ) -> torch.Tensor:
-    """Return alpha A B + beta C in FP32 accuracy on matrix units of lower precision, with bits that are known before it runs.
+    """Compute alpha A B + beta C with FP32 accuracy on matrix units of lower precision; its bits are predicted.
 
     Parameters
     ----------
     a, b : Tensor or SplitTensor, shapes (..., m, k) and (..., k, n)
-        FP32, or narrower types whose values FP32 holds, of any strides; batches are broadcast as :func:`torch.matmul` does.
-        FP64 for the method ozaki2_int8.
-        Methods bf16xfp32 take a BF16 a.
+        Operands of any strides, of float32, or of narrower types whose values FP32 holds; of float64 for the method
+        ozaki2_int8. The methods bf16xfp32 expect a of bfloat16. Batches are broadcast as :func:`torch.matmul` does.
     method : str or RecoveryMethod, optional
-        A name of :data:`mpgemm.kernels.forms.KERNELS`, options behind a colon, or a row of your own; by default ootomo_tf32, or
-        that of an operand that was split.
+        Name in :data:`mpgemm.kernels.forms.KERNELS` with options after a colon, or a row of your own. The default is that of
+        an operand that was split, else ootomo_tf32.
     out : Tensor of `out_dtype`, optional
-        Where the result goes; it may be c, and shares no memory with a and b.
+        Tensor for the result; it may be c, and must not share memory with a and b.
     c : Tensor of float32, optional
-        What is added, broadcast to the result.
+        Addend, broadcast to the result.
     alpha, beta : float
-        With other values than 1 the result is RN(RN(alpha A B) + RN(beta C)); beta = 0 ignores c.
+        Factors. If one is not 1, the result is RN(RN(alpha A B) + RN(beta C)); beta = 0 ignores c.
     config : Configuration or "tune", optional
-        Tiles, warps and stages; the counted model chooses by default. tune: the fastest on the device, timed at the first
-        product of a shape and kept in torch's cache of timings; on the CPU nothing is timed. None changes a bit.
+        Tile, warps and stages, which never change a bit. By default a model that counts operations chooses. "tune" takes the
+        fastest on the device, timed at the first product of a shape and kept in torch's cache; on the CPU nothing is timed.
     scale : {"auto", "rows", "none"}, optional
-        Whether rows of A and columns of B are scaled by powers of two first; auto, the default: for words of fp16.
+        Whether rows of A and columns of B are scaled by powers of two first; "auto", the default, scales for words of fp16.
     repair : bool, optional
-        Whether results that are not finite are computed again as FP32 chains (default), so that infinities, NaN and elements
-        beyond the words' range give what FP32 gives.
+        Whether results that are not finite are computed again as FP32 chains (default), so that infinities, NaNs and elements
+        beyond the words' range give the results of FP32.
     verify : bool
-        Hold a sample of the result against the method's certified bound and the roundings of alpha and beta.
+        Whether a sample of the result is compared with the method's certified bound.
     deterministic : bool
-        True: k is cut into parts whose number depends on n, k and the method alone
-        (:func:`mpgemm.recovery.parts.parts_of`), so that a row's bits depend on that row and B alone, whatever rows are beside
-        it. False lets the device and m choose more parts where a product has few tiles, which has other bits.
+        If True, k is split into parts whose number depends on n, k and the method alone
+        (:func:`mpgemm.recovery.parts.parts_of`), so that the bits of a result's row depend on that row of A and on B alone.
+        If False, a product with few tiles may have more parts, which depend on the device and m and change bits.
     unit : str
-        Whose sums the simulation has where tensors are on the CPU.
+        Unit that is simulated for tensors on the CPU.
     bias : Tensor, shape (n,) or (m, 1), optional
-        Numbers of columns or of rows that are added to alpha A B + beta C in the same kernel, rounded to nearest.
+        Numbers for the columns or the rows, which the same kernel adds to alpha A B + beta C, rounded to nearest.
     activation : {"relu", "silu", "gelu", "gelu_tanh"}, optional
-        What becomes of the sum, in the same kernel: bit for bit the function that torch has on NVIDIA's GPUs
-        (:func:`tensorcore_models.get_function`, "torch.silu" and its kin).
+        Function of the sum in the same kernel, with the bits of torch's function on NVIDIA's GPUs
+        (:func:`tensorcore_models.get_function`, "torch.silu" and the like).
     out_dtype : torch.dtype
-        float32, bfloat16 or float16: what the kernel rounds the result to, to nearest even.
+        Type to which the kernel rounds the result, to nearest even: float32, bfloat16 or float16.
     **options
-        The method's.
+        Options of the method.
 
     Returns
     -------
@@ -191,7 +193,8 @@ def matmul(
     Raises
     ------
     ValueError, TypeError
-        If shapes, types, method or configuration do not fit, or the device cannot multiply the words (what can is said).
+        If shapes, types, method or configuration do not fit, or the device cannot multiply the words; the message says what
+        fits.
     mpgemm.bounds.watching.OutsideBound
         With `verify`, if an element is outside of its bound.
     """
@@ -247,17 +250,17 @@ def matmul(
     return out if place is not None else out.copy_(result.reshape(shape))
 
 
-#: What other libraries' products take, and what says it here.
+#: Options of other libraries' products, and their equivalents here.
 _NOT_HERE = {
     "residual": "pass c=residual, which is added to the product, before bias and activation",
 }
-#: Calls whose checks passed and whose plans were made, by :func:`mpgemm.kernels.calls.call_key`.
+#: Calls whose checks passed, by the key of :func:`mpgemm.kernels.calls.call_key`.
 _KNOWN: dict[tuple, KnownCall] = {}
 _MOST_KNOWN = 1024
 
 
 def _ended(result: torch.Tensor, added: torch.Tensor | None, alpha: float, beta: float) -> torch.Tensor:
-    """Return alpha result + beta added, each rounded."""
+    """Return alpha result + beta added, with each product and the sum rounded."""
     result = result if (alpha, beta) == (1, 1) else result * alpha
     return result if added is None else result + (added if (alpha, beta) == (1, 1) else added * beta)
 
@@ -267,11 +270,13 @@ def _words(x: torch.Tensor | SplitTensor) -> tuple[torch.Tensor | None, torch.Te
 
 
 def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
-    """Return method, scale and repair of a call, which operands that were split bring along."""
+    """Return method, scale and repair of a call; an operand that was split determines the ones that are not given."""
     ready = [x for x in (a, b) if isinstance(x, SplitTensor)]
     for x, side in ((a, 0), (b, 1)):
         if isinstance(x, SplitTensor) and x.side != side:
-            raise ValueError(f"{'ab'[side]} was split as {'ab'[x.side]}: split(x, side={'ab'[side]!r})")
+            raise ValueError(
+                f"{'ab'[side]} was split for side {'ab'[x.side]!r}, expected {'ab'[side]!r}: call split(x, side={'ab'[side]!r})"
+            )
     if not ready:
         return spelled(method or DEFAULT, options), scale or "auto", True if repair is None else repair
     kept = ready[0]
@@ -283,8 +288,8 @@ def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
     for x in ready:
         if (x.method, x.scale, x.repair) != given:
             raise ValueError(
-                f"{'ab'[x.side]} was split for method {x.method}, scale {x.scale}, repair {x.repair}; this product asks for "
-                f"{given[0]}, {given[1]}, {given[2]}: split it for that, or leave these out"
+                f"{'ab'[x.side]} was split for method {x.method}, scale {x.scale}, repair {x.repair}, but this product has "
+                f"{given[0]}, {given[1]}, {given[2]}: split it for these, or leave them out"
             )
     return given
 
@@ -293,31 +298,38 @@ def _check_type(x, side: str, method: str) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"{side} is a {type(x).__name__}, expected a tensor")
     if x.layout != torch.strided:
-        raise TypeError(f"{side} is {x.layout}, expected a dense tensor: {side}.to_dense()")
+        raise TypeError(f"{side} is {x.layout}, expected a dense tensor: give {side}.to_dense()")
     if x.dtype not in OPERANDS:
         raise TypeError(
-            f"{side} is {x.dtype}, expected float32, or bfloat16 or float16, whose values FP32 holds; method {RESIDUES} "
-            "multiplies float64"
+            f"{side} is {x.dtype}, expected float32, bfloat16 or float16: convert it with .float(), or take method {RESIDUES} "
+            "for float64"
         )
     if side == "a" and method.startswith("bf16xfp32") and x.dtype != torch.bfloat16:
         other = GRADIENTS[method.partition(":")[0]]
-        raise TypeError(f"method {method} multiplies a BF16 a; a is {x.dtype}: pass a.bfloat16(), or take {other}")
+        raise TypeError(f"a is {x.dtype}, but method {method} expects bfloat16: pass a.bfloat16(), or take {other}")
 
 
 def _batches(a: torch.Tensor, b: torch.Tensor) -> tuple[tuple[int, ...], torch.Tensor, torch.Tensor]:
-    """Return (shape of the result, A and B as batches of matrices); a batch of A with one B is one tall matrix where strides
-    allow."""
+    """Return the shape of the result, and A and B as batches of matrices.
+
+    A batch of A with one B becomes one tall matrix.
+    """
     if a.dim() == 0 or b.dim() == 0:
-        raise ValueError("a and b have at least one dimension")
+        raise ValueError(f"a has {a.dim()} dimensions and b has {b.dim()}, expected at least one each")
     one_row, one_column = a.dim() == 1, b.dim() == 1
     a, b = a[None] if one_row else a, b[:, None] if one_column else b
     if a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"a is {tuple(a.shape)} and b is {tuple(b.shape)}: the k of both are to be equal")
+        raise ValueError(
+            f"a is {tuple(a.shape)} and b is {tuple(b.shape)}, expected equal k: the columns of a, the rows of b"
+        )
     (m, k), n = a.shape[-2:], b.shape[-1]
     try:
         batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except RuntimeError:
-        raise ValueError(f"batches {tuple(a.shape[:-2])} and {tuple(b.shape[:-2])} cannot be broadcast") from None
+        raise ValueError(
+            f"the batches of a and b have shapes {tuple(a.shape[:-2])} and {tuple(b.shape[:-2])}, expected shapes that can be "
+            "broadcast"
+        ) from None
     shape = (*batch, *(() if one_row else (m,)), *(() if one_column else (n,)))
     if b.dim() == 2:
         return shape, a.reshape(1, math.prod(batch) * m, k), b[None]
@@ -330,7 +342,7 @@ def _needs_gradient(*tensors) -> bool:
 
 
 def checked_configuration(config) -> Configuration | None:
-    """Return the configuration for which a call's `config` stands; TypeError for anything else."""
+    """Return the configuration that a call's `config` means, or None. Raises TypeError for another type."""
     if config is None or isinstance(config, Configuration):
         return config
     if isinstance(config, str) and config == "tune":
@@ -339,7 +351,7 @@ def checked_configuration(config) -> Configuration | None:
 
 
 def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dtype, result: torch.dtype) -> None:
-    """Refuse c and out that do not fit a product of a shape; ValueError, TypeError."""
+    """Refuse c and out that do not fit a product of a shape, with ValueError, TypeError."""
     for x, name, dtype in ((c, "c", added), (out, "out", result)):
         if x is not None and not (isinstance(x, torch.Tensor) and x.layout == torch.strided):
             raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor")
@@ -347,20 +359,24 @@ def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dt
             raise TypeError(f"{name} is {x.dtype}, expected {dtype}")
     found = {name: x.device for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     if len(set(found.values())) > 1:
-        raise ValueError(f"operands and results are to be on one device, got {found}")
+        places = ", ".join(f"{name} on {device}" for name, device in found.items())
+        raise ValueError(f"got {places}, expected one device: move tensors with .to()")
     if out is not None and tuple(out.shape) != tuple(shape):
-        raise ValueError(f"out is {tuple(out.shape)}, the result {tuple(shape)}")
+        raise ValueError(f"out has shape {tuple(out.shape)}, expected {tuple(shape)}: leave it out or give that shape")
     if out is not None and _needs_gradient(a, b, c, out):
-        raise ValueError("out takes no part in gradients: leave it out, or compute under torch.no_grad()")
+        raise ValueError(
+            "got out in a call with gradients, which do not flow through it: leave it out, or use torch.no_grad()"
+        )
     try:
         c is None or c.expand(shape)
     except RuntimeError:
-        raise ValueError(f"c is {tuple(c.shape)}, which cannot be broadcast to the result's {tuple(shape)}") from None
+        raise ValueError(
+            f"c has shape {tuple(c.shape)}, expected one that can be broadcast to {tuple(shape)}"
+        ) from None
 
 
 def _fits(out: torch.Tensor, *read: torch.Tensor | None) -> bool:
-    """Return whether a kernel can write to `out` itself: nothing else that it reads lies there, and no program is being
-    compiled."""
+    """Return whether a kernel can write to `out` itself: torch is not compiling, and no operand shares its memory."""
     if torch.compiler.is_compiling() or not out.is_contiguous():
         return False
     place = out.untyped_storage().data_ptr()
@@ -369,9 +385,9 @@ def _fits(out: torch.Tensor, *read: torch.Tensor | None) -> bool:
 
 # -- the end of a product ----------------------------------------------------------------------------------------------------
 def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lines: int) -> tuple:
-    """Return (the epilogue of a call, its bias as the kernels take it); ValueError, TypeError for what is none.
+    """Return the epilogue of a call, and its bias as the kernels take it. Raises ValueError, TypeError for bad arguments.
 
-    lines: Rows of the product as it runs: a batch of A with one B is one tall matrix.
+    lines: Number of rows of the product as it runs: a batch of A with one B is one tall matrix.
     """
     if out_dtype not in RESULT_TYPES:
         raise TypeError(f"out_dtype is {out_dtype}, expected float32, bfloat16 or float16")
@@ -381,7 +397,7 @@ def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lin
         kind = bias.dtype if isinstance(bias, torch.Tensor) else type(bias).__name__
         raise TypeError(f"bias is {kind}, expected a dense tensor of float32, bfloat16 or float16")
     if bias.device != a.device:
-        raise ValueError(f"bias is on {bias.device}, the operands on {a.device}")
+        raise ValueError(f"bias is on {bias.device}, expected the operands' device {a.device}: move it with .to()")
     m, n = (a.shape[-2], b.shape[-1]) if min(a.dim(), b.dim()) > 1 else (0, 0)
     if n and bias.shape in ((n,), (1, n)):
         return FusedEpilogue("column", activation, TYPES[out_dtype]), bias.reshape(n).contiguous()
@@ -389,14 +405,14 @@ def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lin
         return FusedEpilogue("row", activation, TYPES[out_dtype]), bias.reshape(m).repeat(lines // m)
     raise ValueError(
         f"bias is {tuple(bias.shape)}, expected one number for each column, shape ({n or 'n'},), or each row, shape "
-        f"({m or 'm'}, 1), of matrices; c=bias is broadcast as torch does"
+        f"({m or 'm'}, 1), and operands that are matrices; for another shape pass c=bias, which is broadcast as torch does"
     )
 
 
 def _check_epilogue(verify: bool, a, b, c, bias) -> None:
-    """Refuse what has no epilogue; ValueError."""
+    """Refuse an epilogue where verify or gradients forbid it, with a ValueError."""
     if verify:
-        raise ValueError("verify holds the product against its bound: leave bias, activation and out_dtype out")
+        raise ValueError("verify has no bound for bias, activation and out_dtype: leave these out, or leave verify out")
     if _needs_gradient(a, b, c, bias):
         raise ValueError(
             "a product with bias, activation or out_dtype has no gradient: call it under torch.no_grad(), or pass c=bias and "
@@ -405,12 +421,15 @@ def _check_epilogue(verify: bool, a, b, c, bias) -> None:
 
 
 def _check_doubles(method, scale, repair, bias, activation, out_dtype) -> None:
-    """Refuse options that the method of residues has no use for (ValueError)."""
+    """Refuse options that have no effect on the method of residues, with a ValueError."""
     if scale is not None or repair is not None:
-        raise ValueError(f"{method} scales every row and column itself and needs no repair: leave scale and repair out")
+        raise ValueError(
+            f"got scale or repair, but method {method} always scales rows and columns and needs no repair: leave them out"
+        )
     if bias is not None or activation is not None or out_dtype != torch.float32:
         raise ValueError(
-            f"{method} ends in FP64 without bias, activation and out_dtype: pass c=bias, apply the others to the result"
+            f"got bias, activation or out_dtype, but method {method} returns FP64 without an epilogue: pass c=bias, and apply "
+            "the rest to the result"
         )
 
 
@@ -420,13 +439,17 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     for x, side in ((a, "a"), (b, "b")):
         if not isinstance(x, torch.Tensor) or x.dtype != torch.float64:
             kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
-            raise TypeError(f"{side} is {kind}; method {method} multiplies tensors of float64")
+            raise TypeError(
+                f"{side} is {kind}, but method {method} expects tensors of float64: convert it with .double()"
+            )
     if _needs_gradient(a, b, c):
         raise ValueError(f"method {method} has no gradient: call it under torch.no_grad(), or on detached tensors")
     shape, x, y = _batches(a, b)
     tiles = checked_configuration(config)
     if tiles == TUNED:
-        raise ValueError(f"method {method} has one tile, nothing is timed: leave config out, or give a Configuration")
+        raise ValueError(
+            f"config is 'tune', but method {method} has one tile: leave config out, or give a Configuration"
+        )
     _check_ends(a, b, c, out, shape, torch.float64, torch.float64)
     added = None if c is None or beta == 0 else c.expand(shape).reshape(x.shape[0], x.shape[1], y.shape[2])
     result = _ended(residue_product(row, x, y, unit, tiles), added, alpha, beta)
@@ -438,7 +461,7 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
 
 # -- parts of k --------------------------------------------------------------------------------------------------------------
 def idle_parts(a: torch.Tensor, b: torch.Tensor, row, configuration: Configuration | None = None) -> int:
-    """Return parts of k that occupy a device which the tiles of one result leave idle; 1 where none do."""
+    """Return the number of parts of k that fill a device if the result has too few tiles, else 1."""
     target = devices.device_target(a.device)
     (batch, m, k), n = a.shape, b.shape[2]
     if target is None or 0 in (batch, m, n, k):

@@ -1,8 +1,8 @@
-"""A plan for Ascend as one file in Triton: kernels (:mod:`mpgemm.kernels.planned_source`), the plan's constants, and a host.
+"""Writes a plan for Ascend as one Triton file: kernels (:mod:`mpgemm.kernels.planned_source`), constants, and a host function.
 
-A program computes one tile of C with all terms in one walk over k; A and B are split into planes of words before. So the plan
-has the mode "fused", whole tiles dealt one by one in bands of rows, one slice and one group of k, and blocks of powers of two,
-which tl.arange asks for. Tests compile the kernels with triton-ascend, and run them compiled for another target.
+A program computes one tile of C with all terms in one pass over k; A and B are split into planes of words before. So the plan
+has the mode "fused", whole tiles that go to cores one by one in bands of rows, one slice and one group of k, and blocks of
+powers of two, which tl.arange requires. Tests compile the kernels with triton-ascend, and run them compiled for another target.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from mpgemm.kernels.forms import kernel_form, kernel_method
 from mpgemm.kernels.planned_source import TRITON_ASCEND, kernel_text
 from mpgemm.recovery.method import RecoveryMethod
 
-#: Elements of a row that a program splits.
+#: Number of elements of a row that a program splits.
 SPLIT_BLOCK = 256
 _HOST = '''
 
@@ -27,16 +27,16 @@ import torch
 M, N, K = {m}, {n}, {k}
 PROGRAMS = {programs}
 GEMM = {gemm}
-#: Elements of a row that a program splits.
+#: Number of elements of a row that a program splits.
 SPLIT_BLOCK = {split_block}
-#: Operands that are given as planes of words.
+#: Operands that the caller gives as planes of words.
 PRESPLIT = {presplit!r}
-#: Nothing may be contracted.
+#: The compiler must not contract products and additions.
 OPTIONS = {{"enable_fp_fusion": False}}
 
 
 def split(x):
-    """The words of an FP32 matrix, FP16, shape ({words}, rows, columns)."""
+    """Return the words of an FP32 matrix as FP16, shape ({words}, rows, columns)."""
     rows, columns = x.shape
     out = torch.empty(({words}, rows, columns), dtype=torch.float16, device=x.device)
     programs = rows * triton.cdiv(columns, SPLIT_BLOCK)
@@ -47,14 +47,14 @@ def split(x):
 
 
 def multiply(a, b):
-    """C = A B in FP32; a is M x K and b K x N in FP32, of any strides, or planes of words where PRESPLIT names them."""
+    """Return C = A B in FP32; a (M x K) and b (K x N) are FP32 of any strides, or planes of words if PRESPLIT names them."""
     operands = []
     for side, (x, shape) in enumerate(((a, (M, K)), (b, (K, N)))):
         ready = "ab"[side] in PRESPLIT
         expected = ({words}, *shape) if ready else shape
         type = torch.float16 if ready else torch.float32
         if tuple(x.shape) != expected or x.dtype != type:
-            raise ValueError(f"{{'ab'[side]}} is {{tuple(x.shape)}} of {{x.dtype}}, the plan's is {{expected}} of {{type}}")
+            raise ValueError(f"{{'ab'[side]}} is {{tuple(x.shape)}} of {{x.dtype}}, expected {{expected}} of {{type}}")
         operands.append(x if ready else split(x))
     x, y = operands
     c = torch.empty((M, N), dtype=torch.float32, device=a.device)
@@ -66,16 +66,16 @@ def multiply(a, b):
 
 
 def check_triton(s: Kernel) -> None:
-    """Refuse what the Triton kernel cannot say: which part of a schedule, and what to take instead (ValueError)."""
+    """Refuse a schedule that the Triton kernel cannot express; the ValueError says which part, and what to take instead."""
     check_dialect("triton", s.placed_on)
     if not s.on_cube or s.terms == 1 or s.operand != "fp16":
         raise ValueError(
-            f"the Triton kernel recovers FP32 from words of fp16, this plan has {s.terms} term(s) of {s.operand}"
-            f"{'' if s.on_cube else ' on the vector units'}: --terms 3, or --emit pto"
+            f"this plan has {s.terms} term(s) of {s.operand}{'' if s.on_cube else ' on the vector units'}, but the Triton "
+            "kernel recovers FP32 from words of fp16: give --terms 3, or --emit pto"
         )
     if s.mode not in DIALECTS["triton"].modes:
         raise ValueError(
-            f"mode {s.mode}: a program of the Triton kernel keeps a sum for each term in one walk over k: --mode fused"
+            f"this plan has mode {s.mode}, but the Triton kernel sums all terms in one pass over k: give --mode fused"
         )
     b = s.blocking
     if wrong := [size for size in (b.bm, b.bk, b.bn) if size & (size - 1)]:
@@ -83,12 +83,14 @@ def check_triton(s: Kernel) -> None:
             f"{size}: {below} or {2 * below}" for size in wrong for below in [1 << size.bit_length() - 1]
         )
         raise ValueError(
-            f"Triton's blocks are powers of two, the plan's is {b}; next to {near}: name such a --block, or leave it out"
+            f"this plan's block is {b}, but Triton's blocks are powers of two: give such a --block (next to {near}), or leave "
+            "it out"
         )
     if not is_said_by(s, "triton"):
         raise ValueError(
-            "the Triton kernel computes whole tiles one by one in bands of rows, all of k in a program: plan with --for triton "
-            f"--split 1, this plan is {s.placement()} in {len(s.k_slices)} slice(s) of k with {s.groups} group(s) each"
+            f"this plan is {s.placement()} in {len(s.k_slices)} slice(s) of k with {s.groups} group(s) each, but the Triton "
+            "kernel computes whole tiles one by one in bands of rows, with all of k in a program: plan with --for triton "
+            "--split 1"
         )
 
 
@@ -98,23 +100,23 @@ def planned_method(s: Kernel) -> RecoveryMethod:
 
 
 def _constants(s: Kernel) -> dict[str, int]:
-    """Return the constants that `gemm` is compiled for."""
+    """Return the constants with which `gemm` is compiled."""
     b = s.blocking
     return {"M": s.m, "N": s.n, "K": s.k, "BM": b.bm, "BN": b.bn, "BK": b.bk, "BAND": s.swizzle.offset}
 
 
 def triton_files(s: Kernel) -> dict[str, str | dict]:
-    """Return the files of a plan's kernel in Triton, name to text, or to data for JSON.
+    """Return the files of a plan's Triton kernel: a dict from name to text, or to data for JSON.
 
     Parameters
     ----------
     s : Kernel
-        A plan of three or four terms of fp16 in one walk over k.
+        Plan of three or four terms of fp16 in one pass over k.
 
     Raises
     ------
     ValueError
-        For a schedule that the kernel cannot say.
+        If the kernel cannot express the schedule.
     """
     check_triton(s)
     form = kernel_form(planned_method(s))

@@ -1,4 +1,4 @@
-"""Runs the launches of a plan in the gate: words of both operands, their product, parts added, the repair."""
+"""Runs the launches of a plan in the gate: words of both operands, their product, the sum of parts, the repair."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,16 +22,18 @@ _ARRAYS = {torch.float32: np.float32, torch.float16: np.uint16, torch.bfloat16: 
 
 @dataclass(frozen=True)
 class PlannedCase(GateRun):
-    """The launches of a plan whose words are written to memory before the product.
+    """`PlannedCase` is a plan whose words are written to memory before the product, for the gate.
 
     Attributes
     ----------
     row : RecoveryMethod
-        As :func:`mpgemm.kernels.recipes.recipe` gives it.
+        Row that :func:`mpgemm.kernels.recipes.recipe` returns.
     target : KernelTarget
+        Target of the kernels' text.
     configuration : Configuration
+        Tile, warps and stages.
     layout : {"nn", "tt", "nt", "tn"}
-        t: stored by columns.
+        Storage of A and B: "n" by rows, "t" by columns.
     """
 
     row: RecoveryMethod
@@ -41,19 +43,19 @@ class PlannedCase(GateRun):
 
     @property
     def name(self) -> str:
-        """The method, and what its plan does with it."""
+        """Name of the method, with scaling, parts and layout of its plan."""
         scaled = ", scaled" if self.row.equilibrate == "rows" else ""
         parts = f", {self.row.parts} parts" if self.row.parts != 1 else ""
         return f"{self.row.name} from words in memory{scaled}{parts}, {self.layout}"
 
     @property
     def types(self) -> tuple[str, str]:  # type: ignore[override]
-        """Of the elements: BF16 where one word holds them."""
+        """Types of the elements: BF16 for operands of one word."""
         a, b = ("bf16" if words == 1 else "fp32" for words in kernel_form(self.row).words)
         return a, b
 
     def shapes(self) -> list[tuple[int, int, int]]:
-        """Return the shapes at which it is compared: where k is cut they have the parts."""
+        """Return the shapes at which the case is compared; if k is split, they are long enough for the parts."""
         found = super().shapes()
         if self.row.parts == 1:
             return found
@@ -62,7 +64,7 @@ class PlannedCase(GateRun):
         return [(m, n, (parts - 1) * PART_UNIT + 73), (rows, columns, parts * PART_UNIT)]
 
     def run(self, machine: TextMachine, a, b, c) -> np.ndarray:
-        """Run the launches and return their result; memory holds NaN and -1 before."""
+        """Run the launches and return their result; all memory is filled with NaN and -1 before."""
         (m, k), n = a.shape, b.shape[1]
         left, right = (
             matrix_view(x, kind, stored == "t") for x, kind, stored in zip((a, b), self.types, self.layout, strict=True)
@@ -81,14 +83,14 @@ class PlannedCase(GateRun):
 
 
 def _without_values(shape: tuple[int, ...], kind: torch.dtype) -> np.ndarray:
-    """Return memory of NaN: all bits are ones."""
+    """Return an array with all bits set, which is NaN for floats and -1 for integers."""
     found = np.empty(shape, _ARRAYS[kind])
     found.view(np.uint8).fill(255)
     return found
 
 
 def _of_arrays(launch: TritonLaunch, arrays: Mapping[str, np.ndarray]) -> TritonLaunch:
-    """Return a plan's launch with arrays in place of their names."""
+    """Return a plan's launch with arrays in place of names."""
 
     def given(x: Any) -> Any:
         return replace(x, data=arrays[x.data]) if isinstance(x, View | DescribedArray) else x

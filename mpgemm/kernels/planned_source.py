@@ -1,7 +1,7 @@
-"""The text of a plan's Triton kernels: what a method's form repeats for words, products and chains stands written out.
+"""Writes the text of a plan's Triton kernels, with the loops over words, products and chains unrolled.
 
 triton-ascend 3.2.0, the release on PyPI, has no tuples of tensors and no tl.static_range over them, so the loops of
-:mod:`mpgemm.kernels.source` are unrolled here, when the text is written. Products, chains and roundings are those of the form.
+:mod:`mpgemm.kernels.source` are unrolled when the text is written. Products, chains and roundings are those of the form.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ TRITON_ASCEND = "3.2.0"
 
 _TEXT = '''"""C = A B with FP32 accuracy from FP16 words, in Triton for Ascend. Written by mpgemm for one plan; see record.json.
 
-The kernels compile with triton-ascend {version} (PyPI). Not run on a device.
+The kernels compile with triton-ascend {version} (PyPI); they have not run on a device.
 """
 
 import triton
@@ -22,7 +22,7 @@ import triton.language as tl
 
 @triton.jit
 def split_words(x, out, rows, columns, x_row, x_column, plane, BLOCK: tl.constexpr):
-    """The words of a matrix as planes: out[j] is word j, in rows without gaps; word j is what is left, times 2^({scale} j)."""
+    """Write the words of a matrix as planes: out[j] is word j, contiguous; it rounds the rest times 2^({scale} j)."""
     blocks = tl.cdiv(columns, BLOCK)
     row = (tl.program_id(0) // blocks).to(tl.int64)
     at = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
@@ -37,7 +37,7 @@ def gemm(
     a, b, c, a_row, a_k, a_plane, b_k, b_column, b_plane, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BAND: tl.constexpr,
 ):
-    """One tile of C a program, in bands of BAND rows of tiles: {products} of words in one walk over k."""
+    """Compute one tile of C per program, in bands of BAND rows of tiles: {products} of words in one pass over k."""
     down: tl.constexpr = (M + BM - 1) // BM
     across: tl.constexpr = (N + BN - 1) // BN
     program = tl.program_id(0)
@@ -67,8 +67,8 @@ def gemm(
 
 
 class _Operand(NamedTuple):
-    name: str  # of the pointer
-    word: str  # of its words in the text
+    name: str  # name of the pointer
+    word: str  # name of its words in the text
     words: int
 
 
@@ -77,7 +77,7 @@ def _operands(form: KernelForm) -> tuple[_Operand, _Operand]:
 
 
 def check_form(form: KernelForm) -> None:
-    """Refuse a form that the text does not say (ValueError): it says whole chains of FP16 words that start at zero."""
+    """Refuse a form other than whole chains of FP16 words that start at zero, with a ValueError."""
     if (
         form.format != "fp16"
         or form.rounding != "rne"
@@ -86,7 +86,8 @@ def check_form(form: KernelForm) -> None:
         or form.words[0] != form.words[1]
     ):
         raise ValueError(
-            f"the Triton kernel of a plan adds words of fp16, rounded to nearest, in whole chains; got {form}"
+            f"got {form}, but the Triton kernel of a plan adds words of fp16, rounded to nearest, in whole chains: take "
+            "another dialect"
         )
 
 
@@ -136,7 +137,7 @@ def _dots(form: KernelForm) -> list[str]:
 
 
 def _joined(form: KernelForm) -> list[str]:
-    """Return the chains of each level added, times its power of two, and the next level added to that."""
+    """Return lines that add the chains of each level, multiply by the level's power of two, and add the next level."""
     lines = []
     for level, (chains, shift) in enumerate(zip(form.levels, form.shifts, strict=True)):
         total = " + ".join(f"sum{chain}" for chain in chains)

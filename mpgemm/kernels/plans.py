@@ -1,4 +1,4 @@
-"""Products of tensors planned once: form, words, tiles, kernels and workspace, so that a call only passes addresses."""
+"""Plans products of tensors once (form, words, tiles, kernels, workspace), so that a call only passes addresses."""
 
 import math
 from collections.abc import Iterator
@@ -45,37 +45,40 @@ from tensorcore_models.gpu.targets import KernelTarget
 
 WORD_TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32}
 _NO_STRIDES = (0, 0, 0)
-#: Names of what the launches write for one another, of A and of B.
+#: Names of the arrays through which launches pass words and exponents, for A and for B.
 _WORDS, _EXPONENTS = ("a_words", "b_words"), ("a_exponents", "b_exponents")
 
 
 @dataclass(frozen=True)
 class PlannedProduct:
-    """The facts on which a product's plan depends: the end of alpha A B + beta C for a batch of matrices.
+    """`PlannedProduct` holds the facts on which the plan of a product alpha A B + beta C with its epilogue depends.
 
     Attributes
     ----------
     row : RecoveryMethod
+        Method.
     sizes : (int, int, int, int)
-        batch, m, n, k.
+        Sizes batch, m, n, k.
     types : (str, str)
-        Of the elements of A and B.
+        Types of the elements of A and B.
     strides : ((int, int, int), (int, int, int))
-        Of batch, row and column of A and B.
+        Strides of A and B between batches, rows and columns.
     out : (int, int, int)
         Strides of the result.
     c : (int, int, int) or None
-        Strides of C, where it is added.
+        Strides of C, or None if C is not added.
     alpha, beta : float
+        Factors.
     tile : Configuration or None
-        None: the counted model chooses.
+        Tile, warps and stages; None if the counted model chooses.
     ready : (int or None, int or None)
-        Batches of the words of A and of B where they were split before; such words lie along k.
+        Number of batches of the words of A and of B that were split before, else None; such words lie along k.
     epilogue : FusedEpilogue
+        Epilogue.
     bias : str
-        The type of its elements, where the epilogue has a bias; they lie without gaps.
+        Type of the bias's elements, if the epilogue has a bias; the bias is contiguous.
     first : bool or None
-        Whether words are written to memory before the product; None: the counted model decides. Scaled words always are.
+        Whether words are written to memory before the product; None if the counted model decides. Scaled words always are.
     """
 
     row: RecoveryMethod
@@ -94,17 +97,17 @@ class PlannedProduct:
 
     @property
     def part(self) -> int | None:
-        """Products of k of a part; None where k is whole."""
+        """Length of a part of k, or None if k is not split."""
         n, k = self.sizes[2:]
         length = part_length(parts_of(n, k, self.row) if self.row.parts == "auto" else int(self.row.parts), k)
         return length if length < k else None
 
 
 def words_needed(form: KernelForm, row: RecoveryMethod, side: int, kind: str) -> int:
-    """Return words of an operand that may differ from zero: one where its elements are words, neither scaled nor left
-    unrepaired.
+    """Return the number of words of an operand that may differ from zero.
 
-    Without the repair an infinity would show the words that are left out: its second word is NaN.
+    It is 1 if the elements are words themselves, the rows are not scaled, and results that are not finite are repaired. Without
+    the repair the other words would count, because the second word of an infinity is NaN.
     """
     whole = kind == form.format or (form.format == "tf32" and kind in ("fp16", "bf16"))
     one = whole and row.equilibrate != "rows" and row.repair == "fp32"
@@ -112,18 +115,22 @@ def words_needed(form: KernelForm, row: RecoveryMethod, side: int, kind: str) ->
 
 
 class ProductPlan:
-    """A product's launches for a target, compiled: one for the words of both operands, one for the product, one that repairs.
+    """`ProductPlan` holds the launches of a product for a target: they split both operands, multiply, and repair.
 
     Attributes
     ----------
     product : PlannedProduct
+        Planned product.
     target : KernelTarget
+        Target of the kernels.
     form : KernelForm
+        Constants of the method.
     tile : Configuration
+        Tile, warps and stages.
     launches : tuple of TritonLaunch
-        Their tensors by name: "a", "b", "c", "out", and those of `workspace`.
+        Launches in order; in place of tensors they hold the names "a", "b", "c", "out", and those of `workspace`.
     workspace : dict of str to (shape, torch.dtype)
-        What the launches write for one another.
+        Shapes and types of the tensors through which the launches pass words, sums and flags.
     """
 
     def __init__(self, product: PlannedProduct, target: KernelTarget):
@@ -153,7 +160,7 @@ class ProductPlan:
 
     @property
     def tiles(self) -> list[Configuration]:
-        """Entries of the table for products of these operands; none changes a bit."""
+        """Entries of the table of configurations for these operands; the choice changes no bit."""
         if self.described:
             return word_configurations(self.form, self.target)
         return configurations(self.form, self.target, self._split)
@@ -163,9 +170,9 @@ class ProductPlan:
             return word_configuration(self.form, self.target, m, n, k, batch)
         return choose(self.form, self.target, m, n, k, batch, self._split)
 
-    # -- what is launched --------------------------------------------------------------------------------------------------
+    # -- launches ----------------------------------------------------------------------------------------------------------
     def _layout(self, whole: KernelForm, side: int) -> WordPlanes | None:
-        """Return how an operand's words lie; None where it is split in the product."""
+        """Return the layout of an operand's words in memory, or None if the product splits the operand."""
         if not self._split[side]:
             return None
         batch, *extents, k = self.product.sizes
@@ -203,7 +210,7 @@ class ProductPlan:
             yield repair_launch(sizes, a, b, out, end, self.tile)
 
     def _splitting(self, operands: tuple[View, View], scaled: bool) -> Iterator[TritonLaunch]:
-        """Yield the words of those operands that are split here, in one launch."""
+        """Yield the launch that writes the words of the operands that are not ready."""
         asked, split = (
             self.product,
             [x is not None and y is None for x, y in zip(self._planes, self.product.ready, strict=True)],
@@ -226,7 +233,7 @@ class ProductPlan:
         )
 
     def _shifts(self, scaled: bool) -> tuple[View, View] | None:
-        """Return exponents of rows and columns, and how far they are from one matrix of the batch to the next."""
+        """Return views of the exponents of rows and columns, with their strides between matrices of the batch."""
         if not scaled:
             return None
         x, y = self._planes
@@ -235,7 +242,7 @@ class ProductPlan:
         return View(_EXPONENTS[0], "s32", rows), View(_EXPONENTS[1], "s32", columns)
 
     def _multiplying(self, operands: tuple[View, View], out: View, end: ProductEnd, scaled: bool) -> TritonLaunch:
-        """Return the product: by TMA, or by loads of elements or words."""
+        """Return the launch of the product, which reads words by TMA, or loads elements or words."""
         asked, (x, y) = self.product, self._planes
         if self.described and x is not None and y is not None:
             exponents = _EXPONENTS if scaled else None
@@ -244,7 +251,7 @@ class ProductPlan:
             )
         batch, m, n, k = asked.sizes
         if x is not None and y is not None and x.k == y.k:
-            k = x.k  # whole tiles
+            k = x.k  # padded to whole tiles
         left = operands[0] if x is None else x.view(_WORDS[0], 0)
         right = operands[1] if y is None else y.view(_WORDS[1], 1)
         return gemm_launch(
@@ -257,22 +264,22 @@ class ProductPlan:
         return [PlannedLaunch(launch, self.workspace) for launch in self.launches]
 
     def rooms(self, device: torch.device) -> dict[str, torch.Tensor]:
-        """Return new memory for the workspace."""
+        """Return new tensors for the workspace."""
         return {name: torch.empty(shape, dtype=kind, device=device) for name, (shape, kind) in self.workspace.items()}
 
     @property
     def multiplies(self) -> TritonLaunch:
-        """The launch of the product itself."""
+        """Launch that multiplies."""
         return next(x for x in self.launches if x.function in ("gemm", "word_product"))
 
     @property
     def workspace_bytes(self) -> int:
-        """Bytes of the workspace."""
+        """Size of the workspace in bytes."""
         return sum(math.prod(shape) * kind.itemsize for shape, kind in self.workspace.values())
 
 
 class TensorPlan:
-    """A :class:`ProductPlan` on a device, called with tensors of its shapes, strides and types; the caller checks these."""
+    """`TensorPlan` is a :class:`ProductPlan` on a device; its caller checks the tensors' shapes, strides and types."""
 
     def __init__(self, product: PlannedProduct, device: torch.device):
         target = devices.device_target(device)
@@ -288,9 +295,9 @@ class TensorPlan:
         Parameters
         ----------
         tensors : dict
-            a, b, out, and where there are any c, bias, and words and exponents of operands that were split before.
+            Tensors "a", "b", "out"; if present, "c", "bias", and words and exponents of operands that were split before.
         keep : bool
-            Whether the workspace is kept for the next call on this stream, or comes from torch's allocator at each call.
+            Whether the workspace is kept for the next call on this stream, in place of a new allocation for each call.
         """
         addresses = 0
         for x in tensors.values():

@@ -1,4 +1,4 @@
-"""Products of torch tensors: a batch of matrices on a device by launches, on the CPU by the simulation."""
+"""Computes products of torch tensors: on a device with kernels, on the CPU with the simulation."""
 
 import warnings
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from tensorcore_models.gpu.targets import KernelTarget
 TYPES = {
     torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int32: "s32", torch.float64: "fp64",
 }  # fmt: skip
-#: What operands of methods on words are.
+#: Types of operands of methods that multiply words.
 OPERANDS = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -36,18 +36,19 @@ class SplitTensor:
     Attributes
     ----------
     source : Tensor, shape (batch, rows, columns)
-        What was split: the repair, gradients and the simulation read it. It must not change.
+        Operand that was split, which the repair, gradients and the simulation read; it must not change.
     words : Tensor, or None on the CPU
-        Planes of words along k, as :class:`mpgemm.kernels.word_launches.WordPlanes` has them.
+        Planes of words along k, as :class:`mpgemm.kernels.word_launches.WordPlanes` describes them.
     exponents : Tensor of int32, shape (batch, rows or columns), or None
-        Powers of two by which rows of A or columns of B were multiplied.
+        Exponents of the powers of two by which rows of A or columns of B were multiplied.
     row : RecoveryMethod
+        Row of the method.
     method, scale, repair
-        As they were given.
+        Arguments of :func:`mpgemm.kernels.split`.
     side : int
-        0: A; 1: B.
+        Side of the product: 0 for A, 1 for B.
     shape : tuple of int
-        Of the operand that was given.
+        Shape of the operand that was given.
     """
 
     source: torch.Tensor
@@ -62,12 +63,12 @@ class SplitTensor:
 
 
 def view(x: torch.Tensor) -> View:
-    """Return a batch of matrices as a kernel takes it."""
+    """Return a batch of matrices as the view that kernels take."""
     return View(x, TYPES[x.dtype], (x.stride(0), x.stride(1), x.stride(2)))
 
 
 def split_matrices(x: torch.Tensor, side: int, row: RecoveryMethod) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return (planes of words along k, exponents or None) of a batch of matrices on a device."""
+    """Split a batch of matrices on a device; return planes of words along k, and exponents or None."""
     form = kernel_form(row)
     k, lines = x.shape[2 - side], x.shape[1 + side]
     count = words_needed(form, row, side, TYPES[x.dtype])
@@ -88,23 +89,28 @@ def split_matrices(x: torch.Tensor, side: int, row: RecoveryMethod) -> tuple[tor
 
 @dataclass(frozen=True, eq=False)
 class TensorProduct:
-    """The end of alpha A B + beta C for a batch of matrices.
+    """`TensorProduct` computes alpha A B + beta C with its epilogue for a batch of matrices.
 
     Attributes
     ----------
     row : RecoveryMethod
-    a, b : Tensor, shapes (batch, m, k) and (batch, k, n), of any strides
+        Row of the method.
+    a, b : Tensor, shapes (batch, m, k) and (batch, k, n)
+        Operands of any strides.
     c : Tensor, shape (batch, m, n), or None
+        Addend.
     alpha, beta : float
+        Factors.
     unit : str
-        Whose sums the simulation has, where no device runs the product.
+        Unit that is simulated if no device runs the product.
     configuration : Configuration or None
-        None: the counted model chooses; TUNED: time does.
+        Tile, warps and stages; None if the counted model chooses, TUNED if measured time chooses.
     ready : tuple of (Tensor or None)
-        Words and exponents of A, then of B, as :class:`SplitTensor` has them, where they were split before.
+        Words and exponents of A, then of B, of operands that were split before (:class:`SplitTensor`).
     epilogue : FusedEpilogue
+        Epilogue.
     bias : Tensor, or None
-        Numbers of rows or columns without gaps, as the epilogue says.
+        Contiguous numbers for the rows or the columns, as the epilogue says.
     """
 
     row: RecoveryMethod
@@ -121,12 +127,12 @@ class TensorProduct:
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """batch, m, n, k."""
+        """Sizes batch, m, n, k."""
         batch, m, k = self.a.shape
         return batch, m, self.b.shape[2], k
 
     def into(self, out: torch.Tensor) -> None:
-        """Compute into `out`, shape (batch, m, n), which shares no memory with the operands but may be C."""
+        """Compute into `out`, shape (batch, m, n), which may be C but must not share memory with the operands."""
         form = kernel_form(self.row)
         if self.configuration not in (None, TUNED):
             check_depth(form, self.configuration)
@@ -143,7 +149,7 @@ class TensorProduct:
             self._launch(out, target)
 
     def _nothing(self) -> torch.Tensor:
-        """Return the result where there are no products: beta C, or zero."""
+        """Return the result if k is 0: beta C, or zero."""
         zero = torch.zeros((), dtype=torch.float32, device=self.a.device)
         if (self.alpha, self.beta) == (1.0, 1.0):
             return zero if self.c is None else self.c
@@ -159,7 +165,7 @@ class TensorProduct:
             self._store(out[index], torch.from_numpy(np.ascontiguousarray(found, np.float32)))
 
     def _store(self, out: torch.Tensor, value: torch.Tensor) -> None:
-        """Store values of alpha A B + beta C with the epilogue, as NumPy computes it."""
+        """Store values of alpha A B + beta C with the epilogue, which NumPy computes."""
         if self.epilogue:
             bias = None if self.bias is None else to_array(self.bias.float(), "bias")
             found = [
@@ -170,7 +176,7 @@ class TensorProduct:
         out.copy_(value)
 
     def planned(self, out: torch.Tensor, tile: Configuration | None = None) -> PlannedProduct:
-        """Return the facts on which the plan of this product depends."""
+        """Return the facts on which this product's plan depends."""
         c = None if self.c is None or self.beta == 0 else strides_of(self.c)
         return PlannedProduct(
             self.row, self.sizes, (TYPES[self.a.dtype], TYPES[self.b.dtype]), (strides_of(self.a), strides_of(self.b)),
@@ -179,7 +185,7 @@ class TensorProduct:
         )  # fmt: skip
 
     def tensors(self, out: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return the tensors of a plan by their names."""
+        """Return the tensors of the plan by their names."""
         found = {"a": self.a, "b": self.b, "out": out}
         if self.bias is not None:
             found["bias"] = self.bias
@@ -203,7 +209,7 @@ class TensorProduct:
         return found
 
     def _held(self, side: int) -> int:
-        """Return batches of the words of an operand that was split before; a batch of A may be one tall matrix here."""
+        """Return the number of batches of words that were split before; a batch of A may be one tall matrix here."""
         x, words = (self.a, self.b)[side], self.ready[2 * side]
         assert words is not None
         form = kernel_form(self.row)
@@ -211,7 +217,7 @@ class TensorProduct:
         return words.shape[0] // (count * x.shape[1 + side])
 
     def _batches(self, side: int) -> int | None:
-        """Return batches of the words of an operand that the plan is given: one, or those of the product."""
+        """Return the number of batches of words that the plan gets, 1 or the product's; None for an operand without words."""
         if self.ready[2 * side] is None:
             return None
         return 1 if self._held(side) == 1 else self.a.shape[0]
@@ -221,7 +227,7 @@ class TensorProduct:
         plan_of(self.planned(out, tile), self.a.device)(self.tensors(out))
 
     def _tuned(self, out: torch.Tensor, target: KernelTarget) -> Configuration:
-        """Return the tile whose product takes the least time; c may be the result, so each writes to other memory."""
+        """Return the tile whose product takes the least time; timed products write to spare memory, because out may be C."""
         spare = torch.empty_like(out)
         whole = ProductPlan(self.planned(spare), target)
         launches = {tile: ProductPlan(self.planned(spare, tile), target).multiplies for tile in whole.tiles}
@@ -230,7 +236,7 @@ class TensorProduct:
 
 
 def strides_of(x: torch.Tensor) -> tuple[int, int, int]:
-    """Of a batch of matrices, 0 for one batch."""
+    """Return the strides of a batch of matrices; the batch's own stride is 0 for one matrix."""
     batch, row, column = x.stride()
     return (0 if x.shape[0] == 1 else batch), row, column
 
@@ -241,7 +247,7 @@ def _plan_of(product: PlannedProduct, device: torch.device, target: str) -> Tens
 
 
 def plan_of(product: PlannedProduct, device: torch.device) -> TensorPlan:
-    """Return the plan of a product on a device, made once."""
+    """Return the plan of a product on a device, which is made once."""
     target = devices.device_target(device)
     assert target is not None
     return _plan_of(product, device, target.name)
@@ -249,8 +255,8 @@ def plan_of(product: PlannedProduct, device: torch.device) -> TensorPlan:
 
 @cache
 def say_simulated(unit: str) -> None:
-    """Warn, once for each unit, that a product is simulated."""
+    """Warn once for each unit that a product is simulated."""
     warnings.warn(
-        f"tensors on the CPU: products are simulated bit for bit as {unit} computes them, not run by a kernel",
+        f"tensors on the CPU: products are simulated with the bits of {unit}, not run by a kernel; move them to a GPU for that",
         stacklevel=6,
     )

@@ -1,4 +1,4 @@
-"""FP64 products of torch tensors from int8 units: Ozaki's scheme II in three launches."""
+"""Computes FP64 products of torch tensors on int8 units by Ozaki's scheme II in three launches."""
 
 import numpy as np
 import torch
@@ -16,11 +16,11 @@ from mpgemm.recovery.method import RecoveryMethod
 def residue_product(
     row: RecoveryMethod, a: torch.Tensor, b: torch.Tensor, unit: str, configuration: Configuration | None = None
 ) -> torch.Tensor:
-    """Return A B in FP64 for a batch of matrices, shapes (batch, m, k) and (batch, k, n) of any strides.
+    """Return A B in FP64 for a batch of matrices of shapes (batch, m, k) and (batch, k, n) and any strides.
 
-    row: Of the kind "residues".
-    unit: Whose simulation runs on the CPU.
-    configuration: Tile.
+    row: Row of the kind "residues".
+    unit: Unit that is simulated for tensors on the CPU.
+    configuration: Tile, warps and stages.
     Rows of A and columns of B with elements that are not finite are NaN.
     """
     (batch, m, k), n = a.shape, b.shape[2]

@@ -1,4 +1,4 @@
-"""Launches of Ozaki's scheme II on int8: a row's moduli as the kernels' constants."""
+"""Makes the launches of Ozaki's scheme II on int8, with a row's moduli as the kernels' constants."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 from tensorcore_models.gpu.targets import KernelTarget
 
 RESIDUES = "ozaki2_int8"
-#: Bits of a limb; products of k that an int32 sum of residues holds (2^14 each).
+#: Bits of a limb; number of products of residues (up to 2^14 each) that an int32 sum holds.
 LIMB, CHUNK = 40, 1 << 16
-#: Lines and places of k that a program makes residues of at a time; places to a multiple of which k is padded.
+#: Lines and length of k for which a program makes residues at a time; multiple to which k is padded.
 LINES, BLOCK, PADDED = 8, 128, 128
-#: Tiles of the products by unit, and elsewhere; of the join.
+#: Tiles of the products by unit, the tile for all other units, and the tile of the join.
 TILES = {
     "ampere": Configuration(128, 128, 64, 8, 3),
     "ada": Configuration(128, 128, 64, 8, 3),
@@ -31,18 +31,18 @@ TILE, JOIN = Configuration(64, 64, 64, 4, 2), Configuration(8, 64, 1, 4, 1)
 
 
 def residue_method(method: str) -> RecoveryMethod:
-    """Return the row of a call; ValueError where its moduli would follow from the matrices."""
+    """Return the row of a method. Raises ValueError if its moduli would depend on the matrices."""
     row = get_method(method)
     if row.count is not None:
         raise ValueError(
-            f"method {method!r}: a kernel's moduli do not follow from the matrices; give moduli a number, 2 to 20"
+            f"method {method!r} chooses its moduli from the matrices, which a kernel cannot do: give moduli a number, 2 to 20"
         )
     return row
 
 
 @lru_cache(maxsize=32)
 def residue_constants(moduli: tuple[int, ...]) -> dict:
-    """Moduli, inverses and limbs as the kernels name them."""
+    """Return moduli, inverses and limbs by the names that the kernels use."""
     found = remainders(moduli)
     count = -(-(found.product.bit_length() + 1) // LIMB)
     mask = (1 << LIMB) - 1
@@ -58,13 +58,14 @@ def residue_constants(moduli: tuple[int, ...]) -> dict:
 
 @dataclass(frozen=True)
 class ResiduePlanes:
-    """How the residues of a product's operands lie in memory, and of what they are.
+    """`ResiduePlanes` describes the residues of a product's operands and their layout in memory.
 
     Attributes
     ----------
     moduli : tuple of int
+        Moduli.
     sizes : (int, int, int, int)
-        batch, m, n, k.
+        Sizes batch, m, n, k.
     """
 
     moduli: tuple[int, ...]
@@ -72,29 +73,29 @@ class ResiduePlanes:
 
     @property
     def pitch(self) -> int:
-        """Elements of a line: k padded by zeros to whole tiles."""
+        """Length of a line, which is k padded by zeros to whole tiles."""
         return -(-self.sizes[3] // PADDED) * PADDED
 
     @property
     def bits(self) -> int:
-        """Bits that the integers of both operands have."""
+        """Number of bits of the integers to which both operands are scaled."""
         return residue_bits(self.moduli, self.sizes[3])
 
     def lines(self, side: int) -> int:
-        """Return lines of a plane: rows of A (side 0) or columns of B (1), of all matrices."""
+        """Return the number of lines of a plane: rows of A (side 0) or columns of B (side 1) of all matrices."""
         return self.sizes[0] * self.sizes[1 + side]
 
     def shape(self, side: int) -> tuple[int, int]:
-        """Of an operand's planes."""
+        """Return the shape of an operand's planes."""
         return len(self.moduli) * self.lines(side), self.pitch
 
     def remainders(self) -> tuple[int, int, int]:
-        """Shape of the remainders of the product."""
+        """Shape of the product's remainders."""
         batch, m, n, _ = self.sizes
         return len(self.moduli) * batch, m, n
 
     def workspace(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """Shapes and types of what the launches write for one another, by the names of their arguments."""
+        """Shapes and types of the arrays through which the launches pass data, by the names of their arguments."""
         return {
             "a_residues": (self.shape(0), "s8"), "b_residues": (self.shape(1), "s8"),
             "row_exponents": ((self.lines(0),), "s32"), "column_exponents": ((self.lines(1),), "s32"),
@@ -111,28 +112,29 @@ def residue_launches(
     tile: Configuration,
     described: bool = False,
 ) -> list[TritonLaunch]:
-    """Return A B in FP64: the residues of both operands, their products, and the join.
+    """Return the launches of A B in FP64: residues of both operands, their products, and the join.
 
     Parameters
     ----------
     planes : ResiduePlanes
+        Moduli and sizes.
     a, b, out : View
         Matrices of FP64 of any strides.
     room : mapping
         Arrays of :meth:`ResiduePlanes.workspace`.
     tile : Configuration
-        Of the products.
+        Tile of the products.
     described : bool
         Whether the residues are fetched by TMA.
 
     Raises
     ------
     ValueError
-        If the tile's k does not divide what k is padded to.
+        If the tile's depth does not divide the padded k.
     """
     if PADDED % tile.depth:
         raise ValueError(
-            f"the tile has {tile.depth} of k, residues are padded to multiples of {PADDED}: take 32, 64 or 128"
+            f"the tile has depth {tile.depth}, but k is padded to multiples of {PADDED}: take the depth 32, 64 or 128"
         )
     batch, m, n, _ = planes.sizes
     whole = {name: View(room[name], kind, (0, 0, 0)) for name, (_, kind) in planes.workspace().items()}
@@ -175,5 +177,5 @@ def residue_launches(
 
 
 def residue_tile(target: KernelTarget) -> Configuration:
-    """Return the tile of products of residues on a target."""
+    """Return the tile for products of residues on a target."""
     return TILES.get(target.unit or "", TILE)

@@ -1,12 +1,12 @@
-"""The Triton kernels: one product of words for every method, and the repair of results that are not finite.
+"""Defines the Triton kernels for the product of words, one for all methods, and for the repair of results that are not finite.
 
-What a method is stands in constants: `WORDS` of A and B, their `FORMAT`, `ROUNDING` and `SCALE`, the `PRODUCTS` in their
-order, the chain that each goes to (`CHAINS`), which chains restart from zero at every tile of k and are added outside
-(`RESTARTS`), and how chains are joined (`LEVELS`, `SHIFTS`). :mod:`mpgemm.kernels.forms` makes them from a method's row.
+Constants describe a method: the numbers of `WORDS` of A and B, their `FORMAT`, `ROUNDING` and `SCALE`, the `PRODUCTS` in order,
+the chain of each product (`CHAINS`), which chains restart from zero at every tile of k and are added outside (`RESTARTS`), and
+how chains are joined (`LEVELS`, `SHIFTS`). :mod:`mpgemm.kernels.forms` makes them from a method's row.
 
 A compiler folds ``total + tl.dot(x, y)`` into the matrix instruction's accumulator, which undoes a promotion. It does not
-fold ``tl.fma(tl.dot(x, y), 1.0, total)``; the gate (:mod:`mpgemm.kernels.gate`) shows that it holds. Compile with
-``enable_fp_fusion=False``: nothing here may be contracted.
+fold ``tl.fma(tl.dot(x, y), 1.0, total)``, as the gate (:mod:`mpgemm.kernels.gate`) verifies. Compile with
+``enable_fp_fusion=False``, because no product and addition may be contracted.
 """
 
 # mypy: ignore-errors
@@ -16,7 +16,7 @@ import triton.language as tl
 
 @triton.jit
 def _rounded(x, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
-    """Return one word of FP32 numbers; tf32 stays in FP32's container, NaN apart from what its carry would make of it."""
+    """Return one word of FP32 numbers; tf32 stays in FP32's container, and NaNs are kept from the carry of the rounding."""
     if FORMAT == "tf32":
         bits = x.to(tl.uint32, bitcast=True)
         near = ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True)
@@ -31,7 +31,7 @@ def _rounded(x, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
 
 @triton.jit
 def words_of(x, COUNT: tl.constexpr, SCALE: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr):
-    """Return the words of FP32 numbers, the highest first: word j is what is left, times 2^(j s), rounded."""
+    """Return the words of FP32 numbers, the highest first: word j is the rest times 2^(j s), rounded."""
     rest = x
     words = ()
     for j in tl.static_range(COUNT):
@@ -45,7 +45,7 @@ def words_of(x, COUNT: tl.constexpr, SCALE: tl.constexpr, FORMAT: tl.constexpr, 
 
 @triton.jit
 def times_power(x, exponent):
-    """Return x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
+    """Return x 2^exponent, rounded once; of three factors only the last can round, unless the result is 0 or infinite."""
     first = tl.minimum(tl.maximum(exponent, -126), 127)
     rest = exponent - first
     second = tl.minimum(tl.maximum(rest, -126), 127)
@@ -55,13 +55,13 @@ def times_power(x, exponent):
 
 @triton.jit
 def _power(exponent):
-    """2^exponent for exponents from -126 to 127."""
+    """Return 2^exponent for exponents from -126 to 127."""
     return ((exponent + 127) << 23).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def plane_offset(count: tl.constexpr, plane):
-    """Return elements of so many planes in 64 bits: Triton passes numbers below 2^31 in 32."""
+    """Return the number of elements of `count` planes in 64 bits, because Triton passes numbers below 2^31 in 32 bits."""
     return tl.full((), count, tl.int64) * plane
 
 
@@ -70,7 +70,7 @@ def _tile_words(
     base, offsets, inside, plane, exponents, SPLIT: tl.constexpr, SCALED: tl.constexpr, COUNT: tl.constexpr,
     SCALE: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr,
 ):  # fmt: skip
-    """Return the words of one tile of an operand: loaded where it was split before, else split here."""
+    """Return the words of one tile of an operand, which are loaded if it was split before, else split here."""
     if SPLIT:
         words = ()
         for j in tl.static_range(COUNT):
@@ -88,7 +88,7 @@ def begun(
     c, m, n, batch, first_row, first_column, c_batch, c_row, c_column, COUNT: tl.constexpr, START: tl.constexpr,
     SEED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """Return the chains before the first tile of k: C, or a number."""
+    """Return the chains before the first tile of k, which start from C or a number."""
     sums = ()
     for _ in tl.static_range(COUNT):
         if SEED:
@@ -105,7 +105,7 @@ def begun(
 def chained_products(
     sums, x, y, PRODUCTS: tl.constexpr, CHAINS: tl.constexpr, RESTARTS: tl.constexpr, PRECISION: tl.constexpr
 ):
-    """Return the chains after one more tile of k."""
+    """Return the chains after the products of one more tile of k."""
     after = ()
     for c in tl.static_range(len(RESTARTS)):
         part = tl.zeros_like(sums[c]) if RESTARTS[c] else sums[c]
@@ -113,14 +113,14 @@ def chained_products(
             if CHAINS[p] == c:
                 part = tl.dot(x[PRODUCTS[p][0]], y[PRODUCTS[p][1]], part, input_precision=PRECISION)
         if RESTARTS[c]:
-            part = tl.fma(part, 1.0, sums[c])  # an addition that no pass folds into the product
+            part = tl.fma(part, 1.0, sums[c])  # no pass of the compiler folds this addition into the product
         after = after + (part,)
     return after
 
 
 @triton.jit
 def joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
-    """Return the chains put together: each level's, and what came before it times its power of two."""
+    """Return the sum of all chains: each level's chains, plus the sum of the levels before times a power of two."""
     value = sums[LEVELS[0][0]]
     for level in tl.static_range(len(LEVELS)):
         part = sums[LEVELS[level][0]]
@@ -134,7 +134,7 @@ def joined(sums, LEVELS: tl.constexpr, SHIFTS: tl.constexpr):
 
 @triton.jit
 def finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr):
-    """Return alpha value + beta c, each product and the sum rounded."""
+    """Return alpha value + beta c, with each product and the sum rounded."""
     if FACTORS:
         value = value * alpha
     if ADD:
@@ -145,7 +145,7 @@ def finished(value, c, places, inside, alpha, beta, ADD: tl.constexpr, FACTORS: 
 
 @triton.jit
 def tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
-    """Return (batch, first row, first column) of this program: GROUP rows of tiles side by side, so that caches keep B."""
+    """Return (batch, first row, first column) of this program; GROUP rows of tiles run together, so that caches keep B."""
     program = tl.program_id(0)
     down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
     batch = program // (down * across)
@@ -159,7 +159,7 @@ def tile_of(m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
 
 @triton.jit
 def part_of(place, k, part_k, PARTS: tl.constexpr):
-    """Return (batch, begin and end of k) of a program's sum: the parts of a matrix come one after the other."""
+    """Return (batch, begin and end of k) of a program's sum; the parts of a matrix come one after the other."""
     if PARTS == 1:
         return place, 0, k
     else:
@@ -169,7 +169,7 @@ def part_of(place, k, part_k, PARTS: tl.constexpr):
 
 @triton.jit
 def ended(value, bias, rows, columns, m, n, BIAS: tl.constexpr, ACTIVATION: tl.constexpr):
-    """Return activation(value + bias): the sum rounded, the activation as its PTX computes it, relu by a comparison."""
+    """Return activation(value + bias) with the sum rounded; PTX computes the activation, a comparison computes relu."""
     if BIAS == "row":
         value = value + tl.load(bias + rows, mask=rows < m, other=0.0).to(tl.float32)[:, None]
     elif BIAS == "column":
@@ -187,10 +187,10 @@ def store_tile(
     alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr, ACTIVATION: tl.constexpr, MARK: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """Finish a tile of the product and store it; `flags` notes tiles with elements that are not finite before the epilogue.
+    """Finish a tile of the product and store it; `flags` marks tiles with elements that are not finite before the epilogue.
 
-    MARK: Such elements are stored as NaN, so that the repair finds them behind an epilogue; what a bias or an activation makes
-    NaN of a finite number is NaN again when it is computed again.
+    MARK: Whether such elements are stored as NaN, so that the repair finds them after an epilogue. If a bias or an activation
+    makes NaN of a finite number, the repair gives NaN again.
     """
     rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
     wide_rows, wide_columns = rows.to(tl.int64), columns.to(tl.int64)
@@ -218,9 +218,9 @@ def gemm(
     BIAS: tl.constexpr, ACTIVATION: tl.constexpr, MARK: tl.constexpr, PARTS: tl.constexpr, EVEN_K: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """out = the end of alpha A B + beta C, one tile a program; with PARTS of k, the sum of a part.
+    """Store alpha A B + beta C with the epilogue in out, one tile per program; with PARTS, the sum of one part of k.
 
-    SPLIT: Whether A, whether B are planes of words.
+    SPLIT: Whether A, and whether B, are planes of words.
     """
     place, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     batch, begin, end = part_of(place, k, part_k, PARTS)
@@ -262,7 +262,7 @@ def add_parts(
     ACTIVATION: tl.constexpr, MARK: tl.constexpr, SCALED: tl.constexpr, PARTS: tl.constexpr, BM: tl.constexpr,
     BN: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """out = the end of the sums of PARTS of k, added in order; one tile a program."""
+    """Add the sums of the PARTS of k in order, and store the end of the product in out, one tile per program."""
     batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
@@ -288,7 +288,7 @@ def _repaired(
     c_column, out_batch, out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr,
     ACTIVATION: tl.constexpr, MARK: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Compute again the results of one tile that are not finite."""
+    """Compute the results of one tile that are not finite again."""
     rows, columns, inner = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN), tl.arange(0, BK)
     wide_rows, wide_columns, wide_inner = rows.to(tl.int64), columns.to(tl.int64), inner.to(tl.int64)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
@@ -319,9 +319,9 @@ def repair(
     out_row, out_column, alpha, beta, ADD: tl.constexpr, FACTORS: tl.constexpr, BIAS: tl.constexpr, ACTIVATION: tl.constexpr,
     MARK: tl.constexpr, FLAGGED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Results that are not finite, computed again as chains of FP32 fused multiply-adds in k order; finite ones stay.
+    """Compute results that are not finite again as chains of FP32 fused multiply-adds in k order; finite results stay.
 
-    FLAGGED: Rows and columns of the tiles for which `flags` says whether there are any; a program looks after one of these.
+    FLAGGED: Rows and columns of the tiles that `flags` marks; a program repairs one of them.
     """
     if flags is not None:
         batch, first_row, first_column = tile_of(m, n, FLAGGED[0], FLAGGED[1], GROUP)

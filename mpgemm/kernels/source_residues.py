@@ -1,8 +1,8 @@
-"""The Triton kernels of Ozaki's scheme II on int8: residues of scaled integers, their products, and the join of remainders.
+"""Defines the Triton kernels of Ozaki's scheme II on int8: residues of scaled integers, their products, the join of remainders.
 
-Residues are planes in one array, k inside of rows and padded by zeros: all matrices for one modulus, then those for the next. A
-line is a row of A or a column of B. All integer arithmetic is exact. The join adds y_i (M / p_i) in limbs of 40 bits, takes
-q M off, and rounds once to FP64.
+Residues are planes in one array: all matrices for one modulus, then all for the next, with k along rows and padded by zeros. A
+line is a row of A or a column of B. All integer arithmetic is exact. The join adds y_i (M / p_i) in limbs of 40 bits, subtracts
+q M, and rounds once to FP64.
 """
 
 # mypy: ignore-errors
@@ -12,19 +12,19 @@ import triton.language as tl
 from mpgemm.kernels.source import tile_of
 
 LIMB = tl.constexpr(40)
-#: The exponent of a line with elements that are not finite.
+#: Exponent that marks a line with elements that are not finite.
 LOST = tl.constexpr(1 << 20)
 
 
 @triton.jit
 def _double_power(exponent):
-    """2^exponent for exponents from -1022 to 1023."""
+    """Return 2^exponent for exponents from -1022 to 1023."""
     return ((exponent.to(tl.int64) + 1023) << 52).to(tl.float64, bitcast=True)
 
 
 @triton.jit
 def _times_power(x, exponent):
-    """Return x 2^exponent, rounded once: three factors, so that what is inexact before the last is lost for good."""
+    """Return x 2^exponent, rounded once; of three factors only the last can round, unless the result is 0 or infinite."""
     first = tl.minimum(tl.maximum(exponent, -1022), 1023)
     rest = exponent - first
     second = tl.minimum(tl.maximum(rest, -1022), 1023)
@@ -42,7 +42,7 @@ def _balanced(n, P: tl.constexpr):
 
 @triton.jit
 def _residue(top, middle, low, P: tl.constexpr):
-    """Return the residue of top 2^40 + middle 2^20 + low in [-p/2, p/2): with these factors the sum stays below 2^31."""
+    """Return the residue of top 2^40 + middle 2^20 + low in [-p/2, p/2); its sum of reduced factors stays below 2^31."""
     of_top: tl.constexpr = ((1 << 40) + P // 2) % P - P // 2
     of_middle: tl.constexpr = ((1 << 20) + P // 2) % P - P // 2
     return _balanced(top * of_top + middle * of_middle + low, P)
@@ -50,7 +50,7 @@ def _residue(top, middle, low, P: tl.constexpr):
 
 @triton.jit
 def _line_exponents(x, first, lines, k, x_line, x_k, BL: tl.constexpr, BK: tl.constexpr):
-    """Return the least e of each line with abs(x) < 2^e for its elements, 0 for zeros; LOST where any is not finite."""
+    """Return for each line the least e with abs(x) < 2^e for all elements, 0 for zeros, LOST if an element is not finite."""
     line, inner = first + tl.arange(0, BL), tl.arange(0, BK)
     places = x + line[:, None].to(tl.int64) * x_line + inner[None, :].to(tl.int64) * x_k
     most = tl.zeros((BL, BK), tl.float64)
@@ -73,7 +73,7 @@ def _operand_residues(
     x, planes, exponents, program, lines, k, pitch, plane, x_batch, x_line, x_k, bits, MODULI: tl.constexpr,
     BL: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Balanced residues of RZ(x 2^(bits - e)) for one program's lines of an operand; 0 for lines that are not finite."""
+    """Store balanced residues of RZ(x 2^(bits - e)) for one program's lines of an operand; 0 for lines that are not finite."""
     across = tl.cdiv(lines, BL)
     batch, first = (program // across).to(tl.int64), program % across * BL
     x += batch * x_batch
@@ -106,7 +106,7 @@ def residues(
     a, b, a_residues, b_residues, row_exponents, column_exponents, a_programs, m, n, k, pitch, a_plane, b_plane, a_batch, a_row,
     a_k, b_batch, b_k, b_column, bits, MODULI: tl.constexpr, BL: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Residues of A and B as planes of int8, and the exponents of rows and columns; the first a_programs programs have A."""
+    """Store residues of A and B as planes of int8, and exponents of rows and columns; the first a_programs programs take A."""
     program = tl.program_id(0)
     if program < a_programs:
         _operand_residues(
@@ -121,7 +121,7 @@ def residues(
 
 @triton.jit
 def _carried(limbs, COUNT: tl.constexpr):
-    """Return limbs in [0, 2^40) below a signed one."""
+    """Return the limbs after carries: all in [0, 2^40) but the last, which is signed."""
     carry = tl.zeros_like(limbs[0])
     found = ()
     for j in tl.static_range(COUNT):
@@ -133,7 +133,7 @@ def _carried(limbs, COUNT: tl.constexpr):
 
 @triton.jit
 def _plus_product(limbs, q, PRODUCT: tl.constexpr, FACTOR: tl.constexpr, COUNT: tl.constexpr):
-    """FACTOR limbs + q M."""
+    """Return FACTOR limbs + q M in limbs."""
     found = ()
     for j in tl.static_range(COUNT):
         found = found + (limbs[j] * FACTOR + q * PRODUCT[j],)
@@ -142,10 +142,11 @@ def _plus_product(limbs, q, PRODUCT: tl.constexpr, FACTOR: tl.constexpr, COUNT: 
 
 @triton.jit
 def _rounded(limbs, COUNT: tl.constexpr):
-    """Return the magnitude of limbs, the last one not negative, rounded once to FP64.
+    """Return a number in limbs, of which the last is not negative, rounded once to FP64.
 
-    Three limbs at a time: what lies below them is one sticky bit. Below 2^53 two upper limbs are one exact number, and one
-    addition rounds; from 2^54 on the lowest limb is a sticky bit of the middle one; in between 63 bits are converted.
+    The three highest limbs count; all lower ones become one sticky bit. If the upper two are below 2^53, they are one exact
+    number, and one addition rounds. From 2^54 on the lowest limb becomes a sticky bit of the middle one. In between, 63 bits
+    are converted.
     """
     if COUNT <= 2:
         value = limbs[0].to(tl.float64)
@@ -174,7 +175,7 @@ def _rounded(limbs, COUNT: tl.constexpr):
 def _residue_tile(
     planes, first, line, lines, start, pitch, DESCRIBED: tl.constexpr, BL: tl.constexpr, BK: tl.constexpr
 ):
-    """Return a tile of residues: a box by TMA, or loads; `first`: the row of the plane where the matrix begins."""
+    """Return a tile of residues by TMA or by loads; `first` is the row of the plane where the matrix begins."""
     if DESCRIBED:
         return planes.load([(first + line).to(tl.int32), start])
     else:
@@ -188,9 +189,9 @@ def residue_products(
     a, b, out, m, n, pitch, batches, MODULI: tl.constexpr, FACTORS: tl.constexpr, CHUNK: tl.constexpr, LONG: tl.constexpr,
     DESCRIBED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Remainders of products modulo each p, times the factor of its join, as planes of int8; a tile of one modulus a program.
+    """Store the products' remainders modulo each p, times the factor of the join, as planes of int8; a program has one tile.
 
-    LONG: Whether k exceeds CHUNK products, of which an int32 holds the sum.
+    LONG: Whether k exceeds CHUNK, the number of products whose sum an int32 holds.
     """
     place, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     modulus = (place // batches).to(tl.int32)
@@ -226,7 +227,7 @@ def join_residues(
     MODULI: tl.constexpr, WEIGHTS: tl.constexpr, PRODUCT: tl.constexpr, LIMBS: tl.constexpr, BM: tl.constexpr,
     BN: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """out = the numbers of which these are the remainders, in FP64; NaN in rows and columns that are not finite."""
+    """Store in out, in FP64, the numbers that have these remainders; NaN in rows and columns that are not finite."""
     batch, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     rows, columns = first_row + tl.arange(0, BM), first_column + tl.arange(0, BN)
     wide_rows, wide_columns = rows.to(tl.int64), columns.to(tl.int64)

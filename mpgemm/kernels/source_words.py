@@ -1,8 +1,8 @@
-"""The Triton kernels for operands that are split before: both operands' words in one launch, and their product by TMA.
+"""Defines the Triton kernels that write the words of both operands to memory, and multiply words that TMA reads.
 
-Words of an operand are planes in one array: word j of all batches, then word j + 1. A plane has k in rows (`INNER` is "lines")
-or k inside of rows (`INNER` is "k"), k padded by zeros to whole tiles; a line is a row of A or a column of B. The chains, their
-restarts and their joining are those of :mod:`mpgemm.kernels.source`, so that both ways to a product have the same bits.
+Words of an operand are planes in one array: word j of all batches, then word j + 1. A line is a row of A or a column of B. A
+row of a plane holds one line (`INNER` is "k") or one k of all lines (`INNER` is "lines"); k is padded by zeros to whole tiles.
+Chains, restarts and joining are those of :mod:`mpgemm.kernels.source`, so both kernels give the same bits.
 """
 
 # mypy: ignore-errors
@@ -24,9 +24,9 @@ from mpgemm.kernels.source import (
 
 @triton.jit
 def _line_exponents(x, first, lines, k, x_line, x_k, TOP, SIGNIFICAND, BL: tl.constexpr, BK: tl.constexpr):
-    """Return the powers of two that bring the largest finite element of each line just below the words' target.
+    """Return for each line the exponent that brings its largest finite element just below the words' target.
 
-    TOP, SIGNIFICAND: The target is SIGNIFICAND 2^(TOP - 24), rounded down to 24 bits.
+    TOP, SIGNIFICAND: Target SIGNIFICAND 2^(TOP - 24), rounded down to 24 bits.
     """
     line, inner = first + tl.arange(0, BL), tl.arange(0, BK)
     places = x + line[:, None].to(tl.int64) * x_line + inner[None, :].to(tl.int64) * x_k
@@ -50,7 +50,7 @@ def _split_operand(
     INNER: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr, SCALE: tl.constexpr, SCALED: tl.constexpr,
     BL: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """One program's lines of an operand, all of their k where they are scaled and a tile of k where they are not."""
+    """Split one program's lines of an operand: all of k if lines are scaled, else one tile of k."""
     across = tl.cdiv(lines, BL)
     steps = 1 if SCALED else tl.cdiv(padded, BK)
     batch = (program // (across * steps)).to(tl.int64)
@@ -88,9 +88,9 @@ def split_operands(
     WORDS: tl.constexpr, INNER: tl.constexpr, FORMAT: tl.constexpr, ROUNDING: tl.constexpr, SCALE: tl.constexpr,
     SCALED: tl.constexpr, A_LINES: tl.constexpr, A_DEPTH: tl.constexpr, B_LINES: tl.constexpr, B_DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """Write the words of A, of B, or of both in one launch, with the exponents of their rows and columns where they are scaled.
+    """Write the words of A, of B, or of both, with the exponents of rows and columns if these are scaled.
 
-    Without a (b) the operand is left out; the first a_programs programs split A. INNER: "k" or "lines" for A and for B.
+    An operand that is None is left out; the first a_programs programs split A. INNER: "k" or "lines" for A and for B.
     """
     program = tl.program_id(0)
     if program < a_programs:
@@ -109,7 +109,7 @@ def split_operands(
 
 @triton.jit
 def _boxes(words, first, line, start, plane, COUNT: tl.constexpr, INNER: tl.constexpr, FLIP: tl.constexpr):
-    """Return a tile of each word: boxes by TMA, at a line and a place of k; FLIP: whether the box is the tile transposed."""
+    """Return a tile of each word, which TMA reads at a line and a place of k; with FLIP the box is the transposed tile."""
     tiles = ()
     for j in tl.static_range(COUNT):
         at = first + j * plane
@@ -128,11 +128,11 @@ def word_product(
     BIAS: tl.constexpr, ACTIVATION: tl.constexpr, MARK: tl.constexpr, PARTS: tl.constexpr, BM: tl.constexpr,
     BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """out = the end of alpha A B + beta C from planes of words that TMA descriptors a and b describe; one tile a program, with
-    PARTS of k the sum of a part.
+    """Store alpha A B + beta C with the epilogue in out, from planes of words that TMA descriptors a and b describe.
 
-    a_first, b_first: Rows of the planes from one batch to the next, 0 where all batches have one operand; a_plane, b_plane:
-    from one word to the next. k is a multiple of BK: planes are padded by zeros.
+    A program computes one tile, or with PARTS the sum of one part of k; k is a multiple of BK, because planes are padded.
+
+    a_first, b_first: Rows of a plane between batches, 0 if all batches share an operand. a_plane, b_plane: Rows between words.
     """
     place, first_row, first_column = tile_of(m, n, BM, BN, GROUP)
     batch, begin, end = part_of(place, k, part_k, PARTS)

@@ -1,9 +1,9 @@
-"""Which words each target of :mod:`tensorcore_models.gpu.targets` multiplies, and which methods it does not run."""
+"""Refuses methods whose words a target of :mod:`tensorcore_models.gpu.targets` cannot multiply."""
 
 from mpgemm.kernels.forms import KERNELS, kernel_method
 from tensorcore_models.gpu.targets import TARGETS, KernelTarget
 
-#: Words that a target's units do not multiply, or that Triton does not give them, and why.
+#: Words that a target cannot multiply, and the reason.
 MISSING = {
     ("gfx950", "tf32"): "CDNA4 has no xf32 instructions",
     ("gfx950", "s8"): "no machine here runs its text, so its products have not passed the gate",
@@ -11,18 +11,19 @@ MISSING = {
 
 
 def check_words(target: KernelTarget, fmt: str, method: str) -> None:
-    """Refuse words that a target does not multiply.
+    """Refuse words that a target cannot multiply, with a ValueError.
 
     Parameters
     ----------
     target : KernelTarget
+        Target.
     fmt, method : str
-        Format of the words, and whose they are.
+        Format of the words, and name of the method that has them.
 
     Raises
     ------
     ValueError
-        With the reason, the methods that the target runs, and the targets that run the method.
+        If the target cannot multiply the words; the message names the reason, other methods and other targets.
     """
     reason = MISSING.get((target.name, fmt))
     if reason is None:
@@ -31,6 +32,6 @@ def check_words(target: KernelTarget, fmt: str, method: str) -> None:
     others = [name for name, words in methods.items() if (target.name, words) not in MISSING]
     targets = [name for name in TARGETS if (name, fmt) not in MISSING]
     raise ValueError(
-        f"{method} multiplies {fmt} words, {target.name} does not: {reason}. {target.name} runs {', '.join(others)}; "
-        f"{method} runs on {', '.join(targets)}"
+        f"{method} multiplies {fmt} words, but {target.name} cannot: {reason}. Take another method ({target.name} runs "
+        f"{', '.join(others)}) or target ({method} runs on {', '.join(targets)})"
     )

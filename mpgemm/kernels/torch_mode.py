@@ -1,4 +1,4 @@
-"""A model's FP32 products by recovery kernels: a dispatch mode that replaces mm, addmm, bmm, baddbmm and what vectors have."""
+"""Runs a model's FP32 products by recovery kernels: a dispatch mode replaces mm, addmm, bmm, baddbmm and vector products."""
 
 import threading
 from collections import Counter
@@ -17,14 +17,14 @@ aten = torch.ops.aten
 
 
 class RecoveredProducts(TorchDispatchMode):
-    """FP32 products by a method; made by :func:`recovered`.
+    """`RecoveredProducts` runs FP32 products by a method; :func:`recovered` makes it.
 
     Attributes
     ----------
     calls : collections.Counter
-        Products by operation: those that the method ran, and, behind "native ", those that it did not: convolutions and fused
-        attention, products of other types with the type ("native bfloat16 mm"), of sparse tensors; and operations whose code
-        cannot be seen, so that nobody knows whether they multiply ("native unseen namespace::name").
+        Number of calls by operation. Operations that the method did not run have the prefix "native": convolutions, fused
+        attention, products of other types ("native bfloat16 mm") and of sparse tensors, and operations whose code cannot be
+        seen, so that it is not known whether they multiply ("native unseen namespace::name").
     """
 
     def __init__(self, model: torch.nn.Module | None, method: str, options: dict):
@@ -37,7 +37,7 @@ class RecoveredProducts(TorchDispatchMode):
     def __enter__(self):
         super().__enter__()
         self._hooks.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
-        torch.backends.mha.set_fastpath_enabled(False)  # one operation, projections and all
+        torch.backends.mha.set_fastpath_enabled(False)  # it would run projections and attention as one operation
         if self.model is not None:
             self._hooks.enter_context(_removed(self.model.register_forward_pre_hook(self._entered)))
             self._hooks.enter_context(_removed(self.model.register_forward_hook(self._left, always_call=True)))
@@ -59,7 +59,7 @@ class RecoveredProducts(TorchDispatchMode):
 
     @property
     def _meant(self) -> bool:
-        """Whether products that run now are the model's: in its forward pass, or in a backward pass."""
+        """Return whether the product that runs now belongs to the model's forward pass or to a backward pass."""
         return self.model is None or self._depth > 0 or torch._C._current_autograd_node() is not None
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -88,7 +88,7 @@ class RecoveredProducts(TorchDispatchMode):
         return deliver(func, found, args, kwargs)
 
     def product(self, a, b, **ends):
-        """Return one product by the method."""
+        """Compute one product by the method."""
         return matmul(a, b, self.method, **ends, **self.options)
 
 
@@ -107,7 +107,7 @@ def _addmm(run: RecoveredProducts, c, a, b, *, beta=1, alpha=1):
 
 
 def _addbmm(run: RecoveredProducts, c, a, b, *, beta=1, alpha=1):
-    """The batch is a part of k."""
+    """Compute addbmm as one product, in which the batch is a part of k."""
     return _addmm(run, c, a.transpose(0, 1).flatten(1), b.flatten(0, 1), beta=beta, alpha=alpha)
 
 
@@ -124,39 +124,41 @@ def recovered(model: torch.nn.Module | None = None, method: str = "bf16x9", **op
     Parameters
     ----------
     model : torch.nn.Module, optional
-        Whose forward pass is meant; products of other models' forward passes stay native. By default everything in the
-        context. Backward passes in the context are always meant.
+        Model whose forward pass is affected; products of other models' forward passes stay native. By default all products in
+        the context are affected. Backward passes in the context always are.
     method : str
-        As for :func:`mpgemm.kernels.matmul`; both operands are FP32, so the methods bf16xfp32 are refused.
+        Method of :func:`mpgemm.kernels.matmul`; bf16xfp32 is refused, because both operands are FP32.
     **options
-        scale, repair, unit, deterministic and the method's own, as for :func:`mpgemm.kernels.matmul`.
+        Options scale, repair, unit, deterministic of :func:`mpgemm.kernels.matmul`, and options of the method.
 
     Returns
     -------
     RecoveredProducts
-        A context manager; `calls` counts what ran.
+        Context manager, whose `calls` counts the operations.
 
     Raises
     ------
     ValueError
-        If the method has no kernel, or needs a BF16 operand; if no unit has that name, or it does not multiply the words.
+        If the method has no kernel or needs a BF16 operand, or the unit does not exist or cannot multiply the words.
     TypeError
-        If the model is no module, or `config` no configuration.
+        If the model is no module, or `config` is no configuration.
 
     Notes
     -----
-    `linear`, `matmul`, `einsum`, the math path of attention and operations of `torch.library.custom_op` that have one function
-    for every device are made of what is replaced, also in place and with `out`; convolutions, fused attention, products of
-    other types and operations whose code cannot be seen run as they are and are counted. Of this mode and
-    :func:`mpgemm.torch.emulate` the one that was entered last has a product. Code that `torch.compile` compiled inside of the
-    context keeps its own products: call :func:`mpgemm.kernels.matmul` in a program that is compiled.
+    `linear`, `matmul`, `einsum`, the math path of attention, and operations of `torch.library.custom_op` with one function for
+    every device consist of operations that are replaced, also in place and with `out`. Convolutions, fused attention, products
+    of other types and operations whose code cannot be seen run natively and are counted. If :func:`mpgemm.torch.emulate` is
+    active too, the mode that was entered last takes a product. Code that `torch.compile` compiled inside of the context keeps
+    its own products; call :func:`mpgemm.kernels.matmul` in such a program.
     """
     if model is not None and not isinstance(model, torch.nn.Module):
         raise TypeError(f"model is a {type(model).__name__}, expected a torch.nn.Module or None")
     own = {name: value for name, value in options.items() if name not in _CALL_OPTIONS}
     row = recipe(spelled(method, own), options.get("scale") or "auto", options.get("repair") is not False)
     if row.name.startswith("bf16xfp32"):
-        raise ValueError(f"{row.name} multiplies a BF16 operand; a model's FP32 products take bf16x3, bf16x6 or bf16x9")
+        raise ValueError(
+            f"method is {row.name}, which needs a BF16 operand: take bf16x3, bf16x6 or bf16x9 for FP32 products"
+        )
     if "unit" in options:
         resolve_engine(options["unit"], row)
     checked_configuration(options.get("config"))

@@ -1,6 +1,6 @@
-"""Tiles by time: each entry of the table runs on the device, and the fastest is kept where torch keeps what it timed.
+"""Chooses tiles by measured time: each entry of the table runs on the device, and torch's cache of timings keeps the fastest.
 
-All entries give the same bits, so that what was timed never changes a result.
+All entries give the same bits, so timing never changes a result.
 """
 
 import statistics
@@ -17,7 +17,7 @@ _KNOWN: dict[str, Configuration] = {}
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Return the median time of a call on the device."""
+    """Return the median time of a call on the device in seconds."""
     for _ in range(WARM):
         run()
     times = []
@@ -34,27 +34,28 @@ def seconds(run: Callable[[], object]) -> float:
 def fastest(
     launches: dict[Configuration, TritonLaunch], target: str, run: Callable[[Configuration], object]
 ) -> Configuration:
-    """Return the configuration whose launch takes the least time, by torch's cache of timings where it has the answer.
+    """Return the configuration whose launch takes the least time, from torch's cache of timings if it has the answer.
 
     Parameters
     ----------
     launches : dict
-        The product in each configuration; what they write may be written more than once.
+        Launch of the product for each configuration; each may run several times.
     target : str
+        Name of the target.
     run : callable
-        Runs the product in a configuration on the device.
+        Function that runs the product in a configuration on the device.
 
     Raises
     ------
     triton.runtime.errors.OutOfResources
-        If the device has too little of something for every configuration.
+        If no configuration fits the device.
     """
-    from torch._inductor.codecache import LocalCache  # imports half of the compiler
+    from torch._inductor.codecache import LocalCache  # a slow import
     from triton.runtime.errors import OutOfResources
 
     key = _key(target, next(iter(launches.values())), launches)
     if key not in _KNOWN:
-        cache = LocalCache()  # torch keeps one for each device and version of the compiler
+        cache = LocalCache()  # torch keeps one cache for each device and version of its compiler
         kept = cache.lookup(key)
         if kept is None:
             times, refused = {}, None
@@ -73,9 +74,9 @@ def fastest(
 
 
 def _key(target: str, launch: TritonLaunch, configurations) -> str:
-    """Return the key of a timing: sizes, strides, types and constants of a launch but its tiles, and which tiles there are.
+    """Return the key of a timing: a launch's sizes, strides, types and constants without its tile, and the table of tiles.
 
-    Flags of tiles take no time to speak of: products with and without repair have one answer.
+    Products with and without flags of tiles share a key, because writing flags takes negligible time.
     """
     tile = next(iter(configurations)).constants()
     arguments = {

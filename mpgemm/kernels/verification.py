@@ -1,4 +1,4 @@
-"""A sample of a product on a device against the exact product and the certified bound of its method."""
+"""Compares a sample of a product on a device with the exact product and the certified bound of its method."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from mpgemm.kernels import devices
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.run import prepare
 
-#: Rows and columns of a result that are sampled.
+#: Number of rows and columns of a result that are sampled.
 SAMPLED_ROWS, SAMPLED_COLUMNS = 4, 64
 
 
@@ -20,17 +20,20 @@ def verify(
     row: RecoveryMethod, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float,
     result: torch.Tensor, unit: str,
 ) -> None:  # fmt: skip
-    """Hold rows and columns of one product of a batch against the method's bound.
+    """Compare sampled rows and columns of one product of a batch with the method's bound.
 
     Parameters
     ----------
     row : RecoveryMethod
+        Method.
     a, b, c : Tensor, shapes (batch, m, k), (batch, k, n), (batch, m, n)
+        Operands.
     alpha, beta : float
-        Other values than 1 count as the numbers of the result's format that the kernel multiplies by.
+        Factors, rounded to the result's format as in the kernel.
     result : Tensor, shape (batch, m, n)
+        Result of the kernel.
     unit : str
-        Whose bound is taken where tensors are on the CPU.
+        Unit whose bound is taken for tensors on the CPU.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def verify(
     run = prepare(x, y, z if plain else None, row, engine)
     bound = quick_run_bound(run)
     if bound is None:
-        raise ValueError(f"{row.name} on {engine}: no bound is derived for it; leave verify out")
+        raise ValueError(f"no bound is derived for {row.name} on {engine}, but verify needs one: leave verify out")
     exact = exact_gemm(run.a, run.b, run.c)
     if plain:
         error = exact.error_of(found)
@@ -73,7 +76,7 @@ def verify(
 
 
 def ended_error(found: np.ndarray, product: ExactResult, c: np.ndarray | None, alpha: float, beta: float) -> np.ndarray:
-    """Return found - (alpha P + beta C), P to twice the bits of FP64; NaN where anything is not finite."""
+    """Return found - (alpha P + beta C), with P in twice the bits of FP64; NaN where a number is not finite."""
     high = product.rounded("fp64")
     low = product.error_of(high)
     added = np.zeros(high.shape) if c is None else np.asarray(c, np.float64)

@@ -1,6 +1,6 @@
-"""Runs the whole gate: every method, target and configuration; keeps what passed, so that a run can go on later.
+"""Runs the gate on every method, target and configuration, and keeps the cases that passed, so that a later run resumes.
 
-``python -m mpgemm.kernels.whole_gate [TARGET ...] [--out FILE]`` exits 1 where a bit differs or a machine stops a kernel.
+``python -m mpgemm.kernels.whole_gate [TARGET ...] [--out FILE]`` exits with 1 if a bit differs or a machine stops a kernel.
 """
 
 import argparse
@@ -21,12 +21,12 @@ from mpgemm.recovery.methods import get_method
 from tensorcore_models.compiled import KernelFault, Refused
 from tensorcore_models.gpu.targets import TARGETS, KernelTarget, get_target
 
-#: Moduli of Ozaki's scheme II in the gate: the most of each number of limbs in which its kernels join residues.
+#: Numbers of moduli of Ozaki's scheme II in the gate: the largest for each number of limbs in which kernels join residues.
 RESIDUE_COUNTS = (4, 9, 15, 20)
 
 
 def cases(targets: Sequence[str] = (), methods: Sequence[str] = ()) -> Iterator[GateRun]:
-    """Yield every method, target and configuration that there is, or those named."""
+    """Yield the cases of every method, target and configuration, or of the named targets and methods."""
     for name in targets or [t.name for t in TARGETS.values() if t.gated]:
         target = get_target(name)
         for method in methods or (*KERNELS, RESIDUES):
@@ -42,7 +42,7 @@ def _residue_cases(target: KernelTarget) -> Iterator[GateRun]:
 
 
 def _word_cases(method: str, target: KernelTarget) -> Iterator[GateRun]:
-    """Yield a method's kernels: split in the product, then from words in memory as :func:`mpgemm.kernels.matmul` calls them."""
+    """Yield a method's cases: products that split, then plans with words in memory, as matmul runs them."""
     from mpgemm.kernels.planned_gate import PlannedCase  # a plan needs torch
 
     row = kernel_method(method)
@@ -63,17 +63,18 @@ def _word_cases(method: str, target: KernelTarget) -> Iterator[GateRun]:
 
 @dataclass
 class CaseRecord:
-    """`CaseRecord` is what a case of the gate came to.
+    """`CaseRecord` is the result of a case of the gate.
 
     Attributes
     ----------
     case, target : str
+        Names of the case and its target.
     kernels : str
-        Of which kernels (:func:`kernels_digest`).
+        Digest of the kernels (:func:`kernels_digest`).
     comparisons, elements, finite, differ : int
-        Summed over kinds of data and shapes.
+        Numbers of comparisons and of elements, finite elements and differing elements, over all data and shapes.
     stopped : str
-        Why the machine stopped a kernel; empty if it did not.
+        Reason why the machine stopped a kernel; empty if it did not.
     """
 
     case: str
@@ -92,7 +93,7 @@ class CaseRecord:
 
 
 def kernels_digest() -> str:
-    """Return a digest of the files that kernels are made from, and of Triton's version."""
+    """Return a digest of the source files of the kernels, and of Triton's version."""
     import triton
 
     found = hashlib.sha256(triton.__version__.encode())
@@ -103,7 +104,7 @@ def kernels_digest() -> str:
 
 
 def record_of(case: GateRun, kernels: str) -> CaseRecord:
-    """Run a case, print a line for each comparison, and return what it came to."""
+    """Run a case, print a line for each comparison, and return the record."""
     found = CaseRecord(f"{case.name} on {case.target.name}, {case.configuration}", case.target.name, kernels)
     try:
         for result in case.check():
@@ -119,13 +120,13 @@ def record_of(case: GateRun, kernels: str) -> CaseRecord:
 
 
 def passed_before(path: Path, kernels: str) -> dict[str, CaseRecord]:
-    """Return the cases of a file that passed, by name; ValueError if they are of other kernels."""
+    """Return the cases of a file that passed, by name. Raises ValueError if the file has results of other kernels."""
     if not path.exists():
         return {}
     records = [CaseRecord(**json.loads(line)) for line in path.read_text().splitlines()]
     if others := {r.kernels for r in records} - {kernels}:
         raise ValueError(
-            f"{path} has results of other kernels ({', '.join(sorted(others))}, these are {kernels}): give another --out"
+            f"{path} has results of kernels {', '.join(sorted(others))}, expected {kernels}: give another --out"
         )
     return {r.case: r for r in records if r.passed}
 
@@ -146,13 +147,11 @@ def _totals(records: Sequence[CaseRecord]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the gate; 1 where a bit differs or the machine stops a kernel, which is told in a line: the other cases run."""
+    """Run the gate and return 1 if a bit differs or the machine stops a kernel, else 0; a failing case does not end the run."""
     parser = argparse.ArgumentParser("python -m mpgemm.kernels.whole_gate", description=__doc__)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="targets of mpgemm kernel --target (default: all)")
     parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help="as mpgemm kernel --target takes them; default: all"
-    )
-    parser.add_argument(
-        "--out", type=Path, help="a line of JSON for each case; cases that passed there are not run again"
+        "--out", type=Path, help="file with a line of JSON for each case; cases that passed in it are not run again"
     )
     asked = parser.parse_args(arguments)
     kernels = kernels_digest()

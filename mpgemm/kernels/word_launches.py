@@ -1,4 +1,4 @@
-"""Operands as planes of words in memory: where they lie, the launch that makes them, and their product by TMA."""
+"""Describes operands as planes of words in memory, and makes the launches that write and multiply them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,25 +13,26 @@ from mpgemm.recovery.word_run import scaling_target
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.gpu.launches import DescribedArray, TritonLaunch, View
 
-#: Planes are padded to so many places of k at least, so that a tile of any kernel fits.
+#: k of planes is padded to a multiple of this at least, so that a tile of any kernel fits.
 LEAST_DEPTH = 64
-#: Rows of planes start at multiples of so many bytes, which TMA asks for.
+#: Rows of planes start at multiples of this number of bytes, which TMA requires.
 ROW_BYTES = 16
 
 
 @dataclass(frozen=True)
 class WordPlanes:
-    """How the words of an operand lie in memory: planes of (batch, line, k) or of (batch, k, line), one for each word.
+    """`WordPlanes` describes the words of an operand in memory: a plane (batch, line, k) or (batch, k, line) for each word.
 
     Attributes
     ----------
     format : str
+        Format of the words.
     words, batches, lines : int
-        Lines are rows of A, columns of B.
+        Numbers of words, batches and lines; lines are rows of A or columns of B.
     k : int
-        Padded by zeros to whole tiles of k.
+        Length of k, padded by zeros to whole tiles.
     inner : {"k", "lines"}
-        What lies beside each other.
+        Dimension whose elements are neighbours in memory.
     """
 
     format: str
@@ -43,37 +44,37 @@ class WordPlanes:
 
     @property
     def pitch(self) -> int:
-        """Elements from one row of a plane to the next."""
+        """Number of elements from one row of a plane to the next."""
         unit = ROW_BYTES // BYTES[self.format]
         return -(-(self.k if self.inner == "k" else self.lines) // unit) * unit
 
     @property
     def rows(self) -> int:
-        """Rows of a batch's part of a plane."""
+        """Number of rows of a plane for one batch."""
         return self.lines if self.inner == "k" else self.k
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the whole array."""
+        """Shape of the whole array."""
         return self.words * self.batches * self.rows, self.pitch
 
     @property
     def plane(self) -> int:
-        """Elements from one word to the next."""
+        """Number of elements from one word to the next."""
         return self.batches * self.rows * self.pitch
 
     @property
     def first(self) -> int:
-        """Rows from one batch to the next; 0 where all batches have one operand."""
+        """Number of rows from one batch to the next; 0 if all batches share one operand."""
         return self.rows if self.batches > 1 else 0
 
     def described(self, data: Any, lines: int, depth: int) -> DescribedArray:
-        """Return the array for boxes of lines x depth."""
+        """Return the array with the TMA descriptor for boxes of lines x depth."""
         box = (lines, depth) if self.inner == "k" else (depth, lines)
         return DescribedArray(data, self.format if self.format != "tf32" else "fp32", self.shape, box)
 
     def view(self, data: Any, side: int) -> View:
-        """Return the array as :func:`mpgemm.kernels.launches.gemm_launch` takes planes of A (side 0) or B (1)."""
+        """Return the array as :func:`mpgemm.kernels.launches.gemm_launch` takes planes of A (side 0) or B (side 1)."""
         line, inner = (self.pitch, 1) if self.inner == "k" else (1, self.pitch)
         strides = (inner, line) if side else (line, inner)
         kind = self.format if self.format != "tf32" else "fp32"
@@ -81,20 +82,20 @@ class WordPlanes:
 
 
 def planes_of(form: KernelForm, side: int, x: View, batches: int, lines: int, k: int, depth: int) -> WordPlanes:
-    """Where the words of an operand go: beside each other as its elements are, but that tf32 is multiplied along k alone."""
+    """Return the layout of an operand's words: that of its elements, except that tf32 always lies along k, as units need it."""
     line, inner = (x.strides[2], x.strides[1]) if side else (x.strides[1], x.strides[2])
     lined = line == 1 and inner != 1 and form.format != "tf32"
     return WordPlanes(form.format, form.words[side], batches, lines, -(-k // depth) * depth, "lines" if lined else "k")
 
 
 def padded_depth(form: KernelForm) -> int:
-    """Return places of k to a multiple of which planes are padded."""
+    """Return the multiple to which k of planes is padded."""
     return max(LEAST_DEPTH, form.tile or 0)
 
 
-#: Lines and places of k that a program splits at a time, where lines are scaled and where not; by what lies beside each other.
+#: Lines and length of k that a program splits at a time, by whether lines are scaled and by the inner dimension.
 _SPLIT_TILES = {(True, "k"): (8, 256), (True, "lines"): (32, 64), (False, "k"): (32, 128), (False, "lines"): (64, 64)}
-#: Warps of a program that splits.
+#: Number of warps of a program that splits.
 SPLIT_WARPS = 4
 
 
@@ -103,26 +104,28 @@ def split_operands_launch(
     planes: tuple[WordPlanes | None, WordPlanes | None], words: tuple[Any, Any], exponents: tuple[Any, Any] = (None, None),
     counts: Sequence[int] | None = None,
 ) -> TritonLaunch:  # fmt: skip
-    """Return the words of A, of B or of both, in one launch.
+    """Return the launch that writes the words of A, of B, or of both.
 
     Parameters
     ----------
     form : KernelForm
+        Constants of the method.
     sizes : (int, int, int)
-        m, n, k.
+        Sizes m, n, k.
     operands : (View or None, View or None)
-        None: that operand is not split here.
+        A and B; None for an operand that is not split.
     planes : (WordPlanes or None, WordPlanes or None)
+        Layouts of the words.
     words : (Tensor, Tensor)
-        Where the words go, of the planes' shapes.
+        Arrays for the words, with the planes' shapes.
     exponents : (Tensor of int32, Tensor of int32), optional
-        Where the exponents of rows and columns go, if these are scaled.
+        Arrays for the exponents of rows and columns, if these are scaled.
     counts : (int, int), optional
-        Words that are written; by default the form's.
+        Numbers of words that are written; by default the form's.
     """
     m, n, k = sizes
     scaled = any(e is not None for e in exponents)
-    # 24 bits of the target decide: significands of FP32 that are above it are above its first 24 bits
+    # 24 bits of the target suffice, because an FP32 significand above the target is above its first 24 bits
     significand, top = np.frexp(scaling_target(get_float_format(form.format), get_float_format("fp32"), k))
     arguments: dict[str, Any] = {
         **places_of("a", operands[0], ("row", "k")), **places_of("b", operands[1], ("k", "column")), "m": m, "n": n, "k": k,
@@ -154,7 +157,7 @@ def word_product_launch(
     words: tuple[Any, Any], out: View, end: ProductEnd = NO_END, exponents: tuple[Any, Any] | None = None,
     part: int | None = None,
 ) -> TritonLaunch:  # fmt: skip
-    """Return the product of planes of words by TMA; parameters as for :func:`mpgemm.kernels.launches.gemm_launch` and above."""
+    """Return the launch that multiplies planes of words by TMA; see :func:`mpgemm.kernels.launches.gemm_launch`."""
     check_depth(form, configuration)
     batch, m, n, k = sizes
     seed, parts = seeds_sums(form, end, exponents), 1 if part is None else -(-k // part)

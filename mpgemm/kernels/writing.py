@@ -1,4 +1,4 @@
-"""A kernel written to a folder: compiled text, binary, source, and a record that says whose bits it gives."""
+"""Writes a kernel to a folder: compiled text, binary, source, and a record of the row that predicts its bits."""
 
 import hashlib
 import json
@@ -23,16 +23,16 @@ from tensorcore_models.gpu.targets import KernelTarget
 
 @dataclass(frozen=True)
 class WrittenKernel:
-    """The files that were written for a kernel.
+    """`WrittenKernel` holds the files that were written for a kernel.
 
     Attributes
     ----------
     files : tuple of str
-        Names in the folder.
+        Names of the files in the folder.
     record : dict
-        As in record.json.
+        Contents of record.json.
     kernels : tuple of TargetKernel
-        What was compiled: the product first.
+        Compiled kernels, the product first.
     """
 
     files: tuple[str, ...]
@@ -43,7 +43,7 @@ class WrittenKernel:
 def kernels_of(
     row: RecoveryMethod, target: KernelTarget, shape: tuple[int, int, int], configuration: Configuration | None, types
 ) -> list[TargetKernel]:
-    """List the kernels that a product of a method launches, rows of A and B without gaps, compiled for a target."""
+    """Compile the kernels that a method's product launches, for a target and contiguous A and B."""
     check_words(target, row.formats[0] if row.kind == "words" else "s8", row.name)
     made = _word_launches if row.kind == "words" else _residue_launches
     launches = made(row, target, shape, configuration, types)
@@ -51,7 +51,7 @@ def kernels_of(
 
 
 def _word_launches(row: RecoveryMethod, target: KernelTarget, shape, configuration, types) -> list[TritonLaunch]:
-    """Return the product of words, and its repair."""
+    """Return the launches of a product of words, and of its repair."""
     form, (m, n, k) = kernel_form(row), shape
     tile = configuration or choose(form, target, m, n, k)
     check_stages(form, tile, target)
@@ -67,7 +67,7 @@ def _word_launches(row: RecoveryMethod, target: KernelTarget, shape, configurati
 
 
 def _residue_launches(row: RecoveryMethod, target: KernelTarget, shape, configuration, types) -> list[TritonLaunch]:
-    """Return the product of residues, what makes them, and the join."""
+    """Return the launches of the product of residues, of the residues, and of the join."""
     m, n, k = shape
     planes = ResiduePlanes(row.moduli, (1, m, n, k))
     a, b, out = (View(None, "fp64", (rows * columns, columns, 1)) for rows, columns in ((m, k), (k, n), (m, n)))
@@ -85,30 +85,31 @@ def write_kernel(
     configuration: Configuration | None = None,
     types: tuple[str, str] = ("fp32", "fp32"),
 ) -> WrittenKernel:
-    """Compile a method for a target and write it.
+    """Compile a method for a target and write the files.
 
     Parameters
     ----------
     row : RecoveryMethod
-        As :func:`mpgemm.kernels.recipes.recipe` or, of residues, :func:`mpgemm.kernels.residues.residue_method` gives it;
-        `method` is how it was called.
+        Row that :func:`mpgemm.kernels.recipes.recipe` returns, or :func:`mpgemm.kernels.residues.residue_method` for residues.
     method : str
+        Name with options, for the record.
     target : KernelTarget
+        Target.
     folder : str or Path
-        Where the files go; it is made.
+        Folder for the files, which is made if it does not exist.
     shape : (int, int, int)
-        m, n, k for which the counted model chooses a tile, and whose divisibility is compiled in.
+        Sizes m, n, k for which the counted model chooses a tile, and whose divisibility is compiled in.
     configuration : Configuration, optional
-        The tile itself.
+        Tile, warps and stages, in place of the model's choice.
     types : (str, str)
-        Of the elements of A and B; those of residues are fp64.
+        Types of the elements of A and B; fp64 for residues.
 
     Raises
     ------
     ImportError
-        Without Triton.
+        If Triton is not installed.
     ValueError
-        If the target does not multiply the words, or the kernel cannot be compiled.
+        If the target cannot multiply the words, or the kernel cannot be compiled.
     OSError
         If a file cannot be written.
     """
@@ -169,7 +170,11 @@ def _word_recipe(row: RecoveryMethod) -> dict:
 
 
 def _residue_recipe(row: RecoveryMethod, k: int) -> dict:
-    """The argument `bits` is that of the product's k; an int32 holds sums of so many products, of more the text is another."""
+    """Return the moduli and bits of a residue kernel for the record.
+
+    `bits` depends on k. `most_k` is the largest k of this text, because an int32 holds the sum of CHUNK products; it is None
+    if the text splits longer k.
+    """
     return {
         "moduli": list(row.moduli), "format": "s8", "bits": residue_bits(row.moduli, k),
         "most_k": CHUNK if k <= CHUNK else None,

@@ -1,4 +1,4 @@
-"""The checks of `mpgemm selftest`: each counts dot products that were compared and those that differ."""
+"""This module holds the checks of `mpgemm selftest`: each counts compared and different dot products."""
 
 import json
 import time
@@ -15,25 +15,25 @@ from tensorcore_models.formats import IntegerFormat
 from tensorcore_models.machine.instruction_sets import available_isas, set_isa
 from tensorcore_models.probing import edges, probe_vectors
 
-#: Encodings of 1 of the block scales.
+#: Encodings of 1 in each format of block scales.
 ONE_SCALE = {"ue8m0": 127, "ue4m3": 0x38}
-#: Rows and columns of a product that kernels and twins both compute.
+#: Numbers of rows and columns of a product that kernels and twins both compute.
 M, N = 2, 5
 
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check."""
+    """`Check` is the result of one check."""
 
     name: str
-    #: compared, different: Dot products.
+    #: compared, different: numbers of dot products.
     compared: int
     different: int
-    first: str = ""  #: The first that differs; empty if none does.
+    first: str = ""  #: first dot product that differs; empty if none does
 
 
 def distinct_rows() -> list[Instruction]:
-    """Return one row of the catalogue for each arithmetic with its formats; those of different classes take turns."""
+    """Return one row of the catalogue for each arithmetic with its formats, alternating between classes of units."""
     rows = {
         (r.accumulator, r.k, r.formats, r.scale_format, r.block_size): r for r in tcm.list_instructions() if r.published
     }
@@ -54,12 +54,12 @@ def _count(name: str, results: Iterator[tuple[str, int, int]]) -> Check:
 
 
 def hardware_outputs() -> Check:
-    """Return the catalogue's instructions against the shipped outputs of real GPUs."""
+    """Return the check of the catalogue's instructions against the shipped outputs of real GPUs."""
     return _count("published outputs of real GPUs", _hardware(own=False))
 
 
 def own_outputs() -> Check:
-    """Return the catalogue's Hopper rows against shipped outputs of an H100, recorded by this project."""
+    """Return the check of the catalogue's Hopper rows against shipped outputs of an H100, recorded by this project."""
     return _count("outputs that this project recorded on an H100", _hardware(own=True))
 
 
@@ -76,7 +76,7 @@ def _hardware(own: bool) -> Iterator[tuple[str, int, int]]:
 
 
 def derived_vectors() -> Check:
-    """Return every floating-point instruction against results that follow by hand from its published parameters."""
+    """Return the check of floating-point instructions against results derived by hand from their published parameters."""
     return _count("results derived by hand from published parameters", _derived())
 
 
@@ -100,17 +100,21 @@ def _derived() -> Iterator[tuple[str, int, int]]:
 
 
 def twins(seconds: float, seed: int = 0, clock=time.monotonic) -> Check:
-    """Return kernels of every instruction set of this CPU beside the algorithms in plain integers; nothing new starts after
-    `seconds`."""
+    """Return the check of kernels of every instruction set of this CPU against the algorithms in plain integers.
+
+    No new comparison starts after `seconds`.
+    """
     return _count("kernels beside their exact twins", _twins(seconds, np.random.default_rng(seed), clock))
 
 
-#: Seconds of products at edges, at most; one of each in any case.
+#: Time limit in seconds of products at edges; one product of each edge runs in any case.
 EDGE_SECONDS = 2.0
 
 
 def edge_products(seconds: float, seed: int = 0, clock=time.monotonic) -> list[Check]:
-    """Return fast kernels of every instruction set beside the generic one, a check for each edge of `probing.edges`."""
+    """Return the checks of fast kernels of every instruction set against the generic one, one for each edge of
+    `probing.edges`.
+    """
     found: dict[str, list[tuple[str, int, int]]] = {edge: [] for edge in edges.EDGES}
     for x in edges.sweep(min(seconds, EDGE_SECONDS), seed, clock):
         found[x.edge].append((x.first, x.compared, x.different))
@@ -118,7 +122,7 @@ def edge_products(seconds: float, seed: int = 0, clock=time.monotonic) -> list[C
 
 
 def _encodings(rng: np.random.Generator, fmt, shape: tuple[int, int], near: bool) -> np.ndarray:
-    """Return any bits, or floating-point numbers around 1, whose sums cancel and round."""
+    """Return random encodings, or floating-point numbers around 1, whose sums cancel and round."""
     bits = rng.integers(0, 1 << fmt.bits, shape, dtype=np.uint64)
     if near and not isinstance(fmt, IntegerFormat):
         low = fmt.padding_bits + fmt.fraction_bits

@@ -1,11 +1,13 @@
-"""Assertions for tests of matrix kernels, with or without pytest; see docs/pytest.md.
+"""This package holds assertions for tests of matrix kernels, with or without pytest; see docs/pytest.md.
 
-:func:`assert_gemm_close` holds a result against a certified tolerance, :func:`assert_bits` against a recipe's bits,
-:func:`assert_grouped_close` holds the groups of a grouped product, :func:`assert_attention_close` attention,
-:func:`assert_attention_invariants` holds what every attention kernel keeps, :func:`attention_tolerance` is their tolerance;
-:func:`check_gemm`, :func:`check_grouped` and :func:`check_attention` give the result of a check,
-:func:`gemm_tolerance` gives the tolerance itself, :func:`faults_of` and :func:`missed_faults` which faults a test with it
-does not see. :func:`kernel_of` and :class:`Draws` say what :func:`mpgemm.tolerance` is asked about.
+- :func:`assert_gemm_close` compares a result with a certified tolerance, :func:`assert_bits` with a recipe's bits,
+  :func:`assert_grouped_close` the groups of a grouped product, :func:`assert_attention_close` attention;
+  :func:`assert_attention_invariants` checks properties of every attention kernel.
+- :func:`check_gemm`, :func:`check_grouped` and :func:`check_attention` return the result of a check.
+- :func:`gemm_tolerance` and :func:`attention_tolerance` return tolerances; :func:`faults_of` and :func:`missed_faults`
+say which
+  faults a test with a tolerance misses.
+- :func:`kernel_of` and :class:`Draws` describe the kernel and the data for :func:`mpgemm.tolerance`.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)
@@ -19,5 +21,5 @@ from mpgemm.testing.grouped import assert_grouped_close, check_grouped
 from mpgemm.testing.recipe_bits import assert_bits
 from mpgemm.testing.tolerances import Draws, kernel_of
 
-#: The name that it had.
+#: An older name of the class.
 KernelTolerance = KernelCase

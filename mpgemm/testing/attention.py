@@ -1,7 +1,7 @@
-"""Tests of attention kernels: softmax(scale Q K^T) V over any order of tiles, held to a certified and to a statistical line.
+"""This module tests attention kernels, softmax(scale Q K^T) V, against certified and statistical bounds.
 
-What is allowed is derived in :mod:`mpgemm.testing.attention_case`, layouts are read in :mod:`mpgemm.testing.attention_layouts`,
-what explains a wrong result is in :mod:`mpgemm.testing.attention_faults`.
+:mod:`mpgemm.testing.attention_case` derives the bounds, :mod:`mpgemm.testing.attention_layouts` reads layouts, and
+:mod:`mpgemm.testing.attention_faults` explains wrong results.
 """
 
 import math
@@ -23,16 +23,16 @@ from mpgemm.testing.diagnosis.places import place_of
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
 
-#: Keys of the smallest tile that kernels have, where a test does not say.
+#: Keys of the smallest tile of a kernel, if a test does not state it.
 SMALLEST_TILE = 16
-#: Factor of P that is taken for operands of 8 bits where a test does not say: none of the weights' bits are lost with it.
+#: Factor of P for operands of 8 bits, if a test does not state it: P keeps all bits of its weights with it.
 FACTOR_OF_8_BITS = 256.0
-#: Largest share of elements that zeros may pass in.
+#: Largest share of elements for which zeros may pass.
 VACUOUS = 0.9
 
 
 class AttentionOptions(TypedDict, total=False):
-    """The statements of a test on an attention kernel: parameters of :func:`assert_attention_close`."""
+    """`AttentionOptions` holds a test's statements on an attention kernel, the parameters of :func:`assert_attention_close`."""
 
     causal: bool
     window: tuple[int, int] | None
@@ -59,39 +59,40 @@ def assert_attention_close(out, q, k, v, *, engine: Engine | str, **options: Unp
     q, k, v : array_like, shapes (..., heads, queries, d), (..., kv heads, keys, d) and (..., kv heads, keys, dv)
         The operands, in the unit's format. Query head h reads head h // (heads / kv heads) of K and V.
     engine : Engine or str
-        A device ("h100": its unit for the operands' type), "arch:name" or an engine.
+        Modelled unit: a device ("h100": its unit for the operands' type), "arch:name" or an engine.
     causal : bool
-        The last query sees all keys, each earlier query one key fewer (FlashAttention 2.1 and newer).
+        Whether the mask is causal: the last query sees all keys, each earlier query one key fewer (FlashAttention 2.1 and
+        newer).
     window : (left, right), optional
         Numbers of keys before and after its own position that a query sees; -1 for all.
     scale : float, optional
-        1 / sqrt(d) by default.
+        Factor of the scores; 1 / sqrt(d) by default.
     kv_tile : int, optional
-        Keys of a tile; any from 16 on by default.
+        Number of keys of a tile; by default any number from 16 on.
     p_scale : float, optional
-        Factor of P before it is rounded to the operands' format: by default 256 for 8-bit formats, as in
-        FlashAttention 3 (without it P loses small weights, which counts as a fault), and 1 for others.
+        Factor of P before P is rounded to the operands' format. The default is 256 for 8-bit formats, as in
+        FlashAttention 3 (without the factor P loses small weights, which counts as a fault), and 1 for other formats.
     exp_ulps : float
-        Units in the last place within which the kernel's exponential is; by default 2.06, the largest of MUFU.EX2 for
-        arguments up to 0 (docs/special_functions.md), which expf keeps, too.
+        Largest error of the kernel's exponential in units in the last place. The default 2.06 is the largest error of
+        MUFU.EX2 for arguments up to 0 (docs/special_functions.md); expf has a smaller one.
     softcap : float, optional
-        Scaled scores x become softcap tanh(x / softcap), the tanh within 2^-11.
+        Soft cap: scaled scores x become softcap tanh(x / softcap), with the tanh within 2^-11.
     sinks : array_like, shape (heads,), optional
-        One score for each query head, which is added to its row sums and has no value vector.
+        One score for each query head; its exponential is added to the row sums, without a value vector.
     rows : int, optional
         Check only this many queries of each head, evenly spread; all by default.
     cu_seqlens_q, cu_seqlens_k : array_like of int, shape (sequences + 1,), optional
-        Packed sequences: q and out are (all queries, heads, d), k and v (all keys, kv heads, d); where each sequence begins,
-        and the end.
+        First row of each packed sequence, and the end; q and out are then (all queries, heads, d), k and v (all keys, kv
+        heads, d).
     block_table, cache_seqlens : array_like of int, shapes (sequences, pages) and (sequences,), optional
-        K and V in pages, (pages, rows of a page, kv heads, d): the pages of each sequence and its number of keys; q and out are
-        (sequences, queries, heads, d), or packed with cu_seqlens_q.
+        Pages of each sequence and its number of keys; K and V are then (pages, rows of a page, kv heads, d), and q and
+        out (sequences, queries, heads, d), or packed with cu_seqlens_q.
 
     Raises
     ------
     AssertionError
-        If an element is outside of the certified or of the statistical line: where, and what explains it. Also if both are
-        vacuous.
+        If an element exceeds the certified or the statistical bound (the message gives its place and an explanation), or
+        if both bounds are vacuous.
     ValueError, TypeError
         If shapes, types or numbers do not fit.
     """
@@ -103,16 +104,16 @@ def assert_attention_close(out, q, k, v, *, engine: Engine | str, **options: Unp
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """A call of an attention kernel, head by head."""
+    """`AttentionCall` is a call of an attention kernel, head by head."""
 
     heads: list[AttentionHead]
-    cases: list[AttentionCase]  #: All queries of each head.
-    lines: list[np.ndarray]  #: Which queries of each head are looked at.
+    cases: list[AttentionCase]  #: cases with all queries of each head
+    lines: list[np.ndarray]  #: indices of the queries of each head that are checked
     what: str
 
     @property
     def looked_at(self) -> list[AttentionCase]:
-        """The cases of the queries that are looked at."""
+        """Return the cases of the checked queries."""
         return [
             case if len(rows) == len(case.q) else case.rows(rows)
             for case, rows in zip(self.cases, self.lines, strict=True)
@@ -120,8 +121,10 @@ class AttentionCall:
 
 
 def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]) -> KernelCheck:
-    """Return a report on whether an attention kernel's result is right. Parameters and errors are those of
-    :func:`assert_attention_close`."""
+    """Return a report on whether an attention kernel's result is right.
+
+    Parameters and errors are those of :func:`assert_attention_close`.
+    """
     computed = tcm.as_array(out, "out")
     call = call_of(computed, q, k, v, engine, format_of_result(computed).name, options)
     with np.errstate(all="ignore"):
@@ -132,9 +135,11 @@ def check_attention(out, q, k, v, *, engine: Engine | str, **options: Unpack[Att
 
 
 def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: AttentionOptions) -> AttentionCall:
-    """Return a call as a test says it. Raises ValueError, TypeError if it does not fit."""
+    """Return the call that a test describes. Raises ValueError or TypeError if it does not fit."""
     if unknown := sorted(options.keys() - AttentionOptions.__annotations__.keys()):
-        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(AttentionOptions.__annotations__)}")
+        raise TypeError(
+            f"unknown option {', '.join(unknown)}: use one of {', '.join(AttentionOptions.__annotations__)}"
+        )
     arrays = [tcm.as_array(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v"))]
     packed = {name: options.get(name) for name in ("cu_seqlens_q", "cu_seqlens_k", "block_table", "cache_seqlens")}
     heads = heads_of(out, *arrays, **packed)
@@ -145,7 +150,7 @@ def call_of(out: np.ndarray, q, k, v, engine, out_format: str, options: Attentio
         p_scale = FACTOR_OF_8_BITS if unit.formats[0].bits <= 8 else 1.0
     _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit)
     if softcap is not None and not (math.isfinite(softcap) and softcap > 0):
-        raise ValueError(f"softcap is {softcap!r}, expected a number above 0")
+        raise ValueError(f"softcap must be a number above 0, got {softcap!r}")
     _check_window(window)
     causal = options.get("causal", False)
     sinks = _sinks_of(options.get("sinks"), 1 + max(head.head for head in heads))
@@ -169,25 +174,28 @@ def _sinks_of(given: Any, heads: int) -> np.ndarray | None:
         return None
     sinks = tcm.as_array(given, "sinks").astype(np.float64)
     if sinks.shape != (heads,) or not np.isfinite(sinks).all():
-        raise ValueError(f"sinks has shape {sinks.shape}, expected ({heads},): one finite score for each query head")
+        raise ValueError(
+            f"sinks must have the shape ({heads},), one finite score for each query head, got {sinks.shape}"
+        )
     return sinks
 
 
 def _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit: Engine) -> None:
     if scale is not None and not (math.isfinite(scale) and scale != 0):
-        raise ValueError(f"scale is {scale!r}, expected a number other than 0")
+        raise ValueError(f"scale must be a number other than 0, got {scale!r}")
     if kv_tile is not None and (isinstance(kv_tile, bool) or not hasattr(kv_tile, "__index__")):
-        raise TypeError(f"kv_tile is the number of keys of a tile, an integer, got {kv_tile!r}")
+        raise TypeError(f"kv_tile must be an integer, the number of keys of a tile, got {kv_tile!r}")
     if kv_tile is not None and kv_tile < 1:
-        raise ValueError(f"a tile holds {kv_tile} keys, expected at least 1")
+        raise ValueError(f"kv_tile must be at least 1 key, got {kv_tile}")
     if not (math.isfinite(p_scale) and p_scale > 0 and math.frexp(p_scale)[0] == 0.5):
-        raise ValueError(f"p_scale is {p_scale!r}, expected a power of two")
+        raise ValueError(f"p_scale must be a power of two, got {p_scale!r}")
     if not (math.isfinite(exp_ulps) and exp_ulps >= 0.5):
-        raise ValueError(f"exp_ulps is {exp_ulps!r}, expected a number of at least 0.5")
+        raise ValueError(f"exp_ulps must be a number of at least 0.5, got {exp_ulps!r}")
     a, b, c, d = unit.formats
     if a != b or c != d or d.name != "fp32" or unit.scale_format is not None or not isinstance(a, Format):
         raise ValueError(
-            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}; attention takes FP32 sums and no block scales"
+            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}; attention needs a unit with FP32 sums and without "
+            "block scales"
         )
 
 
@@ -196,8 +204,7 @@ def _check_window(window) -> None:
     whole = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in numbers)
     if window is not None and not (len(numbers) == 2 and whole):
         raise TypeError(
-            f"window is {window!r}, expected a pair of the numbers of keys before and after a query's "
-            f"position, -1 for all"
+            f"window must be a pair (keys before, keys after a query's position), with -1 for all, got {window!r}"
         )
 
 
@@ -219,8 +226,10 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
     if not any(x.any() for x in wrong):
         held = held_weight(got, cases, drawn)
         if held is not None and not held.right:
-            text = f"each of the elements{seen} is within the tolerance of {call.what}, but all together are {held}"
-            said = explain_weight(held.share, held.error, cases) or ("weights that do not sum to their row sum",)
+            text = (
+                f"each of the elements{seen} is within the tolerance of {call.what}, but taken together they are {held}"
+            )
+            said = explain_weight(held.share, held.error, cases) or ("weights whose sum differs from the row sum",)
             return KernelCheck(False, text, 0, size, suspects=said)
         largest = max(float(x.max()) for x in allowed)
         text = f"{right_elements_in_words(size, out.size)} for {call.what}, within {largest:.3g}"
@@ -233,7 +242,7 @@ def _judged(out: np.ndarray, call: AttentionCall) -> KernelCheck:
 
 
 def _worst(call: AttentionCall, cases, got, error, allowed, lines) -> str:
-    """Return the element that is farthest off."""
+    """Return the element with the largest error."""
     ratios = [np.where(np.isnan(x), np.inf, x / most) for x, most in zip(error, allowed, strict=True)]
     head = int(np.argmax([float(x.max()) for x in ratios]))
     i, j = (int(x) for x in np.unravel_index(int(np.argmax(ratios[head])), ratios[head].shape))

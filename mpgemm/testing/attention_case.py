@@ -1,6 +1,7 @@
-"""One head of a call of an attention kernel, and what it may return: certified, and of right kernels.
+"""This module bounds the results of one head of an attention kernel: a certified bound, and a statistical one of right kernels.
 
-For a query with weights p (its softmax), output o and values v a kernel's result differs by at most, element by element,
+For a query with weights p (its softmax), output o and values v, a kernel's result differs, element by element, by at
+most the sum of
 
 - ``sum p (e^E - 1) (|v| + |o|)``: E is the error of an exponent: of Q K^T on the unit, of its scaling and the running maximum's
   subtraction in FP32, of a soft cap's tanh (2^-11 of it, published: PTX ISA, tanh.approx.f32), of the exponential (`exp_ulps`
@@ -9,8 +10,8 @@ For a query with weights p (its softmax), output o and values v a kernel's resul
 - the unit's own error of P V, over any order of its steps; a rounding for each key in the row sum, and for each tile;
 - the output's rounding.
 
-The statistical line has the size of these errors where roundings are independent, measured on the exact model with tiles of
-several sizes, and is carried to all elements by the tail (:mod:`mpgemm.bounds.tails`).
+The statistical bound has the size of these errors for independent roundings, measured on the exact model with tiles of several
+sizes, and is extended to all elements by the tail (:mod:`mpgemm.bounds.tails`).
 """
 
 import math
@@ -32,21 +33,21 @@ from mpgemm.testing.sampled import ratio
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
 
-#: Half a unit of FP32.
+#: Unit roundoff of FP32.
 UNIT = 2.0**-24
-#: Units in the last place within which exponentials of arguments up to 0 are: MUFU.EX2's (measured, all operands on an
-#: H100: 2.06), which is above expf's 1.94.
+#: Largest error in ulp of an exponential of arguments up to 0: that of MUFU.EX2 (measured, all operands on an
+#: H100: 2.06), which exceeds expf's 1.94.
 EXPONENTIAL = 2.06
 #: Relative error of a soft cap's tanh (published: PTX ISA, tanh.approx.f32).
 TANH = 2.0**-11
-#: Right results of a whole test that pass the statistical line, with which confidence; rows and tiles that are drawn, heads.
+#: Share of right results of a whole test below the statistical bound, with its confidence; drawn rows, tiles and heads.
 QUANTILE, CONFIDENCE, ROWS, DRAWN, HEADS = 0.9999, 0.95, 48, (32, 64, 128, 256, 1 << 30), 4
-#: Tiles of a call that is drawn at most.
+#: Largest number of tiles of a drawn call.
 TILES = 32
 
 
 def weights_of(scores: np.ndarray, sink: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (e^(score - maximum), their sums with the sink's), 0 and 1 where nothing is seen."""
+    """Return (e^(score - maximum), their sums including the sink's); 0 and 1 for a query that sees no key."""
     top = scores.max(1, keepdims=True)
     top = top if sink is None else np.maximum(top, sink)
     top = np.where(np.isfinite(top), top, 0.0)
@@ -57,15 +58,15 @@ def weights_of(scores: np.ndarray, sink: float | None = None) -> tuple[np.ndarra
 
 @dataclass(frozen=True)
 class AttentionCase:
-    """One head of a kernel's call.
+    """`AttentionCase` is one head of a kernel's call.
 
     Attributes
     ----------
     q, k, v : ndarray of float64, shapes (queries, d), (keys, d), (keys, dv)
     program : AttentionProgram
-        The unit, scale and formats, a soft cap and a sink; its tile is the smallest that the kernel may have.
+        Model of the kernel: unit, scale, formats, soft cap and sink, with the smallest tile that the kernel may have.
     mask : ndarray of bool, shape (queries, keys)
-        Which keys each query sees.
+        Mask of the keys that each query sees.
     exp_ulps : float
     """
 
@@ -77,59 +78,59 @@ class AttentionCase:
     exp_ulps: float
 
     def rows(self, rows: np.ndarray) -> "AttentionCase":
-        """Return the same of some queries."""
+        """Return the case of some queries."""
         return replace(self, q=self.q[rows], mask=self.mask[rows])
 
     def scores_of(self, k: np.ndarray, factor: float = 1.0) -> np.ndarray:
-        """Return scores with some keys, the scale times a factor, all of them seen."""
+        """Return the scores of given keys, with the scale times a factor and without a mask."""
         plain = self.program.scale * factor * multiply(self.q, k.T)
         cap = self.program.softcap
         return plain if cap is None else cap * np.tanh(plain / cap)
 
     def output_of(self, scores: np.ndarray, v: np.ndarray | None = None) -> np.ndarray:
-        """Return the output of scores with a mask of their own."""
+        """Return the output of given scores under a given mask."""
         w, total = weights_of(scores, self.program.sink)
         return multiply(w, self.v if v is None else v) / total
 
     @cached_property
     def plain(self) -> np.ndarray:
-        """Scores of all keys, seen or not."""
+        """Return the scores of all keys without the mask."""
         return self.scores_of(self.k)
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """The scores, -infinity where nothing is seen."""
+        """Return the scores, -infinity for keys that a query does not see."""
         return np.where(self.mask, self.plain, -np.inf)
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """:func:`weights_of` the scores."""
+        """Return :func:`weights_of` the scores."""
         return weights_of(self.scores, self.program.sink)
 
     @cached_property
     def exact(self) -> np.ndarray:
-        """The exact output, but for errors of FP64."""
+        """Return the exact output, up to errors of FP64."""
         w, total = self.weights
         return multiply(w, self.v) / total
 
     @property
     def format(self) -> Format:
-        """Of the operands."""
+        """Return the format of the operands."""
         return get_float_format(self.program.engine.a_format)
 
     @property
     def _half(self) -> float:
-        """The most that rounding a weight to the operands' format may lose below its normal numbers."""
+        """Return the largest loss of a weight below the operands' normal numbers when it is rounded to their format."""
         return self.format.min_subnormal / 2 / self.program.p_scale
 
     def _of_values(self, x: np.ndarray) -> np.ndarray:
         """Return x |V|."""
         return multiply(x, np.abs(self.v))
 
-    # -- certified -------------------------------------------------------------------------------------------------------
+    # -- certified bound -------------------------------------------------------------------------------------------------
     @cached_property
     def bound(self) -> np.ndarray:
-        """Certified: |out - exact| of a kernel over any order of tiles."""
+        """Return the certified bound of |out - exact| for a kernel with any order of tiles."""
         engine, scale = self.program.engine, abs(self.program.scale)
         keys, tiles = self.k.shape[0], -(-self.k.shape[0] // self.program.tile)
         w, total = self.weights
@@ -140,7 +141,7 @@ class AttentionCase:
             score_error = score_error + TANH * (seen + score_error)
         largest = seen.max(1, keepdims=True)
         largest = largest if self.program.sink is None else np.maximum(largest, abs(self.program.sink))
-        # argument: factor, maximum, difference; the exponential
+        # argument: factor, maximum, difference; then the exponential
         one = 6 * UNIT * (largest + 1) + 2 * self.exp_ulps * UNIT
         exponent = np.expm1(np.minimum(score_error + (1 + tiles) * one, 50.0))
         weighted = p * exponent
@@ -157,12 +158,12 @@ class AttentionCase:
         return self.with_output(error * 1.001 + 2.0**-40 * sizes)
 
     def with_output(self, error: np.ndarray) -> np.ndarray:
-        """With what the rounding to the output's format adds."""
+        """Return a bound with the rounding to the output's format added."""
         out = self.program.out
         return error + out.unit_roundoff * (np.abs(self.exact) + error) + out.min_subnormal / 2
 
     def kept_without_factor(self) -> float:
-        """Return the result of V = 1 in the worst row where P is cast to the format unscaled; 1 for more than 8 bits."""
+        """Return the worst row's result for V = 1 if P is cast without a factor; 1 for formats of more than 8 bits."""
         if self.format.bits > 8:
             return 1.0
         w = self.weights[0]
@@ -170,11 +171,13 @@ class AttentionCase:
         sums = w.sum(1)
         return float(np.min(np.where(sums > 0, cast.sum(1) / np.where(sums > 0, sums, 1.0), 1.0)))
 
-    # -- of right kernels ------------------------------------------------------------------------------------------------
+    # -- right kernels ---------------------------------------------------------------------------------------------------
     @cached_property
     def typical(self) -> np.ndarray:
-        """Errors of right kernels without the output's rounding, about: roundings of P are independent; what is rounded to
-        zero is lost."""
+        """Return an estimate of the errors of right kernels without the output's rounding.
+
+        Roundings of P are taken as independent; parts that are rounded to zero are lost.
+        """
         w, total = self.weights
         gone = w <= self._half
         own = np.where(gone, 0.0, np.maximum(self.format.unit_roundoff * w, self._half)) / total
@@ -184,7 +187,7 @@ class AttentionCase:
 
     @cached_property
     def cap_error(self) -> np.ndarray | float:
-        """The change that an approximate tanh of a soft cap may make."""
+        """Return the largest change by an approximate tanh of a soft cap."""
         if self.program.softcap is None:
             return 0.0
         w, total = self.weights
@@ -192,17 +195,19 @@ class AttentionCase:
         return self._of_values(changed) + changed.sum(1, keepdims=True) * np.abs(self.exact)
 
     def line(self, times: float) -> np.ndarray:
-        """Return the statistical line: so many times :attr:`typical`."""
+        """Return the statistical bound: a multiple of :attr:`typical`."""
         return self.with_output(times * self.typical + self.cap_error)
 
     def of_model(self, tile: int) -> np.ndarray:
-        """Return the output of the exact model with tiles of so many keys, not rounded to the output's format."""
+        """Return the output of the exact model for a tile size, without rounding to the output's format."""
         return attend((self.q, self.k, self.v), replace(self.program, tile=tile), 6, self.mask)
 
 
 def chain_bound(engine: Engine, x: np.ndarray, y: np.ndarray, fmt: Format, any_order: bool = False) -> np.ndarray:
-    """Return certified by sizes: the error of X Y on the engine in one chain over k, or in its steps in any order with a sum
-    outside of each."""
+    """Return a certified bound, by sizes, of the error of X Y on the engine.
+
+    The engine runs one chain over k, or its steps in any order with a sum outside of each.
+    """
     facts = facts_of(engine, x.astype(fmt.dtype).astype(np.float64), y.astype(fmt.dtype).astype(np.float64))
     step = bounds.step_error(engine, facts)
     k = x.shape[1]
@@ -216,14 +221,14 @@ def chain_bound(engine: Engine, x: np.ndarray, y: np.ndarray, fmt: Format, any_o
 
 
 class DrawnResults(NamedTuple):
-    """Some queries of a head, and what the exact model gives of them with tiles of several sizes."""
+    """`DrawnResults` holds some queries of a head, with the results of the exact model for several tile sizes."""
 
     case: AttentionCase
-    results: dict[int, np.ndarray]  #: By the number of keys of a tile.
+    results: dict[int, np.ndarray]  #: results by the number of keys of a tile
 
 
 def draw_results(cases: Sequence[AttentionCase]) -> list[DrawnResults]:
-    """Return right results of some queries of some heads."""
+    """Return right results of some queries in some heads."""
     heads = evenly(len(cases), HEADS)
     found = []
     for at in heads:
@@ -235,7 +240,7 @@ def draw_results(cases: Sequence[AttentionCase]) -> list[DrawnResults]:
 
 
 def limit_of(drawn: Sequence[DrawnResults], elements: int) -> float:
-    """Return how many times as large as :attr:`AttentionCase.typical` errors of right kernels are, of so many elements."""
+    """Return the factor of :attr:`AttentionCase.typical` that the errors of right kernels stay below, for so many elements."""
     ratios = [
         ratio(np.abs(out - each.case.exact), each.case.typical) for each in drawn for out in each.results.values()
     ]

@@ -1,4 +1,4 @@
-"""Casts of P or of scores to narrow formats in attention kernels: what each makes of a head."""
+"""This module predicts a head's result if an attention kernel casts P or its scores to a narrow format."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -12,25 +12,25 @@ from mpgemm.bounds.sizes import multiply
 from mpgemm.testing.attention_case import AttentionCase
 from tensorcore_models.formats import get_float_format
 
-#: Keys of tiles that kernels have.
+#: Numbers of keys of tiles that kernels use.
 TILES = (16, 32, 64, 128, 256)
-#: In the place of a size of 0.
+#: Replacement for a size of 0.
 TINY = 1e-300
-#: Kinds of 8-bit casts: the exponents of a factor of P, and by how many powers of two a running maximum may be stale.
+#: Variants of 8-bit casts: exponents of a factor of P, and powers of two by which a running maximum may be stale.
 P_FACTORS, STALE = range(13), (4.0, 8.0, math.inf)
 
 
 class Prediction(NamedTuple):
-    """Return a head's result with a fault."""
+    """`Prediction` is a head's result with a fault."""
 
-    kind: str  #: Of which this is one, with its parameters.
+    kind: str  #: kind of the fault, with its parameters
     text: str
     out: np.ndarray
-    free: int = 0  #: Numbers that were fitted.
+    free: int = 0  #: number of fitted parameters
 
 
 def narrow_predictions(case: AttentionCase) -> Iterator[Prediction]:
-    """P, or scores, in another format, and P beyond what 8 bits hold."""
+    """Yield results with P or scores in another format, or with P beyond the range of 8 bits."""
     w, total = case.weights
     fmt = case.format
     for name in ("bf16", "fp16", "e4m3fn", "e5m2"):
@@ -48,9 +48,15 @@ def narrow_predictions(case: AttentionCase) -> Iterator[Prediction]:
 
 
 def _cast_to_8_bits(case: AttentionCase) -> Iterator[Prediction]:
-    """P times a factor, clipped at the format's largest number, beside a row sum that is not; the maximum may be stale."""
+    """Yield results with P times a factor clipped at the format's largest number, while the row sum is not clipped.
+
+    The running maximum may be stale.
+    """
     fmt = case.format
-    kind = f"P in {fmt.name} times 1 to 2^{P_FACTORS[-1]}, clipped, with the row's maximum or one that is stale by 2^4 or more"
+    kind = (
+        f"P in {fmt.name} times 1 to 2^{P_FACTORS[-1]}, clipped, with the row's maximum or a maximum that is stale by "
+        "2^4 or more"
+    )
     w, _ = case.weights
     for power in P_FACTORS:
         if 2.0**power != case.program.p_scale:
@@ -62,19 +68,21 @@ def _cast_to_8_bits(case: AttentionCase) -> Iterator[Prediction]:
                 with np.errstate(over="ignore"):
                     p = np.minimum(np.exp(case.scores - base) * 2.0**power, 2.0 * fmt.max_finite)
                 low = np.asarray(tcm.round_to(p, fmt, saturate=True)).astype(np.float64) / 2.0**power
-                low *= np.exp(base - base[:, -1:])  # accumulators are brought to the last maximum
+                low *= np.exp(base - base[:, -1:])  # accumulators are rescaled to the last maximum
                 rest = np.exp(case.scores - base[:, -1:]).sum(1, keepdims=True)
                 behind = "the first tile's" if math.isinf(stale) else f"stale by up to 2^{stale:g}"
                 text = (
-                    f"P = 2^(s - maximum + {power}) is clipped at {fmt.max_finite:g} where the maximum is {behind} "
-                    f"(tiles of {tile} keys), the row sum is not"
+                    f"P = 2^(s - maximum + {power}) is clipped at {fmt.max_finite:g} if the maximum is {behind} (tiles of "
+                    f"{tile} keys); the row sum is not clipped"
                 )
                 yield Prediction(kind, text, multiply(low, case.v) / np.maximum(rest, TINY), 1)
 
 
 def _stale_maximum(case: AttentionCase, tile: int, stale: float) -> np.ndarray:
-    """Return the maximum with which each key's weight is formed, shape (queries, keys): a new one is taken only where it is
-    larger by more than 2^stale."""
+    """Return the maximum with which each key's weight is formed, shape (queries, keys).
+
+    A new maximum is taken only if it is larger by more than 2^stale.
+    """
     scores = case.scores
     shift, own = np.zeros_like(scores), np.full((len(scores), 1), -np.inf)
     for start in range(0, scores.shape[1], tile):
@@ -85,23 +93,25 @@ def _stale_maximum(case: AttentionCase, tile: int, stale: float) -> np.ndarray:
 
 
 def _with_factor(case: AttentionCase, power: int) -> tuple[str, np.ndarray]:
-    """Return (in words, the output) where P is cast to the operands' format times 2^power."""
+    """Return (description, output) of a head whose P is cast to the operands' format times 2^power."""
     fmt, (w, total) = case.format, case.weights
     p = np.asarray(tcm.round_to(w * 2.0**power, fmt, saturate=True)).astype(np.float64) / 2.0**power
-    lost = f"P is cast to {fmt.name} without a factor: weights below {fmt.min_subnormal / 2:g} of the largest are lost"
-    clipped = f"P times 2^{power} is clipped at {fmt.max_finite:g}, its row sum is not"
+    lost = (
+        f"P is cast to {fmt.name} without a factor: weights below {fmt.min_subnormal / 2:g} times the largest are lost"
+    )
+    clipped = f"P times 2^{power} is clipped at {fmt.max_finite:g}, but its row sum is not"
     little = f"P is cast to {fmt.name} times 2^{power}, not 2^{math.log2(case.program.p_scale):g}"
     text = lost if power == 0 else clipped if 2.0**power > fmt.max_finite else little
     return text, multiply(p, case.v) / total
 
 
 def _output_with_factor(power: int, case: AttentionCase) -> np.ndarray:
-    """Return the output where P is cast to the operands' format times 2^power."""
+    """Return the output if P is cast to the operands' format times 2^power."""
     return _with_factor(case, power)[1]
 
 
 def explain_weight(share: float, error: float, cases: Sequence[AttentionCase]) -> tuple[str, ...]:
-    """Explain why some queries' results, taken together, are such a share of the exact ones, within so many standard errors."""
+    """Return the faults that explain the share of the exact results that the results of some queries hold, in words."""
 
     def predicted(make: Callable[[AttentionCase], np.ndarray]) -> float:
         pairs = [(make(case), case.exact) for case in cases]

@@ -1,4 +1,4 @@
-"""Faults of attention kernels: what each makes of a head, and which of them is what a kernel returned."""
+"""This module predicts the results of faulty attention kernels, and finds the faults that explain a result."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,40 +14,42 @@ from mpgemm.testing.attention_layouts import AttentionHead
 from mpgemm.testing.diagnosis import Diagnosis, fitting
 from mpgemm.testing.diagnosis.failure import Finding, rated
 
-#: Queries of the worst head that are explained: so many wrong ones, and so many right ones; those on which numbers are fitted.
+#: Numbers of queries of the worst head that are explained: wrong ones, right ones, and those on which numbers are fitted.
 EXPLAINED, FITTED = 24, 8
-#: Scores that are explained, about: of fewer queries where keys are many.
+#: Approximate number of scores that are explained; with many keys fewer queries are explained.
 SCORES = 1 << 16
 #: Range of a fitted factor of the scale.
 FACTORS = (2.0**-9, 2.0**9)
-#: How many times as well a statement with a fitted number fits that stands before those without, as root mean square: it
-#: explains half of what these leave, where a number takes 1/n of it by chance, n wrong elements.
+#: Ratio of root mean squares by which a statement with a fitted number must fit better than those without. It then
+#: explains half of the rest, of which a fitted number explains 1/n by chance, for n wrong elements.
 CLEARLY = 1.4
-#: Range of a fitted factor of what a sink weighs.
+#: Range of a fitted factor of a sink's weight.
 SINK_FACTORS = (math.exp(-30), math.exp(30))
 #: Range of a slope with which scores fall with the distance.
 SLOPES = (2.0**-12, 4.0)
-#: Tiles of which single ones are tried at most.
+#: Largest number of tiles that are tried singly.
 SINGLE = 64
 
 
 class Explained(NamedTuple):
-    """Some queries of the worst head, with what is needed to predict them."""
+    """`Explained` holds some queries of the worst head, with the data to predict their results."""
 
     case: AttentionCase
-    rows: np.ndarray  #: Which queries these are of the head.
+    rows: np.ndarray  #: indices of these queries in the head
     head: AttentionHead
-    others: Sequence[AttentionHead]  #: All heads of the call.
-    whole: AttentionCase  #: All queries of the head.
-    sinks: Sequence[float | None]  #: The sink of each of `others`.
+    others: Sequence[AttentionHead]  #: all heads of the call
+    whole: AttentionCase  #: all queries of the head
+    sinks: Sequence[float | None]  #: sink of each of `others`
 
 
 def explain(
     out: np.ndarray, whole: AttentionCase, wrong: np.ndarray, looked_at: np.ndarray, head: AttentionHead,
     others: Sequence[AttentionHead], sinks: Sequence[float | None],
 ) -> Diagnosis:  # fmt: skip
-    """Return the faults whose outputs are the kernel's in a head; looked_at: which of its queries were; sinks: of each of
-    `others`."""
+    """Return the faults that explain the kernel's outputs in a head.
+
+    `looked_at` lists the checked queries of the head, `sinks` the sink of each of `others`.
+    """
     bad, right = np.flatnonzero(wrong.any(1)), np.flatnonzero(~wrong.any(1) & looked_at)
     most = min(max(SCORES // len(whole.k), FITTED), EXPLAINED)
     rows = np.concatenate([bad[evenly(bad.size, most)], right[evenly(right.size, most)] if right.size else right])
@@ -55,7 +57,7 @@ def explain(
     case, got, failing = some.case, out[rows], wrong[rows]
     if not np.isfinite(got[failing]).any():
         values = "NaN" if np.isnan(got[failing]).all() else "NaN or an infinity"
-        return Diagnosis((f"no number at all: every wrong result is {values}, which tells nothing of its cause",))
+        return Diagnosis((f"every wrong result is {values}, which says nothing about the cause",))
     unit = case.program.out.unit_roundoff
     usual = np.hypot(case.typical, unit / math.sqrt(3) * np.maximum(np.abs(case.exact), np.abs(got)))
     usual = np.hypot(usual, case.program.out.min_subnormal / math.sqrt(12))
@@ -74,7 +76,7 @@ def explain(
 
 
 def _best(found: list[Finding]) -> tuple[str, ...]:
-    """Return the statements that fit best; one with a fitted number only where it fits clearly better than all without."""
+    """Return the statements that fit best; one with a fitted number must fit clearly better than all others."""
     good = [x for x in found if x.good]
     plain = min((x.fit for x in good if not x.free), default=math.inf)
     good = [x for x in good if not x.free or CLEARLY * x.fit < plain]
@@ -83,7 +85,7 @@ def _best(found: list[Finding]) -> tuple[str, ...]:
 
 
 def _rms_of_rows(x: np.ndarray) -> np.ndarray:
-    """Return the size of each row: errors of one that is larger are larger, too."""
+    """Return the root mean square of each row, because errors of larger rows are larger, too."""
     return np.sqrt(np.mean(np.square(x), 1, keepdims=True))
 
 
@@ -100,7 +102,7 @@ def _all(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Pred
     yield from narrow_predictions(case)
     yield from _distances(some, got, failing)
     if case.k.shape == case.v.shape:
-        yield Prediction("K in the place of V", "K is read in the place of V", case.output_of(case.scores, case.k))
+        yield Prediction("K in place of V", "K is read in place of V", case.output_of(case.scores, case.k))
 
 
 # -- rows and heads ------------------------------------------------------------------------------------------------------
@@ -113,15 +115,14 @@ def _rows(some: Explained) -> Iterator[Prediction]:
 
 
 def _other_heads(some: Explained) -> Iterator[Prediction]:
-    """Yield another head's result, or K and V of another head of the sequence, as where groups of query heads are counted
-    wrongly."""
+    """Yield another head's result, or this head's with another K or V, as if groups of query heads were counted wrongly."""
     case, own = some.case, some.head
     tried: set[int] = set()
     same = [x for x in some.others if x.sequence == own.sequence]
     heads, kv_heads = len(same), len({x.kv_head for x in same})
     for other in same:
         if other.head != own.head:
-            text = f"another head: this one holds the result of head {other.head}"
+            text = f"wrong head: this head holds the result of head {other.head}"
             moved = type(case)(other.q[some.rows], other.k, other.v, case.program, case.mask, case.exp_ulps).exact
             yield Prediction("the result of another head", text, moved)
         if other.kv_head == own.kv_head or other.kv_head in tried:
@@ -138,7 +139,7 @@ def _other_heads(some: Explained) -> Iterator[Prediction]:
 
 
 def _group(head: int, kv_head: int, heads: int, kv_heads: int) -> str:
-    """Return how query heads may be counted so that a head reads that one."""
+    """Return the way of counting query heads with which a head reads the other K and V, in words."""
     if heads > kv_heads and kv_head == head % kv_heads:
         return f" (head modulo {kv_heads}, not head // {heads // kv_heads}: groups of query heads are dealt in turn)"
     return ""
@@ -148,12 +149,12 @@ def _group(head: int, kv_head: int, heads: int, kv_heads: int) -> str:
 def _scales(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
     case, kind = some.case, "the scale left out, twice, 1 / d, without or with twice log2(e)"
     scale, d = case.program.scale, case.q.shape[1]
-    known = [1.0]  # two names of one factor say nothing twice
+    known = [1.0]  # two names of one factor would be the same statement
     for factor, text in (
         (1 / scale, "the scale is left out"), (scale, "the scale is applied twice"),
-        (math.log(2), "log2(e) is left out: 2^x of x"),
+        (math.log(2), "log2(e) is left out: 2^x in place of e^x"),
         (1 / math.log(2), "log2(e) is applied twice"), (1 / (d * scale), "the scale is 1 / d"),
-        (math.sqrt(d) ** -1 / scale, "the scale is 1 / sqrt(d), not the one asked for"),
+        (math.sqrt(d) ** -1 / scale, "the scale is 1 / sqrt(d), not the given scale"),
     ):  # fmt: skip
         if not np.isclose(factor, known, rtol=1e-6, atol=0).any():
             known.append(factor)
@@ -167,7 +168,7 @@ def _scales(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[P
 
     factor = _least(far, *FACTORS)
     number = scale * factor
-    text = f"a wrong softmax scale: {number:.6g} in the place of {scale:.6g}"
+    text = f"a wrong softmax scale: {number:.6g} in place of {scale:.6g}"
     root = number**-2
     if round(root) >= 2 and abs(root / round(root) - 1) < 1e-3:
         text += f", 1 / sqrt({round(root)})"
@@ -181,7 +182,7 @@ def _scaled(case: AttentionCase, factor: float) -> np.ndarray:
 
 
 def _least(far: Callable[[float], float], low: float, high: float, points: int = 37) -> float:
-    """Where a function of a positive number is least: the best of a scale of points, refined by golden sections."""
+    """Return the positive number at which a function is least: the best point of a grid, refined by golden sections."""
     grid = np.geomspace(low, high, points)
     best = int(np.argmin([far(float(x)) for x in grid]))
     left, right = math.log(grid[max(best - 1, 0)]), math.log(grid[min(best + 1, points - 1)])
@@ -207,17 +208,17 @@ def _masks(some: Explained) -> Iterator[Prediction]:
     place = some.rows[:, None] + keys - queries
     at = np.arange(keys)[None]
     own = case.mask
-    ahead = at - place  # how far a key stands behind its query's place
+    ahead = at - place  # distance of a key behind its query's position
     spread = (at - (np.arange(queries)[:, None] + keys - queries))[whole]
     first, last = (int(spread.min()), int(spread.max())) if spread.size else (0, 0)
     masks = {
         "the mask is left out": np.ones_like(own),
-        "the mask is off by one: each query sees a key too many": own | (ahead == last + 1),
-        "the mask is off by one: each query sees a key too few": own & (ahead < last),
-        "each query sees a key too many before it": own | (ahead == first - 1),
-        "each query sees a key too few before it": own & (ahead > first),
-        "a causal mask that was not asked for": own & (at <= place),
-        "a causal mask from the first key on, not to the last": at <= some.rows[:, None],
+        "the mask is off by one: each query sees one key too many": own | (ahead == last + 1),
+        "the mask is off by one: each query sees one key too few": own & (ahead < last),
+        "each query sees one key too many before its position": own | (ahead == first - 1),
+        "each query sees one key too few before its position": own & (ahead > first),
+        "the mask is causal, although the test states none": own & (at <= place),
+        "the causal mask is aligned to the first key, not to the last": at <= some.rows[:, None],
     }
     for text, mask in masks.items():
         if not np.array_equal(mask, own):
@@ -226,7 +227,7 @@ def _masks(some: Explained) -> Iterator[Prediction]:
 
 
 def _distances(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
-    """Yield a number times the distance of key and query that is added to scores, as ALiBi adds it."""
+    """Yield scores with a number times the distance of key and query added, as ALiBi adds it."""
     case = some.case
     queries, keys = some.whole.mask.shape
     distance = np.abs(some.rows[:, None] + keys - queries - np.arange(keys)[None]).astype(np.float64)
@@ -251,7 +252,7 @@ def _distances(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterato
 
 # -- tiles of keys -------------------------------------------------------------------------------------------------------
 def _tiles(case: AttentionCase) -> Iterator[Prediction]:
-    """Yield tiles of keys that are lost or stale; keys behind the end that count."""
+    """Yield results with lost or stale tiles of keys, or with keys after the end that count."""
     keys = case.plain.shape[1]
     w, total = case.weights
     numerator = multiply(w, case.v)
@@ -264,13 +265,13 @@ def _tiles(case: AttentionCase) -> Iterator[Prediction]:
             own = np.exp(case.scores - top)
             sums = own.sum(1, keepdims=True) + padding * np.exp(-top)
             yield Prediction(
-                "keys behind the end", f"{padding} keys behind the end count in the row sum (tiles of {tile})",
+                "keys after the end", f"{padding} keys after the end count in the row sum (tiles of {tile})",
                 multiply(own, case.v) / sums,
             )  # fmt: skip
 
 
 def _single_tiles(case: AttentionCase, tile: int, w, total, numerator) -> Iterator[Prediction]:
-    """Yield one tile that is lost or whose K or V is that of the tile before, from the parts of the sums; and every tile."""
+    """Yield results with one tile, or every tile, lost or with K or V of the tile before, from the parts of the sums."""
     keys = w.shape[1]
     starts = range(0, keys, tile)
     kind = f"one tile of {TILES[0]} to {TILES[-1]} keys lost, or its V 0, or K or V of the tile before"
@@ -285,7 +286,7 @@ def _single_tiles(case: AttentionCase, tile: int, w, total, numerator) -> Iterat
         where = f"keys {taken.start}:{taken.stop}"
         own, sums = multiply(w[:, taken], case.v[taken]), w[:, taken].sum(1, keepdims=True)
         yield Prediction(kind, f"{where} are lost", (numerator - own) / np.maximum(total - sums, TINY))
-        yield Prediction(kind, f"at {where} V is 0, the row sum counts them", (numerator - own) / total)
+        yield Prediction(kind, f"at {where} V is 0, but the row sum counts the keys", (numerator - own) / total)
         if start:
             text = f"at {where} V is that of the tile before"
             yield Prediction(kind, text, (numerator - own + multiply(w[:, taken], case.v[source[taken]])) / total)
@@ -304,7 +305,7 @@ def _single_tiles(case: AttentionCase, tile: int, w, total, numerator) -> Iterat
     )
 
 
-#: How the sums so far are taken over into a tile with another maximum, in words.
+#: Ways in which the sums are carried over into a tile with another maximum, in words.
 _RESCALED = {
     "not": "is not rescaled", "late": "is rescaled late (with the tile's own part added already)",
     "before": "is rescaled by the factor of the tile before", "inverse": "is rescaled by the inverted factor",
@@ -331,7 +332,7 @@ def _rescaling(case: AttentionCase) -> Iterator[Prediction]:
 
 
 def _running_sums(case: AttentionCase, tile: int):
-    """Return (accumulator and row sum of a right kernel, those of each wrong way to rescale) of a running maximum."""
+    """Return (accumulator and row sum of a right kernel, those of each wrong rescaling) of a running maximum."""
     scores, v, sink = case.scores, case.v, case.program.sink
     queries, keys = scores.shape
     largest = np.full((queries, 1), -np.inf if sink is None else sink)
@@ -364,9 +365,9 @@ def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator
     kind = "the row sum left out, or of half of the keys"
     w, total = case.weights
     keys = w.shape[1]
-    yield Prediction(kind, "the row sum is left out: weights are not normalised", multiply(w, case.v))
+    yield Prediction(kind, "the row sum is left out, so the weights are not normalised", multiply(w, case.v))
     half = np.maximum(w[:, : keys // 2].sum(1, keepdims=True), 1e-30)
-    yield Prediction(kind, "the row sum is of the first half of the keys", multiply(w, case.v) / half)
+    yield Prediction(kind, "the row sum covers only the first half of the keys", multiply(w, case.v) / half)
     exact, out = case.exact[failing], got[failing]
     squares = float(np.sum(np.square(exact)))
     factor = float(np.sum(exact * out)) / squares if squares else 0.0
@@ -388,7 +389,7 @@ def _ends(case: AttentionCase, got: np.ndarray, failing: np.ndarray) -> Iterator
 
 
 def _sinks(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Prediction]:
-    """Yield a sink that is left out, another head's, or another number."""
+    """Yield results without the sink, with another head's sink, or with another number."""
     case, own = some.case, some.case.program.sink
     if own is None:
         return
@@ -408,5 +409,5 @@ def _sinks(some: Explained, got: np.ndarray, failing: np.ndarray) -> Iterator[Pr
             text = f"the sink is that of head {other.head}, not of head {some.head.head}"
             yield Prediction("the sink of another head", text, output(math.exp(min(sink - own, 700.0))))
     factor = _least(far, *SINK_FACTORS)
-    text = f"a wrong sink: {own + math.log(factor):.4g} in the place of {own:.4g}"
+    text = f"a wrong sink: {own + math.log(factor):.4g} in place of {own:.4g}"
     yield Prediction("one sink (fitted)", text, output(factor), 1)

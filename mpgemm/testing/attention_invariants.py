@@ -1,6 +1,6 @@
-"""Checks what every attention kernel keeps: weights sum to the row sum, and later keys change no bit of a causal row.
+"""This module checks invariants of attention kernels: the weights sum to 1, and later keys do not change causal rows.
 
-A kernel is called with other operands than a test's own, on which its result is known better than for any V.
+A kernel is called with other operands than a test's own, for which its result is known more exactly than for any V.
 """
 
 import math
@@ -16,32 +16,34 @@ from mpgemm.testing.check import KernelCheck
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import get_float_format
 
-#: The standard deviation of scores that is aimed at, by a power of two: a third of normal ones have small weights then.
+#: Power of two that is the target for the scores' standard deviation; a third of normal scores then have small weights.
 SPREAD = 3.0
 
 
 def assert_attention_invariants(
     attention: Callable[[Any, Any, Any], Any], q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]
 ) -> None:
-    """Fail unless a kernel has the invariants of every attention: rows of P sum to 1, small weights count, causal
-    rows ignore later keys.
+    """Fail unless a kernel has the invariants of every attention.
+
+    They are: rows of P sum to 1, small weights count, and causal rows ignore later keys.
 
     Parameters
     ----------
     attention : callable
-        (q, k, v) to the kernel's result; called with arrays of the types and shapes of these.
+        Function of (q, k, v) that returns the kernel's result; it is called with arrays of the types and shapes of `q`, `k`,
+        `v`.
     q, k, v, engine, **options
         See :func:`assert_attention_close`.
 
     Raises
     ------
     AssertionError
-        If with V = 1 an element is not 1 (less a sink's share) within its certified or its statistical line; if, of operands
-        of 8 bits, keys of small weights are lost, as where P is cast without a factor (V = 1 does not show it on units that
-        cut their sums, which lose as much); if, of a causal kernel, keys that no query of the first half sees change a bit
-        of their rows.
+        If one of these holds: with V = 1 an element differs from 1 (less a sink's share) by more than its certified or
+        statistical bound; with operands of 8 bits, keys of small weights are lost because P is cast without a factor (V =
+        1 does not show this on units that truncate their sums, which lose as much); in a causal kernel, keys that no
+        query of the first half sees change a bit of these queries' rows.
     ValueError, TypeError
-        See :func:`assert_attention_close`; for a causal kernel also for packed or paged operands.
+        See :func:`assert_attention_close`; also for packed or paged operands of a causal kernel.
     """
     __tracebackhide__ = True
     found = check_attention_invariants(attention, q, k, v, engine=engine, **options)
@@ -52,62 +54,63 @@ def assert_attention_invariants(
 def check_attention_invariants(
     attention: Callable[[Any, Any, Any], Any], q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]
 ) -> KernelCheck:
-    """Return a report on whether a kernel has the invariants of every attention. Parameters and errors are those of
-    :func:`assert_attention_invariants`."""
+    """Return a report on whether a kernel has the invariants of every attention.
+
+    Parameters and errors are those of :func:`assert_attention_invariants`.
+    """
     q, k, v = (tcm.as_array(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
     packed = options.get("cu_seqlens_q") is not None or options.get("block_table") is not None
     if options.get("causal") and packed:
         raise ValueError(
-            "keys after a causal row are changed in the layout (..., heads, rows, d) only: leave packed and paged "
-            "operands out"
+            "the check of later keys needs the layout (..., heads, rows, d), got packed or paged operands: leave them out"
         )
     ones = np.ones_like(v)
     found = check_attention(attention(q, k, ones), q, k, ones, engine=engine, **options)
     if not found.passes:
-        return replace(found, summary=f"with V = 1, which gives 1: {found.summary}")
+        return replace(found, summary=f"with V = 1, for which the result must be 1: {found.summary}")
     if q.dtype.itemsize == 1 and not packed:
         lost = _lost_small_weights(attention, q, k, v, engine, options)
         if lost is not None:
             return lost
     if not options.get("causal") or q.shape[-2] < 2:
-        return replace(found, summary="with V = 1 the result is 1, within its line")
+        return replace(found, summary="with V = 1 the result is 1 within its bound")
     return _later_keys(attention, q, k, v)
 
 
 def _lost_small_weights(attention, q, k, v, engine, options: AttentionOptions) -> KernelCheck | None:
-    """Return a kernel whose results hold too little of small weights, alone in V; None of one that keeps them."""
+    """Return a failed check if a kernel's results lose small weights, which alone have V = 1; else None."""
     factor = options.get("p_scale") or FACTOR_OF_8_BITS
     rows, ones = _small_weights(q, k, v, options.get("scale"), factor)
     out = tcm.as_array(attention(rows, k, ones), "out").astype(np.float64)
     call = call_of(out, rows, k, ones, engine, "fp32", options)
     exact = np.zeros(out.shape)
     for head, case in zip(call.heads, call.cases, strict=True):
-        largest = int(np.argmax(case.plain[-1]))  # of the same scores in all rows
-        exact[head.at] = np.where(case.mask[:, largest, None], case.exact, 0.0)  # others know no weight as small
+        largest = int(np.argmax(case.plain[-1]))  # with the same scores in all rows
+        exact[head.at] = np.where(case.mask[:, largest, None], case.exact, 0.0)  # other formats keep small weights
     size = float(np.sum(np.square(exact)))
     share = float(np.sum(out * exact)) / size if size > 0 else 1.0
     fmt = call.cases[0].format
-    # Casts of normal numbers lose half of this of each at most. Measured on a right kernel of Hopper's FP8 unit, in all: 0.04 %
+    # Casts of normal numbers lose at most half of this of each. Measured on a right kernel of Hopper's FP8 unit, in all: 0.04 %
     # with 1,024 keys, 0.8 % with 8,192, 8 % with 131,072 (e4m3: 12.5 %).
     kept = 2 * fmt.unit_roundoff
     if abs(share - 1) <= kept:
         return None
     few = fmt.min_subnormal / 2
     text = (
-        f"with V = 1 at keys of weights below {few:g} of the largest, and 0 at others, results are {share:.3g} times the exact "
-        f"ones, right within {kept:g} of 1"
+        f"with V = 1 at keys with weights below {few:g} times the largest, and 0 at others, results are {share:.3g} times the "
+        f"exact ones, but must be within {kept:g} of 1"
     )
-    said = f"P is cast to {fmt.name} without a factor: weights below {few:g} of the largest are lost"
-    return KernelCheck(False, text, 0, out.size, suspects=(said,) if share < 1 else ("weights that are too large",))
+    said = f"P is cast to {fmt.name} without a factor: weights below {few:g} times the largest are lost"
+    return KernelCheck(False, text, 0, out.size, suspects=(said,) if share < 1 else ("small weights are too large",))
 
 
 def _small_weights(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float | None, factor: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Q and V that show small weights alone.
+    """Return Q and V for which a result consists of small weights alone.
 
-    Q has one row in the heads that share K. V is 1 at keys whose weights are below what a cast of P keeps without a factor and
-    normal numbers with it, 0 at others.
+    Q has one row in the heads that share K. V is 1 at keys whose weights a cast of P loses without a factor but keeps
+    as normal numbers with it, and 0 at other keys.
     """
     group = (q.shape[-3] // k.shape[-3]) if q.ndim > 2 else 1
     first = (q[..., ::group, :1, :] if q.ndim > 2 else q[:1]).astype(np.float64)
@@ -124,7 +127,7 @@ def _small_weights(
 
 
 def _later_keys(attention: Callable[[Any, Any, Any], Any], q: np.ndarray, k: np.ndarray, v: np.ndarray) -> KernelCheck:
-    """Return rows of the first half beside those of a call whose keys behind them are others."""
+    """Return a check of the first half's rows against a call with other keys after them."""
     half, offset = q.shape[-2] // 2, k.shape[-2] - q.shape[-2]
     first = max(half + offset, 0)
     others = [x.copy() for x in (k, v)]
@@ -136,11 +139,9 @@ def _later_keys(attention: Callable[[Any, Any, Any], Any], q: np.ndarray, k: np.
     count, size = int(np.count_nonzero(wrong)), wrong.size
     if not count:
         text = (
-            f"with V = 1 the result is 1, within its line; keys from {first} on change no bit of the first {half} rows"
+            f"with V = 1 the result is 1 within its bound; keys from {first} on change no bit of the first {half} rows"
         )
         return KernelCheck(True, text, 0, size)
     row = int(np.flatnonzero(wrong.reshape(-1, *wrong.shape[-2:]).any((0, 2)))[0])
     text = f"keys from {first} on, which none of the first {half} queries sees, change {count} of {size} elements of their rows"
-    return KernelCheck(
-        False, text, count, size, suspects=(f"a mask that lets a query see later keys, from row {row} on",)
-    )
+    return KernelCheck(False, text, count, size, suspects=(f"the mask lets queries see later keys, from row {row} on",))

@@ -1,8 +1,9 @@
-"""Calls of attention kernels head by head: batches, packed sequences of several lengths, K and V in pages.
+"""This module reads calls of attention kernels head by head: batches, packed sequences, K and V in pages.
 
-Layouts are those of the flash_attn package: ``(..., heads, rows, d)`` for one call of equal lengths; with `cu_seqlens_q` and
-`cu_seqlens_k` ``(all rows, heads, d)``, sequence i in rows cu_seqlens[i] to cu_seqlens[i + 1]; with `block_table` K and V are
-pages ``(pages, rows of a page, kv heads, d)``, and sequence i has `cache_seqlens[i]` keys in the pages block_table[i].
+Layouts are those of the flash_attn package: ``(..., heads, rows, d)`` for one call of equal lengths. With
+`cu_seqlens_q` and `cu_seqlens_k` they are ``(all rows, heads, d)``, with sequence i in rows cu_seqlens[i] to
+cu_seqlens[i + 1]. With `block_table` K and V are pages ``(pages, rows of a page, kv heads, d)``, and sequence i has
+`cache_seqlens[i]` keys in the pages block_table[i].
 """
 
 import itertools
@@ -15,17 +16,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class AttentionHead:
-    """One head of one sequence.
+    """`AttentionHead` is one head of one sequence.
 
     Attributes
     ----------
     name : tuple of int
-        Its number in the batch's dimensions (a sequence), then the head.
+        Index in the batch's dimensions (a sequence), then the head.
     at : tuple
-        Index of its rows in the kernel's result.
+        Index of the head's rows in the kernel's result.
     q, k, v : ndarray, shapes (queries, d), (keys, d), (keys, dv)
     sequence, head, kv_head : int
-        Which sequence, which query head, which head of K and V.
+        Numbers of the sequence, the query head, and the head of K and V.
     """
 
     name: tuple[int, ...]
@@ -41,10 +42,12 @@ class AttentionHead:
 def heads_of(
     out, q, k, v, cu_seqlens_q=None, cu_seqlens_k=None, block_table=None, cache_seqlens=None
 ) -> list[AttentionHead]:
-    """Return the heads of a call. Raises ValueError, TypeError where shapes, types or lengths do not fit, or values are not
-    finite."""
+    """Return the heads of a call.
+
+    Raises ValueError or TypeError if shapes, types or lengths do not fit, or values are not finite.
+    """
     if q.dtype != k.dtype or k.dtype != v.dtype:
-        raise TypeError(f"q, k and v are {q.dtype}, {k.dtype} and {v.dtype}, expected one type")
+        raise TypeError(f"q, k and v must have one type, got {q.dtype}, {k.dtype} and {v.dtype}")
     packed = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "block_table": block_table,
               "cache_seqlens": cache_seqlens}  # fmt: skip
     given = {name for name, value in packed.items() if value is not None}
@@ -68,7 +71,9 @@ def heads_of(
     for name, x in (("q", "q"), ("k", "k"), ("v", "v")):
         for head in heads:
             if not np.isfinite(getattr(head, x)).all():
-                raise ValueError(f"{name} holds values that are not finite: the error of their attention has no bound")
+                raise ValueError(
+                    f"{name} holds values that are not finite, for which no error bound exists: give finite values"
+                )
     return heads
 
 
@@ -102,7 +107,7 @@ def _wide(x: np.ndarray) -> np.ndarray:
 
 
 def _packed_rows(x: np.ndarray, name: str, ends) -> list[tuple[slice]]:
-    """Return rows of each sequence in a packed array."""
+    """Return the range of rows of each sequence in a packed array."""
     ends = np.asarray(ends)
     if ends.dtype.kind not in "iu" or ends.ndim != 1 or ends.size < 2:
         raise TypeError(
@@ -126,7 +131,7 @@ def _rows_of_batch(q: np.ndarray) -> list[tuple[int, slice]]:
 def _pages(
     k: np.ndarray, v: np.ndarray, table: np.ndarray, lengths: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """K and V of each sequence, gathered from pages."""
+    """Return K and V of each sequence, gathered from pages."""
     if k.ndim != 4 or v.ndim != 4 or k.shape[:3] != v.shape[:3]:
         raise ValueError(
             f"k is {k.shape} and v {v.shape}, expected (pages, rows of a page, kv heads, d) with block_table"

@@ -1,4 +1,4 @@
-"""Computes the tolerance of an attention kernel on its operands, and what a cast of P without a factor would lose there."""
+"""This module computes the tolerance of an attention kernel on its operands, and the loss by a cast of P without a factor."""
 
 from dataclasses import asdict, dataclass
 from typing import Unpack
@@ -14,27 +14,27 @@ from tensorcore_models.results import Result
 
 @dataclass(frozen=True, repr=False)
 class AttentionTolerance(Result):
-    """A tolerance of an attention kernel, as absolute numbers on given operands.
+    """`AttentionTolerance` is a tolerance of an attention kernel on given operands, in absolute numbers.
 
     Attributes
     ----------
     label : str
     certified : float
-        No kernel that computes as is said exceeds it: the largest of all elements.
+        Largest certified bound of all elements; no kernel that computes as stated exceeds its bounds.
     statistical : float
-        So much right kernels keep below, sampled on the exact model: the largest of all elements.
+        Largest statistical bound of all elements, from samples of the exact model.
     quantile, confidence : float
-        For the statistical tolerance: the fraction of whole results that pass, and its confidence.
+        Fraction of whole results that pass the statistical tolerance, and its confidence.
     size : float
         Root mean square of the exact result.
     zeros : float
-        Share of elements in which zeros pass.
+        Share of elements for which zeros pass.
     elements, of : int
-        Elements looked at, and all.
+        Number of checked elements, and of all elements.
     p_scale : float
-        The factor with which P is taken to be cast to the operands' format.
+        Assumed factor of P in its cast to the operands' format.
     kept : float
-        What V = 1 gives where P is cast without a factor, the least of all rows; 1 for formats of more than 8 bits.
+        Least result of all rows for V = 1 if P is cast without a factor; 1 for formats of more than 8 bits.
     """
 
     label: str
@@ -58,18 +58,19 @@ class AttentionTolerance(Result):
         return [self.to_dict()]
 
     def sentences(self) -> list[str]:
-        """Say what may be allowed, how it is known, and what it sees."""
+        """Return sentences on the tolerance, its derivation, and its power."""
         lines = [
             f"{self.label}: a test may allow atol={min(self.certified, self.statistical):.3g} (rms result {self.size:.3g})",
-            f"certified (no kernel that computes so exceeds it): {self.certified:.3g}",
+            f"certified (no kernel with this arithmetic exceeds it): {self.certified:.3g}",
             f"statistical ({self.quantile:.2%} of right results pass, confidence {self.confidence:.0%}, sampled on the exact "
             f"model): {self.statistical:.3g}",
-            f"zeros pass in {self.zeros:.0%} of {self.elements} elements"
+            f"zeros pass for {self.zeros:.0%} of {self.elements} elements"
             + (f" of {self.of}" if self.of > self.elements else ""),
         ]
         if self.p_scale != 1:
             lines.append(
-                f"P is taken to be cast times {self.p_scale:g}; without it V = 1 would give {self.kept:.3g} in the worst row"
+                f"P is assumed to be cast times {self.p_scale:g}; without the factor V = 1 would give {self.kept:.3g} in "
+                "the worst row"
             )
         return lines
 

@@ -1,12 +1,14 @@
-"""Whether an attention kernel keeps the weights of its queries: many results beside the exact ones, taken together.
+"""This module tests whether an attention kernel keeps its queries' weights, by taking many results together.
 
-What is lost of every row alone stays below the bounds of its elements: roundings of P are nearly as large. Over many queries
-they cancel, but for what right kernels lose, too, and that is computed for the same operands with tiles of several sizes: by
-the cast of P beside a running maximum, and by the unit and FP32 functions on the exact model. A kernel may lose less than the
-unit, which may round its sums outside, and one rounding of the row sum for each key is right.
+A loss in every row alone stays below the bounds of its elements, because roundings of P are nearly as large. Over many
+queries the roundings cancel, except for the losses of right kernels. These losses are computed for the same operands
+with tiles of several sizes: by the cast of P beside a running maximum, and by the unit and FP32 functions on the exact
+model. A kernel may lose less than the unit, which may round its sums outside. One rounding of the row sum for each key
+is right, too.
 
-A unit that cuts its sums loses as much of sums of one sign as a cast of P without a factor may: with V = 1 on such a unit no
-bound tells the two apart, which V that is 1 at small weights alone does (:mod:`mpgemm.testing.attention_invariants`).
+A unit that truncates its sums loses as much of sums of one sign as a cast of P without a factor may. With V = 1 on such
+a unit no bound tells the two apart; V that is 1 at small weights alone does
+(:mod:`mpgemm.testing.attention_invariants`).
 """
 
 import math
@@ -19,24 +21,24 @@ import tensorcore_models as tcm
 from mpgemm.bounds.sizes import multiply
 from mpgemm.testing.attention_case import UNIT, AttentionCase, DrawnResults
 
-#: Queries below which nothing is said: of 16 a standard error is known within 18 % (1 / sqrt(2 (n - 1))), of fewer less well.
+#: Least number of queries for a verdict: with n queries a standard error is known within 1 / sqrt(2 (n - 1)), 18 % for 16.
 TOGETHER = 16
-#: Standard errors that the share of right kernels may be off: by chance one test in 5e8 (normal, both sides).
+#: Standard errors by which the share may differ from right kernels': by chance one test in 5e8 does (normal, both sides).
 SURE = 6.0
 
 
 class HeldWeight(NamedTuple):
-    """Results of many queries beside the exact ones: how much of the weights they hold."""
+    """`HeldWeight` says how much of the weights the results of many queries hold, compared with the exact results."""
 
-    share: float  #: sum of out times exact over that of exact squared.
-    error: float  #: Standard error of it, from query to query.
-    #: low, high: the shares of right kernels.
+    share: float  #: sum of out times exact over sum of exact squared
+    error: float  #: standard error of the share, from query to query
+    #: low, high: shares of right kernels
     low: float
     high: float
 
     @property
     def right(self) -> bool:
-        """Whether a right kernel can have it."""
+        """Return whether a right kernel can have this share."""
         return self.low - SURE * self.error <= self.share <= self.high + SURE * self.error
 
     def __str__(self) -> str:
@@ -49,7 +51,10 @@ class HeldWeight(NamedTuple):
 def held_weight(
     out: Sequence[np.ndarray], cases: Sequence[AttentionCase], drawn: Sequence[DrawnResults]
 ) -> HeldWeight | None:
-    """Of some queries of several heads, None of too few, or of results that are not finite; `drawn`: right results."""
+    """Return the share of weights that some queries of several heads hold; None for too few or not finite results.
+
+    `drawn` holds right results.
+    """
     exact = [case.exact for case in cases]
     off, error = _off(out, exact)
     if sum(map(len, exact)) < TOGETHER or not math.isfinite(error):
@@ -66,8 +71,7 @@ def held_weight(
 
 
 def _off(out: Sequence[np.ndarray], exact: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return (how far results are from 1 times the exact ones, its standard error from query to query); NaN if not finite, or
-    of 0."""
+    """Return (difference of the share from 1, its standard error from query to query); NaN if not finite or without queries."""
     moved = np.concatenate([((x - y) * y).sum(1) for x, y in zip(out, exact, strict=True)])
     squares = np.concatenate([np.square(y).sum(1) for y in exact])
     total = float(squares.sum())
@@ -78,14 +82,14 @@ def _off(out: Sequence[np.ndarray], exact: Sequence[np.ndarray]) -> tuple[float,
 
 
 def _lost_by_unit(drawn: Sequence[DrawnResults], tile: int) -> tuple[float, float]:
-    """Return (the share that the unit and FP32 functions add, negative where they lose, its standard error)."""
+    """Return (share that the unit and FP32 functions add, negative for a loss; its standard error)."""
     exact = [each.case.exact for each in drawn]
     made = [each.results[tile] - cast_weights(each.case, tile) + each.case.exact for each in drawn]
     return _off(made, exact)
 
 
 def cast_weights(case: AttentionCase, tile: int) -> np.ndarray:
-    """Return the exact output but for P, which is cast to the operands' format beside the maximum of the tiles so far."""
+    """Return the exact output with P cast to the operands' format relative to the maximum of the tiles so far."""
     scores, (_, total), factor = case.scores, case.weights, case.program.p_scale
     top = np.full((len(scores), 1), -np.inf if case.program.sink is None else case.program.sink)
     sums = np.zeros((len(scores), case.v.shape[1]))

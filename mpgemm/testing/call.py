@@ -1,4 +1,4 @@
-"""Parts of a kernel's call as a test gives them: integer weights, operands that TF32 lacks, alpha and beta."""
+"""This module reads parts of a kernel's call in a test: integer weights, operands that TF32 lacks, alpha and beta."""
 
 from typing import Any, NamedTuple
 
@@ -14,14 +14,14 @@ INTEGERS = {name: get_format(fmt) for name, fmt in {"int8": "s8", "uint8": "u8",
 
 
 class KernelEnds(NamedTuple):
-    """RN(alpha D) + RN(beta C) of a sum D, FP32."""
+    """`KernelEnds` computes RN(alpha D) + RN(beta C) of a sum D in FP32."""
 
     alpha: float
     beta: float
 
 
 def check_tf32(arrays: list[np.ndarray]) -> None:
-    """Ask for the rounding of operands that TF32 lacks: it is the library's, not the unit's. Raises ValueError."""
+    """Raise ValueError if TF32 lacks values of an operand: the library's rounding must be stated, the unit has none."""
     for x, name in zip(arrays, "ab", strict=True):
         values = x.astype(np.float64)
         lost = (np.asarray(round_to(values, "tf32")) != values) & np.isfinite(values)
@@ -33,31 +33,35 @@ def check_tf32(arrays: list[np.ndarray]) -> None:
 
 
 def ends_of(alpha: Any, beta: Any, c: Any, scale_a: Any, scale_b: Any) -> KernelEnds | None:
-    """Return factors of the product and of C, None for 1 and 1. Raises TypeError, ValueError if they are no FP32 numbers, or do
-    not fit."""
+    """Return the factors of the product and of C, or None if both are 1.
+
+    Raises TypeError or ValueError if they are no FP32 numbers, or do not fit the other options.
+    """
     for value, name in ((alpha, "alpha"), (beta, "beta")):
         if isinstance(value, bool) or np.ndim(value) or not np.isreal(value):
-            raise TypeError(f"{name} is {value!r}, expected one number")
+            raise TypeError(f"{name} must be one number, got {value!r}")
         if not np.isfinite(np.float32(value)):
-            raise ValueError(f"{name} is {value!r}, expected a finite FP32 number")
+            raise ValueError(f"{name} must be a finite FP32 number, got {value!r}")
     found = KernelEnds(float(np.float32(alpha)), float(np.float32(beta)))
     if found == (1.0, 1.0):
         return None
     if found.beta != 1 and c is None:
         raise ValueError("beta needs c: give c, or leave beta out")
     if found.alpha != 1 and (scale_a is not None or scale_b is not None):
-        raise ValueError("alpha cannot be combined with scales: multiply it into scale_a, as the kernel's caller does")
+        raise ValueError("alpha cannot be combined with scales: multiply it into scale_a")
     return found
 
 
 def integer_weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
-    """Integer weights of a 16-bit A are multiplied as numbers of its type, which holds them exactly: they become that, and the
-    type is returned; None for other operands. Raises TypeError, ValueError where scales are missing or integers are wider."""
+    """Return integer weights of a 16-bit A as numbers of A's type, which holds them exactly, and the type; None for others.
+
+    Raises TypeError or ValueError if scales are missing, or the integers are wider.
+    """
     fmt, name = tcm.format_of_dtype(arrays[0].dtype), arrays[1].dtype.name
     if fmt is None or fmt.name not in ("fp16", "bf16") or "int" not in name:
         return None
     if name not in INTEGERS:
-        raise TypeError(f"b holds {name} and a {fmt.name}: expected weights of int8, uint8, int4 or uint4")
+        raise TypeError(f"weights beside {fmt.name} must be int8, uint8, int4 or uint4, got {name}")
     if scale_b is None:
         raise ValueError(
             "b holds integer weights: give scale_b, with one scale for each column, or for groups of 64 or 128 "

@@ -1,4 +1,4 @@
-"""One call of a kernel: operands, scales, order of k, epilogue and output format, with what it may return."""
+"""This module defines one call of a kernel (operands, scales, order of k, epilogue, output format) and its allowed results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.orders.order import KOrder
 
-#: Rows and columns on which the loss of one product is tried out.
+#: Rows and columns on which the loss of a single product is tried.
 TRIED = 64
 
 
@@ -44,20 +44,20 @@ class KernelCase:
     operands : (ndarray, ndarray)
         Values of A and B as the engine gets them.
     given : (ndarray, ndarray)
-        The operands before `input_rounding`, of their own types, without scales.
+        Operands before `input_rounding`, with their original types, without scales.
     scaling : Scaling or None
-        Their scales as they were read.
+        Scales of the operands, as read.
     c : ndarray of float64, shape (m, n), or None
     out_format : str
-        Of the kernel's result.
+        Format of the kernel's result.
     order : KernelOrder
-        The orders of k that are allowed.
+        Allowed orders of k.
     epilogue : KernelEpilogue or None
         Function that is applied to the sums before they are rounded.
     lines : ndarray of int
-        Indices of these rows in the test's matrices, if only some are checked.
+        Indices of the checked rows in the test's matrices.
     ends : KernelEnds or None
-        Factors of the product and of C; `scaling` and `c` have them.
+        Factors of the product and of C, which `scaling` and `c` already contain.
     dequantised : Format or None
         For integer weights: the format to which the kernel may round them with their scales before it multiplies.
     """
@@ -74,10 +74,10 @@ class KernelCase:
     ends: KernelEnds | None = None
     dequantised: Format | None = None
 
-    # -- what is meant ---------------------------------------------------------------------------------------------------
+    # -- the exact result --------------------------------------------------------------------------------------------------
     @cached_property
     def used(self) -> Used:
-        """The operands as the engine multiplies them."""
+        """Return the operands as the engine multiplies them."""
         return used_operands(self.engine, *self.operands, self.scaling)
 
     @property
@@ -92,19 +92,19 @@ class KernelCase:
 
     @cached_property
     def stored(self) -> tuple[np.ndarray, np.ndarray]:
-        """A and B in float64 as the kernel's memory holds them, without scales."""
+        """Return A and B in float64 as the kernel's memory holds them, without scales."""
         return self.used.stored
 
     @cached_property
     def exact(self) -> ExactResult:
-        """The exact product of the operands as the engine takes them, with their scales, and C; before an epilogue."""
+        """Return the exact product of the engine's operands, with scales and C, before an epilogue."""
         factors, block = self._factors_of_exact_blocks(), None if self.scaling is None else self.scaling.block
         if factors is not None and block is not None:
             return ExactBlocks(self.used.x, self.used.y, factors, block, self.c)
         return ExactResult(self.a, self.b, self.c, shared=True)
 
     def _factors_of_exact_blocks(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the factors of blocks whose sums FP64 holds exactly, (m, blocks) and (blocks, n); else None."""
+        """Return the factors (m, blocks) and (blocks, n) of blocks whose sums FP64 holds exactly, or None."""
         scaling, formats = self.scaling, self.engine.formats[:2]
         if scaling is None or scaling.applied != "block" or (scaling.whole_a, scaling.whole_b) != (1, 1):
             return None
@@ -120,12 +120,12 @@ class KernelCase:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """The exact sums, rounded to float64."""
+        """Return the exact sums, rounded to float64."""
         return np.asarray(self.exact.rounded("fp64"))
 
     @cached_property
     def result(self) -> np.ndarray:
-        """The exact result: of the sums, or of the epilogue applied to them; float64."""
+        """Return the exact result in float64: the sums, or the epilogue of the sums."""
         return self.values if self.epilogue is None else self.epilogue.apply(self.values)
 
     def error_of(self, out: np.ndarray) -> np.ndarray:
@@ -135,7 +135,7 @@ class KernelCase:
                 return self.exact.error_of(out)
             return out.astype(np.float64) - self.result
 
-    # -- what is allowed -------------------------------------------------------------------------------------------------
+    # -- the allowed errors ------------------------------------------------------------------------------------------------
     @cached_property
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         bound = self._bound_of(get_format(self.out_format) if self.epilogue is None else self._sums_format)
@@ -160,12 +160,12 @@ class KernelCase:
         )
 
     def _behind(self, bound: np.ndarray, finite: bool) -> np.ndarray:
-        """Return the bound of sums behind the epilogue and the output's rounding."""
+        """Return the bound of the results, from that of the sums, after the epilogue and the output's rounding."""
         assert self.epilogue is not None
         known = np.isfinite(bound)
         with np.errstate(over="ignore", invalid="ignore"):
             total = self.epilogue.bound(self.values, np.where(known, bound, 0.0)) * bounds.MARGIN
-            total = total + 2.0**-50 * np.abs(self.result)  # the functions themselves, in FP64
+            total = total + 2.0**-50 * np.abs(self.result)  # the epilogue's functions, in FP64
             if self.epilogue.pairs:
                 known = np.logical_and(*np.split(known, 2, axis=-1))
             out = get_format(self.out_format)
@@ -177,22 +177,22 @@ class KernelCase:
 
     @cached_property
     def own_error(self) -> np.ndarray | float:
-        """The most that the epilogue itself loses; 0 without."""
+        """Return the largest error of the epilogue itself; 0 without one."""
         return 0.0 if self.epilogue is None else self.epilogue.bound(self.values, np.zeros(self.values.shape))
 
     @property
     def _sums_format(self) -> Format | IntegerFormat:
-        """Format of the sums before an epilogue."""
+        """Return the format of the sums before an epilogue."""
         return get_format("fp32") if self.scaling is not None and self.scaling.roundings else self.engine.formats[3]
 
     @property
     def bound(self) -> np.ndarray:
-        """Return the certified bound of |out - exact| (:func:`gemm_tolerance`); infinite where a sum may overflow."""
+        """Return the certified bound of |out - exact| (:func:`gemm_tolerance`); it is infinite if a sum may overflow."""
         return self._bounds[0]
 
     @property
     def finite_bound(self) -> np.ndarray:
-        """Return the bound for results that are known to be finite, so that nothing overflowed."""
+        """Return the bound for results that are known to be finite, so that no sum overflowed."""
         return self._bounds[1]
 
     @property
@@ -202,7 +202,7 @@ class KernelCase:
 
     @cached_property
     def vacuity(self) -> Vacuity:
-        """The faults that the bound would let pass: zeros everywhere; products lost in the first rows and columns."""
+        """Return the faults that the bound lets pass: zeros everywhere, products lost in the first rows and columns."""
         values, bound = np.abs(self.result), self.finite_bound
         shown = (slice(TRIED), slice(TRIED))
         c = None if self.c is None else self.c[shown]
@@ -212,13 +212,13 @@ class KernelCase:
         used = used_operands(self.engine, part.a, part.b, part.scaling)
         found = check_tolerance(used.a, used.b, c, bound=limit[shown])
         share = found.lost_product_passes / found.elements if found.elements else 0.0
-        # where the exact result is infinite or NaN zeros are of another kind
+        # if the exact result is infinite or NaN, zeros are of another kind
         passes = int(np.count_nonzero(np.isfinite(values) & (values <= bound)))
         return replace(found, elements=values.size, zero_passes=passes, lost_product_passes=round(share * values.size))
 
     @cached_property
     def _sum_bound(self) -> np.ndarray:
-        """The error that a sum may have before the epilogue, about: the bound over the epilogue's slope, at most 1."""
+        """Return an estimate of the sums' bound before the epilogue: the bound over the epilogue's slope, at most 1."""
         return self._bound_of(get_format(self.out_format)).bound(True)
 
     @property
@@ -228,7 +228,7 @@ class KernelCase:
 
     @cached_property
     def statistics(self) -> KernelStatistics | None:
-        """The line of right kernels, where the certified bound sees too few dropped blocks of k; None where it sees them."""
+        """Return the statistical bound of right kernels; None if the certified bound detects enough dropped blocks of k."""
         floating = isinstance(get_format(self.engine.d_format), Format)
         known = floating and self.bound.size and self.epilogue is None
         return statistics_of(self) if known and powerless(self.vacuity) else None
@@ -250,7 +250,10 @@ class KernelCase:
 
     @cached_property
     def bound_of_every_order(self) -> np.ndarray:
-        """Certified of sums, for every order of the chains' steps; infinite where the exact sum is not finite."""
+        """Return the certified bound of the sums for every order of the chains' steps.
+
+        It is infinite if the exact sum is not finite.
+        """
         every = replace(self._bound_of(self._sums_format), exact=None, running=False)
         return np.where(np.isfinite(self.values), every.bound(False), np.inf)
 
@@ -270,7 +273,7 @@ class KernelCase:
         narrow = out if isinstance(out, Format) and out != self._sums_format else None
         return EngineProduct(self.engine, order.promote_every, "rounded", narrow, order.k_order, order.splits)
 
-    # -- what right kernels return ---------------------------------------------------------------------------------------
+    # -- results of right kernels ------------------------------------------------------------------------------------------
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:
         """Return the given rows of A and columns of B as the unit gets them."""
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
@@ -278,8 +281,8 @@ class KernelCase:
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
         """Return the model's sums in float64, with c, before an epilogue and the rounding to the output's format.
 
-        Where the order is not known it is the unit's own over k, promoted at the largest interval. `more` is for
-        :func:`tensorcore_models.engines.scaled.scaled_sums`.
+        If the order is not known, it is the unit's own order over k, promoted at the largest interval. `more` holds
+        options of :func:`tensorcore_models.engines.scaled.scaled_sums`.
         """
         options: dict[str, Any] = {"promote_every": self.promote_every, **more}
         if self.order.k_order != ANY:
@@ -292,7 +295,7 @@ class KernelCase:
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Apply the epilogue to the sums of some rows and of :meth:`sums_columns`; the output is not rounded."""
+        """Return the epilogue of the sums of some rows and of :meth:`sums_columns`; the output is not rounded."""
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
@@ -305,15 +308,15 @@ class KernelCase:
 
 
 def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: Scaling | None = None) -> Engine:
-    """Return the engine meant by a name, for operands of these types; with block scales where a unit multiplies them in."""
+    """Return the engine of a name for operands of these types, with block scales if the unit multiplies them in."""
     target = Multiplier(engine)
     if target.engine is not None:
         return target.engine
     formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
     if None in formats:
         raise TypeError(
-            f"a is {a.dtype} and b is {b.dtype}: these are not formats of a matrix unit; convert them, or name an "
-            f"instruction 'arch:name'"
+            f"a is {a.dtype} and b is {b.dtype}, expected formats of a matrix unit: convert them, or name an instruction "
+            "'arch:name'"
         )
     names = [fmt.name for fmt in formats if fmt is not None]
     if scaling is not None and scaling.applied == "product":
@@ -323,16 +326,18 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
 
 
 def format_of_result(out: np.ndarray, others: str = "") -> Format:
-    """Return the format of a kernel's result. Raises TypeError, naming `others` that fit, where its type is no floating-point
-    one."""
+    """Return the format of a kernel's result.
+
+    Raises TypeError, naming `others` that fit, if its type is no floating-point type.
+    """
     fmt = tcm.format_of_dtype(out.dtype)
     if fmt is None:
-        raise TypeError(f"out has elements of type {out.dtype}, expected a floating-point format{others}")
+        raise TypeError(f"out must have a floating-point format{others}, got {out.dtype}")
     return fmt
 
 
 class KernelOptions(TypedDict, total=False):
-    """The statements of a test on a kernel beside its operands: parameters of :func:`gemm_tolerance`."""
+    """`KernelOptions` holds a test's statements on a kernel beside its operands, the parameters of :func:`gemm_tolerance`."""
 
     splits: int
     k_order: KOrder | None
@@ -353,32 +358,33 @@ def gemm_tolerance(
     """Return the tolerance that a test of a kernel on an engine may use for these operands.
 
     It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
-    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format. Scales that
-    are not the unit's own are applied in FP32 where their rule says, in any order, and c behind them.
+    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format.
+    Scales that are not the unit's own are applied in FP32 at the place of their rule, in any order, and c after them.
 
     Parameters
     ----------
     engine : Engine or str
-        The modelled unit: an engine, "arch:name", or a device ("h100": its instruction for the operands' types and scales).
+        Modelled unit: an engine, "arch:name", or a device ("h100": its instruction for the operands' types and scales).
     a, b : array_like, shapes (m, k) and (k, n)
-        The operands of the test: numpy and ml_dtypes arrays, torch tensors on the CPU.
+        Operands of the test: numpy and ml_dtypes arrays, torch tensors on the CPU.
     c : array_like, shape (m, n), (n,), (1, n), (m, 1) or (), optional
-        The addend before the epilogue: a matrix, or a bias that numpy broadcasts to it.
+        Addend before the epilogue: a matrix, or a bias that numpy broadcasts to it.
     out_format : str, optional
         Format of the kernel's result; the engine's by default, FP32 behind scales.
     splits : int
-        Chains: slices of k, or restarts; with promote_every, or scales of blocks, parts of k with sums outside of their own,
-        added in FP32.
+        Number of chains: slices of k, or restarts. With promote_every or block scales, number of parts of k, each with
+        its own sum outside of the unit; the parts are added in FP32.
     k_order : str, Order or sequence
-        The order of k where it is known, as for :meth:`tensorcore_models.Engine.gemm`; "any": the unit's steps in any order. By
-        default one chain over k, or `splits`, of kernels that may lose less than that: "sequential" says that it is one.
+        Order of k if known, as for :meth:`tensorcore_models.Engine.gemm`; "any" allows the unit's steps in any order. The
+        default is one chain over k (or `splits` chains) of a kernel that may also lose less than a chain; "sequential"
+        states that the kernel runs exactly one chain.
     promote_every : int or (least, most), optional
-        Products after which the kernel adds its chain to a sum in FP32 outside and starts anew: multiples
-        of the engine's k. With (least, most) any number between, with ``k_order="any"`` of any products.
+        Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts anew: a
+        multiple of the engine's k. (least, most) allows any number between, with ``k_order="any"`` of any products.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`. Integer weights B (int4, int8,
-        less their zero points) beside an A of 16 bits have scales in groups, (k / 64, n) or (k / 128, n), or for each column: a
-        kernel may round the weights with them to A's type first, or apply them to sums.
+        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`. Integer weights B (int4,
+        int8, minus their zero points) beside an A of 16 bits have scales in groups, (k / 64, n) or (k / 128, n), or for
+        each column. A kernel may first multiply them into the weights and round to A's type, or apply them to sums.
     input_rounding : str, optional
         Rounding by which the kernel converts operands to the engine's format; the exact product is then that of the
         rounded operands.
@@ -389,12 +395,12 @@ def gemm_tolerance(
         arrays with its Lipschitz constant; or an object that can be called and whose ``interval(low, high)`` gives
         bounds of its values.
     residual : array_like, shapes as of c, optional
-        The matrix that is added after the epilogue.
+        Matrix that is added after the epilogue.
     rows : int, optional
         Check only this many rows, evenly spread, including the first and the last; all by default.
     alpha, beta : float
-        alpha A B + beta C is meant, the factors in FP32 and rounded separately or in one multiply-add; with beta = 0 C is not
-        read. alpha goes without scales.
+        Factors of alpha A B + beta C in FP32, rounded separately or in one multiply-add. With beta = 0 C is not read.
+        alpha cannot be combined with scales.
 
     Raises
     ------
@@ -406,23 +412,25 @@ def gemm_tolerance(
     """
     check_options(options)
     case = kernel_case(engine, a, b, c, out_format=out_format, **options)
-    _ = case.bound  # refuses what has none
+    _ = case.bound  # refuses an engine without a bound
     return case
 
 
 def check_options(options: Iterable[str], others: Iterable[str] = ()) -> None:
-    """Refuse an option that none of :class:`KernelOptions` and `others` is. Raises TypeError that lists what is known."""
+    """Raise TypeError, with the known options, for an option that neither :class:`KernelOptions` nor `others` has."""
     known = [*KernelOptions.__annotations__, *others]
     if unknown := sorted(set(options) - set(known)):
-        raise TypeError(f"unknown option {', '.join(unknown)}: known are {', '.join(known)}")
+        raise TypeError(f"unknown option {', '.join(unknown)}: use one of {', '.join(known)}")
 
 
 def kernel_case(
     engine: Engine | str, a, b, c=None, *, out_format=None, splits=1, k_order=None, promote_every=None, scale_a=None,
     scale_b=None, input_rounding=None, epilogue=None, residual=None, rows=None, alpha=1.0, beta=1.0,
 ) -> KernelCase:  # fmt: skip
-    """Return a kernel's call as a test names it; parameters and errors of :func:`gemm_tolerance`, also for units without a
-    bound."""
+    """Return the kernel's call that a test describes, also for units without a bound.
+
+    Parameters and errors are those of :func:`gemm_tolerance`.
+    """
     arrays = [tcm.as_array(a, "a"), tcm.as_array(b, "b")]
     check_shapes(*arrays)
     m, k, n = arrays[0].shape[0], arrays[0].shape[1], arrays[1].shape[1]
@@ -440,9 +448,10 @@ def kernel_case(
     if ends is not None and ends.beta != 1 and added is not None:
         if not np.array_equal(added.astype(np.float32).astype(np.float64), added, equal_nan=True):
             raise ValueError(
-                "C holds values that FP32 cannot represent, but beta C is formed in FP32; round them first"
+                "C holds values that FP32 cannot represent, but beta C is formed in FP32: round them first"
             )
-        added = ends.beta * added if ends.beta else None  # exact: 48 bits; with beta = 0 C is not read, be it NaN
+        # The product is exact in 48 bits; with beta = 0 C is not read, even if it is NaN.
+        added = ends.beta * added if ends.beta else None
     done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)
     if done is not None:
         done.columns(n)
@@ -467,25 +476,27 @@ def kernel_case(
 
 
 def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
-    """Return which rows are looked at, None for all: evenly spread. Raises ValueError, TypeError if `rows` is no number from
-    1."""
+    """Return the evenly spread rows that are checked, or None for all.
+
+    Raises ValueError or TypeError if `rows` is no integer of at least 1.
+    """
     if rows is None:
         return None
     if isinstance(rows, bool) or not hasattr(rows, "__index__"):
-        raise TypeError(f"rows is the number of rows to check, an integer, got {rows!r}")
+        raise TypeError(f"rows must be an integer, the number of rows to check, got {rows!r}")
     if rows < 1:
-        raise ValueError(f"rows is {rows}, expected at least 1")
+        raise ValueError(f"rows must be at least 1, got {rows}")
     return None if rows >= m else evenly(m, int(rows))
 
 
 def _derivation(case: KernelCase) -> list[str]:
-    """Return how the bound comes about."""
+    """Return the derivation of the bound, in lines."""
     step = bounds.step_error(case.engine, case.used.facts)
     lines = [f"{case.engine.label}: {case.order.in_words()}, steps of {step.terms} products"]
     lines += [f"each step: {text}" for text in step.derivation]
     if case.order.known and case.order.block is None:
         lines.append(
-            "in this order each step adds what the sums of these operands allow, at most what their sizes allow"
+            "in this order the error of each step follows from the sums of these operands, at most from their sizes"
         )
     if case.order.additions:
         lines.append(f"{case.order.additions} addition(s) outside")

@@ -1,6 +1,6 @@
-"""Is a kernel's result right, where is it wrong, and what explains it: one result, from which messages and JSON are made.
+"""This module checks a kernel's result, finds where it is wrong and what explains it; messages and JSON use one result.
 
-Assertions are checks that raise what they find: :func:`assert_gemm_close` holds a tolerance
+Assertions are checks that raise an error with their findings: :func:`assert_gemm_close` checks a tolerance
 (:func:`mpgemm.testing.recipe_bits.assert_bits` a recipe's bits).
 """
 
@@ -35,33 +35,33 @@ OPERANDS = ("e4m3fn", "e5m2", *NARROWER)
 
 @dataclass(frozen=True, repr=False)
 class KernelCheck(Result):
-    """`KernelCheck` holds whether a kernel's result is right.
+    """`KernelCheck` is the verdict on a kernel's result, with an explanation.
 
     Attributes
     ----------
     passes : bool
     summary : str
-        The first line: what is wrong, or what was allowed.
+        First line of the report: the error, or the tolerance that holds.
     wrong, elements : int
-        Elements outside of what is allowed, and all.
+        Number of elements outside of the tolerance, and of all elements.
     details : tuple of str
-        The tolerance and the worst element.
+        Sentences on the tolerance and the worst element.
     place : str or None
         Place of the wrong elements, as a sentence.
     suspects : tuple of str
-        Causes that explain the wrong elements, the right ones and the size of the differences; empty if there is none.
+        Causes that explain the wrong elements, the right ones and the size of the differences; empty if none does.
     ruled_out : tuple of str
         Faults that certified bounds exclude, each as the only one.
     tried : tuple of str
         Predictions that do not explain the elements, with their parameters; others of their kind are not excluded.
     fitting : tuple of str
-        Predictions that explain the elements, and may do so by chance as they are few: neither named nor excluded.
+        Predictions that explain the elements, but may do so by chance because the elements are few: neither named nor excluded.
     picture : tuple of str
-        The result as text.
+        Map of the right and wrong blocks of the result, as text.
     case : KernelCase or None
-        The checked call; None for integers.
+        Checked call; None for integers.
     outside : ndarray of bool or None
-        Elements outside of what is allowed.
+        Mask of the elements outside of the tolerance.
     """
 
     passes: bool
@@ -97,22 +97,24 @@ class KernelCheck(Result):
         lines += [f"    {row}" for row in self.picture]
         lines += [f"  looks like {text}" for text in self.suspects]
         if self.fitting:
-            lines.append(f"  fits, which may be chance on so few elements: {'; '.join(self.fitting)}")
+            lines.append(f"  fits, but may do so by chance on so few elements: {'; '.join(self.fitting)}")
         if self.ruled_out:
             lines.append(f"  ruled out by certified bounds, each as the only fault: {'; '.join(self.ruled_out)}")
         if self.tried:
-            lines.append(f"  tried, each as the only fault, and does not explain it: {'; '.join(self.tried)}")
+            lines.append(f"  tried, each as the only fault, without explaining the result: {'; '.join(self.tried)}")
         return "\n".join(lines)
 
 
 def looked_at(elements: int, of: int) -> str:
-    """Return how many elements a statement is about, behind "elements"; nothing where it is all of them."""
-    return "" if elements == of else f" looked at (of {of})"
+    """Return the number of checked elements of a statement in words; "" if all elements are checked."""
+    return "" if elements == of else f" checked (of {of})"
 
 
 def right_elements_in_words(elements: int, of: int) -> str:
-    """Return the beginning of what is said of a result that passes: every element, or so many that were looked at."""
-    return "every element is right" if elements == of else f"{elements} of {of} elements looked at, all of them right"
+    """Return the first words on a result that passes: every element is right, or the checked ones are."""
+    return (
+        "every element is right" if elements == of else f"{elements} of {of} elements were checked, and all are right"
+    )
 
 
 def check_gemm(
@@ -128,8 +130,9 @@ def check_gemm(
     zero_out=None,
     **options: Unpack[KernelOptions],
 ) -> KernelCheck:
-    """Return a report on whether a kernel's result is right. Parameters and errors are those of
-    :func:`assert_gemm_close`, which raises an error with this report.
+    """Return a report on whether a kernel's result is right.
+
+    Parameters and errors are those of :func:`assert_gemm_close`, which raises an error with this report.
 
     Returns
     -------
@@ -146,18 +149,18 @@ def check_gemm(
             )
         found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
         if found is None:
-            return KernelCheck(True, "every element is the exact one", 0, computed.size)
+            return KernelCheck(True, "every element is exact", 0, computed.size)
         return failed(found.summary, [found.first], found.outside, found.place, Diagnosis(found.suspects))
     if ends != (None, None, None, None):
         raise ValueError(
-            f"zero points and scale_out need an output of int32, int8 or uint8, but out is {computed.dtype}"
+            f"zero points and scale_out need an output of int32, int8 or uint8, got {computed.dtype}: leave them out"
         )
     fmt = format_of_result(computed, ", int32, int8 or uint8")
     case = gemm_tolerance(engine, a, b, c, out_format=fmt.name, **options)
     shape = (np.shape(a)[0], case.result.shape[1])
     if computed.shape != shape:
         turned = "; out.T has that shape: does the kernel write C transposed?" if computed.shape == shape[::-1] else ""
-        raise ValueError(f"out has shape {computed.shape}, expected {shape} from a and b{turned}")
+        raise ValueError(f"out must have the shape {shape} of a and b, got {computed.shape}{turned}")
     with np.errstate(all="ignore"):
         held = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
     judged = with_narrower_format(held, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
@@ -169,15 +172,15 @@ def check_gemm(
 def with_narrower_operands(
     found: KernelCheck, a, b, again: Callable[[np.ndarray, np.ndarray], KernelCheck]
 ) -> KernelCheck:
-    """Say of a result that fails as a product of FP32 that all elements of A and B are numbers of a narrower format.
+    """Return the check with a remark if a failing FP32 result has operands that all are numbers of a narrower format.
 
     Parameters
     ----------
     found : KernelCheck
-        The check of the result as a product of FP32.
+        Check of the result as a product of FP32.
     a, b : array_like
     again : callable
-        Checks the result for operands in another format; its ValueError says that the device has no unit for them.
+        Function that checks the result for operands in another format; it raises ValueError if the device has no unit for them.
     """
     if found.passes:
         return found
@@ -194,7 +197,7 @@ def with_narrower_operands(
             passes = again(*narrow).passes
         except ValueError:  # the device has no unit for this format
             continue
-        how = "and as such out passes" if passes else "though as such out fails, too"
+        how = "and in this format out passes" if passes else "but in this format out fails, too"
         text = (
             f"a and b are {given[0].dtype}, but every element is a number of {name}, {how}: say --operands {name}, in Python "
             f"a.astype('{dtype.name}')"
@@ -208,16 +211,16 @@ def with_narrower_operands(
 def with_narrower_format(
     found: KernelCheck, out: np.ndarray, again: Callable[[np.ndarray], KernelCheck]
 ) -> KernelCheck:
-    """Say of a result that fails that all of its elements are numbers of a narrower format, and whether it passes as one.
+    """Return the check with a remark if all elements of a failing result are numbers of a narrower format.
 
     Parameters
     ----------
     found : KernelCheck
-        What the check found.
+        Check of the result.
     out : ndarray
-        The result, of float32 or float64 where anything is to be said.
+        Result of the kernel; only float32 and float64 get a remark.
     again : callable
-        Checks a result in another format.
+        Function that checks a result in another format.
     """
     if found.passes or out.dtype not in (np.float32, np.float64) or not np.any(out):
         return found
@@ -228,7 +231,11 @@ def with_narrower_format(
     )
     if name is None:
         return found
-    passes = "and as such it passes" if again(narrow[name]).passes else "though as such it fails, too"
+    passes = (
+        "and in this format the result passes"
+        if again(narrow[name]).passes
+        else "but in this format the result fails, too"
+    )
     text = (
         f"out is {out.dtype}, but every element is a number of {name}, {passes}: say --out-format {name}, in Python "
         f"out.astype('{narrow[name].dtype.name}')"
@@ -239,10 +246,10 @@ def with_narrower_format(
 def check_case(
     computed: np.ndarray, case: KernelCase, start: int = 0, together: bool = True, of: int = 0
 ) -> KernelCheck:
-    """Return whether a result, in the case's output format, is right.
+    """Return the check of a result in the case's output format.
 
-    start: number of its first row in the test's. together: whether all errors are compared with those of right kernels, too.
-    of: elements of the test's result, of which these are some; 0 for these alone.
+    `start` is the number of its first row in the test's result. `together` says whether all errors are also compared
+    with those of right kernels. `of` is the number of elements of the test's result if this is a part, else 0.
     """
     line, out = case.statistics, computed.astype(np.float64)
     if case.vacuity.vacuous and (line is None or line.power.vacuous):
@@ -265,7 +272,8 @@ def check_case(
         text = right_elements_in_words(out.size, of or out.size)
         return KernelCheck(True, f"{text} for {case.engine.label}", 0, out.size, case=case)
     summary = (
-        f"each of the elements{seen} is within the tolerance of {case.engine.label}, but all together are not: {spread}"
+        f"each of the elements{seen} is within the tolerance of {case.engine.label}, but taken together they are not: "
+        f"{spread}"
     )
     return _explained(
         summary, [], failure_of(out, case, np.isfinite(case.bound) & np.isfinite(out)), None, diagnose_errors
@@ -279,9 +287,7 @@ def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int, se
     summary = f"{count} of {wrong.size} elements{seen} are outside of the {kind} tolerance of {case.engine.label}"
     details = [] if line is None else [f"{line}; {needed(case)}"]
     if case.lines is not None:
-        details.append(
-            f"{case.lines.size} rows were looked at, evenly spread, from {case.lines[0]} to {case.lines[-1]}"
-        )
+        details.append(f"{case.lines.size} rows were checked, evenly spread, from {case.lines[0]} to {case.lines[-1]}")
     if case.scaling is not None:
         details.append(f"scales: {case.scaling.in_words()}")
     if case.epilogue is not None:
@@ -301,13 +307,13 @@ def _explained(summary: str, details: list[str], failure: Failure, wrong, ask) -
     found: Diagnosis = ask(failure)
     count = int(np.count_nonzero(failure.wrong))
     if not found.statements and count < FEWEST:
-        text = f"nothing in particular: only {count} of the elements {'is' if count == 1 else 'are'} wrong"
+        text = f"no known fault: only {count} of the elements {'is' if count == 1 else 'are'} wrong"
         found = replace(found, statements=(text,))
     check = failed(summary, details, failure.wrong, failure.place, found, failure.case)
     if wrong is None:
         return replace(check, wrong=0, picture=(), outside=None)
-    if check.picture and count > 2 * wrong.sum():  # it shows many that the tolerance does not refuse
-        what = f"{count} elements are farther off than those of right kernels usually are:"
+    if check.picture and count > 2 * wrong.sum():  # this check finds many elements that the tolerance accepts
+        what = f"{count} elements have larger errors than right kernels usually have:"
         check = replace(check, picture=(what, *check.picture))
     return replace(check, wrong=int(wrong.sum()), outside=wrong)
 
@@ -320,10 +326,10 @@ def failed(
     found: Diagnosis,
     case: KernelCase | None = None,
 ) -> KernelCheck:
-    """Return the result of a check that fails: what is wrong, where, and what explains it."""
+    """Return the result of a check that fails: the error, its place, and its explanation."""
     return KernelCheck(
         False, summary, int(wrong.sum()), wrong.size, tuple(details), place.text,
-        found.statements or ("nothing that is known here",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
+        found.statements or ("no known fault",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
         found.fitting,
     )  # fmt: skip
 
@@ -345,7 +351,7 @@ def _worst(out: np.ndarray, case: KernelCase, usual: np.ndarray, start: int) -> 
 
 
 def _kinds_differ(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int) -> list[str]:
-    """Only elements without a finite bound are wrong: the first of them, and what else there is of its kind."""
+    """Return details if only elements without a finite bound are wrong: the first of them, and counts of each kind."""
     exact = case.result
     i, j = (int(x) for x in np.argwhere(wrong)[0])
     rows, columns = np.array([i]), np.array([j])
@@ -359,16 +365,16 @@ def _kinds_differ(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: i
 
 
 def _saturated(out: np.ndarray, case: KernelCase, wrong: np.ndarray) -> list[str]:
-    """Return the largest number of the output's format where the exact result is NaN."""
+    """Return the statement that NaN is saturated, if the result has the format's largest number where the exact one is NaN."""
     fmt = tcm.get_format(case.out_format)
     lost = wrong & np.isnan(case.result)
     if not lost.any() or not isinstance(fmt, Format) or not (np.abs(out[lost]) == fmt.max_finite).all():
         return []
-    return [f"looks like NaN that is saturated: {fmt.max_finite:g} in the place of NaN"]
+    return [f"looks like saturated NaN: {fmt.max_finite:g} in place of NaN"]
 
 
 def _cause(case: KernelCase, i: int, j: int) -> list[str]:
-    """Describe the engine's own errors on this element, stage by stage where they are known."""
+    """Return a sentence on the engine's own errors in this element, stage by stage if they are known."""
     name = case.engine.formats[0].name
     same = name == case.engine.formats[1].name and name in {m.name for m in list_methods()}
     if case.scaling is not None or case.epilogue is not None or not same or name.startswith("e"):
@@ -408,20 +414,21 @@ def assert_gemm_close(
     a, b, c, engine, **options
         See :func:`gemm_tolerance`.
     zero_a, zero_b : int or array_like of int, optional
-        For integer outputs: zero points, one for the matrix, for each row of A or for each column of B;
-        (A - zero_a) (B - zero_b) is meant.
+        Zero points for integer outputs: one for the matrix, for each row of A or for each column of B. The product is (A
+        - zero_a) (B - zero_b).
     scale_out, zero_out : optional
-        For outputs of 8 bits: clamp(round(scale_a scale_b / scale_out sum) + zero_out) is meant.
+        Scale and zero point for outputs of 8 bits, clamp(round(scale_a scale_b / scale_out sum) + zero_out).
 
     Raises
     ------
     AssertionError
-        If an element is outside (where the certified tolerance sees fewer than half of the dropped blocks of k: of the
-        statistical one, :mod:`mpgemm.testing.sampled`): the worst element, its bound, where the result is wrong, what
-        explains it and what is ruled out (:class:`KernelCheck`). Also if errors of all elements together are larger than
-        right kernels have (:mod:`mpgemm.testing.possible_results`), as narrower sums make them. Where the exact result or the
-        model's is infinite or NaN, the result must be of that kind and sign. Also if the tolerance is vacuous (a kernel that
-        writes zeros would pass), and if more than a tenth of the elements have no finite bound, since they may overflow.
+        In one of four cases. (1) An element exceeds its certified bound, or the statistical one
+        (:mod:`mpgemm.testing.sampled`) if the certified bound detects fewer than half of the dropped blocks of k. If the
+        exact result or the model's is infinite or NaN, the result must be of that kind and sign. (2) The errors of all
+        elements together are larger than those of right kernels (:mod:`mpgemm.testing.possible_results`), as with
+        narrower sums. (3) The tolerance is vacuous: a kernel that writes zeros would pass. (4) More than a tenth of the
+        elements have no finite bound, because they may overflow. The message gives the worst element, its bound, the
+        place of the errors, their explanation and the faults that are ruled out (:class:`KernelCheck`).
     ValueError, TypeError
         See :func:`gemm_tolerance`; also if the result has another shape or no format.
     """

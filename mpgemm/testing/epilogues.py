@@ -1,9 +1,10 @@
-"""Models epilogues, which a kernel applies to its sums before it rounds them to the output's format, in FP32.
+"""This module models epilogues: functions that a kernel applies to its sums in FP32 before the output's rounding.
 
-Each is a row of :data:`EPILOGUES` with what a certified bound needs: how much an error of the sum grows (the steepest slope,
-and how fast slopes change, so that flat parts count as flat), and what the function's own steps in FP32 lose. Exponentials
-and hyperbolic tangents are taken to be within :data:`ULPS` units in the last place, which libdevice's functions are and
-`ex2.approx` is (published: CUDA Programming Guide, intrinsic functions); `tanh.approx.f32`, off by 2^-11, is not.
+Each is a row of :data:`EPILOGUES` with the data of a certified bound: how an error of the sum grows (the steepest
+slope, and how fast slopes change, so that flat parts count as flat), and the errors of the function's own steps in
+FP32. Exponentials and hyperbolic tangents are assumed to be within :data:`ULPS` units in the last place. That holds for
+libdevice's functions and for `ex2.approx` (published: CUDA Programming Guide, intrinsic functions), but not for
+`tanh.approx.f32`, which is off by 2^-11.
 """
 
 import math
@@ -13,24 +14,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Half a unit of FP32, and units in the last place within which kernels' exponentials and hyperbolic tangents are.
+#: Unit roundoff of FP32, and assumed error in ulp of kernels' exponentials and hyperbolic tangents.
 UNIT, ULPS = 2.0**-24, 4
-#: Halvings of an interval in which a value is looked for.
+#: Number of bisections of an interval that contains a value.
 _HALVINGS = 80
 
 
 class Activation(NamedTuple):
-    """One function of an element, with a number where it takes one; arrays of float64."""
+    """`Activation` is a function of an element, with a parameter if it has one; arguments are float64 arrays."""
 
     apply: Callable[[np.ndarray, float], np.ndarray]
-    #: The steepest slope, and how much a slope changes at most over a step of 1.
+    #: steepest slope, and largest change of the slope over a step of 1
     steepest: Callable[[float], float]
     bend: Callable[[float], float]
-    #: Own error over FP32's half unit: (of the result, of the argument).
+    #: own error over FP32's unit roundoff: (relative to the result, relative to the argument)
     own: tuple[float, float]
-    #: From this argument on it rises, so that its value says the argument.
+    #: argument from which on the function rises, so that its value determines the argument
     rises_from: float
-    number: str = ""  #: What the number is called; "" without.
+    number: str = ""  #: name of the parameter; "" without one
 
 
 def _sigmoid(x):
@@ -65,7 +66,7 @@ EPILOGUES: dict[str, Activation] = {
 
 
 class _Step(NamedTuple):
-    """One function of an epilogue as it was named."""
+    """`_Step` is one named function of an epilogue."""
 
     name: str
     shape: Activation
@@ -74,20 +75,22 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelEpilogue:
-    """Functions that are applied one after the other to the sums, and perhaps a residual; made by :func:`epilogue_of`."""
+    """`KernelEpilogue` holds functions that are applied to the sums in order, perhaps with a residual; see
+    :func:`epilogue_of`.
+    """
 
     name: str
     steps: tuple[_Step, ...] = ()
-    residual: np.ndarray | None = None  #: float64, shape (m, n), added behind the functions.
-    pairs: bool = False  #: Whether the result is silu(gate) up, the gates in the first half of the columns.
-    #: function, lipschitz, interval: A caller's own.
+    residual: np.ndarray | None = None  #: float64, shape (m, n), added after the functions
+    pairs: bool = False  #: whether the result is silu(gate) up, with the gates in the first half of the columns
+    #: function, lipschitz, interval: a caller's own function
     function: Callable[[np.ndarray], np.ndarray] | None = None
     lipschitz: float | None = None
     interval: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
     @property
     def exact(self) -> bool:
-        """Whether its steps in FP32 lose nothing: bits can be compared."""
+        """Return whether its steps in FP32 are exact, so that bits can be compared."""
         return (
             all(step.name == "relu" for step in self.steps)
             and not self.pairs
@@ -97,17 +100,19 @@ class KernelEpilogue:
 
     @property
     def invertible(self) -> bool:
-        """Whether a value says which sum it came from, at least where the function rises."""
+        """Return whether a value determines its sum, at least where the function rises."""
         return not self.pairs and self.function is None and len(self.steps) <= 1
 
     def columns(self, n: int) -> int:
-        """Return columns of the result of sums with n columns. Raises ValueError where n is odd and pairs are needed."""
+        """Return the number of result columns for sums with n columns. Raises ValueError if pairs are needed and n is odd."""
         if self.pairs and n % 2:
-            raise ValueError(f"epilogue {self.name} takes pairs of columns, but the product has {n} columns")
+            raise ValueError(
+                f"epilogue {self.name} takes pairs of columns, but the product has {n} columns: make n even"
+            )
         return n // 2 if self.pairs else n
 
     def part(self, rows: np.ndarray, columns: np.ndarray) -> "KernelEpilogue":
-        """Return the same for some rows and columns."""
+        """Return the epilogue of some rows and columns."""
         return self if self.residual is None else replace(self, residual=self.residual[np.ix_(rows, columns)])
 
     def apply(self, x: np.ndarray) -> np.ndarray:
@@ -123,8 +128,7 @@ class KernelEpilogue:
             return x if self.residual is None else x + self.residual
 
     def bound(self, x: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Return how far the kernel's value, in FP32, may be from that of the exact sums x, where sums are off by `error` at
-        most."""
+        """Return a bound on the error of the kernel's value in FP32, if the sums differ from x by at most `error`."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.function is not None:
                 return self._of_function(x, error)
@@ -155,7 +159,7 @@ class KernelEpilogue:
         return total + UNIT * (np.abs(value * up) + total) + 2.0**-149
 
     def inverse(self, y: np.ndarray) -> np.ndarray:
-        """Return the sums behind values, where the function rises; NaN elsewhere, and where several sums have the value."""
+        """Return the sums that give the values where the function rises; NaN elsewhere, and if several sums give a value."""
         y = y if self.residual is None else y - self.residual
         if not self.steps:
             return y
@@ -173,7 +177,7 @@ class KernelEpilogue:
             return np.where(y > 0, np.where(np.isfinite(y), high, y), np.nan)
 
     def slope(self, x: np.ndarray) -> np.ndarray:
-        """Return how much the function changes with the sums, about."""
+        """Return an estimate of the function's slope at the sums."""
         if not self.steps:
             return np.ones(x.shape)
         step, by = self.steps[0], 1e-4 * np.maximum(np.abs(x), 1e-3)
@@ -182,7 +186,7 @@ class KernelEpilogue:
 
 
 def _through(step: _Step, x: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (value of the exact argument, how far the kernel's may be from it)."""
+    """Return (value of the exact argument, bound on the kernel's error)."""
     shape, value = step.shape, step.shape.apply(x, step.number)
     steepest = np.full(x.shape, shape.steepest(step.number))
     bend = shape.bend(step.number)
@@ -193,21 +197,21 @@ def _through(step: _Step, x: np.ndarray, error: np.ndarray) -> tuple[np.ndarray,
     grown = steepest * error
     of_result, of_argument = shape.own
     own = of_result * (np.abs(value) + grown)
-    # the exponential's argument is rounded, so that its error grows with it; 1 + tanh is off by as much wherever it is small
+    # rounding the exponential's argument gives an error that grows with it; 1 + tanh has the same absolute error where it is
+    # small
     own = own + of_argument * (np.abs(x) + error) * (np.abs(value) + grown if step.name == "silu" else 1.0)
     return value, grown + own * UNIT + (2.0**-149 if any(shape.own) else 0.0)
 
 
 def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | None:
-    """Return the epilogue that a test names, None for none: names of :data:`EPILOGUES` (with a number as ``softcap:30``),
-    "swiglu", "residual", joined by "+"; or (function, Lipschitz constant), or an object with `interval(low, high)` that can be
-    called.
+    """Return the epilogue that a test describes, or None.
 
-    Raises ValueError for unknown names, numbers or shapes that do not fit; TypeError for what is no epilogue.
+    `given` holds names of :data:`EPILOGUES` (with a number, as in ``softcap:30``), "swiglu" and "residual", joined by
+    "+"; or a pair (function, Lipschitz constant); or a callable object with `interval(low, high)`.
     """
     if given is None:
         if residual is not None:
-            raise ValueError("residual needs an epilogue that adds it: epilogue='residual', or 'relu+residual'")
+            raise ValueError("residual needs an epilogue that adds it: take epilogue='residual', or 'relu+residual'")
         return None
     if not isinstance(given, str):
         return _callers(given, residual)
@@ -215,9 +219,7 @@ def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | N
     adds = last == "residual"
     words = words if adds else [*words, last]
     if adds != (residual is not None):
-        raise ValueError(
-            f"epilogue is {given!r}: 'residual' as its last word needs residual=, the matrix that is added"
-        )
+        raise ValueError(f"epilogue is {given!r}: its last word 'residual' needs residual=, the matrix that is added")
     if words == ["swiglu"] and not adds:
         return KernelEpilogue(given, pairs=True)
     added = None if residual is None else broadcast(residual, m, n, "residual")
@@ -230,7 +232,7 @@ def _step(word: str, given: str) -> _Step:
     if shape is None:
         known = [f"{key}:{row.number}" if row.number else key for key, row in EPILOGUES.items()]
         raise ValueError(
-            f"epilogue is {given!r}; known are {', '.join(known)}, swiglu, residual, and several joined by '+' with residual "
+            f"epilogue must be one of {', '.join(known)}, swiglu, residual, and several joined by '+' with residual "
             "last; or (function, Lipschitz constant)"
         )
     try:
@@ -244,25 +246,27 @@ def _step(word: str, given: str) -> _Step:
 
 
 def _callers(given: Any, residual: Any) -> KernelEpilogue:
-    """Return a function with its Lipschitz constant, or with its interval form."""
+    """Return the epilogue of a caller's function with its Lipschitz constant, or with its interval form."""
     if residual is not None:
         raise ValueError("a function that you pass adds its own residual: leave residual out")
     if isinstance(given, tuple) and len(given) == 2 and callable(given[0]):
         lipschitz = float(given[1])
         if not 0 <= lipschitz < _INF:
-            raise ValueError(f"the Lipschitz constant of the epilogue is {given[1]!r}, expected a number of at least 0")
+            raise ValueError(f"the Lipschitz constant of the epilogue must be a number of at least 0, got {given[1]!r}")
         return KernelEpilogue("a function of the test", function=given[0], lipschitz=lipschitz)
     if callable(given) and callable(getattr(given, "interval", None)):
         return KernelEpilogue("a function of the test", function=given, interval=given.interval)
     raise TypeError(
-        f"epilogue is {given!r}: a bare function does not say how errors grow; give a name, (function, Lipschitz "
-        f"constant), "
-        "or an object that can be called and has interval(low, high)"
+        f"epilogue is {given!r}: a bare function does not say how errors grow: give a name, (function, Lipschitz constant), or "
+        "a callable object with interval(low, high)"
     )
 
 
 def broadcast(x: Any, m: int, n: int, name: str) -> np.ndarray:
-    """Return a matrix or vector as float64 of shape (m, n), as numpy broadcasts. Raises ValueError with the shapes that fit."""
+    """Return a matrix or vector as float64 of shape (m, n), broadcast as by numpy.
+
+    Raises ValueError, with the shapes that fit, for another shape.
+    """
     values = np.asarray(x)
     if values.shape not in ((m, n), (n,), (1, n), (m, 1), (1, 1), (1,), ()):
         raise ValueError(

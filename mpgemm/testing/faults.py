@@ -1,8 +1,8 @@
-"""Faults of kernels, and how often a test with a tolerance sees them: a line of :func:`mpgemm.tolerance`, or a kernel's case.
+"""This module simulates faults of kernels, and computes how often a test with a tolerance detects them.
 
-A fault is a function that makes, of right results, what a kernel with this fault returns. How often it is seen in whole
-products follows from the tail of its errors over what the tolerance allows (:mod:`mpgemm.bounds.tails`), and from how many
-elements it reaches.
+A fault is a function that turns right results into those of a faulty kernel. How often whole products show the fault
+follows from the tail of its errors over the tolerance (:mod:`mpgemm.bounds.tails`), and from the number of elements
+that it affects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,43 +24,43 @@ from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.threads import one_thread
 
-#: Rows and columns of a tile, and products of k, that are at fault together.
+#: Rows and columns of a faulty tile, and products of k that are faulty together.
 TILE, BLOCK = 16, 32
 #: Faults that lose products of the sum.
 LOST_PRODUCTS = (f"the least block of {BLOCK} k dropped", "the least single k dropped")
-#: Nanoseconds that a product of narrow sums takes, and what all of them may take.
+#: Nanoseconds of one product of narrow sums, and budget for all of them.
 OF_PRODUCT, BUDGET = 15.0, 0.6e9
-#: Rows and columns of a block on which faults are tried, and blocks at most.
+#: Rows and columns of a block on which faults are tried, and largest number of blocks.
 SIDE, BLOCKS = 32, 4
-#: Formats in which an accumulator may be by mistake.
+#: Formats that an accumulator may have by mistake.
 ACCUMULATORS = ("fp16", "bf16")
 
 
 @dataclass(frozen=True)
 class FaultCase:
-    """One right product, computed before it is rounded to the output's format, from the operands that are multiplied."""
+    """`FaultCase` is a right product of the multiplied operands, before it is rounded to the output's format."""
 
     product: BoundedProduct
     data: Data
     right: Errors
     used: tuple[np.ndarray, np.ndarray, np.ndarray | None]
-    #: What an epilogue makes of sums, and the right product behind it; both None without.
+    #: epilogue of sums, and the right product after it; both are None without an epilogue
     end: Callable[[np.ndarray], np.ndarray] | None = None
     ended: Errors | None = None
 
     @property
     def result(self) -> Format:
-        """Format of the kernel's results."""
+        """Return the format of the kernel's results."""
         return self.product.out_format or self.product.engine.formats[3]
 
 
-#: Values of a kernel with a fault, not yet rounded to its output's format; NaN where the fault does not reach. None: no such
-#: fault on these operands.
+#: Function that returns the values of a faulty kernel before the output's rounding, NaN in unaffected elements, or None if the
+#: fault cannot occur with these operands.
 Faulty = Callable[[FaultCase], np.ndarray | None]
 
 
 def _dropped_block(case: FaultCase) -> np.ndarray | None:
-    """A block of k is left out: the one that matters least."""
+    """Return the product without the block of k that matters least."""
     a, b, _ = case.used
     if a.shape[1] <= BLOCK:
         return None
@@ -69,7 +69,7 @@ def _dropped_block(case: FaultCase) -> np.ndarray | None:
 
 
 def _dropped_k(case: FaultCase) -> np.ndarray | None:
-    """One k is left out: the one that matters least."""
+    """Return the product without the value of k that matters least."""
     a, b, _ = case.used
     if a.shape[1] < 2:
         return None
@@ -78,7 +78,7 @@ def _dropped_k(case: FaultCase) -> np.ndarray | None:
 
 
 def _accumulator(fmt: str) -> Faulty:
-    """Every sum is rounded to a narrow format, one product after the other."""
+    """Return sums that are rounded to a narrow format after every product."""
 
     def faulty(case: FaultCase) -> np.ndarray | None:
         narrow = get_float_format(fmt)
@@ -91,8 +91,7 @@ def _accumulator(fmt: str) -> Faulty:
 
 
 def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """Return A B + C by fused multiply-adds whose sums are rounded to a format, in order of k; float64 of values that FP32
-    holds."""
+    """Return A B + C by fused multiply-adds in order of k, with sums rounded to a format; float64 of FP32 values."""
     engine = ieee_engine("fp32", fmt)
     with np.errstate(over="ignore", invalid="ignore"):
         added = None if c is None else round_to(c.astype(np.float64), get_float_format(fmt))
@@ -100,7 +99,7 @@ def narrow_sums(fmt: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = N
 
 
 def _rounded_twice(case: FaultCase) -> np.ndarray | None:
-    """The result goes through another narrow format first."""
+    """Return the result after rounding to another narrow format first."""
     fmt = case.result
     if not isinstance(fmt, Format) or fmt.name == "fp64" or case.end is not None:
         return None
@@ -108,12 +107,12 @@ def _rounded_twice(case: FaultCase) -> np.ndarray | None:
 
 
 def twice_through(fmt: Format) -> str:
-    """Return the narrow format through which an output goes by mistake."""
+    """Return the narrow format to which an output is rounded first by mistake."""
     return "bf16" if fmt.name in ("fp32", "fp16") else "fp16"
 
 
 def _no_sums_outside(case: FaultCase) -> np.ndarray | None:
-    """Return one chain over all of k where sums outside of the unit are meant."""
+    """Return one chain over all of k in place of sums outside of the unit."""
     product = case.product
     if not isinstance(product, EngineProduct) or product.promote_every is None:
         return None
@@ -121,7 +120,7 @@ def _no_sums_outside(case: FaultCase) -> np.ndarray | None:
 
 
 def _tf32_operands(case: FaultCase) -> np.ndarray | None:
-    """Return operands in TF32 where the kernel has wider ones."""
+    """Return the product of operands in TF32 if the kernel's operands are wider."""
     tf32 = get_float_format("tf32")
     a, b, c = case.used
     narrow = [round_to(x, tf32) for x in (a, b)]
@@ -141,14 +140,14 @@ def _transposed_tile(case: FaultCase) -> np.ndarray | None:
 
 
 def _stale_accumulator(case: FaultCase) -> np.ndarray | None:
-    """Return a tile starts from the sums of the tile before."""
+    """Return a tile whose accumulator starts from the sums of the previous tile."""
     if case.right.computed.size < 2:
         return None
     axis = int(case.right.computed.shape[0] < 2)
     return case.right.computed + np.roll(case.right.computed, 1, axis)
 
 
-#: (name, what it returns, elements of a product that it reaches at most).
+#: (name, function of the fault, largest number of affected elements of a product)
 FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
     ("zeros", lambda case: np.zeros_like(case.right.computed), None),
     (LOST_PRODUCTS[0], _dropped_block, None),
@@ -172,15 +171,17 @@ def case_of(product: BoundedProduct, data: Data) -> FaultCase:
 
 
 def blocks_for(rows: int, k: int, columns: int) -> int:
-    """Return blocks on which faults can be tried in the time there is."""
+    """Return the number of blocks on which faults can be tried within the time budget."""
     cost = max(1.0, OF_PRODUCT * len(ACCUMULATORS) * rows * k * columns)
     return int(min(max(BUDGET // cost, 1), BLOCKS))
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The error that a test allows: atol (one, or one an element) + rtol |exact| + relative S; `together` judges errors taken
-    together."""
+    """`Limit` is the error that a test allows: atol (a number, or one for each element) + rtol |exact| + relative S.
+
+    `together` judges the errors of all elements together.
+    """
 
     rtol: float = 0.0
     atol: float | np.ndarray = 0.0
@@ -188,7 +189,7 @@ class Limit:
     together: Callable[[np.ndarray], bool] | None = None
 
     def of(self, found: Errors) -> np.ndarray:
-        """For each element."""
+        """Return the limit of each element."""
         with np.errstate(invalid="ignore"):
             by_value = self.rtol * np.abs(found.exact) if self.rtol else 0.0
             by_size = self.relative * found.sizes if self.relative else 0.0
@@ -196,7 +197,7 @@ class Limit:
 
 
 def faults_seen(cases: Sequence[FaultCase], limits: Mapping[str, Limit], elements: int) -> dict[str, dict[str, float]]:
-    """For each tolerance and fault the share of whole products, of so many elements, in which the fault is seen."""
+    """Return, for each tolerance and fault, the share of whole products of so many elements in which the fault is detected."""
     found: dict[str, dict[str, float]] = {name: {} for name in limits}
     for fault, faulty, reach in FAULTS:
         made = [
@@ -221,7 +222,7 @@ def _rounded(case: FaultCase, values: np.ndarray) -> np.ndarray:
 
 
 def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
-    """Return errors of a fault over what is allowed, where it reaches; infinite where the result is not finite."""
+    """Return a fault's errors over the limit in affected elements; infinite if the result is not finite."""
     right = case.ended or case.right
     reached = ~np.isnan(values) | ~np.isfinite(right.computed)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -229,14 +230,14 @@ def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
     return ratio(np.where(np.isfinite(error), error, np.inf), limit.of(right)[reached])
 
 
-# -- of a kernel's case ----------------------------------------------------------------------------------------------------
+# -- faults of a kernel's case -----------------------------------------------------------------------------------------
 @default_fp_state
 def faults_of(allowed: KernelCase) -> dict[str, float]:
     """Return the faults that were tried, each with the fraction of products in which a test with this tolerance
     detects it.
 
-    They are tried on at most 32 rows and columns of the test's own operands, in one chain over k, before an epilogue; what the
-    tails of their errors tell of the whole product is said above.
+    The faults are tried on at most 32 rows and columns of the test's own operands, in one chain over k, before an
+    epilogue. The tails of their errors give the share for the whole product.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Empty for an empty product, in which no fault shows.
+        Share of detecting tests by the fault's name; empty for an empty product.
     """
     if 0 in (*allowed.bound.shape, allowed.a.shape[1]):
         return {}
@@ -255,14 +256,16 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
 
 
 def missed_faults(allowed: KernelCase) -> str | None:
-    """Return a sentence on the faults that a test with this tolerance misses, as `mpgemm tolerance` prints it; None
-    for an empty product."""
+    """Return a sentence, as `mpgemm tolerance` prints it, on the faults that a test with this tolerance misses.
+
+    It is None for an empty product.
+    """
     found = faults_of(allowed)
     return in_words(found) if found else None
 
 
 def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
-    """Return some rows and columns of the right product, and what each of their elements is allowed."""
+    """Return some rows and columns of the right product, with the limit of each element."""
     rows, columns = (evenly(size, SIDE) for size in allowed.result.shape)
     wide, part = allowed.sums_columns(columns), np.ix_(rows, columns)
     data = part_of(allowed.data, rows, wide)
@@ -271,7 +274,7 @@ def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
         computed, sums = allowed.model(rows, wide)[-1], allowed.values[np.ix_(rows, wide)]
         right = Errors(computed, sums, sizes_of(*used), np.abs(computed - sums))
     line = allowed.statistics
-    atol = allowed.bound[part]  # nothing is seen where it is infinite
+    atol = allowed.bound[part]  # no fault is detected if the limit is infinite
     if line is not None:
         seen = line.half[part] + np.abs(line.middle - allowed.values)[part]
         atol = np.where(np.isfinite(atol), np.minimum(atol, seen), atol)
@@ -282,7 +285,7 @@ def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
         return not isinstance(out, Format) or compared(values, kernels, exact, allowed, own).right
 
     def end(values: np.ndarray) -> np.ndarray:
-        """NaN, where a fault does not reach, stays."""
+        """Return the values after the epilogue; NaN of unaffected elements stays."""
         free = np.isnan(values)
         found = allowed.finished(np.where(free, computed, values), rows, columns)
         free = free if free.shape == found.shape else np.logical_and(*np.split(free, 2, axis=-1))

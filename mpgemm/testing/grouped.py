@@ -1,8 +1,8 @@
-"""Tests of grouped products, as in mixtures of experts: rows of A in groups, each multiplied with the B of its expert.
+"""This module tests grouped products, as in mixtures of experts: rows of A in groups, each with its expert's B.
 
-Each group is a case of its own (:class:`mpgemm.testing.case.KernelCase`), with a diagnosis of its own; what is wrong between
-groups (another expert's B, scales or bias, rows at a boundary that belong to the neighbour, rows of A that are read elsewhere)
-is explained by the product of the same rows in another group.
+Each group is a case of its own (:class:`mpgemm.testing.case.KernelCase`), with its own diagnosis. Faults between groups
+(another expert's B, scales or bias, rows that belong to the neighbour, rows of A that are read elsewhere) are explained
+by the product of the same rows in another group.
 """
 
 import math
@@ -31,30 +31,30 @@ from mpgemm.testing.diagnosis.failure import Failure, Finding, failure_of
 from mpgemm.testing.diagnosis.places import TILES, place_of
 from tensorcore_models.engines.engine import Engine
 
-#: Failing groups that are explained at most, those with most wrong elements.
+#: Largest number of explained failing groups, those with most wrong elements first.
 EXPLAINED = 3
 
 
-#: Groups whose errors are taken together where only some rows are looked at: each costs as much as its bound, and sums are
-#: narrow in all groups or in none.
+#: Number of groups whose errors are taken together if only some rows are checked: each costs as much as its bound, and sums
+#: are narrow in all groups or in none.
 TOGETHER = 3
-#: Rows of a group on which suspicions are tried: so many wrong ones, and right ones.
+#: Numbers of wrong and of right rows of a group on which suspicions are tried.
 ROWS = 8
 
 
 @dataclass(frozen=True)
 class GroupedCall:
-    """One call of a grouped kernel.
+    """`GroupedCall` is a call of a grouped kernel.
 
     Attributes
     ----------
     a, b : ndarray, shapes (m, k) and (experts, k, n)
     ends : ndarray of int, shape (experts,)
-        Where the rows of each expert end; they begin where those of the expert before end.
+        End of each expert's rows; they begin at the previous expert's end.
     c, scale_a, scale_b, residual : optional
-        See :func:`assert_grouped_close`.
+        Addend, scales and residual, see :func:`assert_grouped_close`.
     options : dict
-        What all groups share, as of :func:`mpgemm.testing.gemm_tolerance`.
+        Options of all groups, those of :func:`mpgemm.testing.gemm_tolerance`.
     """
 
     a: np.ndarray
@@ -65,15 +65,15 @@ class GroupedCall:
     scale_b: Any
     residual: Any
     options: dict[str, Any]
-    lines: np.ndarray | None = None  #: Rows that are looked at, None for all.
+    lines: np.ndarray | None = None  #: checked rows, None for all
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where the rows of each expert begin."""
+        """Return the start of each expert's rows."""
         return np.concatenate([[0], self.ends[:-1]])
 
     def rows(self, expert: int) -> np.ndarray:
-        """Return the rows of an expert that are looked at."""
+        """Return the checked rows of an expert."""
         first, last = self.starts[expert], self.ends[expert]
         if self.lines is None:
             return np.arange(first, last)
@@ -82,7 +82,7 @@ class GroupedCall:
     def case(
         self, rows: np.ndarray, expert: int, *, a_rows=None, scales_of: int | None = None, bias_of: int | None = None
     ) -> KernelCase:
-        """Return the product of some rows with an expert; perhaps with other rows of A, or scales and bias of other experts."""
+        """Return the product of some rows with an expert, perhaps with other rows of A, or scales and bias of other experts."""
         read = rows if a_rows is None else a_rows
         return kernel_case(
             a=self.a[read], b=self.b[expert], c=self._bias(rows, expert if bias_of is None else bias_of),
@@ -92,7 +92,7 @@ class GroupedCall:
         )  # fmt: skip
 
     def _bias(self, rows: np.ndarray, expert: int) -> Any:
-        """Return C of some rows: one row for each expert where it has as many rows as there are experts."""
+        """Return C of some rows; if C has as many rows as there are experts, each is an expert's bias."""
         c = self.c
         if c is None or np.ndim(c) < 2:
             return c
@@ -100,36 +100,36 @@ class GroupedCall:
 
     @property
     def biases_differ(self) -> bool:
-        """Whether each expert has a bias of its own."""
+        """Return whether each expert has its own bias."""
         return np.ndim(self.c) == 2 and len(self.c) == len(self.b)
 
     @property
     def scales_differ(self) -> bool:
-        """Whether each expert has scales of its own."""
+        """Return whether each expert has its own scales."""
         return np.ndim(_first(self.scale_b)) > 0 and len(_first(self.scale_b)) == len(self.b)
 
 
 def _first(scale: Any) -> Any:
-    """Return the scales without a factor of the whole tensor beside them."""
+    """Return the scales without the factor of the whole tensor beside them."""
     return scale[0] if isinstance(scale, tuple) else scale
 
 
 def _of_rows(x: Any, rows: np.ndarray, m: int) -> Any:
-    """Select the part that belongs to some rows: those of an array with as many rows, all of anything else."""
+    """Return the entries of some rows if an array has one for each row, else the whole array."""
     if isinstance(x, tuple):
         return (_of_rows(x[0], rows, m), *x[1:])
     return x if np.ndim(x) < 2 or len(x) != m else x[rows]
 
 
 def _of_expert(x: Any, expert: int, experts: int) -> Any:
-    """Select the part that belongs to an expert: its part of an array that holds one for each."""
+    """Return the entry of an expert if an array has one for each expert, else the whole array."""
     if isinstance(x, tuple):
         return tuple(_of_expert(each, expert, experts) for each in x)
     if np.ndim(x) == 0:
         return x
     if len(x) != experts:
         raise ValueError(
-            f"scale_b has {len(x)} entries for {experts} experts, expected one for each expert, or one number"
+            f"scale_b must have one entry for each of {experts} experts, or be one number, got {len(x)} entries"
         )
     return x[expert]
 
@@ -142,23 +142,23 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
     out : array_like, shape (m, n), (m, n / 2) behind swiglu
         The kernel's result; rows after the last end are not checked.
     a : array_like, shape (m, k)
-        The rows of all groups, one group after the other.
+        Rows of all groups, one group after the other.
     b : array_like, shape (experts, k, n)
     ends : sequence of int, shape (experts,)
-        The row at which each expert ends, as in torch's `offs`: expert e has rows ends[e - 1] to ends[e].
+        Row at which each expert ends, as in torch's `offs`: expert e has rows ends[e - 1] to ends[e].
     c : array_like, shapes (experts, n), (m, n), (n,) or (), optional
-        The addend: a bias for each expert (if it has as many rows as there are experts), a matrix, or one bias for all.
+        Addend: a bias for each expert (if it has as many rows as there are experts), a matrix, or one bias for all.
     **options
         Options of :func:`gemm_tolerance` for each group: splits, k_order, promote_every, input_rounding, epilogue; a
-        residual of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number; rows,
-        so many of all rows, evenly spread, and the groups that have one.
+        residual of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number; rows, the
+        number of evenly spread rows to check, with their groups.
 
     Raises
     ------
     AssertionError
-        If an element is outside, with the experts and rows, and what explains it.
+        If an element exceeds its tolerance; the message gives the experts, the rows and an explanation.
     ValueError, TypeError
-        See :func:`assert_gemm_close`; also if the ends do not rise from 0 to m, or are not as many as there are experts.
+        See :func:`assert_gemm_close`; also if the ends do not rise from 0 to m, or their number is not that of the experts.
     """
     __tracebackhide__ = True
     found = check_grouped(out, a, b, ends, c, engine=engine, **options)
@@ -169,8 +169,10 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
 def check_grouped(
     out, a, b, ends, c=None, *, engine, scale_a=None, scale_b=None, residual=None, **options: Any
 ) -> KernelCheck:
-    """Return a report on whether the result of a grouped product is right. Parameters and errors are those of
-    :func:`assert_grouped_close`."""
+    """Return a report on whether the result of a grouped product is right.
+
+    Parameters and errors are those of :func:`assert_grouped_close`.
+    """
     check_options(options, ("out_format",))
     rows = options.pop("rows", None)
     computed, a, b = (tcm.as_array(x, name) for x, name in ((out, "out"), (a, "a"), (b, "b")))
@@ -180,17 +182,19 @@ def check_grouped(
     options = {"engine": engine, "out_format": fmt.name, **options}
     call = GroupedCall(a, b, limits, c, scale_a, scale_b, residual, options, sampled_rows(int(limits[-1]), rows))
     if computed.ndim != 2 or len(computed) != len(a):
-        raise ValueError(f"out has shape {computed.shape}, expected {len(a)} rows as a has")
+        raise ValueError(f"out must have {len(a)} rows as a has, got the shape {computed.shape}")
     experts = [expert for expert in range(len(b)) if call.rows(expert).size]
     together = {experts[at] for at in evenly(len(experts), TOGETHER)}
     checks: dict[int, KernelCheck] = {}
     exact = np.zeros(computed.shape)
     with np.errstate(all="ignore"):
-        for expert in experts:  # one after the other: a case holds its operands in FP64
+        for expert in experts:  # one after the other, because a case holds its operands in FP64
             taken = call.rows(expert)
             case = call.case(taken, expert)
             if computed.shape[1] != case.result.shape[1]:
-                raise ValueError(f"out has shape {computed.shape}, expected {case.result.shape[1]} columns from b")
+                raise ValueError(
+                    f"out must have {case.result.shape[1]} columns as b has, got the shape {computed.shape}"
+                )
             found = check_case(computed[taken], case, int(taken[0]), call.lines is None or expert in together)
             exact[taken] = case.result
             checks[expert] = replace(found, case=None)
@@ -214,19 +218,18 @@ def check_grouped(
 def _checked_ends(a: np.ndarray, b: np.ndarray, ends: Any) -> np.ndarray:
     limits = np.asarray(ends)
     if a.ndim != 2 or b.ndim != 3 or a.shape[1] != b.shape[1]:
-        raise ValueError(f"a is {a.shape} and b is {b.shape}, expected (m, k) and (experts, k, n)")
+        raise ValueError(f"a and b must have the shapes (m, k) and (experts, k, n), got {a.shape} and {b.shape}")
     if limits.dtype.kind not in "iu" or limits.ndim != 1:
-        raise TypeError(f"ends is {ends!r}, expected integers: the row at which each expert ends")
+        raise TypeError(f"ends must be integers, the row at which each expert ends, got {ends!r}")
     if len(limits) != len(b) or len(b) == 0 or (np.diff(limits, prepend=0) < 0).any() or limits[-1] > len(a):
         raise ValueError(
-            f"ends is {limits.tolist()}, expected {len(b)} ascending numbers, one for each expert, from 0 to at "
-            f"most {len(a)}"
+            f"ends must be {len(b)} ascending numbers, one for each expert, from 0 to at most {len(a)}, got {limits.tolist()}"
         )
     return limits.astype(int)
 
 
 def _together(out: np.ndarray, exact: np.ndarray, call: GroupedCall, checks, failing: list[int]) -> KernelCheck:
-    """Return one result of those of all groups."""
+    """Return one result from those of all groups."""
     outside = np.zeros(out.shape, bool)
     for expert, check in checks.items():
         if check.outside is not None:
@@ -240,7 +243,7 @@ def _together(out: np.ndarray, exact: np.ndarray, call: GroupedCall, checks, fai
     summary = f"{outside.sum()} of {size} elements{seen} are outside of the tolerance of grouped products, in {words}"
     details = (f"expert {worst[0]}, rows {taken[0]} to {taken[-1]}: {first.summary}",)
     details += first.details
-    if not outside.any():  # errors taken together, or a tolerance that says nothing
+    if not outside.any():  # errors taken together, or a vacuous tolerance
         return KernelCheck(False, summary, 0, size, details, None, first.suspects, first.ruled_out, first.tried)
     said: dict[str, None] = {}
     for expert in worst[:EXPLAINED]:
@@ -258,7 +261,7 @@ def _together(out: np.ndarray, exact: np.ndarray, call: GroupedCall, checks, fai
 
 
 def _numbers(call: GroupedCall) -> np.ndarray | None:
-    """Return the rows' numbers where only some are looked at, so that no periods of them are said."""
+    """Return the rows' numbers if only some are checked, so that no periods of them are named."""
     return None if call.lines is None else np.arange(len(call.a))
 
 
@@ -268,7 +271,7 @@ def _failure(out: np.ndarray, call: GroupedCall, case: KernelCase, check: Kernel
 
 
 def explain(f: Failure, call: GroupedCall, expert: int) -> tuple[str, ...]:
-    """Explain the wrong rows of an expert: the best statements, none where another expert or row has no part in it."""
+    """Return the best explanations of an expert's wrong rows; none if no other expert or row is involved."""
     if not f.rows.size or not f.wrong.any():
         return ()
     f = _of_some_rows(f)
@@ -278,7 +281,7 @@ def explain(f: Failure, call: GroupedCall, expert: int) -> tuple[str, ...]:
 
 
 def _of_some_rows(f: Failure) -> Failure:
-    """With the elements of a few rows only, wrong and right ones: every suspicion is a product of its own."""
+    """Return the failure with a few rows, wrong and right ones, because every suspicion is a product of its own."""
     wrong = f.wrong[f.rows, f.columns]
     kept = np.zeros(f.rows.shape, bool)
     for taken in (wrong, ~wrong):
@@ -302,20 +305,18 @@ def _findings(f: Failure, call: GroupedCall, expert: int) -> Iterator[Finding]:
     for other in range(len(call.b)):
         if other == expert:
             continue
-        text = f"{where} {are} multiplied with expert {other} in the place of expert {expert}"
+        text = f"{where} {are} multiplied with expert {other} in place of expert {expert}"
         text += _boundary(f, call, expert, other)
         yield finding(text, other)
         if call.scales_differ:
-            yield finding(
-                f"{where} {have} the scales of expert {other} in the place of those of {expert}", scales_of=other
-            )
+            yield finding(f"{where} {have} the scales of expert {other} in place of those of {expert}", scales_of=other)
             yield finding(f"{where} {have} B of expert {other} with the scales of {expert}", other, scales_of=expert)
         if call.biases_differ:
-            yield finding(f"{where} {have} the bias of expert {other} in the place of that of {expert}", bias_of=other)
+            yield finding(f"{where} {have} the bias of expert {other} in place of that of {expert}", bias_of=other)
     start = int(call.starts[expert])
     sizes = np.diff(call.ends, prepend=0)[:expert]
     steps: dict[int, str] = {}
-    for tile in TILES:  # of two that move a group alike the smaller one
+    for tile in TILES:  # of two explanations that move a group equally, take the smaller offset
         step = int(np.sum(-(-sizes // tile) * tile)) - start
         steps.setdefault(step, f"at an offset padded to a multiple of {tile}, {step} rows ahead")
     for step, how in (
@@ -338,7 +339,7 @@ def _values(case: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarr
 
 
 def _rows_in_words(rows: np.ndarray, group: np.ndarray) -> tuple[str, str, str, str]:
-    """Return wrong rows of a group, numbered in the whole result, and their verbs."""
+    """Return the wrong rows of a group in words, numbered in the whole result, and their verbs."""
     if rows.size == 1:
         return f"row {rows[0]}", "is", "has", "reads"
     text = f"{rows.size} rows from {rows[0]} to {rows[-1]}"
@@ -350,7 +351,7 @@ def _rows_in_words(rows: np.ndarray, group: np.ndarray) -> tuple[str, str, str, 
 
 
 def _boundary(f: Failure, call: GroupedCall, expert: int, other: int) -> str:
-    """Describe where the kernel takes the boundary to be, judged by wrong rows at the end of a group next to the other one."""
+    """Return the boundary that the kernel uses, in words, from wrong rows at the end of a group next to the other one."""
     group = call.rows(expert)
     wrong = group[np.flatnonzero(f.wrong.any(1))]
     if wrong.size == group.size or wrong[-1] - wrong[0] + 1 != wrong.size:
@@ -364,4 +365,4 @@ def _boundary(f: Failure, call: GroupedCall, expert: int, other: int) -> str:
     else:
         return ""
     tile = max((t for t in TILES if cut % t == 0), default=0)
-    return f": the boundary is taken to be at row {cut}{f', a multiple of {tile}' if tile else ''}"
+    return f": the kernel takes the boundary to be at row {cut}{f', a multiple of {tile}' if tile else ''}"

@@ -1,15 +1,17 @@
-"""Which results a right kernel can have: element by element, and all errors taken together.
+"""This module decides which results a right kernel can have, element by element, and with all errors taken together.
 
-Where a sum, or the rounding to the output's format, may overflow, no finite bound is certified. A finite result
-means that nothing overflowed, so that the bound without overflow holds for it; a result that is not finite must be of a kind
-and sign that a right kernel can have: those of the exact result, those of the model where the kernel adds in the model's order,
-and for sums in several parts an infinity whose sign the positive or the negative products can reach, or NaN where both can.
+If a sum, or the rounding to the output's format, may overflow, no finite bound is certified. A finite result shows that
+nothing overflowed, so the bound without overflow holds for it. A result that is not finite must have a kind and sign
+that a right kernel can have: those of the exact result, or those of the model if the kernel adds in the model's order.
+For sums in several parts it may also be an infinity whose sign the positive or the negative products can reach, or NaN
+if both can.
 
-A certified bound holds for each element and grows with k faster than errors do, so that sums in a narrower format stay inside
-of it. Many elements tell: of two errors with the same distribution each is the larger one in half of the elements; errors that
-are `times` as large (normal, not related) are so in a share of 2/pi arctan(times). Counting holds whatever the sizes of the
-elements are. Where errors are hardly random (sums of one sign on units that cut) every one may be the larger one by little, so
-that their mean must be larger, too. Errors that are smaller are right: kernels may lose less than the model.
+A certified bound holds for each element and grows with k faster than errors do, so that sums in a narrower format stay
+within it. Many elements together show them: of two errors with the same distribution, each is the larger one in half of
+the elements. Errors `times` as large (normal, independent) are larger in a share of 2/pi arctan(times). Counting works
+for any sizes of the elements. If errors are hardly random (sums of one sign on units that truncate), every one may be
+slightly larger, so their mean must be larger, too. Smaller errors are right, because kernels may lose less than the
+model.
 """
 
 import math
@@ -30,45 +32,45 @@ from tensorcore_models.formats import Format, get_float_format, get_format
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.threads import one_thread
 
-#: Share of elements without a finite bound beyond which a test says too little.
+#: Share of elements without a finite bound beyond which a test shows too little.
 UNBOUNDED = 0.1
 FINITE, PLUS, MINUS, NAN = range(4)
 
 
 def kinds(x: np.ndarray) -> np.ndarray:
-    """Of each value whether it is finite, an infinity and which, or NaN."""
+    """Return for each value whether it is finite, plus or minus infinity, or NaN."""
     x = np.asarray(x).astype(np.float64)
     return np.where(np.isnan(x), NAN, np.where(np.isfinite(x), FINITE, np.where(x > 0, PLUS, MINUS)))
 
 
 def unbounded(allowed: KernelCase) -> np.ndarray:
-    """Return elements whose exact result is finite and whose bound is not."""
+    """Return the elements with a finite exact result and an infinite bound."""
     return ~np.isfinite(allowed.bound) & np.isfinite(allowed.result)
 
 
 def unbounded_line(allowed: KernelCase) -> str | None:
-    """Return how many elements have no finite bound, and what is asked of them; None where all have one."""
+    """Return a sentence on the number of elements without a finite bound and their test; None if all have one."""
     count, size = int(np.count_nonzero(unbounded(allowed))), allowed.bound.size
     if not count:
         return None
     return (
-        f"{count} of {size} elements have no finite bound, since a sum or the result may overflow: there infinities and NaN "
+        f"{count} of {size} elements have no finite bound, because a sum or the result may overflow; there infinities and NaN "
         "are compared by kind and sign"
     )
 
 
 def too_many_unbounded(allowed: KernelCase) -> str | None:
-    """Return why a test shows too little, None where enough elements have a finite bound."""
+    """Return the reason for which a test shows too little, or None if enough elements have a finite bound."""
     if np.count_nonzero(unbounded(allowed)) <= UNBOUNDED * allowed.bound.size:
         return None
     return (
-        f"{unbounded_line(allowed)}; where they are more than {UNBOUNDED:.0%} a test shows too little. Use smaller operands, "
+        f"{unbounded_line(allowed)}; with more than {UNBOUNDED:.0%} of them a test shows too little. Use smaller operands, "
         "or a wider output format."
     )
 
 
 def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
-    """Return which elements, in the kernel's output format, a right kernel can have returned."""
+    """Return the elements that a right kernel can have returned, in its output format."""
     values = out.astype(np.float64)
     exact = allowed.result
     right = np.isfinite(values) & _within(values, out, allowed)
@@ -92,8 +94,10 @@ def right_elements(out: np.ndarray, allowed: KernelCase) -> np.ndarray:
 
 
 def _within(values: np.ndarray, out: np.ndarray, allowed: KernelCase) -> np.ndarray:
-    """Return which errors are at most their bound: by FP64 differences where these, each with the most that it is off, settle
-    all."""
+    """Return which errors are at most their bound.
+
+    FP64 differences decide if each, with its largest error, settles the question; otherwise exact ones do.
+    """
     bound = allowed.finite_bound
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(values - allowed.result)
@@ -105,7 +109,7 @@ def _within(values: np.ndarray, out: np.ndarray, allowed: KernelCase) -> np.ndar
 
 
 def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """For each kind whether a right kernel can return it, shape (kinds, rows, columns)."""
+    """Return for each kind whether a right kernel can return it, shape (kinds, rows, columns)."""
     part = np.ix_(rows, columns)
     exact, bound = allowed.result[part], allowed.finite_bound[part]
     found = np.zeros((4, *exact.shape), bool)
@@ -126,14 +130,13 @@ def _possible(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> np.
         found[PLUS] |= given & plus
         found[MINUS] |= given & minus
         found[NAN] |= given & plus & minus
-        for sign in (-1, 1):  # the result itself, at the far end of its bound
+        for sign in (-1, 1):  # the result itself, at the end of its bound
             add(kinds(allowed.rounded(exact + sign * np.where(given, bound, 0.0))), given)
     return found
 
 
 def _reaches(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether a partial sum can overflow to plus, and to minus infinity: all products of that sign reach the largest
-    number."""
+    """Return whether a partial sum can overflow to plus, and to minus infinity: all products of that sign reach the limit."""
     a, b = allowed.a[rows], allowed.b[:, columns]
     sums, sizes = multiply(a, b), sizes_of(a, b)
     if allowed.c is not None:
@@ -144,42 +147,42 @@ def _reaches(allowed: KernelCase, rows: np.ndarray, columns: np.ndarray) -> tupl
     return (sizes + sums) / 2 + bound >= limit, (sizes - sums) / 2 + bound >= limit
 
 
-#: Multiplications that are spent on one right kernel at most.
+#: Largest number of multiplications for one right kernel.
 BUDGET = 1 << 25
-#: Elements that are compared at most.
+#: Largest number of elements that are compared.
 ELEMENTS = 1 << 14
-#: Right kernels of random orders that are tried where the test names no order.
+#: Number of right kernels of random orders that are tried if the test names no order.
 DRAWS = 3
-#: Errors up to this many times as large are right where the test names no order. Chosen, not derived: of 240 right kernels of
-#: tests/testing/test_fault_table.py none is beyond.
+#: Ratio of errors up to which they are right if the test names no order. Chosen, not derived: none of 240 right kernels of
+#: tests/testing/test_fault_table.py exceeds it.
 LARGER = 1.5
-#: The same where the test names the order: errors differ by instructions of another length only.
+#: Ratio if the test names the order: errors differ only by instructions of another length.
 LARGER_IN_ORDER = 1.15
-#: Standard errors that the share must be beyond that: one right test in 3.5 million is by chance (normal, one side).
+#: Standard errors by which the share must exceed this: one right test in 3.5 million does by chance (normal, one side).
 SURE = 5.0
-#: Differences up to this share of a result mean nothing: steps in FP32 around the unit in another order.
+#: Share of a result below which differences do not count: FP32 steps around the unit in another order.
 NOTHING = 2.0**-23
 
 
 @dataclass(frozen=True)
 class KernelSpread:
-    """Errors of a kernel beside those of right kernels."""
+    """`KernelSpread` compares the errors of a kernel with those of right kernels."""
 
-    larger: float  #: Share of the elements with other errors in which the kernel's are the larger ones.
-    times: float  #: The mean of these errors over that of the right kernel's.
-    elements: int  #: Elements with other errors.
-    compared: int  #: Elements that were compared.
-    allowed: float = LARGER  #: How many times as large errors may be.
+    larger: float  #: share of the elements with different errors in which the kernel's errors are larger
+    times: float  #: mean of these errors over that of the right kernel's
+    elements: int  #: number of elements with different errors
+    compared: int  #: number of elements that were compared
+    allowed: float = LARGER  #: allowed ratio of the errors
 
     @property
     def limit(self) -> float:
-        """The share from which errors are too large."""
+        """Return the share from which on errors are too large."""
         expected = 2 / math.pi * math.atan(self.allowed)
         return expected + SURE * math.sqrt(expected * (1 - expected) / max(self.elements, 1))
 
     @property
     def right(self) -> bool:
-        """Whether a right kernel can have such errors."""
+        """Return whether a right kernel can have such errors."""
         return self.larger <= self.limit or self.times <= self.allowed
 
     def __str__(self) -> str:
@@ -191,8 +194,7 @@ class KernelSpread:
 
 
 def spread_of(out: np.ndarray, allowed: KernelCase) -> KernelSpread | None:
-    """Return errors of a result beside those of right kernels, on some rows and columns; None where there is nothing to
-    compare."""
+    """Return a comparison of a result's errors with right kernels' on some rows and columns, or None."""
     if not isinstance(get_format(allowed.out_format), Format) or out.size == 0:
         return None
     m, n = out.shape
@@ -206,13 +208,15 @@ def spread_of(out: np.ndarray, allowed: KernelCase) -> KernelSpread | None:
 def compared(
     out: np.ndarray, kernels: list[np.ndarray], exact: np.ndarray, allowed: KernelCase, own: np.ndarray | float = 0.0
 ) -> KernelSpread:
-    """Return a result beside that right kernel, not rounded to the output's format yet, which is nearest to it; differences up
-    to `own`, what an epilogue loses, mean nothing."""
+    """Return a result compared with the nearest right kernel, before the output's rounding.
+
+    Differences up to `own`, the loss of an epilogue, do not count.
+    """
     fmt = get_float_format(allowed.out_format)
     times_allowed = LARGER_IN_ORDER if _in_order(allowed) else LARGER
     found = []
     with np.errstate(all="ignore"):
-        error = np.maximum(np.abs(out - exact) - own, 0.0)  # what an epilogue may lose is not the sum's
+        error = np.maximum(np.abs(out - exact) - own, 0.0)  # the possible loss of an epilogue is not the sum's
         for kernel in kernels:
             right = np.abs(round_to(kernel, fmt) - exact)
             other = np.abs(error - right) > NOTHING * np.abs(exact)  # False for NaN
@@ -224,7 +228,7 @@ def compared(
 
 
 def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns, evenly spread."""
+    """Return evenly spread rows and columns."""
     most = max(1, min(ELEMENTS, BUDGET // max(k, 1)))
     down = min(m, max(math.isqrt(most), most // n))
     across = min(n, most // down)
@@ -232,8 +236,11 @@ def _sample(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
-    """Return results of the model, of units beside it, and where the order is not known of random orders, before the last
-    rounding; where blocks are scaled outside also of a kernel that multiplies with one factor after the other."""
+    """Return results of right kernels before the last rounding.
+
+    They are the model's, those of related units, and, if the order is unknown, of random orders; for blocks scaled
+    outside also those of a kernel that multiplies with one factor after the other.
+    """
     wide = allowed.sums_columns(columns)
     found = allowed.model(rows, wide)
     if allowed.scaling is not None and allowed.scaling.applied == "block":
@@ -249,7 +256,7 @@ def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
 
 
 def _with_weights(allowed: KernelCase, rows, columns) -> np.ndarray:
-    """Return a kernel that rounds integer weights with their scales to A's type before it multiplies."""
+    """Return a kernel that multiplies integer weights with their scales and rounds them to A's type before the product."""
     assert allowed.dequantised is not None
     x, y, c, scaling = allowed.part(rows, columns)
     assert scaling is not None
@@ -258,13 +265,12 @@ def _with_weights(allowed: KernelCase, rows, columns) -> np.ndarray:
 
 
 def _in_order(allowed: KernelCase) -> bool:
-    """Return whether the test names one order, or scales do: every chain is then known."""
+    """Return whether the test or its scales name one order, so that every chain is known."""
     return allowed.order.known and (allowed.order.stated or allowed.order.block is not None)
 
 
 def _beside(allowed: KernelCase) -> list[Engine]:
-    """Return other units for a kernel of the device: the instruction of the fewest products (most roundings), fused multiply-
-    adds in FP32."""
+    """Return the units beside the kernel's: the shortest instruction (most roundings), FP32 fused multiply-adds."""
     own = allowed.engine
     if own.scale_format is not None or own.formats[3].name != "fp32" or not isinstance(own, Instruction):
         return []

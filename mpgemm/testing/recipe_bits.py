@@ -1,4 +1,4 @@
-"""Has a kernel's result exactly the bits of a recipe, and if not, of which other order of k are they?"""
+"""This module checks whether a kernel's result has exactly a recipe's bits, and otherwise names an order of k with its bits."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tensorcore_models.formats.operands import operand_bits
 from tensorcore_models.libraries.compare import candidates
 from tensorcore_models.orders.order import Chain
 
-#: Rows and columns on which other orders are tried.
+#: Numbers of rows and columns on which other orders are tried.
 TRIED = 8
 
 
@@ -37,7 +37,7 @@ def assert_bits(
         The kernel's result; its type is the output format.
     a, b : array_like, shapes (m, k) and (k, n)
     recipe : Recipe, Engine or str
-        A library's recipe; or an engine, "arch:name" or a device for one chain over k and one rounding.
+        Recipe of a library; or an engine, "arch:name" or a device, for one chain over k and one rounding.
     scale : float
         One FP32 factor, as for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
     input_rounding : str, optional
@@ -50,7 +50,7 @@ def assert_bits(
     Raises
     ------
     AssertionError
-        If bits differ: how many, the first element, and other orders of k that would explain them.
+        If bits differ; the message gives their number, the first element, and other orders of k that explain them.
     ValueError, TypeError
         If shapes or types do not fit.
     """
@@ -67,7 +67,9 @@ def assert_bits(
     if plain:
         expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
     elif case is None or scale != 1:
-        raise ValueError("scale_a, scale_b and epilogue need an engine as the recipe, and no scale")
+        raise ValueError(
+            "scale_a, scale_b and epilogue need an engine as the recipe and no scale: leave them or scale out"
+        )
     else:
         expected = _chain_of(case)
     wrong, text = _different(computed, expected, fmt, recipe.name)
@@ -79,7 +81,7 @@ def assert_bits(
 
 
 def _chain_of(case: KernelCase) -> np.ndarray:
-    """Return the values of one chain of the case's engine, with its scales and an epilogue that loses nothing."""
+    """Return the values of one chain of the case's engine, with its scales and an exact epilogue."""
     done = case.epilogue
     if done is not None and not done.exact:
         raise ValueError(
@@ -92,7 +94,7 @@ def _chain_of(case: KernelCase) -> np.ndarray:
 
 
 def _as_recipe(case: KernelCase) -> libraries.Recipe:
-    """Return the same chain as a recipe, for its name and for other orders."""
+    """Return the chain as a recipe, for its name and for other orders."""
     k = case.a.shape[1]
     parts = [f"one chain on {case.engine.label}", *([case.scaling.in_words()] if case.scaling else [])]
     parts += [case.epilogue.name] if case.epilogue else []
@@ -100,9 +102,9 @@ def _as_recipe(case: KernelCase) -> libraries.Recipe:
 
 
 def _different(computed: np.ndarray, expected: np.ndarray, fmt: Format, name: str) -> tuple[np.ndarray, str]:
-    """Return which elements have other bits; how many in words, and the first of them."""
+    """Return the elements with other bits, their number in words, and the first of them."""
     if computed.shape != expected.shape:
-        raise ValueError(f"out has shape {computed.shape}, expected {expected.shape} from a and b")
+        raise ValueError(f"out must have the shape {expected.shape} of a and b, got {computed.shape}")
     got, wanted = operand_bits(computed, fmt, None, "out"), operand_bits(expected, fmt, None, "expected")
     wrong = got != wanted
     if not wrong.any():
@@ -118,7 +120,7 @@ def _different(computed: np.ndarray, expected: np.ndarray, fmt: Format, name: st
 
 
 def _other_orders(recipe, out, a, b, wrong, out_format: str, rounding: str | None) -> str:
-    """Return orders of k on the same architecture that give a part of the result with most wrong elements."""
+    """Return a sentence on orders of k on the same architecture that give the part of the result with most wrong elements."""
     rows = np.argsort(-wrong.sum(1), kind="stable")[:TRIED]
     columns = np.argsort(-wrong[rows].sum(0), kind="stable")[:TRIED]
     part = np.ascontiguousarray(out[np.ix_(rows, columns)])

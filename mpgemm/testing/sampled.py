@@ -1,17 +1,19 @@
-"""Lines by sampling the exact model of a kernel: what whole right products stay below, with a stated confidence.
+"""This module finds statistical bounds that whole right products stay below, by sampling the exact model of a kernel.
 
-At quantile q at most a share 1 - q of right products of the shape asked about may fail, so one of their m n elements may fail
-with probability (1 - q) / (m n) (union bound: nothing is assumed of how elements depend on each other). Blocks of many products
-are computed on the model, and the tail of their elements' errors is carried to that probability (:mod:`mpgemm.bounds.tails`).
+At quantile q at most a share 1 - q of right products of the given shape may fail, so each of their m n elements may
+fail with probability (1 - q) / (m n) (union bound, without assumptions on how elements depend on each other). Blocks of
+many products are computed on the model, and the tail of their elements' errors is extended to that probability
+(:mod:`mpgemm.bounds.tails`).
 
-:func:`estimate` gives atol + rtol |exact| for a tolerance that is pasted into a test. Errors of sums grow with the sums, more
-or less: of a few proportions of the two parts the one is taken whose limit is lowest at the mean |exact|. What the rounding to
-an output format adds, half a unit in the last place, is not sampled but added in full.
+:func:`estimate` gives atol + rtol |exact| for a tolerance that is pasted into a test. Errors of sums grow with the
+sums, more or less, so of a few proportions of the two parts the one with the lowest limit at the mean |exact| is taken.
+The rounding to an output format, half a unit in the last place, is not sampled but added in full.
 
-:func:`statistics_of` gives the line of a kernel's own operands, where the certified bound sees no dropped block: draws are
-right kernels in orders that the test allows (the unit's steps permuted, chains and sums outside of random lengths). Units that
-cut lose the same share of all results of one sign: the line has that share in its middle, ``|out - (1 + share) exact| <= half
-|A||B|``. Where a test does not say how long the kernel's chains are, what lies between that share and nothing lost is right.
+:func:`statistics_of` gives the bound for a kernel's own operands if the certified bound detects no dropped block. Draws
+are right kernels in orders that the test allows (the unit's steps permuted, chains and sums outside of random lengths).
+Units that truncate lose the same share of all results of one sign, so the bound is centred on that share: ``|out - (1 +
+share) exact| <= half |A||B|``. If a test does not state the length of the kernel's chains, results between that share
+and no loss are right.
 """
 
 import math
@@ -36,36 +38,36 @@ from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.machine.threads import one_thread
 from tensorcore_models.orders.order import Chain, Sum
 
-#: Parts that rtol may have of what is allowed at the mean |exact|.
+#: Fractions of the tolerance at the mean |exact| that rtol may have.
 PARTS = (0.0, 0.25, 0.5, 0.75, 0.9)
 
 
-#: Nanoseconds of one core that a sample may take, about; and those of an operand's element and of a product (measured on an AMD
-#: EPYC with AVX2), and of a draw.
+#: Approximate budget of a sample in nanoseconds of one core, and costs of an operand's element, of a product (measured on an
+#: AMD EPYC with AVX2), and of a draw.
 BUDGET, OF_ELEMENT, OF_PRODUCT, OF_DRAW = 2.0e9, 25.0, 3.0, 2.0e6
 
 
-#: Draws at least and at most, and elements that are enough.
+#: Least and largest number of draws, and number of elements that suffices.
 FEWEST, MOST, ENOUGH = 24, 400, 1 << 16
 
 
-#: Of a kernel's own operands: share of right products that pass, with which confidence;
+#: For a kernel's own operands: share of right products that pass, and its confidence;
 QUANTILE, CONFIDENCE = 0.999, 0.95
 
 
-#: rows and columns of a draw, products that all draws may have, and draws at most.
+#: rows and columns of a draw, largest number of products of all draws, and largest number of draws.
 SIDE, PRODUCTS, MOST_KERNELS = 16, 1 << 26, 200
 
 
 def check_share(quantile: float, confidence: float) -> None:
-    """Refuse what is no share. Raises ValueError if one of them is not between 0 and 1."""
+    """Raise ValueError unless both numbers lie between 0 and 1."""
     for name, value in (("quantile", quantile), ("confidence", confidence)):
         if not 0 < value < 1:
-            raise ValueError(f"{name} is {value}, expected a number between 0 and 1, such as 0.99")
+            raise ValueError(f"{name} must be a number between 0 and 1, such as 0.99, got {value}")
 
 
 def cost_of(rows: int, k: int, columns: int) -> float:
-    """Return nanoseconds that one draw takes, about."""
+    """Return the approximate cost of one draw in nanoseconds."""
     return k * (OF_ELEMENT * (rows + columns) + OF_PRODUCT * rows * columns) + OF_DRAW
 
 
@@ -81,7 +83,7 @@ def plan(shape: tuple[int, int, int], side: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Sample:
-    """Elements, an array for each draw: computed values and errors, before an output's rounding."""
+    """`Sample` holds an array for each draw: computed values and errors before an output's rounding."""
 
     computed: list[np.ndarray] = field(default_factory=list)
     error: list[np.ndarray] = field(default_factory=list)
@@ -90,27 +92,27 @@ class Sample:
 
     @property
     def elements(self) -> int:
-        """How many there are."""
+        """Return the number of elements."""
         return sum(x.size for x in self.error)
 
     def add(self, found: Errors) -> None:
-        """One more draw."""
+        """Add a draw."""
         self.computed.append(found.computed.ravel())
         self.error.append(found.error.ravel())
         self.exact.append(found.exact.ravel())
         self.sizes.append(found.sizes.ravel())
 
     def mean(self) -> float:
-        """Of |exact|."""
+        """Return the mean of |exact|."""
         return float(np.mean(np.abs(np.concatenate(self.exact)))) if self.elements else 0.0
 
     def over(self, rtol: float, atol: float) -> list[np.ndarray]:
-        """Return errors over what a line allows."""
+        """Return the errors over the limit atol + rtol |exact|."""
         pairs = zip(self.error, self.exact, strict=True)
         return [ratio(error, atol + rtol * np.abs(exact)) for error, exact in pairs]
 
     def rounded_over(self, line: tuple[float, float], fmt: Format | None) -> list[np.ndarray]:
-        """Return errors over what (rtol, atol) allow, after a rounding to an output format."""
+        """Return the errors over the limit of (rtol, atol) after rounding to an output format."""
         if fmt is None:
             return self.over(*line)
         rounded = (np.abs(round_to(x, fmt) - exact) for x, exact in zip(self.computed, self.exact, strict=True))
@@ -118,7 +120,7 @@ class Sample:
         return [ratio(x, line[1] + line[0] * np.abs(exact)) for x, exact in zip(errors, self.exact, strict=True)]
 
     def over_sizes(self, relative: float = 1.0, absolute: float = 0.0) -> list[np.ndarray]:
-        """Return errors over what is allowed by size."""
+        """Return the errors over the limit by size."""
         pairs = zip(self.error, self.sizes, strict=True)
         return [ratio(error, absolute + relative * size) for error, size in pairs]
 
@@ -130,7 +132,7 @@ def sample(
     found: Sample,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> None:
-    """Compute `count` draws into `found`; what is in it stays good where this is interrupted."""
+    """Add `count` draws to `found`, which stays valid if the computation is interrupted."""
     for done, data in enumerate(draws, 1):
         found.add(product.errors(data))
         if progress is not None:
@@ -146,9 +148,9 @@ def estimate(
     by_size: tuple[float, float],
     out_format: Format | None,
 ) -> Statistical | None:
-    """Return the line that whole products stay below, the given `whole` ones in any case; None where results overflow.
+    """Return the statistical bound of whole products, which also covers those in `whole`; None if results overflow.
 
-    `by_size`: what is certified.
+    `by_size` is the certified bound by size.
     """
     m, k, n = population.shape
     probability = -math.expm1(math.log(quantile)) / max(1, m * n)
@@ -179,7 +181,7 @@ def estimate(
 
 
 def ratio(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Return errors over what is allowed: 0/0 is 0, an error of infinity within an infinite allowance is 1."""
+    """Return errors over limits: 0/0 is 0, and an infinite error within an infinite limit is 1."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(error == 0, 0.0, np.where(np.isinf(error) & np.isinf(allowed), 1.0, error / allowed))
 
@@ -190,7 +192,7 @@ def largest_ratio(error: np.ndarray, allowed: np.ndarray) -> float:
 
 
 def tightest_line(found: Bounded) -> tuple[float, float] | None:
-    """Return (rtol, atol) of the line above every bound that is lowest at the mean |exact|; None where a bound is infinite."""
+    """Return the (rtol, atol) above every bound that is lowest at the mean |exact|, or None if a bound is infinite."""
     x, bound = found.least.ravel(), found.bound.ravel()
     if not bound.size:
         return 0.0, 0.0
@@ -215,12 +217,12 @@ def tightest_line(found: Bounded) -> tuple[float, float] | None:
     return rtol, atol(rtol)
 
 
-#: Elements are put into so many groups by |exact|; in a group only the element with the largest bound can touch a line.
+#: Number of groups of elements by |exact|; in each group only the element with the largest bound can touch a line.
 _GROUPS = 4096
 
 
 def _upper_hull(x: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return points that a line above all of them can touch: of a group the largest bound at the group's smallest |exact|."""
+    """Return the points that a line above all of them can touch: each group's largest bound at its smallest |exact|."""
     if x.size <= _GROUPS:
         return x, bound
     order = np.argsort(x, kind="stable")
@@ -228,9 +230,9 @@ def _upper_hull(x: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return x[order[starts]], np.maximum.reduceat(bound[order], starts)
 
 
-# -- of a kernel's own operands ----------------------------------------------------------------------------------------------
+# -- a kernel's own operands --------------------------------------------------------------------------------------------------
 class AsksForLine(Protocol):
-    """The properties that are asked of a :class:`mpgemm.testing.case.KernelCase`, which asks for its line itself."""
+    """`AsksForLine` lists the properties of a :class:`mpgemm.testing.case.KernelCase` that its statistical bound needs."""
 
     @property
     def engine(self) -> Engine: ...
@@ -255,16 +257,16 @@ class AsksForLine(Protocol):
 
 @dataclass(frozen=True)
 class KernelStatistics:
-    """The results of right kernels."""
+    """`KernelStatistics` is the statistical bound of right kernels."""
 
     #: middle, half: float64, shape (m, n): |out - middle| <= half.
     middle: np.ndarray
     half: np.ndarray
-    share: float  #: What results of one sign lose, over themselves.
-    relative: float  #: Half width over |A||B| + |C|, without the output's rounding.
+    share: float  #: relative loss of results of one sign
+    relative: float  #: half width over |A||B| + |C|, without the output's rounding
     draws: int
     elements: int
-    power: Vacuity  #: What the line lets pass.
+    power: Vacuity  #: faults that pass the bound
 
     def __str__(self) -> str:
         p = self.power
@@ -272,30 +274,30 @@ class KernelStatistics:
             f"statistical ({QUANTILE:.1%} of right products pass, confidence {CONFIDENCE:.0%}; {self.elements} elements in "
             f"{self.draws} right kernels of random orders): |out - {1 + self.share:.6g} exact| <= {self.relative:.3g} "
             f"(|A||B| + |C|) and the output's rounding; power: {p.blocks - p.unseen_blocks} of {p.blocks} blocks of "
-            f"{p.block} products and {p.terms - p.unseen_terms} of {p.terms} single k are seen if they are left out"
+            f"{p.block} products and {p.terms - p.unseen_terms} of {p.terms} single k are detected if they are left out"
         )
 
 
 def powerless(found: Vacuity) -> bool:
-    """Return whether a tolerance sees fewer than half of the blocks of k that can be left out."""
+    """Return whether a tolerance detects fewer than half of the blocks of k that can be left out."""
     return found.vacuous or (found.blocks > 1 and 2 * found.unseen_blocks > found.blocks)
 
 
 def needed(allowed: AsksForLine) -> str:
-    """Advise how a test that has no certified line would get one."""
+    """Return advice on how a test without a certified bound would get one."""
     order, advice = allowed.order, []
     if not order.known:
         advice.append("the kernel's order of k (k_order=, promote_every=)")
     elif order.promote_every is None and order.block is None and get_format(allowed.engine.d_format).name == "fp32":
-        advice.append("a kernel that adds its sums up outside of the unit (promote_every=128)")
+        advice.append("a kernel that adds its sums outside of the unit (promote_every=128)")
     advice.append("fewer values of k")
     if order.known:
         advice.append("bits (assert_bits)")
-    return "a certified line needs " + ", or ".join(advice)
+    return "a certified bound needs " + ", or ".join(advice)
 
 
 def statistics_of(allowed: AsksForLine) -> KernelStatistics:
-    """Return the line of right kernels."""
+    """Return the statistical bound of right kernels."""
     found = _of_right_kernels(allowed)
     exact, computed = np.concatenate(found.exact), np.concatenate(found.computed)
     squares = float(np.sum(np.square(exact)))
@@ -307,7 +309,7 @@ def statistics_of(allowed: AsksForLine) -> KernelStatistics:
 
 
 def _of_right_kernels(allowed: AsksForLine) -> Sample:
-    """Return right kernels of random orders on random rows and columns; elements that are not finite count as exact."""
+    """Return results of right kernels of random orders on random rows and columns; not finite elements count as exact."""
     rng, found = np.random.default_rng(0), Sample()
     m, n = allowed.bound.shape
     side_m, side_n = min(m, SIDE), min(n, SIDE)
@@ -341,13 +343,13 @@ def _line(allowed: AsksForLine, share: float, relative: float, found: Sample) ->
 
 
 def _interval(ends: tuple[int, int], step: int, block: int | None, rng: np.random.Generator) -> int:
-    """Return a number of products between sums outside, of those that are allowed; with scales of blocks a divisor of one."""
+    """Return an allowed number of products between sums outside; with block scales, a divisor of it."""
     known = [x for x in range(ends[0], ends[1] + 1, step) if block is None or block % x == 0]
     return int(rng.choice(known))
 
 
 def _sums_of_parts(unit: Engine, data: Data, parts: int, block: int | None, options: dict[str, Any]) -> np.ndarray:
-    """Return the sums of parts of k, each with sums outside of its own, added in FP32 from left to right."""
+    """Return the sums of parts of k, each with its own sum outside of the unit, added in FP32 from left to right."""
     k = data.a.shape[1]
     step = int(np.lcm(unit.k, block or options.get("promote_every", unit.k)))
     ends = sorted({min(-(-k * (i + 1) // parts // step) * step, k) for i in range(parts)} | {k})
@@ -366,7 +368,7 @@ def _sums_of_parts(unit: Engine, data: Data, parts: int, block: int | None, opti
 
 
 def right_kernel(allowed: AsksForLine, rows, columns, rng: np.random.Generator) -> np.ndarray:
-    """Return a right kernel of a random order on some rows and columns. Raises OutsideBound if it is none by its bound."""
+    """Return a right kernel of a random order on some rows and columns. Raises OutsideBound if it exceeds its bound."""
     order, unit = allowed.order, allowed.engine
     x, y, c, scaling = allowed.part(rows, columns)
     together = int(np.lcm(unit.k, 1 if scaling is None or scaling.block is None else scaling.block))

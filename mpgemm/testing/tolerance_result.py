@@ -1,4 +1,4 @@
-"""Results on the tolerance of a kernel's test: lines, where they come from, and which faults each of them lets pass."""
+"""This module holds the tolerance of a kernel's test: bounds, their sources, and the faults that each of them lets pass."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -11,21 +11,21 @@ from tensorcore_models.formats.rounding import source_array
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
-#: Products in a dropped block of k, where nothing else is said: a small tile of a kernel.
+#: Products in a dropped block of k by default: a small tile of a kernel.
 BLOCK = 32
 
 
-#: Products that are looked at together.
+#: Number of products that are examined together.
 _PRODUCTS = 1 << 18
 
 
-#: A fault is seen where a test sees it in this share of the products.
+#: Share of the products from which on a fault counts as detected.
 SEEN = 0.99
 
 
 @dataclass(frozen=True, repr=False)
 class Vacuity(Result):
-    """`Vacuity` holds what a tolerance would let pass on data.
+    """`Vacuity` holds the faults that a tolerance would let pass on data.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class Vacuity(Result):
     block : int
         Products of a block of k.
     blocks, unseen_blocks : int
-        Blocks that k has, and those that a kernel can leave out of the whole product with every element still passing.
+        Number of blocks of k, and of those that a kernel can leave out of the whole product with every element still passing.
     terms, unseen_terms : int
-        The same for single values of k.
+        Number of values of k, and of those that a kernel can leave out with every element still passing.
     """
 
     elements: int
@@ -65,8 +65,8 @@ class Vacuity(Result):
         if self.unseen_blocks:
             return f"WEAK: a kernel that drops {self.block} products of k can pass"
         if self.unseen_terms:
-            return "can fail, but not where a single product is lost"
-        return "can fail: zeros, a dropped block and a lost product are all seen"
+            return "can fail, but does not detect the loss of a single product"
+        return "can fail: zeros, a dropped block and a lost product are all detected"
 
     def to_rows(self) -> list[dict]:
         """Return a list of one row (a dict of column names and values), as for a table."""
@@ -80,12 +80,12 @@ class Vacuity(Result):
         return (
             f"{self.verdict}; of {self.elements} elements, 0 passes for {self.zero_passes} and the loss of the largest product "
             f"for {self.lost_product_passes}; {self.unseen_blocks} of {self.blocks} blocks of {self.block} products and "
-            f"{self.unseen_terms} of {self.terms} single values of k can be left out unseen"
+            f"{self.unseen_terms} of {self.terms} single values of k can be left out undetected"
         )
 
 
 class Line(NamedTuple):
-    """|computed - expected| <= atol + rtol |expected|, as numpy.allclose and torch.allclose take it."""
+    """`Line` is the bound |computed - expected| <= atol + rtol |expected| of numpy.allclose and torch.allclose."""
 
     rtol: float
     atol: float
@@ -93,30 +93,30 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Statistical:
-    """A tolerance that whole products stay below with a stated probability."""
+    """`Statistical` is a tolerance that whole products stay below with a stated probability."""
 
-    #: quantile, confidence: At least this share of whole right products stays below, with this confidence.
+    #: quantile, confidence: share of whole right products that stays below, and its confidence.
     quantile: float
     confidence: float
-    #: draws, elements: Blocks of products that were computed, and their elements.
+    #: draws, elements: computed blocks of products, and their elements.
     draws: int
     elements: int
-    population: str  #: What was drawn.
-    shape: tuple[int, int, int]  #: (m, k, n): of the products that the tolerance is for.
-    #: relative, absolute: Tolerance as relative S + absolute, S = |A||B| + |C|.
+    population: str  #: population of the draws, in words
+    shape: tuple[int, int, int]  #: (m, k, n) of the products that the tolerance is for
+    #: relative, absolute: tolerance as relative S + absolute, S = |A||B| + |C|.
     relative: float
     absolute: float
-    #: rtol, atol: The same as ``|computed - exact| <= atol + rtol |exact|``.
+    #: rtol, atol: tolerance as ``|computed - exact| <= atol + rtol |exact|``.
     rtol: float
     atol: float
-    #: Largest error that was seen over what this line allows: what lies between it and 1 is the step from the sample to
-    #: whole products, and the margin.
+    #: Largest error that was seen over the limit; the rest to 1 covers the step from the sample to whole products,
+    #: and the margin.
     largest: float
-    of_bound: float  #: Largest error over its certified bound that was seen: below 1, or the bound is wrong.
+    of_bound: float  #: Largest error that was seen over its certified bound: below 1, or the bound is wrong.
 
 
 class Checked(NamedTuple):
-    """A given tolerance: what it would let pass, and how many draws and which share of whole right products fail it."""
+    """`Checked` is a given tolerance with the faults that it would let pass, and the right products that fail it."""
 
     line: Line
     vacuity: Vacuity
@@ -132,19 +132,19 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tolerance(Result):
-    """`Tolerance` is the tolerance of a kernel's test: ``|computed - exact| <= relative S + absolute`` with ``S =
-    |A||B| + |C|``.
+    """`Tolerance` is the tolerance of a kernel's test: ``|computed - exact| <= relative S + absolute``, ``S = |A||B| + |C|``.
 
     Attributes
     ----------
     label : str
-        The engine, or the method on its engine.
+        Name of the engine, or of the method on its engine.
     k : int
     relative, absolute : float or None
-        Certified. Without data they hold for any operands of the formats, else for operands with the data's exponents (a
-        recovery method: for the data). None where nothing is certified: an operand or a sum may overflow.
+        Certified parts. Without data they hold for any operands of the formats, else for operands with the data's
+        exponents (with a recovery method, for the data). None if nothing is certified, because an operand or a sum may
+        overflow.
     bound : numpy.ndarray or None
-        The same for the data, element by element.
+        Certified bound of each element on the data.
     derivation : str
         Derivation of the bound.
     published : dict of str to float
@@ -152,19 +152,18 @@ class Tolerance(Result):
     vacuity : Vacuity or None
         Faults that pass within the bound on the data.
     certified : Line or None
-        A line above every bound of the data, or of the drawn pairs; None where a bound is infinite.
+        atol + rtol |exact| above every bound of the data, or of the drawn pairs; None if a bound is infinite.
     statistical : Statistical or None
-        The tolerance found by sampling; None without data and distribution, and if drawn results overflow (`notes`
-        say so).
+        Tolerance found by sampling; None without data and distribution, and if drawn results overflow (`notes` say so).
     lines : mapping of str to Vacuity
         Faults that pass within the certified and the statistical tolerance on the data.
     faults : mapping of str to mapping of str to float
-        For each tolerance ("certified by size", "certified", "statistical", "given") the faults that were tried, with the share
-        of whole products in which a test sees them.
+        For each tolerance ("certified by size", "certified", "statistical", "given") the faults that were tried, with the
+        share of whole products in which a test detects them.
     checked : Checked or None
-        The tolerance that was given.
+        The given tolerance with its checks.
     reference : str
-        "given" or "rounded": from which operands the expected result must be computed.
+        Operands from which the expected result must be computed: "given" or "rounded".
     notes : tuple of str
         Further facts for readers.
     """
@@ -186,8 +185,7 @@ class Tolerance(Result):
     notes: tuple[str, ...] = ()
 
     def to_rows(self) -> list[dict]:
-        """Return one row for each tolerance: the certified bound, the certified line, the statistical line and the
-        given one."""
+        """Return one row for each tolerance: certified by size, certified, statistical, given."""
         s, lines = self.statistical, {"certified": self.certified}
         lines |= {"statistical": None if s is None else Line(s.rtol, s.atol)}
         lines |= {"given": None if self.checked is None else self.checked.line}
@@ -204,18 +202,18 @@ class Tolerance(Result):
         ]  # fmt: skip
 
     def misses(self, name: str) -> str | None:
-        """Return the faults that a test with a tolerance misses, in words; None where none was tried.
+        """Return the faults that a test with a tolerance misses, in words; None if none was tried.
 
         Parameters
         ----------
         name : str
-            "certified by size", "certified", "statistical" or "given".
+            Name of the tolerance: "certified by size", "certified", "statistical" or "given".
         """
         found = self.faults.get(name)
         return in_words(found) if found else None
 
     def sentences(self) -> list[str]:
-        """Return sentences on what is tested, the derivation of the bound, and its restrictions."""
+        """Return sentences on the tested kernel, the derivation of the bound, and its restrictions."""
         return [f"{self.label}, k = {self.k}", *self.derivation.split("\n"), *self.notes]
 
     @property
@@ -289,18 +287,18 @@ class Tolerance(Result):
         return "\n".join([*lines, *self.notes])
 
 
-#: Where every fault is seen.
+#: Words for no missed fault.
 NONE_MISSED = "none of the faults tried"
 
 
 def in_words(found: Mapping[str, float]) -> str:
-    """Return the faults that are missed, of those tried with the share of products in which each is seen."""
+    """Return the missed faults in words, from the share of products in which each is detected."""
     missed = [f"{fault}{_often(share)}" for fault, share in found.items() if share < SEEN]
     return "; ".join(missed) or NONE_MISSED
 
 
 def _often(share: float) -> str:
-    """Return how often a fault is missed."""
+    """Return how often a fault is missed, in words."""
     return "" if share < 0.005 else f" (in {1 - share:.0%} of the products)"
 
 
@@ -309,18 +307,17 @@ def _allclose(line: Line) -> str:
 
 
 def check_line(rtol: float, atol: float) -> None:
-    """Refuse a tolerance that is negative or NaN. Raises ValueError with the part at fault."""
+    """Raise ValueError, naming the part, if a tolerance is negative or NaN."""
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
-            raise ValueError(f"{name} is {value}, expected a number of at least 0")
+            raise ValueError(f"{name} must be a number of at least 0, got {value}")
 
 
 @default_fp_state
 def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound=None, block: int = BLOCK) -> Vacuity:
-    """Return the faults that the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would miss on
-    these data.
+    """Return the faults that the test ``|computed - exact| <= atol + rtol |exact|`` (or `<= bound`) would miss on these data.
 
-    A fault counts as unseen if every element of the product passes in spite of it; rounding errors of the kernel are
+    A fault counts as missed if every element of the product passes in spite of it; rounding errors of the kernel are
     ignored.
 
     Parameters
@@ -328,11 +325,11 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
         The operands of the test; block-scaled ones multiplied by their scales (:meth:`BlockScaled.values`).
     rtol, atol : float
-        As for numpy.allclose.
+        Tolerances as for numpy.allclose.
     bound : array_like, optional
-        Tolerance of each element instead.
+        Tolerance of each element, instead of rtol and atol.
     block : int
-        Products of a dropped block of k.
+        Number of products in a dropped block of k.
 
     Raises
     ------
@@ -341,7 +338,7 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     """
     check_line(rtol, atol)
     if block < 1:
-        raise ValueError(f"a block of k has at least one product, got {block}")
+        raise ValueError(f"block must be at least one product, got {block}")
     a, b = (source_array(x, name).astype(np.float64) for x, name in ((a, "a"), (b, "b")))
     c = None if c is None else source_array(c, "c").astype(np.float64)
     exact = np.abs(np.asarray(exact_gemm(a, b, c).rounded("fp64")))
@@ -368,8 +365,10 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
 
 
 def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray, allowed: np.ndarray) -> Vacuity:
-    """Return the same for the whole product, of which some rows and columns were looked at; the largest products' loss as a
-    share of the part."""
+    """Return the faults on the whole product from those on some rows and columns.
+
+    Lost largest products are a share of the part.
+    """
     zeros = int(np.count_nonzero(exact <= allowed))
     lost = round(part.lost_product_passes / max(1, part.elements) * exact.size)
     found = replace(part, elements=exact.size, zero_passes=zeros, lost_product_passes=lost)
@@ -385,7 +384,7 @@ def on_the_whole(part: Vacuity, a: np.ndarray, b: np.ndarray, exact: np.ndarray,
 
 
 def _unseen(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> bool:
-    """Return whether a test would not miss a part of k: its product is nowhere larger than what is allowed.
+    """Return whether a test would miss a part of k, whose product is nowhere larger than the limit.
 
     A few rows are computed at a time, because the first rows usually settle it.
     """
@@ -394,7 +393,7 @@ def _unseen(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> bool:
 
 
 def _unseen_terms(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> int:
-    """Return how many single products (values of k) a test would not miss; their largest elements settle most of them."""
+    """Return how many single products (values of k) a test would miss; their largest elements settle most of them."""
     a, b, k = np.abs(a), np.abs(b), np.arange(a.shape[1])
     i, j = a.argmax(0), b.argmax(1)
     largest = a[i, k] * b[k, j]

@@ -1,4 +1,4 @@
-"""Tolerances for tests of GPU kernels: a certified one, a statistical one, and whether a test with them could fail at all."""
+"""This module computes tolerances for tests of GPU kernels, certified and statistical, and whether such tests can fail."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,11 +29,11 @@ from tensorcore_models.machine.threads import one_thread
 from tensorcore_models.orders.order import KOrder
 from tensorcore_models.results import Interrupted
 
-#: Multiplications up to which every element of a given product is looked at; of larger ones rows and columns are.
+#: Number of multiplications up to which every element of a given product is examined; of larger ones, some rows and columns.
 WHOLE = 1 << 32
-#: Rows and columns of a product of which only k is given.
+#: Rows and columns of a product if only k is given.
 SHAPE = (256, 256)
-#: Rows and columns on which a dropped block and a dropped k are put in one after the other.
+#: Rows and columns on which a dropped block and a dropped k are tried one after the other.
 SMALL = 32
 
 Progress = Callable[[int, int, str], None]
@@ -41,13 +41,12 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Draws:
-    """`Draws` describes random operands: distribution, sizes, seed and parameters, for a tolerance on any data of
-    that distribution."""
+    """`Draws` describes random operands for a tolerance: distribution, sizes, seed, parameters."""
 
-    distribution: str  #: A name of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
-    shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for.
-    seed: int = 0  #: Of the pair for which a line is certified.
-    parameters: Mapping[str, float] = field(default_factory=dict)  #: Of the distribution.
+    distribution: str  #: name in :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`
+    shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for
+    seed: int = 0  #: seed of the pair for which a bound is certified
+    parameters: Mapping[str, float] = field(default_factory=dict)  #: parameters of the distribution
 
 
 @default_fp_state
@@ -67,38 +66,38 @@ def tolerance(
 ) -> Tolerance:
     """Return the tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
 
-    Certified means never violated by a kernel that computes as the model does, whatever the operands (`relative`, `absolute`)
-    or on the data (`bound`, `certified`). The statistical one is measured on the exact model
+    A kernel that computes as the model does never violates a certified tolerance, for any operands (`relative`,
+    `absolute`) or on the data (`bound`, `certified`). The statistical tolerance is measured on the exact model
     (:mod:`mpgemm.testing.sampled`).
 
     Parameters
     ----------
     kernel : BoundedProduct, KernelCase, Engine or str
-        The tested kernel: :func:`kernel_of` describes more than a unit; an engine, "arch:name" or a device (its
-        instruction for FP16) is one chain over k. A case of :func:`mpgemm.testing.gemm_tolerance` brings its data.
+        Tested kernel. An engine, "arch:name" or a device (its instruction for FP16) stands for one chain over k;
+        :func:`kernel_of` describes other kernels. A case of :func:`mpgemm.testing.gemm_tolerance` contains its data.
     k : int
-        Length of the dot products; that of the data by default.
+        Length of the dot products; by default that of the data.
     data : (a, b) or (a, b, c), optional
-        The operands, shapes (m, k), (k, n), (m, n), as values. Values that the engine's formats lack are rounded to nearest.
-        Without them exponents are taken to be the formats' largest.
+        Operands, shapes (m, k), (k, n), (m, n), as values. Values that the engine's formats lack are rounded to nearest.
+        Without data, exponents are assumed to be the formats' largest.
     scale_a, scale_b : array_like, optional
         Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
         product are then those of the scaled operands.
     draws : Draws or str, optional
-        Draw the data instead: a distribution, perhaps with sizes, seed and parameters.
+        Distribution from which data are drawn instead, perhaps with sizes, seed and parameters.
     quantile, confidence : float
-        For the statistical tolerance: the fraction of correct products that pass as a whole, and its confidence.
+        Fraction of correct products that pass the statistical tolerance as a whole, and its confidence.
     check : (rtol, atol), optional
-        A tolerance to judge.
+        Tolerance to judge.
     progress : callable, optional
-        (done, total, label) of the draws.
+        Function that is called with (done, total, label) of the draws.
     first : callable, optional
-        Called with what is certified, before anything is drawn.
+        Function that is called with the certified tolerance, before anything is drawn.
 
     Raises
     ------
     Interrupted
-        A KeyboardInterrupt with what was known by then.
+        A KeyboardInterrupt with the results so far.
     ValueError
         If no bound is known for the core, k does not fit the data, scales are missing or not wanted, or names are unknown.
     TypeError
@@ -124,7 +123,7 @@ def tolerance(
         if data is not None or draws is not None:
             raise ValueError("a case contains its data: leave data and draws out")
         if kernel.epilogue is not None:
-            raise ValueError(f"rtol and atol are those of the sums: leave the epilogue {kernel.epilogue.name} out")
+            raise ValueError(f"rtol and atol concern the sums: leave the epilogue {kernel.epilogue.name} out")
         product, population = kernel.product, _orders_of(kernel.product, kernel.data)
     else:
         product = kernel if isinstance(kernel, BoundedProduct) else kernel_of(kernel)
@@ -134,9 +133,9 @@ def tolerance(
         return _without_data(product, k, scale_a, scale_b)
     m, length, n = population.shape
     if k is not None and length != _length(k):
-        raise ValueError(f"k is {k}, but the data have k = {length}")
+        raise ValueError(f"k is {k}, but the data have k = {length}: leave k out")
     if 0 in (m, n):
-        raise ValueError(f"the product is {m} x {n}: an empty product has no error to allow")
+        raise ValueError(f"the product is {m} x {n}, but an empty product has no error: give at least one element")
     question = _Question(product, population, quantile, confidence, check)
     known = _certified(question)
     if first is not None:
@@ -145,7 +144,7 @@ def tolerance(
 
 
 def _population(product, k, data, draws: Draws | None, scale_a, scale_b) -> Population | None:
-    """Where products come from: a distribution, or the data in other orders; None without both."""
+    """Return the source of products: a distribution, or the data in other orders; None without both."""
     if draws is not None:
         if data is not None:
             raise ValueError("give data or a distribution, not both")
@@ -164,9 +163,9 @@ def _orders_of(product: BoundedProduct, data: Data) -> Orders:
 
 def _length(k) -> int:
     if isinstance(k, bool) or not hasattr(k, "__index__") or np.ndim(k):
-        raise TypeError(f"k is the length of the dot products, an integer, got {type(k).__name__}")
+        raise TypeError(f"k must be an integer, the length of the dot products, got {type(k).__name__}")
     if int(k) < 0:
-        raise ValueError(f"k is {int(k)}, expected at least 0")
+        raise ValueError(f"k must be at least 0, got {int(k)}")
     return int(k)
 
 
@@ -186,19 +185,19 @@ def kernel_of(
     Parameters
     ----------
     engine : Engine or str
-        The modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). With `method`
-        what it runs on; the method's own engine by default.
+        Modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). With
+        `method`, the engine on which it runs; by default the method's own.
     method : str or RecoveryMethod, optional
-        A recovery method instead of the plain product; its tolerance needs data or draws.
+        Recovery method instead of the plain product; its tolerance needs data or draws.
     fmt : str, optional
-        Operand format where `engine` is a device ("fp8", "half", ...; fp16 by default).
+        Operand format if `engine` is a device ("fp8", "half", ...; fp16 by default).
     promote_every : int or (least, most), optional
-        Products after which the kernel adds its chain to a sum in FP32 outside of the unit and starts anew.
+        Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts anew.
     k_order, splits : optional
         Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; one chain by default.
     reference : {"given", "rounded"}
-        Whether the test computes its expected result from the operands as given, so that their rounding counts, or from the
-        rounded ones. Without data nothing is known of a rounding: it is left out.
+        Operands from which the test computes its expected result: "given" ones, so that their rounding counts, or
+        "rounded" ones. Without data their rounding is unknown and left out.
     out_format : str, optional
         Format to which the kernel rounds its result to nearest.
 
@@ -213,7 +212,7 @@ def kernel_of(
         if promote_every is not None or k_order != "sequential" or splits != 1:
             raise ValueError("a method fixes its own order of additions: leave promote_every, k_order and splits out")
         if fmt is not None:
-            raise ValueError("a method has a word format of its own: leave fmt out, or give it as the method's option")
+            raise ValueError("a method has its own word format: leave fmt out, or give it as the method's option")
         return MethodProduct(row, resolve_engine(engine, row), narrow)
     if engine is None:
         raise ValueError("a tolerance needs an engine or a method")
@@ -230,19 +229,21 @@ def _given(data, scale_a, scale_b, engine: Engine) -> Data:
     check_shapes(a, b)
     for x, name in zip(arrays, "abc", strict=False):
         if not np.isfinite(x.astype(np.float64)).all():
-            raise ValueError(f"{name} holds values that are not finite: the error of such a product has no bound")
+            raise ValueError(
+                f"{name} holds values that are not finite, for which no error bound exists: give finite values"
+            )
     scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], engine)
     return Data(a, b, arrays[2] if len(arrays) > 2 else None, scaling)
 
 
-# -- the parts -----------------------------------------------------------------------------------------------------------
+# -- parts of a tolerance ------------------------------------------------------------------------------------------------
 def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[float, float, list[str], dict[str, float]]:
-    """Return (relative, absolute, derivation, published bounds) of an engine, its operands exact."""
+    """Return (relative, absolute, derivation, published bounds) of an engine for exact operands."""
     engine = product.engine
     step = bounds.step_error(engine, facts)
     order = kernel_order(engine, k, product.splits, product.k_order, product.promote_every, scaling)
     chains = order.additions + 1
-    whole = order.promote_every is None and order.block is None  # the steps of all chains together
+    whole = order.promote_every is None and order.block is None  # steps of all chains together
     ragged = order.additions if whole and order.k_order != ANY else 0
     steps = bounds.steps_of(engine, order.longest, step.terms) + ragged * bounds.steps_of(engine, engine.k, step.terms)
     relative, absolute = bounds.chain_error(step, steps)
@@ -260,7 +261,7 @@ def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[floa
         )
         relative = (relative + (1 + relative) * outside) * bounds.MARGIN
         absolute = (absolute * (1 + outside) + 2.0**-149) * (1 if whole else chains) * bounds.MARGIN
-        lines.append(f"the chains are added up{'' if whole else ' in FP32'} outside: {outside:.4g} of the sum more")
+        lines.append(f"the chains are added{'' if whole else ' in FP32'} outside: {outside:.4g} of the sum in addition")
     if scaling is not None and scaling.roundings:
         both = bounds.growth(2.0**-24, scaling.roundings + isinstance(engine.formats[3], IntegerFormat))
         largest = float(np.max(np.abs(scaling.a), initial=0.0) * np.max(np.abs(scaling.b), initial=0.0))
@@ -268,7 +269,7 @@ def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[floa
         relative = (relative + (1 + relative) * both) * bounds.MARGIN
         scaled = 1.0 if scaling.applied == "product" else largest
         absolute = absolute * scaled * (1 + both) * bounds.MARGIN + (2 + largest) * chains * 2.0**-148
-        lines.append(f"scales: {scaling.in_words()}; their roundings: {both:.4g} of the sum more")
+        lines.append(f"scales: {scaling.in_words()}; their roundings: {both:.4g} of the sum in addition")
     published = {}
     if isinstance(engine.formats[0], Format):
         found = block_fma_bounds(max(k, 1), step.terms, 0.0, engine.formats[3].unit_roundoff)
@@ -277,13 +278,14 @@ def _a_priori(product: EngineProduct, k: int, facts, scaling=None) -> tuple[floa
 
 
 def _in_all(step, steps: int, relative: float, compounded: bool) -> str:
-    """Return how the error of a step becomes that of all."""
+    """Return, in words, how the errors of the steps add up to that of the product."""
     if compounded:
         products = f" (1 + {step.products:.4g} of the products)" if step.products else ""
         return f"(1 + alpha)^{steps}{products} - 1 = {relative:.6g}"
     products, sums = steps * step.alignment.products, steps * (step.alignment.sums + step.alignment.rounding)
     return (
-        f"all is cut towards zero, so that nothing compounds: p = {products:.4g} of products, q = {sums:.4g} of sums, "
+        f"every step truncates toward zero, so that errors do not compound: p = {products:.4g} of products, q = {sums:.4g} "
+        "of sums, "
         f"(p + q) / (1 + p) = {relative:.6g}"
     )
 
@@ -292,7 +294,7 @@ def _rounded_output(relative: float, absolute: float, fmt: Format | None, lines:
     if fmt is None:
         return relative, absolute
     u = fmt.unit_roundoff
-    lines.append(f"the result is rounded to {fmt.name}: {u:.4g} of it more")
+    lines.append(f"the result is rounded to {fmt.name}: {u:.4g} of it in addition")
     return (relative + u + relative * u) * bounds.MARGIN, (absolute * (1 + u) + fmt.min_subnormal) * bounds.MARGIN
 
 
@@ -308,19 +310,17 @@ def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
     k = _length(k)
     relative, absolute, lines, published = _a_priori(product, k, None)
     if product.engine.scale_format is not None:
-        lines.append(
-            "without data beta is that of zeros below the largest scales; give data for the one of your scales"
-        )
+        lines.append("without data beta assumes zeros below the largest scales; give data for the beta of your scales")
     relative, absolute = _rounded_output(relative, absolute, product.out_format, lines)
     return Tolerance(
         relative, absolute, None, "\n".join(lines), published, None, label=product.label, k=k,
-        notes=("for operands that the formats hold (rounding wider ones comes on top), where no sum overflows",),
+        notes=("for operands that the formats hold (rounding wider ones adds to it), if no sum overflows",),
         reference="rounded",
     )  # fmt: skip
 
 
 def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float, absolute: float, lines: list[str]):
-    """Return (relative, absolute) with the rounding of the operands, where they are rounded."""
+    """Return (relative, absolute) with the rounding of the operands, if they are rounded."""
     if np.array_equal(a, used_a) and np.array_equal(b, used_b):
         return relative, absolute
     u, tiny, largest = [], [], []
@@ -330,8 +330,8 @@ def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float,
         largest.append(float(np.max(np.abs(x), initial=0.0)))
     both = u[0] + u[1] + u[0] * u[1]
     lines.append(
-        f"operands are rounded to {engine.formats[0].name}: (1 + u)^2 - 1 = {both:.4g} of |A||B| more, and what is below "
-        "the format's range"
+        f"operands are rounded to {engine.formats[0].name}: (1 + u)^2 - 1 = {both:.4g} of |A||B| in addition, and the part "
+        "below the format's range"
     )
     k = a.shape[1]
     absolute += k * (1 + relative) * (tiny[0] * largest[1] + tiny[1] * largest[0] + tiny[0] * tiny[1])
@@ -339,8 +339,7 @@ def _rounding_of_operands(engine: Engine, a, b, used_a, used_b, relative: float,
 
 
 def _size_form(product: BoundedProduct, data: Data, found: Bounded):
-    """Return (relative, absolute, derivation, published, the first two before an output's rounding) of relative S +
-    absolute."""
+    """Return (relative, absolute, derivation, published, the first two before an output's rounding)."""
     if not isinstance(product, EngineProduct):
         relative = largest_ratio(found.bound, found.sizes)
         lines = [f"{product.label}: largest bound over |A||B| + |C| on the data"]
@@ -357,7 +356,7 @@ def _size_form(product: BoundedProduct, data: Data, found: Bounded):
 
 
 class _Question(NamedTuple):
-    """The question to answer where there are data."""
+    """`_Question` holds the data and options for which a tolerance is computed."""
 
     product: BoundedProduct
     population: Population
@@ -367,7 +366,7 @@ class _Question(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The certified tolerance; by size not rounded up, for the results before they are rounded to an output format."""
+    """`_Known` holds the certified tolerance; by size not rounded up, for results before an output's rounding."""
 
     tolerance: Tolerance
     shown: Data
@@ -401,7 +400,7 @@ def _certified(question: _Question) -> _Known:
 
 @dataclass(frozen=True)
 class _Looked:
-    """A product in which zeros, lost blocks and lost products are looked for."""
+    """`_Looked` is a product in which zeros, lost blocks and lost products are tried."""
 
     product: BoundedProduct
     data: Data
@@ -450,14 +449,14 @@ def _by_sampling(question: _Question, known: _Known, progress: Progress | None) 
 
 
 def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample) -> Tolerance:
-    """Return the statistical line, and how often right products fail the given one."""
+    """Return the statistical bound, and how often right products fail the given one."""
     product, population, quantile, confidence, check = question
     statistical = estimate(found, whole, population, quantile, confidence, known.inner, product.out_format)
     vacuities, notes = dict(known.tolerance.lines or {}), list(known.tolerance.notes)
     if statistical is not None:
         vacuities["statistical"] = known.looked.at(Line(statistical.rtol, statistical.atol))
     else:
-        notes.append("no line by sampling: results overflow in the products drawn")
+        notes.append("no statistical tolerance, because results overflow in the drawn products")
     tolerance = replace(known.tolerance, statistical=statistical, lines=vacuities, notes=tuple(notes))
     if check is None:
         return tolerance
@@ -474,14 +473,16 @@ def _with_lines(question: _Question, known: _Known, found: Sample, whole: Sample
 def _notes(product, population: Population, shown: Data, complete: bool, line) -> tuple[str, ...]:
     notes = []
     if line is None:
-        notes.append("nothing is certified: an operand or a sum may overflow")
+        notes.append("nothing is certified, because an operand or a sum may overflow")
     if not complete:
         rows, columns = shown.a.shape[0], shown.b.shape[1]
-        notes.append(f"the certified line covers {rows} x {columns} elements, evenly spread; by size it covers all")
+        notes.append(
+            f"the certified tolerance covers {rows} x {columns} elements, evenly spread; the one by size covers all"
+        )
     if isinstance(population, Drawn):
         notes.append(
-            f"the certified line covers the pair of seed {population.seed}; by size it covers all operands whose largest "
-            "exponents are no larger"
+            f"the certified tolerance covers the pair of seed {population.seed}; the one by size covers all operands whose "
+            "largest exponents are no larger"
         )
     if isinstance(product, EngineProduct) and product.reference == "given":
         small = corner(shown, SIDE)
@@ -490,7 +491,7 @@ def _notes(product, population: Population, shown: Data, complete: bool, line) -
         if changed:
             share = changed / max(1, small.a.size + small.b.size)
             notes.append(
-                f"{share:.0%} of the operands are rounded to {product.engine.formats[0].name}, which counts here; where the "
-                'expected result is computed from the rounded operands, take the reference "rounded"'
+                f"{share:.0%} of the operands are rounded to {product.engine.formats[0].name}, which counts here; if the "
+                'test computes the expected result from the rounded operands, take the reference "rounded"'
             )
     return tuple(notes)

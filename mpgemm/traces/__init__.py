@@ -1,6 +1,6 @@
-"""Recorded tensors of two runs of a model: which module's bits differ first, why, and what becomes of it.
+"""This package compares recorded tensors of two runs of a model: the first differing module, its cause and its effects.
 
-The stub beside this file says where each public name is; a module is imported when one of its names is asked for.
+The stub beside this file maps each public name to its module, which is imported when the name is first used.
 """
 
 from tensorcore_models.lazy import attach

@@ -1,4 +1,4 @@
-"""Two runs of a model, module by module: where their bits part, what made each side, and what becomes of it in the logits."""
+"""This module compares two runs of a model module by module: the first difference, its cause, its effect on the logits."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -11,59 +11,59 @@ from mpgemm.traces.reading import Trace
 from tensorcore_models.engines.scaling import read_scales
 from tensorcore_models.results import Result
 
-#: Rows of a product in which its recipe is looked for, and columns.
+#: Numbers of rows and columns of a product in which its recipe is searched for.
 SHOWN = 24
-#: Orders of k that are listed.
+#: Largest number of listed orders of k.
 ORDERS = 3
-#: The interval of probability ratios outside of which tokens are counted.
+#: Interval of probability ratios; tokens outside of it are counted.
 RATIOS = (0.9, 1.1)
 
 
 @dataclass(frozen=True)
 class ModuleDifference:
-    """One module in both runs."""
+    """`ModuleDifference` compares one module in both runs."""
 
     step: int
     module: str
-    #: inputs, weights: Whether the bits of the inputs, and of the weights, are equal; None: not recorded, or not in
-    #: both.
+    #: inputs, weights: whether the bits of the inputs, and of the weights, are equal; None if they were not recorded in both
+    #: runs.
     inputs: bool | None
     weights: bool | None
-    #: differing, elements: Elements of the output whose bits differ.
+    #: differing, elements: number of elements of the output whose bits differ, and of all elements.
     differing: int
     elements: int
-    relative: float  #: Root mean square of the difference over that of the first run's output; NaN where shapes differ.
-    largest: float  #: Of the differences.
-    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None  #: Of both outputs where they differ.
+    relative: float  #: root mean square of the difference over that of the first run's output; NaN if shapes differ
+    largest: float  #: largest magnitude of the differences
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None  #: shapes of both outputs if they differ
 
 
 @dataclass(frozen=True)
 class LogitsDifference:
-    """Log-probabilities of both runs."""
+    """`LogitsDifference` compares the log-probabilities of both runs."""
 
     module: str
-    tokens: int  #: Rows of logits, of all steps.
-    largest: float  #: Largest change of a token's log-probability; the token is the first run's most probable one.
-    outside: float  #: Share of tokens whose probability ratio is outside of [0.9, 1.1].
-    ranks: float  #: Share of rows in which another token is the most probable one.
-    mean: float  #: Mean of |change|.
+    tokens: int  #: rows of logits over all steps
+    largest: float  #: largest change of the log-probability of the first run's most probable token
+    outside: float  #: share of tokens whose probability ratio is outside of [0.9, 1.1]
+    ranks: float  #: share of rows whose most probable token differs
+    mean: float  #: mean of |change|
 
 
 @dataclass(frozen=True, repr=False)
 class TraceComparison(Result):
-    """The result of :func:`compare_traces`."""
+    """`TraceComparison` is the result of :func:`compare_traces`."""
 
     names: tuple[str, str]
-    modules: tuple[ModuleDifference, ...]  #: Those recorded in both runs, in the order of the first.
-    first: ModuleDifference | None  #: The first whose output differs.
-    recipes: tuple[str, str] | None  #: Who makes the first module's output of each run.
+    modules: tuple[ModuleDifference, ...]  #: modules recorded in both runs, in the order of the first
+    first: ModuleDifference | None  #: first module whose output differs
+    recipes: tuple[str, str] | None  #: arithmetics that give the first module's output of each run
     logits: LogitsDifference | None
-    missing: tuple[str, ...]  #: Modules of one run alone.
-    left_out: tuple[str, ...] = ()  #: Products that a run's recorder did not record, as "module: operation".
-    joined: tuple[str, ...] = ()  #: Projections that one run has fused, in words.
+    missing: tuple[str, ...]  #: modules of one run alone
+    left_out: tuple[str, ...] = ()  #: products that a run's recorder left out, as "module: operation"
+    joined: tuple[str, ...] = ()  #: projections that one run has fused, in words
 
     def to_rows(self) -> list[dict]:
-        """Return one for each module."""
+        """Return one row for each module."""
         return [asdict(row) for row in self.modules]
 
     def to_dict(self) -> dict:
@@ -71,7 +71,7 @@ class TraceComparison(Result):
         return asdict(self)
 
     def sentences(self) -> list[str]:
-        """Where the runs part, who made each side, how the difference changes, what the logits say, what was not recorded."""
+        """Return sentences on the first difference, its cause, its course, the logits, and products that were not recorded."""
         return [*self._found(), *(f"not recorded: {_some(self.left_out)}" for _ in self.left_out[:1])]
 
     def _found(self) -> list[str]:
@@ -91,17 +91,17 @@ class TraceComparison(Result):
         if self.recipes is not None:
             lines += [f"{name}: {text}" for name, text in zip(self.names, self.recipes, strict=True)]
         else:
-            lines.append("what made it is not known: its input and weight were not recorded in both runs")
+            lines.append("its cause is unknown, because its input and weight were not recorded in both runs")
         return [*lines, *self._later(f, others)]
 
     def _later(self, f: ModuleDifference, others: list[ModuleDifference]) -> list[str]:
-        """Describe the first difference's course in later modules; `others`: modules whose outputs have other shapes."""
+        """Return sentences on the difference in later modules; outputs of `others` have different shapes."""
         lines = []
         if others and others[0] is not f:
             lines.append(f"from {_reshaped(others[0])}")
         if len(others) > 1:
             lines.append(
-                f"other rows in {len(others)} modules, which are not compared: {_some(tuple(x.module for x in others))}"
+                f"{len(others)} modules have other rows and are not compared: {_some(tuple(x.module for x in others))}"
             )
         last = next((row for row in reversed(self.modules) if row.shapes is None), f)
         if last is not f and f.shapes is None:
@@ -114,8 +114,7 @@ class TraceComparison(Result):
             lines.append(
                 f"{g.module}: log-probabilities change by at most {g.largest:.3g} ({g.mean:.2g} on average); "
                 f"{g.outside:.1%} of {g.tokens} tokens have a probability ratio outside of [{RATIOS[0]}, {RATIOS[1]}]; "
-                f"another token is first in "
-                f"{g.ranks:.1%}"
+                f"another token is the most probable in {g.ranks:.1%} of the rows"
             )
         if self.missing:
             lines.append(f"in one run alone: {_some(self.missing)}")
@@ -129,10 +128,10 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def _reshaped(row: ModuleDifference) -> str:
-    """Return a module whose outputs have other shapes, and why that may be."""
+    """Return a module whose outputs have different shapes, and a possible reason, in words."""
     assert row.shapes is not None
     one, other = row.shapes
-    why = ": rows differ, as where routing flips or requests are others" if one[1:] == other[1:] else ""
+    why = ": rows differ, as if routing flips or requests differ" if one[1:] == other[1:] else ""
     return f"{row.module} (step {row.step}) on, whose outputs have the shapes {one} and {other}{why}"
 
 
@@ -140,7 +139,7 @@ def _inputs(f: ModuleDifference) -> str:
     if f.inputs is None:
         return "its inputs were not recorded in both runs"
     if not f.inputs:
-        return "its inputs differ already, in what was not recorded before it"
+        return "its inputs differ already, because of modules before it that were not recorded"
     weights = {None: "", True: " and weights", False: "; its weights are not"}[f.weights]
     return f"its inputs{weights} are the same" if f.weights is not False else f"its inputs are the same{weights}"
 
@@ -148,17 +147,19 @@ def _inputs(f: ModuleDifference) -> str:
 def compare_traces(first: Trace, second: Trace, *, logits: str | None = None, explain: bool = True) -> TraceComparison:
     """Compare two runs of a model.
 
-    logits: The module whose output are logits; by default the last one whose name ends in lm_head or logits.
-    explain: Look for who made the first module's output of each run (seconds to a minute).
-    Modules whose outputs have other shapes, as where routing flips, are named and not compared; projections that one run has
-    fused are joined in the other (:mod:`mpgemm.traces.fused`).
+    `logits` is the module whose outputs are logits; by default the last one whose name ends in lm_head or logits. With
+    `explain` the arithmetic of the first module's output is searched for in each run (seconds to a minute). Modules whose
+    outputs have different shapes, as if routing flips, are named and not compared. Projections that one run has fused are
+    joined in the other (:mod:`mpgemm.traces.fused`).
+
     Raises ValueError if no module is in both runs, or there is no such module of logits.
     """
     first, second, said = joined(first, second)
     keys = [key for key in first.modules if key in second.modules]
     if not keys:
         raise ValueError(
-            f"{first.folder} and {second.folder} have no module in common: {_modules(first)} against {_modules(second)}"
+            f"{first.folder} and {second.folder} have no module in common ({_modules(first)} and {_modules(second)}): "
+            "record the same modules in both"
         )
     rows = [row for key in keys if (row := _module(first, second, key)) is not None]
     apart = next((row for row in rows if row.differing), None)
@@ -216,13 +217,12 @@ def _module(first: Trace, second: Trace, key) -> ModuleDifference | None:
 
 
 def _operand_equal(first: Trace, second: Trace, key, kind: str) -> bool | None:
-    """Return whether an operand's bits and those of its scales are equal; None where the operand was not recorded in both
-    runs."""
+    """Return whether the bits of an operand and of its scales are equal, or None if it was not recorded in both runs."""
     found, scales = (_equal(first, second, key, each) for each in (kind, f"{kind}_scale"))
     return False if found and scales is False else found
 
 
-# -- who made it ------------------------------------------------------------------------------------------------------------
+# -- the arithmetic of an output -----------------------------------------------------------------------------------------------
 def _recipes(first: Trace, second: Trace, key) -> tuple[str, str] | None:
     one, other = (trace.tensor(key, "output") for trace in (first, second))
     if one is None or other is None:
@@ -234,7 +234,7 @@ def _recipes(first: Trace, second: Trace, key) -> tuple[str, str] | None:
 
 
 def _telling(apart: np.ndarray, axis: int) -> np.ndarray:
-    """Return rows (columns) with most elements that differ between the runs, and others evenly spread."""
+    """Return the rows (columns) with most elements that differ between the runs, and others evenly spread."""
     counts = apart.sum(1 - axis)
     most = np.argsort(-counts, kind="stable")[: SHOWN // 2]
     spread = np.linspace(0, len(counts) - 1, min(len(counts), SHOWN // 2)).astype(int)
@@ -242,7 +242,7 @@ def _telling(apart: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
-    """Return which arithmetics give a module's output from its input and weight; `apart`: elements that differ in the runs."""
+    """Return the arithmetics that give a module's output from its input and weight; `apart` marks elements that differ."""
     x, weight, bias, out = (trace.tensor(key, kind) for kind in ("input", "weight", "bias", "output"))
     if x is None or weight is None or out is None or weight.ndim != 2 or 0 in (x.ndim, out.ndim):
         return None
@@ -261,8 +261,8 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
         return f"not explained ({error})"
     if not answer.settled and len(answer.exact) > 1:
         return (
-            f"{len(answer.exact)} of {answer.tried} candidates give these bits, by {len(answer.by_who())} names; what they "
-            f"share: {answer.shared or 'nothing but their formats'}"
+            f"{len(answer.exact)} of {answer.tried} candidates give these bits, by {len(answer.by_who())} names; they share "
+            f"{answer.shared or 'nothing but their formats'}"
         )
     if not answer.settled:
         return answer.verdict
@@ -272,18 +272,20 @@ def _who(trace: Trace, key, apart: np.ndarray) -> str | None:
     how += f", result {ends[0]}" if ends[0] else ""
     if len(answer.exact) > ORDERS:
         return f"{answer.exact[0].who}, {how}: {len(answer.exact)} of {answer.tried} candidates give these bits"
-    return f"{answer.exact[0].who}, {how}; none of the others of {answer.tried} candidates gives these bits"
+    return f"{answer.exact[0].who}, {how}; no other of {answer.tried} candidates gives these bits"
 
 
 def _addend(bias: np.ndarray, size: int) -> np.ndarray:
-    """Return a bias as FP32 numbers, one for each column. Raises ValueError if it has another size."""
+    """Return a bias as FP32 numbers, one for each column. Raises ValueError if its size differs."""
     if bias.size not in (1, size):
-        raise ValueError(f"the bias has shape {bias.shape}, but the output has {size} columns")
+        raise ValueError(
+            f"the bias must have {size} numbers, one for each column of the output, got the shape {bias.shape}"
+        )
     return np.broadcast_to(bias.reshape(-1).astype(np.float32), size)
 
 
 def _scales(trace: Trace, key, sizes: tuple[int, int, int], rows: np.ndarray, columns: np.ndarray) -> dict:
-    """Return the scales of some rows and columns of a quantised module's product; none where they were not recorded."""
+    """Return the scales of some rows and columns of a quantised module's product; none if they were not recorded."""
     scale_a, scale_b = trace.tensor(key, "input_scale"), trace.tensor(key, "weight_scale")
     scaling = read_scales(scale_a, None if scale_b is None else scale_b.T, *sizes)
     if scaling is None:
@@ -296,7 +298,9 @@ def _scales(trace: Trace, key, sizes: tuple[int, int, int], rows: np.ndarray, co
 def _logits(first: Trace, second: Trace, keys, wanted: str | None) -> LogitsDifference | None:
     modules = list(dict.fromkeys(module for _, module in keys))
     if wanted is not None and wanted not in modules:
-        raise ValueError(f"there is no module {wanted!r} in both runs; common modules are {', '.join(modules[-6:])}")
+        raise ValueError(
+            f"no module {wanted!r} is in both runs: take one of the common modules, such as {', '.join(modules[-6:])}"
+        )
     named = [m for m in modules if m.rpartition(".")[2].partition("#")[0] in ("lm_head", "logits")]
     chosen = wanted or (named[-1] if named else None)
     if chosen is None:

@@ -1,14 +1,14 @@
-"""Projections that one run has fused and the other has apart: the parts of one are joined, so that both can be compared.
+"""This module joins the parts of projections that only one run has fused, so that both runs can be compared.
 
-Serving stacks (vLLM, SGLang) multiply with one matrix where the model has several: the outputs stand one behind the other, and
-so do the rows of the weights.
+Serving stacks (vLLM, SGLang) multiply with one matrix where the model has several: the outputs stand side by side, and
+the rows of the weights one below the other.
 """
 
 from dataclasses import replace
 
 from mpgemm.traces.reading import TensorPlace, Trace
 
-#: Fused projections and their parts, in the order of their outputs (vLLM's and SGLang's models of Llama, Qwen and DeepSeek).
+#: Fused projections with their parts, in the order of their outputs (vLLM's and SGLang's models of Llama, Qwen, DeepSeek).
 FUSED = {
     "qkv_proj": ("q_proj", "k_proj", "v_proj"),
     "gate_up_proj": ("gate_proj", "up_proj"),
@@ -17,14 +17,14 @@ FUSED = {
 
 
 def joined(first: Trace, second: Trace) -> tuple[Trace, Trace, tuple[str, ...]]:
-    """Both runs with the parts joined that the other one has fused, and what was joined, in words."""
+    """Return both runs with parts joined that the other one has fused, and a description of the joined parts."""
     one, said_of_first = _joined_as(first, second)
     other, said_of_second = _joined_as(second, first)
     return one, other, (*said_of_first, *said_of_second)
 
 
 def _joined_as(trace: Trace, other: Trace) -> tuple[Trace, list[str]]:
-    """Return a run with the parts joined of which the other has the whole."""
+    """Return a run with the parts joined that the other run has fused."""
     modules, said = dict(trace.modules), []
     for step, module in other.modules:
         if (step, module) in trace.modules:
@@ -48,7 +48,7 @@ def _places(place: TensorPlace | tuple[TensorPlace, ...]) -> tuple[TensorPlace, 
 
 
 def _in_place(modules: dict, parts: list[tuple[int, str]], key: tuple[int, str], places: dict) -> dict:
-    """Return the modules with some of them taken out, and another one in the place of the last of these."""
+    """Return the modules without some of them, and with another one in place of the last of these."""
     last = [at for at in modules if at in parts][-1]
     found = {}
     for at, own in modules.items():

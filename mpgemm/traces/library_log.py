@@ -1,10 +1,10 @@
-"""Reads cuBLASLt's configuration of a product from the log that CUBLASLT_LOG_FILE names."""
+"""This module reads cuBLASLt's configuration of a product from the log that CUBLASLT_LOG_FILE names."""
 
 import os
 import re
 from pathlib import Path
 
-#: What a process is started with, so that cuBLASLt writes each call of its interface; the file is named beside it.
+#: Environment with which a process must start for cuBLASLt to log each call; the file name is added to it.
 LEVEL, FILE = "CUBLASLT_LOG_LEVEL", "CUBLASLT_LOG_FILE"
 CALLS = "5"
 
@@ -14,7 +14,7 @@ _WORKSPACE = re.compile(r"workSpaceSizeInBytes=(\d+)")
 
 
 class LibraryLog:
-    """The log of this process, read from where the last reading ended; nothing is read where cuBLASLt writes none."""
+    """`LibraryLog` reads this process's log from the end of the last reading on; it is empty if cuBLASLt writes none."""
 
     def __init__(self, path: str | None = None):
         name = path if path is not None else os.environ.get(FILE)
@@ -25,7 +25,7 @@ class LibraryLog:
         return self.path.stat().st_size if self.path is not None and self.path.exists() else 0
 
     def since(self) -> str:
-        """Return what was written since the last call."""
+        """Return the text written since the last call."""
         if self.path is None or not self.path.exists():
             return ""
         with self.path.open("rb") as file:
@@ -36,8 +36,10 @@ class LibraryLog:
 
 
 def configuration(text: str) -> dict[str, object] | None:
-    """Return the configuration of the last product in a log: call, descriptors, algorithm, bytes of workspace; None without
-    one."""
+    """Return the configuration of the last product in a log, or None.
+
+    It holds the call, descriptors, algorithm and bytes of workspace.
+    """
     for line in reversed(text.splitlines()):
         call, fields = _CALL.search(line), dict(_FIELD.findall(line))
         if call and "algo" in fields:

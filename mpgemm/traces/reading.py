@@ -1,9 +1,10 @@
-"""Reads a folder of recorded tensors: one that this package wrote, or .safetensors, .npz, .pt and .npy with names of modules.
+"""This module reads a folder of recorded tensors: an own trace, or .safetensors, .npz, .pt and .npy files of modules.
 
-Without an index a tensor's name is that of its file inside of the folder, and behind it its name in the file where it holds
-several: ``step3/model.layers.0.q_proj.output.npy``, or ``model.layers.0.q_proj.output`` in ``step3.safetensors``. "step"
-and a number anywhere before the module says the step (0 without); the last part is input, weight, bias, output, input_scale or
-weight_scale (output without). Modules are taken in the order of their names, numbers in them as numbers.
+Without an index a tensor's name is that of its file inside of the folder, followed by its name in the file if the file
+holds several: ``step3/model.layers.0.q_proj.output.npy``, or ``model.layers.0.q_proj.output`` in ``step3.safetensors``.
+"step" and a number anywhere before the module give the step (0 without). The last part is input, weight, bias, output,
+input_scale or weight_scale (output without). Modules are taken in the order of their names, with numbers in them as
+numbers.
 """
 
 import json
@@ -18,13 +19,13 @@ import numpy as np
 from mpgemm.inputs.files import array_names, read_array
 from mpgemm.traces.recording import INDEX, KINDS, VERSION
 
-#: Files that hold tensors.
+#: Suffixes of files that hold tensors.
 SUFFIXES = (".safetensors", ".npz", ".npy", ".pt", ".pth")
 _STEP = re.compile(r"(?:^|[/._-])step[_-]?(\d+)(?:[/._-]|$)")
 
 
 class TensorPlace(NamedTuple):
-    """Where a tensor lies: a file, its name in there, and the type of its elements where the file holds encodings."""
+    """`TensorPlace` is the place of a tensor: file, name in the file, and element type if the file holds encodings."""
 
     path: Path
     name: str | None
@@ -33,16 +34,18 @@ class TensorPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Trace:
-    """Recorded modules in order."""
+    """`Trace` holds recorded modules in order."""
 
     folder: Path
-    #: Of several places the tensors stand one behind the other (:mod:`mpgemm.traces.fused`).
+    #: places of each tensor; tensors of several places are joined (:mod:`mpgemm.traces.fused`)
     modules: dict[tuple[int, str], dict[str, TensorPlace | tuple[TensorPlace, ...]]]
-    left_out: tuple[str, ...] = ()  #: Products that were not recorded, as "module: operation".
+    left_out: tuple[str, ...] = ()  #: products that were not recorded, as "module: operation"
 
     def tensor(self, key: tuple[int, str], kind: str) -> np.ndarray | None:
-        """Return a module's tensor, None where it was not recorded. Raises ValueError, TypeError, OSError if the file cannot be
-        read."""
+        """Return a module's tensor, or None if it was not recorded.
+
+        Raises ValueError, TypeError or OSError if the file cannot be read.
+        """
         place = self.modules.get(key, {}).get(kind)
         if place is None:
             return None
@@ -56,13 +59,18 @@ class Trace:
             return array
         dtype = getattr(ml_dtypes, place.type, None)
         if dtype is None or np.dtype(dtype).itemsize != array.dtype.itemsize:
-            raise ValueError(f"{place.path}: the index says {place.type}, but the file holds {array.dtype}")
+            raise ValueError(
+                f"{place.path}: the index says {place.type}, but the file holds {array.dtype}: record the trace again"
+            )
         return array.view(dtype)
 
 
 def _behind_each_other(parts: list[np.ndarray], kind: str) -> np.ndarray | None:
-    """Return parts of a fused projection as one: outputs by columns, weights and their scales by rows; the input they share,
-    None where it differs."""
+    """Return the parts of a fused projection joined.
+
+    Outputs are joined by columns, weights and their scales by rows. The input is the one that all share, or None if it
+    differs.
+    """
     if kind.startswith("input"):
         same = all(x.dtype == parts[0].dtype and np.array_equal(x, parts[0], equal_nan=False) for x in parts)
         return parts[0] if same else None
@@ -72,14 +80,16 @@ def _behind_each_other(parts: list[np.ndarray], kind: str) -> np.ndarray | None:
 
 
 def read_trace(folder: str | Path) -> Trace:
-    """Return the tensors of a folder, read when they are asked for. Raises ValueError, OSError if it holds none, or a damaged
-    index."""
+    """Return the tensors of a folder, which are read on demand.
+
+    Raises ValueError or OSError if the folder holds no tensors, or a damaged index.
+    """
     folder = Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder}: no such folder; a trace is a folder of tensors")
+        raise FileNotFoundError(f"{folder}: no such folder; expected a folder of tensors")
     modules, left_out = _indexed(folder) if (folder / INDEX).is_file() else (_by_name(folder), ())
     if not modules:
-        raise ValueError(f"{folder}: no tensors ({', '.join(SUFFIXES)})")
+        raise ValueError(f"{folder}: no tensors found, expected files of {', '.join(SUFFIXES)}")
     return Trace(folder, modules, left_out)
 
 
@@ -90,14 +100,16 @@ def _indexed(folder: Path) -> tuple[dict, tuple[str, ...]]:
         if version == VERSION:
             return _places(folder, rows), tuple(index.get("left_out", {}))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{folder / INDEX}: not an index of a trace ({type(error).__name__}: {error})") from None
+        raise ValueError(
+            f"{folder / INDEX}: not an index of a trace ({type(error).__name__}: {error}): record it again"
+        ) from None
     raise ValueError(
         f"{folder / INDEX}: the trace has version {version!r}, but this package reads {VERSION}: record it again"
     )
 
 
 def _places(folder: Path, rows: list) -> dict:
-    """Where an index's tensors lie."""
+    """Return the places of an index's tensors."""
     return {
         (int(row["step"]), str(row["module"])): {
             kind: TensorPlace(folder / entry["file"], None, entry["type"]) for kind, entry in row["tensors"].items()
@@ -122,7 +134,7 @@ def _parsed(text: str, alone: bool) -> tuple[int, str, str]:
     step = 0
     if match is not None:
         step, text = int(match[1]), text[match.end() :]
-    if not alone:  # the file's own name is none of the module's
+    if not alone:  # the file's own name is not part of the module's
         text = text.rpartition("/")[2]
     module, dot, kind = text.replace("/", ".").rpartition(".")
     return (step, module, kind) if dot and kind in KINDS else (step, text.replace("/", "."), "output")

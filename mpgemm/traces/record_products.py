@@ -1,9 +1,9 @@
-"""Records on a GPU what torch's products return and what ran: `python -m mpgemm.traces.record_products --out products.jsonl`.
+"""This module records torch's products on a GPU: `python -m mpgemm.traces.record_products --out products.jsonl`.
 
-Each row is written as it comes, one JSON object a line: the request, the kernels that torch's profiler lists, what cuBLASLt
-logged, the SHA-256 of the whole result and its first row. `tensorcore_models.libraries.from_profile` takes such rows; `mpgemm
-predict --profile` reads such files. The log exists only where its variables are set before torch loads cuBLASLt, which the
-command does.
+Each row is written at once as a line of JSON: the request, the kernels that torch's profiler lists, cuBLASLt's log, the
+SHA-256 of the whole result and its first row. `tensorcore_models.libraries.from_profile` takes such rows; `mpgemm
+predict --profile` reads such files. The log exists only if its variables are set before torch loads cuBLASLt; the
+command sets them.
 """
 
 import argparse
@@ -22,12 +22,12 @@ import numpy as np
 from mpgemm.traces.library_log import CALLS, FILE, LEVEL, LibraryLog, configuration
 from tensorcore_models.libraries.recorded_products import digest, operands
 
-#: Sizes (m, n, k) that are recorded by default: squares, short and long sums, one row, one column, k that fills no tile.
+#: Sizes (m, n, k) recorded by default: squares, short and long sums, one row, one column, k that fills no tile.
 SIZES = (
     (64, 64, 64), (16, 16, 256), (1, 4096, 4096), (4096, 1, 4096), (17, 512, 1000), (100, 300, 700), (128, 256, 512),
     (256, 256, 4096), (512, 512, 2048), (64, 64, 16384), (1024, 1024, 1024),
 )  # fmt: skip
-#: Operands: whether sums in 16 bits are allowed between slices, and in which layouts.
+#: Operands: whether sums in 16 bits are allowed between slices, and the layouts.
 FORMATS = {"fp16": (True, False), "bf16": (True, False), "tf32": (None,), "fp32": (None,), "fp64": (None,)}
 LAYOUTS = ("nn", "nt", "tn")
 FP8_PAIRS = ("e4e4", "e4e5", "e5e4")
@@ -47,12 +47,12 @@ def requests(
     Raises
     ------
     ValueError
-        For another format.
+        If a format is unknown.
     """
     wanted = list(formats)
     for name in wanted:
         if name not in (*FORMATS, "fp8", "s8"):
-            raise ValueError(f"format {name!r} is not recorded; known: {', '.join((*FORMATS, 'fp8', 's8'))}")
+            raise ValueError(f"format {name!r} is not recorded; take one of {', '.join((*FORMATS, 'fp8', 's8'))}")
     for m, n, k in sizes:
         size = {"m": m, "n": n, "k": k, "seed": [7 * m + 11 * n + k]}
         for name in wanted:
@@ -73,26 +73,26 @@ def requests(
 
 
 def record(rows: Iterable[Mapping], out: str | os.PathLike, device: str = "cuda") -> int:
-    """Run products with torch and write what they return.
+    """Run products with torch and write their results.
 
     Parameters
     ----------
     rows : iterable of mapping
-        Requests as :func:`requests` makes them.
+        Requests from :func:`requests`.
     out : path
-        File to which each row is added when it is there; a call that fails is a row with `failed`.
+        File to which each row is added as soon as it is known; a call that fails gives a row with `failed`.
     device : str
         torch's name of the device.
 
     Returns
     -------
     int
-        Rows written.
+        Number of written rows.
 
     Raises
     ------
     ValueError
-        If the file is there already.
+        If the file exists.
     """
     import torch
 
@@ -138,7 +138,7 @@ def _recorded(row: Mapping, device: str) -> dict:
 
 @contextmanager
 def _settings(row: Mapping) -> Iterator[None]:
-    """torch's switches for the row, and back."""
+    """Set torch's switches for the row, and restore them."""
     import torch
 
     matmul = torch.backends.cuda.matmul
@@ -157,18 +157,18 @@ def _settings(row: Mapping) -> Iterator[None]:
 
 
 def product_call(row: Mapping, device: Any) -> Callable[[], Any]:
-    """Make a product ready: its operands lie on the device, and torch's switches are the row's during a call.
+    """Return a call of a product whose operands lie on the device; torch's switches are the row's during a call.
 
     Parameters
     ----------
     row : mapping
-        A request, as :func:`requests` makes them.
+        Request from :func:`requests`.
     device : str or torch.device
 
     Returns
     -------
     callable
-        Without arguments, returns the result, a torch tensor.
+        Function without arguments that returns the result, a torch tensor.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def product_call(row: Mapping, device: Any) -> Callable[[], Any]:
 
 
 def _call(row: Mapping, device: Any) -> Callable[[], Any]:
-    """Record the product under whatever switches are on."""
+    """Return a call of the product under the current switches."""
     import torch
 
     a, b, scales = operands(row)
@@ -227,7 +227,7 @@ def _bits(x) -> np.ndarray:
 
 
 def _profiled(call, device: str) -> tuple:
-    """Return the result once more, and the names of the kernels that ran."""
+    """Return the result of another call, and the names of the kernels that ran."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -241,11 +241,11 @@ def _profiled(call, device: str) -> tuple:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Carry out the command."""
+    """Record the products that the command's arguments name."""
     parser = argparse.ArgumentParser(
         prog="python -m mpgemm.traces.record_products", description=__doc__.partition("\n")[0]
     )
-    parser.add_argument("--out", required=True, metavar="FILE.jsonl", help="file to write, a row on each line")
+    parser.add_argument("--out", required=True, metavar="FILE.jsonl", help="file to write, one row a line")
     parser.add_argument("--sizes", nargs="+", metavar="MxNxK", help="sizes, as in 64x4096x4096 (default: eleven)")
     parser.add_argument(
         "--formats", nargs="+", default=[*FORMATS, "fp8", "s8"], help="formats of operands (default: all)"

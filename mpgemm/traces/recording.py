@@ -1,4 +1,4 @@
-"""Writes the tensors of a run: one .npy file for each, and an index with the order in which modules ran."""
+"""This module writes the tensors of a run: one .npy file for each, and an index with the order of the modules."""
 
 import itertools
 import json
@@ -12,10 +12,10 @@ import numpy as np
 import tensorcore_models as tcm
 from tensorcore_models.files import atomic_writer, write_text
 
-#: The index of a folder that this module wrote, and the version of its fields.
+#: Name of the index in a folder that this module wrote, and version of its fields.
 INDEX = "trace.json"
 VERSION = 1
-#: What a module's tensor is.
+#: Kinds of a module's tensors.
 KINDS = ("input", "weight", "bias", "output", "input_scale", "weight_scale")
 
 
@@ -25,12 +25,12 @@ class TraceRecorder:
     Parameters
     ----------
     folder : path
-        Made where it is missing; must hold no trace yet.
+        Folder of the trace; it is made if missing, and must hold no trace.
 
     Raises
     ------
     ValueError
-        If there is a trace.
+        If the folder holds a trace.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class TraceRecorder:
         if (self.folder / INDEX).exists():
             raise ValueError(f"{self.folder} holds a trace already; name another folder")
         self.step = 0
-        #: Products that were not recorded, as "module: operation", and how many times.
+        #: Products that were not recorded, as "module: operation", with their counts.
         self.left_out: dict[str, int] = {}
         self._rows: list[dict] = []
         self._weights: dict[tuple[str, str], str] = {}
@@ -64,11 +64,11 @@ class TraceRecorder:
         Parameters
         ----------
         module : str
-            Its path in the model; "#2" is added to the second run in a step, and so on ("#" of its own is doubled).
+            Path of the module in the model. "#2" is added to its second run in a step, and so on ("#" in a path is doubled).
         **tensors : array_like
-            "input" and "weight" as the module multiplies them (input @ weight.T), "bias", "output"; "input_scale" and
-            "weight_scale" of quantised ones, of one rule of :func:`tensorcore_models.read_scales`, that of the weight
-            transposed as the weight is: (n, 1), (n/128, k/128).
+            Tensors: "input" and "weight" as the module multiplies them (input @ weight.T), "bias", "output". Quantised
+            modules also have "input_scale" and "weight_scale" of one rule of :func:`tensorcore_models.read_scales`; the
+            weight's scale is transposed like the weight: (n, 1), (n/128, k/128).
 
         Raises
         ------
@@ -83,11 +83,11 @@ class TraceRecorder:
         self._rows.append({"step": self.step, "module": name, "tensors": files})
 
     def leave_out(self, what: str) -> None:
-        """Note that a product was not recorded, as "module: operation"."""
+        """Count a product that was not recorded, as "module: operation"."""
         self.left_out[what] = self.left_out.get(what, 0) + 1
 
     def next_step(self) -> None:
-        """Begin the next step: modules recorded from now on belong to it."""
+        """Begin the next step; modules recorded from now on belong to it."""
         self.step += 1
         self._runs = {}
 
@@ -102,7 +102,7 @@ class TraceRecorder:
         return module if times == 1 else f"{module}#{times}"
 
     def _written(self, module: str, kind: str, array: np.ndarray) -> dict:
-        """Return the file's name and the type of its elements; a weight of the same bits in every step is written once."""
+        """Return the file's name and the element type; a weight with the same bits in every step is written once."""
         array = np.asarray(array, order="C")
         named = array.dtype.name
         carrier = array.view(f"u{array.dtype.itemsize}") if array.dtype.type.__module__ == ml_dtypes.__name__ else array
@@ -117,7 +117,7 @@ class TraceRecorder:
         return {"file": name, "type": named}
 
     def _free_file(self, module: str, kind: str) -> str:
-        """Return a name that no file of this trace has, on systems that do not tell cases apart either."""
+        """Return a file name that is unique in this trace, also on systems that ignore case."""
         stem = f"step{self.step}/{re.sub(r'[^A-Za-z0-9_.#-]', '_', module)}"
         stems = itertools.chain((stem,), (f"{stem}~{i}" for i in itertools.count(2)))
         name = next(n for s in stems if (n := f"{s}.{kind}.npy").lower() not in self._files)
@@ -126,5 +126,5 @@ class TraceRecorder:
 
 
 def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:
-    """Return whether two arrays are the same, signs of zeros and NaNs included."""
+    """Return whether two arrays have equal bits, including signs of zeros and NaNs."""
     return (x.dtype, x.shape) == (y.dtype, y.shape) and x.tobytes() == y.tobytes()

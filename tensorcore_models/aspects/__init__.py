@@ -1,1 +1,1 @@
-"""Defines the terms that state the aspects of an accumulator family; the families use it, it knows none of them."""
+"""Defines what families state their aspects with: errors, searches, probe vectors and plans; it imports no family."""

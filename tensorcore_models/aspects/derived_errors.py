@@ -1,22 +1,24 @@
 """Derives the error of one step from the nodes of its pass (:mod:`tensorcore_models.arithmetic.nodes`).
 
-Let S be the sizes of all products and of c of a step, S_q those of the ones that a node q adds up, and E the exponent of an
-alignment. The exact value of q is at most S_q. Each node has four numbers with which
+Let S be the sum of the sizes of all products and of c of a step, S_q the sum of the sizes of those that a node q adds, and E
+the exponent of an alignment. The exact value of q is at most S_q. Four numbers of each node bound its error:
 
     |q - its exact value| <= own S_q + whole S + absolute + (units lost at each alignment) 2^E.
 
-- A product and c are exact, but for flushed operands: that loses less than the threshold, times the largest other operand.
-- A cut loses a unit of its last place, 2^(E - bits), or half of it to nearest.
-- A sum loses what its addends lose. `own` is the largest of theirs, since the S_q of different addends add up to that of the
-  sum; the others are added.
-- A rounding loses 2^-bits of the number, half of that to nearest, or the same part of the smallest normal number.
-- 2^E is the power of one of the numbers that were aligned. A normal number is at least its power; a zero or subnormal one has
-  the smallest exponent of its format, or what its edge rule says; a sum that keeps the exponent E' of its own alignment has
-  2^E', and the exact size of a number is at most S_q and its error. So 2^E is at most (1 + own) S_q + whole S + absolute of the
-  largest, and lost units become parts of S_q where those numbers are addends of q, and parts of S where they are not.
+- A product and c are exact, except for flushed operands. Flushing loses less than the threshold times the largest other
+  operand.
+- A cut loses at most a unit of its last place, 2^(E - bits), or half a unit if it rounds to nearest.
+- A sum loses the losses of its addends. Its `own` is the largest `own` of its addends, because the S_q of the addends add up to
+  the S_q of the sum. The other three numbers are added.
+- A rounding loses at most 2^-bits of the number, or half of that to nearest; for subnormal numbers that part of the smallest
+  normal number.
+- 2^E is the power of one of the aligned numbers. A normal number is at least its power. A zero or subnormal number has the
+  smallest exponent of its format, or that of its edge rule. A sum that keeps the exponent E' of its own alignment has 2^E'. The
+  size of a number is at most S_q plus its error. So 2^E is at most (1 + own) S_q + whole S + absolute of the largest aligned
+  number. Lost units become parts of S_q if the aligned numbers are addends of q, and parts of S otherwise.
 
-Nothing is assumed that the nodes do not say: each product and c must be there once, aligned to an exponent that is known to be
-at least its own.
+The derivation assumes nothing that the nodes do not state: each product and c must be added once, aligned to an exponent that
+is known to be at least its own.
 """
 
 import math
@@ -36,18 +38,20 @@ from .errors import (
     Roundings,
     StepError,
     compounded,
+    cuts_text,
+    rounding_text,
     roundings_to,
     scales_text,
     tiny_error,
     unit_of,
 )
 
-#: Powers of two beyond this are taken for it: a float holds them.
+#: Exponent that replaces larger exponents, so that a float holds the power.
 LARGEST = 1000
 
 
 class Underivable(ValueError):
-    """Underivable is raised for a pass of which no error is derived."""
+    """Underivable is raised for a pass whose error cannot be derived."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +68,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Lost:
-    """A Lost holds the errors of a node, its addends (bit k: product k, then c) and the size of its exponent."""
+    """A Lost holds the errors of a node, its addends (bit k for product k, the next bit for c) and the size of its exponent."""
 
     addends: int
     top: Size
     own: float = 0.0
     whole: float = 0.0
     absolute: float = 0.0
-    #: Units of 2^E lost at each alignment whose addends are not all here yet, and the roundings that lost them.
+    #: Units of 2^E lost at each alignment that is not settled yet, and the roundings that lost them.
     units: dict[Top, tuple[float, tuple[Roundings, ...]]] = field(default_factory=dict)
     roundings: tuple[Roundings, ...] = ()
 
@@ -81,26 +85,26 @@ def _power(exponent: int) -> float:
 
 
 def _small(decoded: Node) -> int:
-    """Return the exponent with which a decoded number that is zero or subnormal is aligned, at most."""
+    """Return the largest alignment exponent of a decoded number that is zero or subnormal."""
     assert decoded.format is not None
     return max(decoded.format.emin, -126 if decoded.zero_rule == "minus126" else decoded.format.emin)
 
 
 class _Step:
-    """A _Step goes over the nodes of a pass and bounds the error of each, for operands with known facts."""
+    """A _Step bounds the error of each node of a pass, for operands with known facts."""
 
     def __init__(self, spec: Any, formats: Sequence[Any], terms: int, facts: OperandFacts, scaled: bool):
         self.spec, self.formats, self.terms, self.facts, self.scaled = spec, formats, terms, facts, scaled
         self.zero_rule = getattr(spec.inner, "zero_operand", "format_minimum")
         self.known: dict[Node, Lost] = {}
-        #: For the derivation's text: how many products and how many others are cut to so many bits, and how many roundings.
+        #: Numbers for the derivation's text: how often addends without c, and others, are cut to so many bits; roundings.
         self.cuts: dict[tuple[int, str], Counter[bool]] = defaultdict(Counter)
         self.rounded: Counter[tuple[int, str]] = Counter()
         self.flushed = False
         self.pieces = 0
 
     def lost(self, node: Node) -> Lost:
-        """Return what a node has lost."""
+        """Return the errors of a node."""
 
         def inputs(x: Node) -> Sequence[Node]:
             return () if self._is_addend(x) else (*x.of, *(x.top.numbers if x.top else ()))
@@ -110,27 +114,27 @@ class _Step:
         return self.known[node]
 
     def _is_addend(self, node: Node) -> bool:
-        """Return whether a node is a product, or the number that c is, before anything else is done to it."""
+        """Return whether a node is a product or c, before any other operation."""
         while node.does in ("same", "flush", "decoded") and not node.top:
             node = node.of[0]
         return node.does in ("product", "operand")
 
     def _lost(self, node: Node) -> Lost:
         if not node.sure:
-            raise Underivable("what takes no part in an alignment may be more than zero")
+            raise Underivable("a number that takes no part in an alignment may be nonzero")
         if self._is_addend(node):
             return self._addend(node)
         return getattr(self, f"_{node.does}")(node, *(self.known[x] for x in node.of))
 
     # -- addends ---------------------------------------------------------------------------------------------------------
     def _operand(self, node: Node) -> tuple[tuple[str, int], int | None, int | None]:
-        """Return an operand, 2 to which power its loss is below (None: nothing), and the largest exponent of small numbers."""
+        """Return an operand, a bound on its loss as an exponent of two (None: no loss), and the exponent of small numbers."""
         below: int | None = None
         floor: Any = None
         decoded, rule = None, ""
         while node.does != "operand":
             if node.does not in ("same", "flush", "decoded") or node.top or not node.sure:
-                raise Underivable("products are not of the operands themselves")
+                raise Underivable("operands are changed before they are multiplied")
             if node.does == "flush":
                 below = node.bits if below is None else max(below, node.bits)
             if node.does == "decoded":
@@ -140,17 +144,17 @@ class _Step:
             node = node.of[0]
         side, term = node.operand
         if decoded is None or decoded.format is None:
-            raise Underivable("a code that is given is passed on")
+            raise Underivable("the result is the code of an operand")
         if side in ("a", "b"):
             given = self.spec.operand_format(self.formats["ab".index(side)], "ab".index(side))
             if replace(decoded.format, name=given.name, dtype_name=given.dtype_name) != given:
-                raise Underivable(f"operands are read as {decoded.format.name}")
-            # Small numbers of a format into which operands are converted are small in theirs, too, if its range is wider.
+                raise Underivable(f"operands are decoded as {decoded.format.name} in place of {given.name}")
+            # A number that is small in a wider format after a conversion is small in its own format, too.
             small = self.facts.small["ab".index(side)]
             if rule == self.zero_rule and floor <= _small(replace(decoded, zero_rule=rule)):
                 converted = floor < _small(decoded)
                 floor = small if small is None or not converted else min(floor, small)
-            if below is not None and below > given.emin:  # normal numbers become zeros, which keep their exponents
+            if below is not None and below > given.emin:  # flushed normal numbers keep their exponents in the alignment
                 floor = below if floor is None else max(floor, below)
         elif below is not None:
             floor = max(floor, below)
@@ -160,7 +164,7 @@ class _Step:
         product, below = node, None
         while product.does in ("same", "flush") and product.of[0].does != "operand" and product.does != "product":
             if not product.sure:
-                raise Underivable("what takes no part in an alignment may be more than zero")
+                raise Underivable("a number that takes no part in an alignment may be nonzero")
             below = product.bits if product.does == "flush" else below
             product = product.of[0]
         if product.does != "product":
@@ -174,7 +178,9 @@ class _Step:
         term = max(number for _, number in found)
         wanted = {(side, term) for side in ("a", "b", *(("scale_a", "scale_b") if self.scaled else ()))}
         if set(found) != wanted or len(factors) != len(wanted):
-            raise Underivable("products are not of one operand of A, one of B and their block scales")
+            raise Underivable(
+                "a product has other factors than an operand of A, an operand of B and their block scales"
+            )
         largest, lost, floors = self.facts.largest, 0.0, []
         for number, side in enumerate("ab"):
             flushed, floor = found[side, term]
@@ -187,31 +193,31 @@ class _Step:
         return Lost(1 << term, top, absolute=lost)
 
     def _flushed(self, number: int, below: int, small: int | None) -> float:
-        """Return what a product loses at most where its operand of A (`number` 0) or B is taken for zero below 2**below."""
+        """Return a bound on the loss of a product whose operand of A (`number` 0) or B is flushed below 2**below."""
         other, factors = self.facts.largest[1 - number], 4 if self.scaled else 2
         if below <= self.formats[number].emin:
-            # Only subnormal numbers are. Each factor is below 2 to 1 more than its exponent.
+            # Only subnormal numbers are flushed. Each factor is below 2 to the power of its exponent plus 1.
             lost = 0.0 if small is None else _power(small + other + factors)
             return lost if self.scaled else min(lost, _power(below + other + 1))
         if self.scaled:
-            raise Underivable("operands that have block scales and are not subnormal are flushed")
+            raise Underivable("block-scaled operands that are normal numbers are flushed")
         return _power(below + other + 1)
 
     def _c(self, node: Node) -> Lost:
         (side, _), below, floor = self._operand(node)
         if side != "c":
-            raise Underivable("an operand is added that is not multiplied")
+            raise Underivable("an operand is added without being multiplied")
         assert floor is not None
         lost = 0.0 if below is None else _power(below)
         self.flushed |= below is not None
         return Lost(1 << self.terms, Size(1.0, 0.0, _power(floor)), absolute=lost)
 
-    # -- what is made of them --------------------------------------------------------------------------------------------
+    # -- numbers made of addends --------------------------------------------------------------------------------------------
     def _zero(self, node: Node) -> Lost:
         return Lost(0, Size(0.0, 0.0, 0.0))
 
     def _same(self, node: Node, x: Lost) -> Lost:
-        """Return the number with the exponent of its alignment, or one that is at most that of its leading bit."""
+        """Return the number with the exponent of its alignment, or with one that is at most that of its leading bit."""
         if node.top is not None:
             return replace(x, top=self._size(node.top, x.addends))
         y = self._all_settled(x)
@@ -228,7 +234,7 @@ class _Step:
     def _cut(self, node: Node, x: Lost) -> Lost:
         top = node.top
         if top is None or not (node.of[0] in top.numbers and top.least >= 0):
-            raise Underivable("an addend is cut at an exponent that is not known to be at least its own")
+            raise Underivable("an addend is cut at an exponent that may be below its own")
         lost = unit_of(node.rounding, 0.5, 1.0) * _power(-node.bits)
         self.cuts[node.bits, node.rounding][x.addends < 1 << self.terms] += 1
         units, roundings = x.units.get(top, (0.0, ()))
@@ -253,7 +259,7 @@ class _Step:
         return found
 
     def _part(self, node: Node, product: Lost) -> Lost:
-        """Return a piece of a product, which is aligned as that is; together the pieces are as large as it."""
+        """Return a piece of a product, which has the product's alignment; the sizes of all pieces add up to the product's."""
         _, count = node.operand
         term = product.addends.bit_length() - 1
         self.pieces = count
@@ -262,19 +268,19 @@ class _Step:
 
     @property
     def _products(self) -> int:
-        """All products, or all pieces of them, as addends."""
+        """Return the bits of all products, or of all pieces of products, as addends."""
         if self.pieces:
             return (1 << self.terms * self.pieces) - 1 << self.terms + 1
         return (1 << self.terms) - 1
 
     def _splits(self, addends: int) -> bool:
-        """Return whether addends have some pieces of a product, and not all."""
+        """Return whether addends contain some, but not all, pieces of a product."""
         pieces = addends >> self.terms + 1
         whole = (1 << self.pieces) - 1
         return any((pieces >> k * self.pieces) & whole not in (0, whole) for k in range(self.terms))
 
     def _tree(self, node: Node, *addends: Lost) -> Lost:
-        """Return a tree of sums of two: each addition cuts both addends, at an exponent that is at most that of all."""
+        """Return a binary tree of sums, each of which cuts both addends at an exponent that is at most that of all addends."""
         assert node.top is not None
         cuts = 2 * (len(addends) - 1)
         lost = unit_of(node.rounding, 0.5, 1.0) * _power(-node.bits)
@@ -297,7 +303,7 @@ class _Step:
         return self._shortened(self._all_settled(x), node, tiny)
 
     def _shortened(self, x: Lost, node: Node, tiny: float) -> Lost:
-        """Round a number to so many fraction bits; what is lost of the smallest ones is at most `tiny`."""
+        """Return a number rounded to fraction bits; the rounding of the smallest numbers loses at most `tiny`."""
         if self._splits(x.addends):
             raise Underivable("pieces of products are rounded before they are added")
         relative = unit_of(node.rounding, 0.5, 1.0) * 2.0**-node.bits
@@ -312,7 +318,7 @@ class _Step:
 
     def _either(self, node: Node, x: Lost, y: Lost) -> Lost:
         if x.addends != y.addends:
-            raise Underivable("data decide what is added")
+            raise Underivable("the choice of addends depends on data")
         units = {
             top: max(x.units.get(top, (0.0, ())), y.units.get(top, (0.0, ())), key=lambda lost: lost[0])
             for top in {*x.units, *y.units}
@@ -323,14 +329,14 @@ class _Step:
 
     # -- alignments ------------------------------------------------------------------------------------------------------
     def _size(self, top: Top, addends: int) -> Size:
-        """Return a bound of 2 to the exponent of an alignment, by the sizes of `addends`, or of all."""
+        """Return a bound on 2 to the exponent of an alignment, relative to the sizes of `addends` or of all addends."""
         size = Size(0.0, 0.0, 0.0 if top.floor is None else _power(top.floor))
         together = 0
         for x in (self.known[number] for number in top.numbers):
             size, together = size.largest(x.top), together | x.addends
         raised = _power(top.most)
         own, whole, absolute = size.own * raised, size.whole * raised, size.absolute * raised
-        # An addend's power may be that of a whole product, of which it is a piece.
+        # The power of a piece may be that of the whole product.
         inside = together & ~addends == 0 and not self._splits(addends)
         return Size(own, whole, absolute) if inside else Size(0.0, own + whole, absolute)
 
@@ -356,14 +362,14 @@ class _Step:
 
 
 def _times(rounding: Roundings, count: int) -> Roundings:
-    """Return so many roundings of one kind."""
+    """Return a rounding with its number multiplied by `count`."""
     return rounding._replace(number=rounding.number * count)
 
 
 def _side_by_side(several: Sequence[tuple[Roundings, ...]]) -> tuple[Roundings, ...]:
-    """Return the roundings of several addends as those of their sum: on each level those of the addend with most.
+    """Return the roundings of a sum from those of its addends: on each level the largest numbers and units.
 
-    The squares of what addends lose add up to at most the square of what the most careless would lose of the whole sum.
+    The squares of the addends' losses add up to at most the square of the loss if the worst addend were the whole sum.
     """
     longest = max(several, key=len, default=())
     found = []
@@ -376,7 +382,7 @@ def _side_by_side(several: Sequence[tuple[Roundings, ...]]) -> tuple[Roundings, 
 # -- the step ------------------------------------------------------------------------------------------------------------
 @lru_cache(1024)
 def _meanings(spec: Any, formats: tuple[Any, ...], scale: Format | None) -> tuple[Node, ...] | str:
-    """Return the nodes of whole passes, of each pass of a chain that does what no other one does; or why there are none."""
+    """Return the nodes of each kind of pass of a chain, or the reason why there are none."""
     try:
         return meanings_of(spec, formats, spec.terms_per_step, scale)
     except Unrecordable as error:
@@ -391,20 +397,20 @@ def step_error(spec: Any, unit: Any, facts: OperandFacts | None) -> StepError:
     spec : Accumulator
         The algorithm.
     unit : Engine
-        Formats, block scales and label.
+        Engine with its formats, block scales and label.
     facts : OperandFacts or None
         Exponents of the operands.
 
     Raises
     ------
     ValueError
-        If no error is derived; the message says why.
+        If no error can be derived; the message gives the reason.
     """
     a, b, c, d = unit.formats
     terms = spec.terms_per_step
     scale = None if unit.scale_format is None else get_float_format(unit.scale_format)
     found = []
-    for addend in dict.fromkeys((c, d)):  # of the first pass of a chain, and of those that follow
+    for addend in dict.fromkeys((c, d)):  # the addends of the first pass of a chain and of later passes
         nodes = _meanings(spec, (a, b, addend, d), scale)
         try:
             if isinstance(nodes, str) or facts is None:
@@ -427,15 +433,15 @@ def _error_of(step: _Step, node: Node, unit: Any) -> StepError:
     lost = step.lost(node)
     if lost.addends != step._products | 1 << step.terms or lost.units:
         raise Underivable("a product or c is not added")
-    texts = ["a sum may wrap around: no bound"] if lost.own == math.inf else []
+    texts = ["a sum may wrap around, so there is no bound"] if lost.own == math.inf else []
     for (bits, rounding), count in step.cuts.items():
         size = count.total() * unit_of(rounding, 0.5, 1.0) * 2.0**-bits
         number = " + ".join(str(count[x]) for x in (True, False) if count[x])
-        texts.append(f"{number} addends cut at F = {bits}: {size:.3g} of the largest")
+        texts.append(cuts_text(number, bits, size))
     for (bits, rounding), times in step.rounded.items():
         lose = times * unit_of(rounding, 0.5, 1.0) * 2.0**-bits
-        texts.append(f"{times} rounding(s) {rounding} to {bits} fraction bits: {lose:.3g} of the sum")
-    text = "; ".join([*texts, *(["what is small is flushed"] if step.flushed else [])])
+        texts.append(rounding_text(times, rounding, bits, lose))
+    text = "; ".join([*texts, *(["small numbers are flushed"] if step.flushed else [])])
     relative = lost.own + lost.whole
     roundings = () if lost.whole else lost.roundings
     derivation = (text, *scales_text(unit))
@@ -443,7 +449,7 @@ def _error_of(step: _Step, node: Node, unit: Any) -> StepError:
 
 
 def _alignment(step: _Step, node: Node) -> Alignment | None:
-    """Return the parts of alpha where a pass aligns all addends once, adds them exactly and rounds once."""
+    """Return the parts of alpha of a pass that aligns all addends once, adds them exactly and rounds once; else None."""
     if node.does != "round" or step.flushed:
         return None
     total = node.of[0]

@@ -1,7 +1,7 @@
-"""Defines the terms of one accumulator step's error: facts of operands, roundings, alignment exponents.
+"""Defines the parts of one accumulator step's error: facts about operands, roundings, alignment exponents.
 
-:mod:`mpgemm.bounds.bounds` has the derivation and makes bounds of whole products of it. A *unit* is an engine with its
-formats and block scales.
+:mod:`mpgemm.bounds.bounds` has the derivation and computes bounds of whole products. A *unit* is an engine with its formats and
+block scales.
 """
 
 import math
@@ -15,11 +15,11 @@ from ..formats.exact_rounding import NEAREST
 
 
 class Alignment(NamedTuple):
-    """The parts of alpha of a unit that only aligns its addends, adds them exactly, and rounds once.
+    """`Alignment` holds the parts of alpha for a unit that aligns its addends, adds them exactly, and rounds once.
 
-    `products` and `sums`: what cutting the products of a step, and the running sum, loses at most, over 2 to the alignment
-    exponent. `rounding`: what rounding the result loses at most, over the power of two that it begins with. `towards_zero`: all
-    of these cut towards zero, so that no sum is ever larger than its addends' sizes.
+    `products` and `sums` bound the loss by the truncation of the products of a step and of the running sum, relative to 2 to
+    the alignment exponent. `rounding` bounds the loss by rounding the result, relative to its leading power of two.
+    `towards_zero` says whether all of these round toward zero, so that no sum exceeds the sizes of its addends.
     """
 
     products: float
@@ -29,10 +29,11 @@ class Alignment(NamedTuple):
 
 
 class Roundings(NamedTuple):
-    """Roundings of one kind in a step: how many, and the unit that each goes to over the largest size of the step's sum.
+    """`Roundings` describes the roundings of one kind in a step.
 
-    A `directed` one (towards zero, down) errs by less than a unit to one side, by half a unit in the mean where the discarded
-    part is as likely small as large; one to nearest by half a unit at most, by nothing in the mean.
+    `number` is their number, and `unit` their last place relative to the largest size of the step's sum. A `directed` rounding
+    (toward zero, down) errs by less than a unit to one side, by half a unit on average if all discarded parts are equally
+    likely. A rounding to nearest errs by at most half a unit, by zero on average.
     """
 
     number: int
@@ -41,7 +42,7 @@ class Roundings(NamedTuple):
 
 
 def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings:
-    """Return `count` roundings to some fraction bits; a stochastic one errs by less than a unit, by nothing in the mean."""
+    """Return `count` roundings to a number of fraction bits; stochastic ones err by less than a unit, by zero on average."""
     if rounding == "sr":
         return Roundings(count, 2.0 ** (1 - fraction_bits), False)
     return Roundings(count, 2.0**-fraction_bits, rounding not in NEAREST)
@@ -49,12 +50,24 @@ def roundings_to(fraction_bits: int, rounding: str, count: int = 1) -> Roundings
 
 @dataclass(frozen=True)
 class StepError:
-    """Error of one step of a core, which takes `terms` products.
+    """`StepError` bounds the error of one step of a core.
 
-    `relative` is alpha, the error over the largest size of the step's sum; `absolute` is beta, what underflow, floors of the
-    alignment and flushing add; `derivation` says where they come from; `alignment` has the parts of alpha, if it has them.
-    `products` is what the step loses of its own products, over their sizes: of a chain's products no more, however many steps.
-    `roundings` are those that alpha adds up, one by one; empty where a family does not state them.
+    Parameters
+    ----------
+    relative : float
+        alpha, the error relative to the largest size of the step's sum.
+    absolute : float
+        beta, the error by underflow, floors of the alignment and flushing.
+    terms : int
+        Number of products of the step.
+    derivation : tuple of str
+        Texts that explain both numbers.
+    alignment : Alignment, optional
+        Parts of alpha, for a unit that aligns once and rounds once.
+    roundings : tuple of Roundings
+        Roundings whose errors alpha adds; empty if the family does not state them.
+    products : float
+        Loss of the step's own products, relative to their sizes. It does not grow with the number of steps of a chain.
     """
 
     relative: float
@@ -68,10 +81,10 @@ class StepError:
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """Exact group sums and their scales.
+    """`GroupFacts` bounds the alignment exponents of exact group sums.
 
-    2^(exponents of a group's scales) is at most `lift` times the sum of the group's |a b| times its scales. `floor` is the
-    largest exponent of a group to which that does not apply: its products, or a scale, are zero.
+    2 to the exponents of a group's scales is at most `lift` times the sum of the group's |a b| times its scales. `floor` is the
+    largest exponent of a group without this bound, whose products or a scale are zero.
     """
 
     lift: float
@@ -80,10 +93,10 @@ class GroupFacts:
 
 @dataclass(frozen=True)
 class OperandFacts:
-    """Exponents of the operands of a product, block scales included: of A and of B.
+    """`OperandFacts` holds exponents of A and B, including those of block scales.
 
-    `largest` are the largest alignment exponents; `small` the same of elements that are zero or subnormal, or whose scale is
-    (None if none of them takes part); `groups` for units that sum groups exactly.
+    `largest` are the largest alignment exponents of A and B. `small` are the largest alignment exponents of elements that are
+    zero or subnormal, or have such a scale; None if no such element takes part. `groups` is for units that sum groups exactly.
     """
 
     largest: tuple[int, int]
@@ -92,47 +105,58 @@ class OperandFacts:
 
     @property
     def floor(self) -> int | None:
-        """Return the exponent up to which products can lift the alignment beyond their size."""
+        """Return the largest alignment exponent of products that are smaller than 2 to it; None if there are none."""
         lifted = [s + other for s, other in zip(self.small, self.largest[::-1], strict=True) if s is not None]
         return max(lifted, default=None)
 
 
 class BlockScales(NamedTuple):
-    """The block scales of a unit: their format, and how many products share one."""
+    """`BlockScales` holds the format of a unit's block scales and the number of products that share a scale."""
 
     format: Format
     size: int
 
 
 def block_scales(unit: Any) -> BlockScales | None:
-    """Return the block scales of a unit, None for one without."""
+    """Return the block scales of a unit; None for a unit without block scales."""
     if unit.scale_format is None or unit.block_size is None:
         return None
     return BlockScales(get_float_format(unit.scale_format), unit.block_size)
 
 
 def unit_of(rounding: str, nearest: float, directed: float) -> float:
-    """Return the error of one rounding, by whether it is to nearest."""
+    """Return `nearest` for a rounding to nearest, else `directed`."""
     return nearest if rounding in NEAREST else directed
 
 
 def tiny_error(fmt: Format, fraction_bits: int, rounding: str) -> float:
-    """Return what rounding to so many fraction bits loses of a number below the normal ones; never less than a float holds."""
+    """Return a bound on the error of rounding a subnormal number to `fraction_bits`, at least the smallest positive float."""
     return max(unit_of(rounding, 0.5, 1.0) * math.ldexp(1.0, fmt.emin - fraction_bits), math.ulp(0.0))
 
 
+def cuts_text(number: str, fraction_bits: int, lost: float) -> str:
+    """Return the sentence of a derivation about addends that are cut at one alignment."""
+    return f"the alignment of {number} addends at F = {fraction_bits} loses at most {lost:.3g} of the largest"
+
+
+def rounding_text(times: int, rounding: str, fraction_bits: int, lost: float) -> str:
+    """Return the sentence of a derivation about roundings to a number of fraction bits."""
+    roundings = "1 rounding loses" if times == 1 else f"{times} roundings lose"
+    return f"{roundings} at most {lost:.3g} of the sum ({rounding} to {fraction_bits} fraction bits)"
+
+
 def output_error(spec: Any, fmt: Format) -> tuple[float, float, str]:
-    """Return (relative, absolute, text) of the rounding to the result format."""
+    """Return the relative error, the absolute error and the text of the rounding to the result format."""
     rounding, fraction = spec.output_rounding, fmt.fraction_bits
     relative = unit_of(rounding, 0.5, 1.0) * 2.0**-fraction
     absolute = math.ldexp(1.0, fmt.emin - fraction)
-    return relative, absolute, f"1 rounding(s) {rounding} to {fraction} fraction bits: {relative:.3g} of the sum"
+    return relative, absolute, rounding_text(1, rounding, fraction, relative)
 
 
 def aligned_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
-    """Return in closed form what is derived for a fused dot-add: all addends cut at one alignment, then one rounding.
+    """Return the error of a fused dot-add in closed form: all addends are cut at one alignment, and the sum is rounded once.
 
-    :mod:`tensorcore_models.aspects.derived_errors` derives the same for any pass, from a recording, which takes longer.
+    :mod:`tensorcore_models.aspects.derived_errors` derives the same bound from a recorded pass, which takes longer.
     """
     d = unit.formats[3]
     limited = spec.output_fraction_bits
@@ -142,10 +166,8 @@ def aligned_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
     cut = (spec.terms + 1) * lost
     floor = alignment_floor(spec, unit, facts.floor)
     absolute = cut * 2.0 ** min(floor, 1000) * (1 + last) + tiny_error(d, fraction, spec.output_rounding)
-    text = (
-        f"{spec.terms} + 1 addends cut at F = {spec.fraction_bits}: {cut:.3g} of the largest; "
-        f"1 rounding(s) {spec.output_rounding} to {fraction} fraction bits: {last:.3g} of the sum"
-    )
+    cuts = cuts_text(f"{spec.terms} + 1", spec.fraction_bits, cut)
+    text = f"{cuts}; {rounding_text(1, spec.output_rounding, fraction, last)}"
     zero = (spec.alignment_rounding, spec.output_rounding) == ("rz", "rz")
     roundings = (
         roundings_to(spec.fraction_bits, spec.alignment_rounding, spec.terms + 1),
@@ -156,23 +178,25 @@ def aligned_error(spec: Any, unit: Any, facts: OperandFacts) -> StepError:
 
 
 def fma_error(unit: Any, rounding: str) -> StepError:
-    """Return in closed form what is derived for one fused multiply-add that flushes nothing: one rounding."""
+    """Return the error of a fused multiply-add without flushing in closed form, which is one rounding."""
     d = unit.formats[3]
     last = unit_of(rounding, 0.5, 1.0) * 2.0**-d.fraction_bits
-    text = f"1 rounding(s) {rounding} to {d.fraction_bits} fraction bits: {last:.3g} of the sum"
+    text = rounding_text(1, rounding, d.fraction_bits, last)
     return StepError(
         last, tiny_error(d, d.fraction_bits, rounding), 1, (text,), None, (roundings_to(d.fraction_bits, rounding),)
     )
 
 
 def compounded(first: float, second: float) -> float:
-    """Return the relative error of several roundings in turn: (1 + x)(1 + y) - 1."""
+    """Return the relative error of two errors in turn, (1 + x)(1 + y) - 1."""
     return first + second + first * second
 
 
 def alignment_floor(spec, unit: Any, lifted: int | None) -> int:
-    """Return E0, the exponent to which zeros and subnormals can lift the alignment; `lifted` are those among the products."""
-    exponents = [fmt.emin for fmt in unit.formats[2:]]  # a subnormal c or intermediate result
+    """Return E0, the largest alignment exponent of zero and subnormal numbers; `lifted` is that of products."""
+    exponents = [
+        fmt.emin for fmt in unit.formats[2:]
+    ]  # exponents of a subnormal c and of a subnormal intermediate result
     if spec.zero_c == "minus126":
         exponents.append(-126)
     if spec.exponent_floor is not None:
@@ -183,7 +207,7 @@ def alignment_floor(spec, unit: Any, lifted: int | None) -> int:
 
 
 def scales_text(unit: Any) -> tuple[str, ...]:
-    """Describe block scales that multiply each product, for a derivation; nothing without."""
+    """Return the text of a derivation about block scales that multiply each product; empty for a unit without scales."""
     scales = block_scales(unit)
     if scales is None:
         return ()
@@ -191,7 +215,7 @@ def scales_text(unit: Any) -> tuple[str, ...]:
 
 
 class AlignedOperand(NamedTuple):
-    """Elements of A or of B: whether they take part in an alignment, with which exponent, and whether they are small."""
+    """`AlignedOperand` holds the alignment exponent of each element of A or B, and whether it takes part and is small."""
 
     exponents: np.ndarray
     part: np.ndarray
@@ -199,7 +223,7 @@ class AlignedOperand(NamedTuple):
 
 
 def aligned_operand(x: np.ndarray, fmt: Format, rule: str) -> AlignedOperand:
-    """Return exponents of encodings: those of subnormal numbers are the smallest normal one, those of zeros follow `rule`."""
+    """Return the alignment of values: subnormal numbers have the smallest normal exponent, zeros that of `rule`."""
     finite = np.isfinite(x)
     exponents = np.frexp(np.where(finite, x, 1.0))[1].astype(np.int64) - 1
     exponents = np.maximum(exponents, fmt.emin)
@@ -209,5 +233,5 @@ def aligned_operand(x: np.ndarray, fmt: Format, rule: str) -> AlignedOperand:
 
 
 def top_exponent(exponents: np.ndarray, where: np.ndarray) -> int | None:
-    """Return the largest of the marked exponents; None where no exponent is marked."""
+    """Return the largest of the marked exponents; None if no exponent is marked."""
     return int(exponents[where].max()) if where.any() else None

@@ -1,14 +1,14 @@
-"""Tabulates each rounding's result for tails of a quarter, a half and three quarters of a unit.
+"""Tabulates the result of each rounding for tails of a quarter, a half and three quarters of a unit.
 
-The table that probes read backwards (which rounding gave these results?) and probe vectors read forwards: a sum of an even
-number of units plus t units comes out as that number plus ``OUTCOMES[rounding][t]`` units (facts: IEEE 754-2019, 4.3;
-rounding to odd: Boldo and Melquiond 2008). Negative tails belong to negative sums.
+A sum of an even number of units and a tail of t units is rounded to the even number plus ``OUTCOMES[rounding][t]`` units
+(IEEE 754-2019, 4.3; rounding to odd: Boldo and Melquiond 2008). Negative tails belong to negative sums. Probe vectors use the
+table to predict results, and :func:`rounding_of` uses it to find the rounding of observed results.
 """
 
 from collections.abc import Mapping
 from fractions import Fraction
 
-#: Tails, in units.
+#: Tails in units; those of :data:`TIES` lie halfway between two units.
 QUARTERS = (Fraction(3, 4), Fraction(1, 4), Fraction(-3, 4), Fraction(-1, 4))
 TIES = (Fraction(1, 2), Fraction(3, 2), Fraction(-1, 2), Fraction(-3, 2))
 TAILS = QUARTERS + TIES
@@ -34,6 +34,6 @@ OUTCOMES: dict[str, dict[Fraction, int]] = {
 
 
 def rounding_of(observed: Mapping[Fraction, Fraction | int | None]) -> str | None:
-    """Return the rounding whose outcomes all observations match; None if there is none, or more than one."""
+    """Return the rounding that explains all observations; None if no rounding or several roundings do."""
     fitting = [name for name, row in OUTCOMES.items() if all(row[tail] == value for tail, value in observed.items())]
     return fitting[0] if len(fitting) == 1 else None

@@ -1,7 +1,7 @@
-"""Puts probe vectors together: exact values of products, addend and result as encodings of a row's formats.
+"""Builds probe vectors: exact values of products, addend and result, encoded in the formats of a row.
 
-Below are vectors that several families share. q is the quantum of the alignment, 2^-F when the largest exponent is 0; R the
-fraction bits of the result; u = 2^(2-R) the unit in the last place of a result in [4, 8).
+The functions add vectors that several families share. In their names q is the quantum of the alignment, which is 2^-F if the
+largest exponent is 0. With R fraction bits of the result, u = 2^(2-R) is the unit in the last place of a result in [4, 8).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from .values import ONE, SCALES, Product, Unreachable, encode_value, power, prod
 
 
 class ProbeVector(NamedTuple):
-    """One dot product with its predicted result: encodings, k of a and b each; scales, where there are any, are 1."""
+    """`ProbeVector` is a dot product with its predicted result, as encodings; all block scales are 1."""
 
     name: str
     a: tuple[int, ...]
@@ -26,7 +26,7 @@ class ProbeVector(NamedTuple):
 
 @dataclass
 class Builder:
-    """Collects the vectors of a row; each is put at the scale nearest to 1 at which the formats have all its numbers."""
+    """`Builder` collects the vectors of a row, each at the scale nearest to 1 at which the formats have all its numbers."""
 
     row: Any
     vectors: list[ProbeVector] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Builder:
 
     @property
     def fraction_bits(self) -> int:
-        """Return the number of fraction bits that the result has room for."""
+        """Return the number of fraction bits of a result."""
         limit = getattr(self.spec, "output_fraction_bits", None)
         bits = get_float_format(self.row.d_format).fraction_bits
         return bits if limit is None else min(bits, limit)
@@ -53,9 +53,10 @@ class Builder:
         smallest: Fraction | None = None,
         scales: tuple[int, ...] = SCALES,
     ) -> None:
-        """Add a vector, at the first of the `scales` (powers of two) at which the formats have it; else it is unreachable.
+        """Add a vector at the first of the `scales` (exponents of two) at which the formats have all its numbers.
 
-        A wrong unit would return `smallest`, so the result's format must be able to show it.
+        If there is no such scale, the name is added to `unreachable`. A wrong unit would return `smallest`, so the result
+        format must have this number, too.
         """
         for scale in scales:
             try:
@@ -80,7 +81,7 @@ class Builder:
         return ProbeVector(name, tuple(a), tuple(b), encode_value(c * power(scale), c_format), result)
 
     def _require_normal(self, a: int, b: int) -> None:
-        """The exponent of the largest product decides the alignment: it must be that of its value."""
+        """Raise Unreachable for a subnormal operand, because the largest product must be aligned by its value's exponent."""
         for bits, fmt in zip((a, b), self.row.formats[:2], strict=True):
             _, _, significand, exponent = fmt.decode_exact(bits)
             if significand.bit_length() - 1 + exponent < fmt.emin:
@@ -97,7 +98,7 @@ class Builder:
 
 
 def kept_bits(build: Builder, pair: tuple[int, ...], fraction_bits: int, tiny: int | None) -> None:
-    """P4, cancellation: 1 - 1 + 2^-F is kept, 2^-(F+1) is lost. `tiny` is the position of the small product, None for c."""
+    """Add P4, cancellation: in 1 - 1 + x, x = 2^-F is kept and x = 2^-(F+1) is lost; `tiny` is the place of x, None for c."""
     what = "c" if tiny is None else "product"
     for distance, kept in ((fraction_bits, True), (fraction_bits + 1, False)):
         small = power(-distance)
@@ -111,7 +112,7 @@ def kept_bits(build: Builder, pair: tuple[int, ...], fraction_bits: int, tiny: i
 def alignment_rounding(
     build: Builder, pair: tuple[int, ...], rounding: str, fraction_bits: int, tiny: int | None
 ) -> None:
-    """Add P5: 1 - 1 + t q for fractions t of the quantum q."""
+    """Add P5, 1 - 1 + t q for fractions t of the quantum q."""
     q = power(-fraction_bits)
     for t in TAILS:
         products = {pair[0]: ONE, pair[1]: -ONE, **({} if tiny is None else {tiny: t * q})}
@@ -122,7 +123,7 @@ def alignment_rounding(
 
 
 def output_rounding(build: Builder, places: tuple[int, ...], rounding: str, *, use_c: bool = True) -> None:
-    """Add P8: 3 + (1 + t u) = 4 + t u; c carries 1 + t u where its format can, else a fourth product 1, and a fifth t u."""
+    """Add P8, 3 + (1 + t u) = 4 + t u, where 1 + t u is c if its format has it, else a fourth product 1 and a fifth t u."""
     u = power(2 - build.fraction_bits)
     fits = build.row.formats[2].fraction_bits >= build.fraction_bits
     for t in TAILS:
@@ -140,7 +141,7 @@ def output_rounding(build: Builder, places: tuple[int, ...], rounding: str, *, u
 
 
 def single_rounding(build: Builder, place: int, rounding: str) -> None:
-    """Probe the rounding of one addition: c = 1 plus the product t u, u the unit in the last place of 1."""
+    """Add sums of c = 1 and a product t u, which show the rounding; u is the unit in the last place of 1."""
     u = power(-build.fraction_bits)
     for t in TAILS:
         sign = -1 if t < 0 else 1
@@ -149,7 +150,7 @@ def single_rounding(build: Builder, place: int, rounding: str) -> None:
 
 
 def terms_by_cancellation(build: Builder, terms: int, fraction_bits: int, partners: tuple[int, ...]) -> None:
-    """Add P3: X at 0, -X at j, y everywhere else; y survives in the steps after the one in which X and -X meet."""
+    """Add P3: X at 0, -X at j, and y elsewhere, which survives only in the steps after that in which X and -X meet."""
     k = build.row.k
     gap = fraction_bits + k.bit_length() + 2
     for j in (p for p in partners if p < k):
@@ -162,7 +163,7 @@ def terms_by_cancellation(build: Builder, terms: int, fraction_bits: int, partne
 
 
 def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
-    """Add P11: two products of half a unit of c, one in each half of a step: their sum counts in one operation, not in two."""
+    """Add P11, two products of half a unit of c: they change the result in one operation, but not in two."""
     half = power(-build.fraction_bits - 1)
     up = 2 * half
     build.add(
@@ -175,7 +176,7 @@ def terms_by_rounding(build: Builder, terms: int, rounding: str) -> None:
 
 
 def products_as_they_are(build: Builder, places: tuple[int, ...], fraction_bits: int, *, use_c: bool) -> None:
-    """Add P6: 1.5^2 - 1.5^2 + q keeps q, because 2.25 has exponent 0."""
+    """Add P6, 1.5^2 - 1.5^2 + q, which is q if products are not normalised, because 2.25 then has exponent 0."""
     q, square = power(-fraction_bits), (Fraction(3, 2), Fraction(3, 2))
     products: dict[int, Product] = {places[0]: square, places[1]: (-square[0], square[1])}
     if not use_c:

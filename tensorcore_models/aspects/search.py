@@ -1,28 +1,28 @@
-"""Defines the search space of identify: the fields of an accumulator, their values, and specifications to start from.
+"""Defines the search space of identify: fields of an accumulator, their values, and specifications to start from.
 
-A field lists its values, the simplest first, for the formats and the number of products of a black box (its interface).
-Values that contradict each other are left out by the accumulators' own checks.
+For the interface of a black box (its formats and its number of products) a field lists its values, the simplest first. The
+checks of the accumulators reject combinations of values that contradict each other.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-#: Of a box: `formats` of a, b, c and d, `k` products of a call, `scale_format` and `block_size`
-#: (:class:`tensorcore_models.probing.interface.Interface`).
+#: Type of a black box's interface, with `formats` of a, b, c and d, the number `k` of products of a call, `scale_format` and
+#: `block_size` (:class:`tensorcore_models.probing.interface.Interface`).
 Interface = Any
 
 ROUNDINGS = ("rne", "rz", "rna", "ru", "rd", "ro", "ra", "rnu", "rnd", "rnz", "rno")
-#: Widths that the round-down classes and integer_bits may have.
+#: Largest width in the round-down classes and of integer_bits.
 MAX_WIDTH = 60
-#: Widths of other sums: those that the kernels hold whatever the number of terms.
+#: Largest width of other sums, which the kernels hold for every number of terms.
 WIDEST = 108
 
 Values = Callable[[Interface, Any], Iterable[Any]]
 
 
 def value_of(spec: Any, path: str) -> Any:
-    """Return a field of a specification; ``dot.terms`` is a field of a field."""
+    """Return the value of a field of a specification; the path ``dot.terms`` names a field of the field `dot`."""
     for name in path.split("."):
         spec = getattr(spec, name)
     return spec
@@ -30,10 +30,10 @@ def value_of(spec: Any, path: str) -> Any:
 
 @dataclass(frozen=True)
 class Field:
-    """One thing that a specification leaves open."""
+    """`Field` is one or several fields of a specification that a search changes together."""
 
-    paths: tuple[str, ...]  # the fields that change together
-    values: Values  # their values (a tuple for each), simplest first, for an interface and the present specification
+    paths: tuple[str, ...]  # names of the fields that change together
+    values: Values  # values of the fields, simplest first, for an interface and the present specification
     matters: Callable[[Interface, Any], bool] = lambda interface, spec: True
 
     @property
@@ -52,30 +52,44 @@ class Field:
 
 @dataclass(frozen=True)
 class Search:
-    """One way to search a family: where to start, and what to change."""
+    """`Search` is one way to search a family.
+
+    Parameters
+    ----------
+    name : str
+        Name of the search.
+    fields : tuple of Field
+        Fields that the search changes.
+    starts : callable
+        Function that returns the specifications from which the search starts, for an interface.
+    shape : tuple of str
+        Fields of the sum's structure. Among starts that agree in these fields, only the nearest is followed.
+    rank : int
+        Place in the order of searches. If two searches find the same specification, that with the lower rank is named.
+    holds : callable
+        Function that returns whether a specification belongs to this search.
+    """
 
     name: str
     fields: tuple[Field, ...]
-    starts: Callable[[Interface], Iterable[Any]]  # specifications to start from, for an interface
-    shape: tuple[
-        str, ...
-    ] = ()  # fields that say what meets what: of starting points alike in them the nearest is followed
-    rank: int = 100  # of two searches that find the same, the lower one is told; also the order in which they are made
-    holds: Callable[[Any], bool] = lambda spec: True  # whether a specification is named after this search
+    starts: Callable[[Interface], Iterable[Any]]
+    shape: tuple[str, ...] = ()
+    rank: int = 100
+    holds: Callable[[Any], bool] = lambda spec: True
 
 
 def one_of(*values: Any) -> Values:
-    """Offer these values for every box."""
+    """Return a function that lists these values for every interface."""
     return lambda interface, spec: values
 
 
 def keyed(interface: Interface, spec: Any = None) -> list[tuple[str, int]]:
-    """Return roundings with their keys: the stochastic one with that of the box."""
+    """Return pairs of roundings and keys; stochastic rounding has the key of the black box."""
     return [*((rounding, 0) for rounding in ROUNDINGS), ("sr", interface.key)]
 
 
 def divisors(interface: Interface, spec: Any = None) -> list[int]:
-    """Return numbers of products that divide a call, largest first."""
+    """Return the divisors of the number of products of a call, largest first."""
     return [n for n in range(interface.k, 0, -1) if interface.k % n == 0]
 
 
@@ -91,7 +105,7 @@ def lowest_product(interface: Interface) -> int:
 
 
 def lowest_bit(interface: Interface) -> int:
-    """Return the exponent of the last place that any product or c can have."""
+    """Return the smallest exponent of a last place among all products and c."""
     a, b, c, d = interface.formats
     scale = interface.scale_format
     scales = 0 if scale is None else 2 * scale.quantum_exponent
@@ -128,7 +142,7 @@ def has(*attributes: str) -> Callable[[Interface, Any], bool]:
 
 
 def padded(interface: Interface, spec: Any) -> bool:
-    """Return operands with ignored bits and infinities: a NaN's payload may lie in the ignored bits."""
+    """Return whether an operand format has ignored bits, which may hold the payload of a NaN."""
     return any(f.padding_bits for f in interface.formats[:2])
 
 
@@ -141,7 +155,7 @@ def unscaled(specs: Callable[[Interface], Iterable[Any]]) -> Callable[[Interface
 
 
 COMMON = (
-    # only formats with infinities have more than one NaN
+    # Only formats with infinities have more than one NaN.
     Field(("nan",), lambda i, s: list(type(s).edge_rules["nan"] or ()), lambda i, s: i.formats[3].has_inf),
     Field(("tf32_nan",), one_of("truncated", "kept"), padded),
 )
@@ -156,7 +170,7 @@ ALIGNMENT = (
 
 
 def inside(field: Field, path: str) -> Field:
-    """Return a field of a specification inside of another one."""
+    """Return the field of the inner specification `path` as a field of the outer specification."""
     return Field(
         tuple(f"{path}.{p}" for p in field.paths),
         lambda i, s: field.values(i, getattr(s, path)),

@@ -1,4 +1,4 @@
-"""Exact values as encodings: of one number, and of two factors whose product it is."""
+"""Encodes exact values, as one number or as two factors."""
 
 from fractions import Fraction
 from functools import cache
@@ -11,7 +11,7 @@ Product = Fraction | Factors
 
 
 class Unreachable(ValueError):
-    """A value that the operand formats cannot make."""
+    """Unreachable is raised for a value that the formats do not have."""
 
 
 ONE = Fraction(1)
@@ -29,16 +29,16 @@ def leading_exponent(value: Fraction) -> int:
 
 
 def encode_value(value: Fraction, fmt: Format) -> int:
-    """Return the encoding of a value that `fmt` holds exactly; raises Unreachable if it does not."""
+    """Return the encoding of a value in `fmt`; raises Unreachable if `fmt` does not have it."""
     bits = encoding_of(value, fmt)
     if bits is None:
-        raise Unreachable(f"{value} is not a number of {fmt.name}")
+        raise Unreachable(f"{fmt.name} does not have the number {value}: choose another one")
     return bits
 
 
 @cache
 def encoding_of(value: Fraction, fmt: Format) -> int | None:
-    """Return the encoding of a value, None where `fmt` lacks it."""
+    """Return the encoding of a value in `fmt`, None if `fmt` does not have it."""
     if value == 0:
         return 0
     exponent = -(value.denominator.bit_length() - 1)
@@ -70,10 +70,10 @@ def decode_value(bits: int, fmt: Format) -> Fraction | None:
 
 @cache
 def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, int]:
-    """Return encodings of two operands whose product is `value`: its significand in one, a power of two in the other.
+    """Return encodings of two operands whose product is `value`: one has its significand, the other is a power of two.
 
-    The exponent is shared evenly; normal operands are preferred, so that the product's exponent is that of its value.
-    Raises Unreachable if no two numbers of the formats make it that way.
+    The exponent is split evenly. Normal operands are preferred, so that the product has the exponent of its value. Raises
+    Unreachable if the formats do not have such operands.
     """
     if value == 0:
         return 0, 0
@@ -93,12 +93,12 @@ def factors(value: Fraction, a_format: Format, b_format: Format) -> tuple[int, i
                 return first, second
             found.append((first, second))
     if not found:
-        raise Unreachable(f"no product of {a_format.name} and {b_format.name} is {value}")
+        raise Unreachable(f"no product of {a_format.name} and {b_format.name} is {value}: choose another value")
     return found[0]
 
 
 def reaches(value: Fraction, a_format: Format, b_format: Format) -> bool:
-    """Return whether the operand formats make a product of that value."""
+    """Return whether :func:`factors` finds operands whose product is `value`."""
     try:
         factors(value, a_format, b_format)
     except Unreachable:
@@ -107,7 +107,7 @@ def reaches(value: Fraction, a_format: Format, b_format: Format) -> bool:
 
 
 def product_bits(product: Product, scale: int, a_format: Format, b_format: Format) -> tuple[int, int]:
-    """Return encodings of a product times 2**scale: a value, or two given factors (the power of two goes to either)."""
+    """Return encodings of two operands whose product is `product`, a value or two factors, times 2**scale."""
     if isinstance(product, Fraction):
         return factors(product * power(scale), a_format, b_format)
     x, y = product
@@ -115,8 +115,10 @@ def product_bits(product: Product, scale: int, a_format: Format, b_format: Forma
         first, second = encoding_of(x * power(share), a_format), encoding_of(y * power(scale - share), b_format)
         if first is not None and second is not None:
             return first, second
-    raise Unreachable(f"{x} * {y} * 2**{scale} in {a_format.name} and {b_format.name}")
+    raise Unreachable(
+        f"{a_format.name} and {b_format.name} have no operands with {x} * {y} * 2**{scale}: choose another scale"
+    )
 
 
-#: Scales that are tried, nearest to 1 first.
+#: Exponents of scales that are tried, those nearest to scale 1 first.
 SCALES = tuple(sorted(range(-60, 61), key=lambda s: (abs(s), -s)))

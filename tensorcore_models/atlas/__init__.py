@@ -1,8 +1,8 @@
-"""The atlas: what a page for each instruction says, from the catalogue alone.
+"""Derives the contents of the atlas, which has a page for each instruction of the catalogue.
 
-`witnesses` finds inputs that tell an instruction from its neighbours, `evidence` says what a row rests on and what is open,
-`places` where its page is. The documentation's build (docs/_ext/atlas_pages.py) puts them on pages, with the words and trees of
-:mod:`tensorcore_models.explanations`.
+`witnesses` finds inputs that tell an instruction from its neighbours, `evidence` lists the evidence and the open questions of a
+row, and `places` returns the address of its page. The build of the documentation (docs/_ext/atlas_pages.py) writes the pages,
+with the words and trees of :mod:`tensorcore_models.explanations`.
 """
 
 from .places import catalogued, page_path

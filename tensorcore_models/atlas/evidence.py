@@ -1,11 +1,11 @@
-"""States the evidence of each row of the catalogue, with links, and its open questions."""
+"""Lists the evidence of each row of the catalogue with links, and its open questions."""
 
 import re
 
 from ..catalogue.measured import settled_rules
 from ..engines.instruction import Instruction
 
-#: What sources call themselves in the catalogue, and where they are.
+#: Title and address of each source, by a word that names it in the catalogue.
 LINKS = {
     "xie-mma-sim": ("Xie et al., MMA-Sim", "https://arxiv.org/abs/2511.10909"),
     "khattak-mikaitis": (
@@ -37,33 +37,33 @@ LINKS = {
     "Huawei": ("Huawei, Ascend documentation", "https://www.hiascend.com/document"),
 }  # fmt: skip
 
-#: What the levels of evidence mean.
+#: Meaning of each level of evidence.
 MEANING = {
     "hardware: own run": "this project ran the instruction on hardware and compared bits",
     "hardware: published vectors": "the model reproduces published outputs of real hardware, bit for bit",
     "vendor document": "the vendor documents the arithmetic",
     "published model": "a published model states the arithmetic; no published outputs of this instruction were compared here",
-    "inferred": "carried over from instructions that are known; nobody has published outputs or a model of this one",
-    "reconstruction": "assumed where nothing is published: its results say nothing certain about the chip",
+    "inferred": "the arithmetic is that of related instructions; nobody has published outputs or a model of this instruction",
+    "reconstruction": "the arithmetic is partly assumed, because it is not published; the chip may return other results",
     "arithmetic not public": "nobody has published the arithmetic",
 }
 
-#: Words of a source or note that mark something as not settled.
+#: Words of a source or note that mark a fact as not settled.
 _OPEN = ("models only", "no data", "unknown", "assumed", "not published", "not run", "not public")
-#: Edge rules on which published models disagree, and the question that each answers.
+#: Question that each edge rule answers, for rules on which published models disagree.
 _QUESTIONS = {
-    "zero_operand": "Does a product of zero take part in the alignment?",
-    "zero_c": "Does c = 0 take part in the alignment?",
-    "subnormal_c": "Which exponent does a subnormal c have at the alignment?",
-    "negative_underflow": "Which sign does a zero have that a negative sum is rounded to?",
-    "scaled_zero": "Does a zero below block scales take part in the alignment?",
-    "c_inf_with_overflow": "What results if c is infinite and a finite product overflows to the other infinity?",
-    "flush_input": "Which operands count as zero?",
+    "zero_operand": "Which exponent does a zero operand have in the alignment: none, -126, or the smallest of its format?",
+    "zero_c": "Which exponent does c = 0 have in the alignment: none, -126, or the smallest of its format?",
+    "subnormal_c": "Which exponent does a subnormal c have in the alignment: the smallest of its format or its leading bit's?",
+    "negative_underflow": "Is the result +0 or -0 if a negative sum is rounded to zero?",
+    "scaled_zero": "Does a zero product keep the exponents of its block scales in the alignment?",
+    "c_inf_with_overflow": "Is the result c or NaN if c is infinite and a finite product overflows to the other infinity?",
+    "flush_input": "Which operands are taken as zero: those that are subnormal in their format, those below 2^-126, or none?",
 }
 
 
 def level_of(row: Instruction) -> str:
-    """Return the level of evidence, without what an own run adds to it."""
+    """Return the level of evidence without the details of an own run."""
     return row.evidence.split(" (")[0]
 
 
@@ -73,16 +73,21 @@ def links_of(row: Instruction) -> list[tuple[str, str]]:
     return list(dict.fromkeys(link for word, link in LINKS.items() if word in text))
 
 
+def remarks(note: str) -> list[str]:
+    """Return each remark of a note, in which semicolons and full stops separate them, as a sentence."""
+    parts = (part.strip(" .") for part in re.split(r"; |\. ", note))
+    return [f"{part[0].upper()}{part[1:]}." for part in parts if part]
+
+
 def open_questions(row: Instruction) -> list[str]:
-    """List the open questions about a row: its evidence, remarks that say so, and edge rules on which models disagree."""
+    """List the open questions about a row: weak evidence, facts that are not settled, and rules on which models disagree."""
     found = []
     level = level_of(row)
-    if level in ("published model", "inferred", "reconstruction", "arithmetic not public"):
-        found.append(f"Its evidence is *{level}*: {MEANING[level]}.")
-    for remark in re.split(r"; |\. ", f"{row.source}; {row.note}"):
-        remark = remark.strip(" .")
+    if level in ("published model", "inferred", "reconstruction"):
+        found.append(f"The evidence of this row is only *{level}*, so a chip may return other results than the model.")
+    for remark in remarks(row.note):
         if any(word in remark for word in _OPEN):
-            found.append(f"{remark[0].upper()}{remark[1:]}.")
+            found.append(remark)
     settled = settled_rules(row.arch) if level == "hardware: own run" else frozenset()
     for rule, question in _QUESTIONS.items():
         if rule in settled:
@@ -92,7 +97,7 @@ def open_questions(row: Instruction) -> list[str]:
             chosen = getattr(row.accumulator, rule)
             others = ", ".join(f"`{value}`" for value in allowed if value != chosen)
             found.append(
-                f"{question} Published models differ. This row has `{rule}={chosen}`; "
-                f'`with_rules({rule}="...")` computes the others: {others}.'
+                f"{question} Published models give different answers. This row assumes `{rule}={chosen}`. "
+                f'`with_rules({rule}="...")` computes the other answer{"s" * (len(allowed) > 2)}: {others}.'
             )
     return found

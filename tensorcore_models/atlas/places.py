@@ -1,14 +1,14 @@
-"""Where the site has the page of an instruction."""
+"""Returns the address of an instruction's page on the site."""
 
 from ..catalogue import list_instructions
 from ..engines.instruction import Instruction
 
-#: Where the site has the atlas.
+#: Folder of the atlas on the site.
 FOLDER = "atlas"
 
 
 def catalogued(row: Instruction) -> Instruction:
-    """Return the row of the catalogue whose page describes an instruction: of free shapes there is one page."""
+    """Return the row of the catalogue whose page describes an instruction; all shapes of a row share its page."""
     rows = [
         other
         for other in list_instructions(row.arch)
@@ -18,10 +18,12 @@ def catalogued(row: Instruction) -> Instruction:
         other for other in rows if other.legal_shapes and other.with_shape(row.m, row.n) == row
     ]
     if not same:
-        raise ValueError(f"{row} is not a row of the catalogue, so it has no page")
+        raise ValueError(
+            f"{row} is not a row of the catalogue, so it has no page: name an instruction that list_instructions() has"
+        )
     return same[0]
 
 
 def page_path(row: Instruction) -> str:
-    """Return path of an instruction's page below the site's root."""
+    """Return the path of an instruction's page below the root of the site."""
     return f"{FOLDER}/{row.arch}/{row.name}.html"

@@ -1,4 +1,4 @@
-"""Inputs that tell an instruction from another one with the same operand formats."""
+"""Finds inputs that tell an instruction from another one with the same operand formats."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,21 @@ from ..formats import IntegerFormat, get_format
 from ..formats.rounding import encode
 from ..probing.vectors import probe_set
 
-#: Random dot products of each family that are tried where the derived ones show nothing.
+#: Number of random dot products of each magnitude that are tried if the probe vectors show no difference.
 RANDOM = 512
-#: Exponents around that of 1, where sums cancel and round; at the upper end; at the lower end, subnormal numbers among them.
+#: Ranges of exponents: near that of 1, where sums cancel and round; the largest; the smallest, with subnormal numbers.
 MAGNITUDES = ("near one", "large", "small")
-#: Encodings of 1 of the block scales.
+#: Encoding of 1 in each format of block scales.
 ONE_SCALE = {"ue8m0": 127, "ue4m3": 0x38}
 SEED = 20251
 
 
 @dataclass(frozen=True)
 class PairWitness:
-    """One dot product for which two instructions give different bits: encodings of operands, addend and the two results."""
+    """`PairWitness` is a dot product for which two instructions return different bits, as encodings.
+
+    `a` and `b` are the operands, `c` is the addend, `here` and `there` are the results of both instructions.
+    """
 
     a: tuple[int, ...]
     b: tuple[int, ...]
@@ -49,7 +52,7 @@ def _stacked(row: Instruction, dots: Sequence) -> Dots:
 
 
 def _random(row: Instruction, k: int, family: str) -> Dots:
-    """Return random encodings of one size (:data:`MAGNITUDES`)."""
+    """Return random dot products of one of the :data:`MAGNITUDES`."""
     rng = np.random.default_rng(SEED)
 
     def drawn(fmt, shape, *, addend: bool = False):
@@ -73,7 +76,7 @@ def _random(row: Instruction, k: int, family: str) -> Dots:
 
 
 def _special(row: Instruction, k: int) -> Dots:
-    """Return an infinity or a NaN as operand or as addend, where the formats have them."""
+    """Return dot products with an infinity or a NaN as operand or as addend, if the formats have them."""
     a, b, c, _ = row.formats
     one, dots = _encoded(1.0, b), []
     for value in (np.inf, -np.inf, np.nan):
@@ -94,7 +97,7 @@ def _encoded(value: float, fmt) -> int | None:
 
 
 def _results(row: Instruction, dots: Dots) -> np.ndarray:
-    """Return d of each dot product."""
+    """Return the result of each dot product."""
     a, b, c = dots
     out = []
     for start in range(0, len(c), 64):
@@ -113,16 +116,19 @@ def _results(row: Instruction, dots: Dots) -> np.ndarray:
 
 
 def witness(row: Instruction, other: Instruction) -> PairWitness | None:
-    """Return the dot product with the fewest nonzero products for which the two differ; None where none of those tried shows
-    it.
+    """Return a dot product on which two instructions differ, with as few nonzero products as found; None if none was found.
 
-    The probe vectors of both are tried first, then random encodings of :data:`MAGNITUDES`, then infinities and NaNs. Raises
-    ValueError if the two have different operand formats or unpublished arithmetic.
+    The probe vectors of both instructions are tried first, then random numbers of each of the :data:`MAGNITUDES`, then
+    infinities and NaN. Raises ValueError if the instructions have different formats or the arithmetic of one is not public.
     """
     if row.formats != other.formats or (row.scale_format, row.block_size) != (other.scale_format, other.block_size):
-        raise ValueError(f"{row} and {other} have different formats, so they have no common input")
+        raise ValueError(
+            f"{row} and {other} have different formats, so they have no common input: name two with the same formats"
+        )
     if not (row.published and other.published):
-        raise ValueError(f"{row} and {other}: the arithmetic of one is not public, so they cannot be compared")
+        raise ValueError(
+            f"{row} and {other} cannot be compared, because the arithmetic of one is not public: name another one"
+        )
     k = max(row.k, other.k)
     for dots in _tried(row, other, k):
         here, there = _results(row, dots), _results(other, dots)

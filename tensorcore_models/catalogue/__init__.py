@@ -1,4 +1,4 @@
-"""The instruction catalogue: rows of data in one module for each vendor, and the lookups over them."""
+"""Holds the instruction catalogue, whose rows are in a module for each vendor, and looks instructions up."""
 
 import difflib
 import re
@@ -18,7 +18,7 @@ __all__ = ["architectures", "default_instruction", "get_instruction", "list_inst
 
 @cache
 def _rows(file: str) -> tuple[Instruction, ...]:
-    """Return the rows of one vendor's file; no other's is read."""
+    """Return the rows of one vendor's file, without reading other files."""
     rows = import_module(f"{__name__}.{file}").rows()
     for table in load_tables():
         rows = [with_table(row, table) for row in rows]
@@ -31,7 +31,8 @@ def _catalogue() -> dict[tuple[str, str], Instruction]:
     known = {(row.arch, row.name): row for row in rows}
     if len(known) != len(rows):
         names = [(row.arch, row.name) for row in rows]
-        raise ValueError(f"rows given twice: {sorted({name for name in names if names.count(name) > 1})}")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"the catalogue has these rows twice: {twice}; give each row a name of its own")
     return known
 
 
@@ -48,10 +49,12 @@ def architectures() -> list[str]:
 
 
 def canonical_device(name: str) -> str:
-    """Return a device or architecture as the tables spell it: "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942" are known,
-    too."""
+    """Return the name of a device or architecture in the tables.
+
+    Other spellings are known, too, such as "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942".
+    """
     if not isinstance(name, str):
-        raise TypeError(f"an architecture is a name, got {type(name).__name__}")
+        raise TypeError(f"got {type(name).__name__} for an architecture, expected its name as a string, such as 'h100'")
     if name in DEVICES or name in UNITS:
         return name
     known = architectures()
@@ -73,7 +76,7 @@ def canonical_device(name: str) -> str:
 
 
 def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
-    """Return architecture of a device alias and the operand formats it lacks."""
+    """Return the architecture of a device or architecture name, and the operand formats that the device lacks."""
     name = canonical_device(arch)
     return DEVICES.get(name, (name, ()))
 
@@ -81,13 +84,13 @@ def _resolve(arch: str) -> tuple[str, tuple[str, ...]]:
 def list_instructions(arch: str | None = None) -> list[Instruction]:
     """Return the instructions of the catalogue, or those of one architecture or device.
 
-    Instructions whose m or n is free (wgmma, tcgen05) are listed once, at their smallest shape; `get_instruction` knows every
-    legal one.
+    Instructions whose m or n is free (wgmma, tcgen05) are listed once, at their smallest shape; `get_instruction` finds them in
+    every legal shape.
 
     Raises
     ------
     ValueError
-        If the architecture or device is unknown, with the nearest names.
+        If the architecture or device is unknown; the message lists the nearest names.
     """
     if arch is None:
         return list(_catalogue().values())
@@ -96,8 +99,7 @@ def list_instructions(arch: str | None = None) -> list[Instruction]:
 
 
 def usual_path(device: str) -> str | None:
-    """Return the path that an architecture or device means where paths compute differently and none is named; None: one has to
-    be."""
+    """Return the default path of a device whose paths compute differently; None if there is no default."""
     return next((row.path for row in list_instructions(device) if row.usual), None)
 
 
@@ -107,9 +109,9 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
     Parameters
     ----------
     arch : str
-        Architecture, device ("h100"), or "arch:name".
+        Architecture such as "hopper", device such as "h100", or "arch:name".
     name : str, optional
-        Name as :func:`list_instructions` gives it, or as PTX, SASS, AMD's compiler or x86's intrinsics spell it, in any case.
+        Name from :func:`list_instructions`, or the spelling of PTX, SASS, AMD's compiler or x86's intrinsics, in any case.
 
     Raises
     ------
@@ -120,18 +122,21 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
     if name is None:
         arch, separator, name = arch.partition(":")
         if not separator:
-            raise ValueError(f"an instruction is 'arch:name', got {arch!r}; list_instructions() names them")
+            raise ValueError(f"got {arch!r}, expected an instruction as 'arch:name'; list_instructions() lists them")
     resolved, lacking = _resolve(arch)
     row = _find(resolved, name) or _find(resolved, name.lower()) or _spelled(resolved, name)
     if row is None:
         raise ValueError(_not_found(arch, resolved, name))
     if row.a_format in lacking:
-        raise ValueError(f"{arch} has no {row.a_format} matrix unit, although other {resolved} devices have {name}")
+        raise ValueError(
+            f"{arch} has no {row.a_format} matrix unit, although other {resolved} devices have {name}: name another device or "
+            "format"
+        )
     return row
 
 
 def _find(arch: str, name: str) -> Instruction | None:
-    """Return the row of that name, or of another legal shape of it."""
+    """Return the row with a name, in the legal shape that the name gives; None if there is none."""
     row = _of(arch).get(name)
     shape = re.search(r"\.m(\d+)n(\d+)k", name)
     if row is not None or shape is None:
@@ -146,20 +151,22 @@ def _find(arch: str, name: str) -> Instruction | None:
 
 
 def _spelled(arch: str, name: str) -> Instruction | None:
-    """Return the one row of an architecture that another spelling of a name means, None for none; of modes of it, the usual
-    one."""
+    """Return the row of an architecture that another spelling means, None if there is none.
+
+    Of several modes of an instruction the row without a suffix is returned. Raises ValueError if several instructions fit.
+    """
     rows = _answers(name, _of(arch).values())
     plain = [row for row in rows if all(other.name.startswith(row.name) for other in rows)]
-    if plain:  # the others are modes of it, named by a suffix
+    if plain:  # the other rows are modes of this one, whose names have a suffix
         return plain[0]
     if len(rows) > 1:
         listed = ", ".join(row.name for row in rows[:6]) + (", ..." if len(rows) > 6 else "")
-        raise ValueError(f"{name} on {arch} is the name of {len(rows)} instructions, choose one: {listed}")
+        raise ValueError(f"{name} on {arch} is the name of {len(rows)} instructions: choose one of {listed}")
     return rows[0] if rows else None
 
 
 def _answers(text: str, among: Iterable[Instruction]) -> list[Instruction]:
-    """Return rows that a spelling of an instruction means."""
+    """Return the rows that fit a spelling of an instruction."""
     from . import names
 
     query = names.instruction_query(text)
@@ -173,27 +180,27 @@ def _answers(text: str, among: Iterable[Instruction]) -> list[Instruction]:
 
 
 def find_instructions(text: str) -> list[Instruction]:
-    """Return rows that words mean: devices, operand formats and instructions in any spelling and case, all of which must fit.
+    """Return the rows that fit every word of a text: devices, operand formats and instructions in any spelling and case.
 
-    Raises ValueError if a word means nothing (the message has the nearest names), or nothing is all of them.
+    Raises ValueError if a word is unknown (the message has the nearest names), or no row fits all words.
 
     >>> [row.arch for row in find_instructions("HMMA.16816.F32.BF16")]
     ['ampere', 'ada', 'hopper', 'blackwell', 'rtx_blackwell']
     """
     rows, words = list(_catalogue().values()), text.replace("::", "\0").replace(":", " ").replace("\0", "::").split()
     if not words:
-        raise ValueError("a name is empty: give a device, a format or an instruction")
+        raise ValueError("got an empty name, expected a device, a format or an instruction")
     while words:
         count, found = _first_meaning(words)
         rows = _both(rows, found)
         words = words[count:]
     if not rows:
-        raise ValueError(f"no instruction matches all of {text!r}")
+        raise ValueError(f"no instruction matches all of {text!r}: leave a name out")
     return rows
 
 
 def _both(rows: list[Instruction], found: list[Instruction]) -> list[Instruction]:
-    """Return rows in both lists; of a row with free m and n the one whose shape was asked for."""
+    """Return the rows that are in both lists; a row with free m and n is returned in the shape that was asked for."""
 
     def key(row: Instruction) -> tuple[str, str]:
         return row.arch, re.sub(r"\.m\d+n\d+k", ".k", row.name) if row.legal_shapes else row.name
@@ -204,7 +211,7 @@ def _both(rows: list[Instruction], found: list[Instruction]) -> list[Instruction
 
 
 def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
-    """Return how many of the words make the first name, and its rows."""
+    """Return the number of words of the first name, and the rows that it fits."""
     from . import names
 
     for count in range(len(words), 0, -1):
@@ -247,7 +254,7 @@ def _not_found(arch: str, resolved: str, name: str) -> str:
 
 
 class SeveralPaths(ValueError):
-    """SeveralPaths is raised where a device computes a product differently by path and none is named."""
+    """SeveralPaths is raised if paths of a device compute a product differently and the caller names none."""
 
 
 def default_instruction(
@@ -260,22 +267,25 @@ def default_instruction(
     """Return the instruction that a GEMM of these formats uses on an architecture or device.
 
     For each path (mma, wgmma, tcgen05, mfma, ...) the instruction with the largest k is considered, plain
-    instructions before block-scaled ones; WMMA only if it is named.
+    instructions before block-scaled instructions. WMMA is considered only if `path` names it.
 
     Parameters
     ----------
     arch : str
         Architecture or device.
     a_format : str or Format
+        Format of a, and of b unless `b_format` is given.
     d_format : str
-        Formats of a (and b, unless `b_format` is given) and of d (and c).
+        Format of c and d.
     path : str, optional
-        Needed where paths compute differently.
+        Path of the instruction, which is needed if paths compute differently.
+    b_format : str or Format, optional
+        Format of b.
 
     Raises
     ------
     ValueError
-        If there is none, or paths differ in their arithmetic and none is named (the message names them).
+        If there is no such instruction, or paths compute differently and none is given; the message lists the choices.
     """
     a_format, b_format, d_format = (operand_format(fmt).name for fmt in (a_format, b_format or a_format, d_format))
     rows = [
@@ -292,12 +302,14 @@ def default_instruction(
     if path is not None and best:
         if path not in best:
             named = ", ".join(map(repr, sorted(best)))
-            raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}; it has {named}")
+            raise ValueError(
+                f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}: choose one of {named}"
+            )
         return best[path]
     usual = {name: row for name, row in best.items() if name != "wmma"} or best
     if not usual:
         formats = sorted({f"{r.a_format} to {r.d_format}" for r in list_instructions(arch)})
-        raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}; it has {', '.join(formats)}")
+        raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}: choose one of {', '.join(formats)}")
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
         raise SeveralPaths(f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}")

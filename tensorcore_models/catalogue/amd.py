@@ -1,6 +1,7 @@
-"""AMD matrix-core instructions (MFMA), CDNA1 to CDNA3.
+"""Lists AMD's matrix-core instructions (MFMA) from CDNA1 to CDNA3.
 
-Arithmetic: xie-mma-sim, table IV and section IV; CDNA1 from MMA-Sim's code only. Shapes: AMD CDNA ISA documents.
+The arithmetic is that of xie-mma-sim, table IV and section IV; only MMA-Sim's code has CDNA1. The shapes are those of AMD's
+CDNA ISA documents.
 """
 
 from collections.abc import Iterator
@@ -19,21 +20,23 @@ from ..engines.instruction import Instruction
 
 MMA_SIM = "xie-mma-sim, table IV and section IV; mmasim 2.1.1"
 CDNA1 = "mmasim 2.1.1; MATLAB-tensor-core"
-ISA = "AMD CDNA ISA, V_MFMA_I32: exact int32 sums"
+ISA = "AMD CDNA ISA, V_MFMA_I32 (exact int32 sums)"
 
-#: Shapes (m, n, k, blocks) of CDNA1 and CDNA2, where the name leaves the blocks out.
+#: Shapes (m, n, k, blocks); names of CDNA1 and CDNA2 leave the number of blocks out.
 FP32_SHAPES = ((32, 32, 2, 1), (32, 32, 1, 2), (16, 16, 4, 1), (16, 16, 1, 4), (4, 4, 1, 16))
 FP16_SHAPES = ((32, 32, 8, 1), (32, 32, 4, 2), (16, 16, 16, 1), (16, 16, 4, 4), (4, 4, 4, 16))
 BF16_SHAPES = ((32, 32, 4, 1), (32, 32, 2, 2), (16, 16, 8, 1), (16, 16, 2, 4), (4, 4, 2, 16))
 FP64_SHAPES = ((16, 16, 4, 1), (4, 4, 4, 4))
 
-#: CDNA3 shapes of int8.
+#: Shapes of int8 instructions on CDNA3.
 CDNA3_INT8_SHAPES = ((32, 32, 16, 1), (16, 16, 32, 1), (32, 32, 4, 2), (16, 16, 4, 4), (4, 4, 4, 16))
 
 
 def _mfma(arch, shapes, a, b, c, spelled, spec, *, source=MMA_SIM, evidence="published model") -> Iterator[Instruction]:
-    """Yield instructions of all shapes: `spelled` are the names of the result's and the operands' type, `spec` has a sum of
-    k."""
+    """Yield instructions of all shapes.
+
+    `spelled` has the names of the result's and the operands' types, and `spec(k)` returns the accumulator.
+    """
     for m, n, k, blocks in shapes:
         apart = "" if arch != "cdna3" else f"_{blocks}b_" if blocks > 1 else "_"
         yield Instruction(
@@ -56,14 +59,14 @@ def _int8(arch, shapes):
 
 
 def _exact(group: int, k: int) -> ParametricDotAdd:
-    """CDNA1: the exact sum of `group` products and c, rounded once; chained over k."""
+    """Return CDNA1's accumulator: exact sums of `group` products and c, rounded once, which are chained over k."""
     return ParametricDotAdd(
         group, fraction_bits=None, output_rounding="rne", nan="quiet", negative_underflow="negative"
     )
 
 
 def _pairwise(group: int, k: int) -> GroupPairwiseSum:
-    """CDNA2: FP32 trees over `group` products, added one after the other to the c of an instruction."""
+    """Return CDNA2's accumulator: FP32 trees over `group` products, added one after the other to c."""
     return GroupPairwiseSum(group, terms=k)
 
 

@@ -1,8 +1,9 @@
-"""Arm: BFMMLA, BFDOT and BFMOPA with and without the extended behaviour (EBF16), FP8 products, SME's outer products.
+"""Lists Arm's BFMMLA, BFDOT and BFMOPA with and without the extended behaviour (EBF16), FP8 products, and SME's outer products.
 
-Arithmetic: Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode (BFDotAdd, FPDot,
-FPDotAdd_ZA, FP8DotAddFP, FP8MatMulAddFP). FPCR as it is after reset: to nearest, subnormal numbers kept, default NaN in
-the widening forms. Shapes of SME are those of the smallest vectors (128 bits); the arithmetic of longer ones is the same.
+The arithmetic is that of the Arm Architecture Reference Manual for A-profile, instruction pages and shared pseudocode
+(BFDotAdd, FPDot, FPDotAdd_ZA, FP8DotAddFP, FP8MatMulAddFP). FPCR has its value after reset: results are rounded to nearest,
+subnormal numbers are kept, and the widening forms return the default NaN. SME's shapes are those of the smallest vectors (128
+bits); longer vectors have the same arithmetic.
 """
 
 from collections.abc import Iterator
@@ -13,18 +14,21 @@ from ..engines.instruction import Instruction
 from ..families.scaled_dot import ScaledDotAdd
 
 MANUAL = "Arm Architecture Reference Manual"
-#: Products exact, their sum rounded, then added (FPDot, FPAdd).
+#: Accumulator that adds two products exactly, rounds the sum, and adds it to c (FPDot, FPAdd).
 FUSED_PAIR = ParametricDotAdd(
     2, None, c_position="late", output_rounding="rne", late_rounding="rne", zero_sign="ieee", negative_underflow="negative",
     nan="quiet",
 )  # fmt: skip
-#: QEMU's user-mode emulator restates the manual in code of its own (cpu_units.qemu; tests/cross/compare_arm.py).
-CHECKED = "agrees with QEMU 7.2 (qemu-aarch64 -cpu max, no hardware), NaN included: `make cross`"
-UNCHECKED = "nothing independent has checked it"
-EXTENDED = f"{UNCHECKED}: QEMU 7.2 has no FEAT_EBF16, 9.1 and newer have, and cpu-emulated: runs it there"
-NEWER = f"{UNCHECKED}: QEMU 7.2 has no SME2, 10.1 and newer have"
+#: Notes on comparisons with QEMU's user-mode emulator, an independent implementation (cpu_units.qemu;
+#: tests/cross/compare_arm.py).
+CHECKED = "the command `make cross` gets the same bits from QEMU 7.2 (qemu-aarch64 -cpu max, no hardware), also for NaN"
+UNCHECKED = "no independent implementation has checked this row"
+EXTENDED = (
+    f"{UNCHECKED}; QEMU 7.2 lacks FEAT_EBF16, and with QEMU 9.1 or newer the engine cpu-emulated: runs the instruction"
+)
+NEWER = f"{UNCHECKED}; QEMU 7.2 lacks SME2, which QEMU 10.1 and newer have"
 FP8 = {"e5m2": "e5m2", "e4m3": "e4m3fn"}
-#: Vectors of 128 to 2048 bits: rows and columns of 32-bit elements.
+#: Number of 32-bit elements in vectors of 128 to 2048 bits, which is the number of rows and columns of an outer product.
 SIDES = (4, 8, 16, 32, 64)
 
 
@@ -39,7 +43,7 @@ def _row(
 
 
 def _square(times: int = 1) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Return legal shapes of an outer product: as many rows as columns."""
+    """Return the legal shapes of an outer product, which has as many rows as columns."""
     return tuple((times * side, (times * side,)) for side in SIDES)
 
 
@@ -70,7 +74,8 @@ def _sme() -> list[Instruction]:
 
 
 def _fp8() -> Iterator[Instruction]:
-    note = f"LSCALE is with_rules(scale=), OSM with_rules(saturate=True); {UNCHECKED}, no QEMU known here has FP8"
+    rules = "the call with_rules(scale=...) sets LSCALE, and with_rules(saturate=True) sets OSM"
+    note = f"{rules}; {UNCHECKED}; no known QEMU has FP8"
     kinds = (
         ("fdot", 1, 1, 2, "fp16", "FDOT (2-way), FEAT_FP8DOT2", ()),
         ("fdot", 1, 1, 4, "fp32", "FDOT (4-way), FEAT_FP8DOT4", ()),

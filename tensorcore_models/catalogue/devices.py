@@ -1,9 +1,8 @@
-"""Devices as aliases of architectures."""
+"""Lists devices as aliases of architectures."""
 
 from .nvidia import ARCHITECTURES
 
-#: Products that no output was recorded of: (architecture, operand formats they lack, why their unit is that of
-#: the architecture).
+#: Products without recorded outputs: (architecture, operand formats they lack, reason why their unit is the architecture's).
 SAME_UNIT: dict[str, tuple[str, tuple[str, ...], str]] = {
     "v100s": ("volta", (), "GV100, as the V100"),
     "a800": ("ampere", (), "GA100, as the A100, with slower links"),
@@ -26,7 +25,7 @@ _OTHERS = {
     "gaudi": "hl-205", "gaudi2": "hl-225h", "gaudi3": "hl-325l hl-338",
     "wormhole": "n150 n300", "blackhole": "p100a p150a",
 }  # fmt: skip
-#: device: (architecture, operand formats that its tensor cores lack although the architecture has them).
+#: Devices: (architecture, operand formats that their tensor cores lack although the architecture has them).
 DEVICES: dict[str, tuple[str, tuple[str, ...]]] = {
     **{device: (arch, lacks) for arch, row in ARCHITECTURES.items() for device, lacks in row.devices.items()},
     **{device: (arch, ()) for arch, devices in _OTHERS.items() for device in devices.split()},

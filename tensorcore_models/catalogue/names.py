@@ -1,8 +1,8 @@
-"""Other spellings of what the catalogue holds: PTX, SASS, compiler built-ins, marketing names, framework names, in any case.
+"""Parses other spellings of devices and instructions: PTX, SASS, built-ins, marketing and framework names, in any case.
 
-PTX spellings follow the PTX ISA (mma, wmma, wgmma and tcgen05.mma), SASS spellings what cuobjdump prints (HMMA.16816.F32 is
-16 x 8 x 16), AMD's the CDNA ISA documents and clang's built-ins, x86's and Arm's the vendors' intrinsics. Nothing here knows
-the rows: a spelling becomes a :class:`Spelling`, which the lookups of the catalogue answer.
+PTX spellings follow the PTX ISA (mma, wmma, wgmma and tcgen05.mma), and SASS spellings the output of cuobjdump (HMMA.16816.F32
+is 16 x 8 x 16). AMD's spellings follow the CDNA ISA documents and clang's built-ins, x86's and Arm's the vendors' intrinsics. A
+spelling is parsed to a :class:`Spelling` without the rows; the lookups of the catalogue compare it with them.
 """
 
 import re
@@ -13,7 +13,7 @@ from .devices import DEVICES
 from .not_modelled import why_not_modelled
 from .nvidia import ARCHITECTURES, PTX_NAMES
 
-#: Compilation targets beyond those that the architectures name.
+#: Architecture of each compilation target, including targets that the rows of architectures do not name.
 TARGETS = {
     "sm_72": "volta", "sm_86": "ampere", "sm_87": "ampere", "sm_90": "hopper", "sm_100": "blackwell", "sm_103": "blackwell",
     "sm_103a": "blackwell", "sm_120": "rtx_blackwell", "sm_121": "rtx_blackwell", "sm_121a": "rtx_blackwell",
@@ -21,12 +21,12 @@ TARGETS = {
     **{row.target: arch for arch, row in ARCHITECTURES.items()},
 }  # fmt: skip
 
-#: Words of a product's full name that say nothing of its matrix unit.
+#: Words of a product's full name that do not tell its matrix unit.
 _DECORATION = re.compile(
     r"(nvidia|amd|huawei|instinct|jetson|agx|geforce|tesla|quadro|ascend|tensor|core|gpu|sxm\d*|pcie|nvl|oam|hbm\d*e?|\d+gb)$"
 )
 
-#: SASS mnemonics: (path, formats where the mnemonic alone says them).
+#: SASS mnemonics: (path, operand formats if the mnemonic alone tells them).
 SASS = {
     "hmma": ("mma", ("fp16",)), "imma": ("mma", ()), "dmma": ("mma", ("fp64",)), "qmma": ("mma", ()), "omma": ("mma", ()),
     "hgmma": ("wgmma", ("fp16",)), "igmma": ("wgmma", ()), "qgmma": ("wgmma", ()),
@@ -34,7 +34,7 @@ SASS = {
     "utcqmma": ("tcgen05", ("e5m2", "e4m3fn", "e3m2", "e2m3", "e2m1")), "utcomma": ("tcgen05", ("e2m1",)),
 }  # fmt: skip
 _NARROW = ("e5m2", "e4m3fn", "e3m2", "e2m3", "e2m1")
-#: Operand formats of PTX's kinds of mma and tcgen05.mma, the k of those that have block scales, and the scales' only format.
+#: PTX's kinds of mma and tcgen05.mma: operand formats, k if they have block scales, and the scales' format if there is one.
 KINDS: dict[str, tuple[tuple[str, ...], int | None, str | None]] = {
     "f16": (("fp16", "bf16"), None, None), "tf32": (("tf32",), None, None), "i8": (("s8", "u8"), None, None),
     "f8f6f4": (_NARROW, None, None), "mxf8f6f4": (_NARROW, 32, "ue8m0"),
@@ -46,7 +46,7 @@ _QUALIFIERS = {"sync", "aligned", "mma_async", "row", "col", "block_scale", "mma
 _TYPES = {**{ptx: name for name, ptx in PTX_NAMES.items()}, **{
     t: t for t in ("bf16", "tf32", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "s32", "ue8m0", "ue4m3")
 }}  # fmt: skip
-#: Intrinsics and built-ins: (pattern, what the catalogue calls it).
+#: Intrinsics and built-ins: (pattern, name in the catalogue).
 _INTRINSICS = (
     (re.compile(r"__builtin_amdgcn_mfma_(\w+)"), r"v_mfma_\1"),
     (re.compile(r"_tile_(dp\w+)"), r"t\1"),
@@ -57,7 +57,10 @@ _INTRINSICS = (
 
 @dataclass(frozen=True)
 class Spelling:
-    """The parts of an instruction that a spelling gives (`stem`: first word without underscores); None where it gives none."""
+    """`Spelling` holds the facts about an instruction that a spelling gives; None for a fact that it does not give.
+
+    `stem` is the first word of the name without underscores.
+    """
 
     path: str | None = None
     shape: tuple[int, int, int] | None = None
@@ -74,7 +77,7 @@ class Spelling:
     stem: str | None = None
 
     def answers(self, row) -> bool:
-        """Return whether a row of the catalogue is meant, its m and n aside where they are free."""
+        """Return whether a row of the catalogue fits all given facts; free m and n fit every legal shape."""
         facts = {
             "path": row.path,
             "k": row.k,
@@ -102,18 +105,17 @@ class Spelling:
 
     @property
     def empty(self) -> bool:
-        """Whether the spelling said nothing."""
+        """Return whether the spelling gives no fact."""
         return all(getattr(self, field.name) is None for field in fields(self))
 
 
 def stem(name: str) -> str:
-    """Return first word of an instruction's name without underscores: v_mfma_f32_16x16x16_f16 and ...16f16 are one."""
+    """Return the first word of a name without underscores, so that v_mfma_f32_16x16x16_f16 and v_mfma_f32_16x16x16f16 match."""
     return name.lower().split(".")[0].replace("_", "")
 
 
 def device_or_architecture(text: str, architectures: Collection[str]) -> str | None:
-    """Return the device or architecture that a name means, None for none: "H100", "NVIDIA A100-SXM4-80GB", "sm_90",
-    "gfx942"."""
+    """Return the device or architecture of a name such as "NVIDIA A100-SXM4-80GB", "sm_90" or "gfx942"; None if unknown."""
     known = {"".join(_words(name)): name for name in (*architectures, *DEVICES)}
     known |= {"".join(_words(target)): arch for target, arch in TARGETS.items()}
     whole, plain = "".join(_words(text)), _plain(text).replace("compute", "sm")
@@ -121,7 +123,7 @@ def device_or_architecture(text: str, architectures: Collection[str]) -> str | N
 
 
 def not_modelled(text: str) -> str | None:
-    """Say why the catalogue has no rows of a device's unit; None for names that nothing is known of."""
+    """Return why the catalogue has no rows of a device's unit; None for an unknown name."""
     return why_not_modelled("".join(_words(text))) or why_not_modelled(_plain(text))
 
 
@@ -130,12 +132,12 @@ def _words(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a name without the words that say nothing of the matrix unit."""
+    """Return a name without the words that do not tell the matrix unit."""
     return "".join(word for word in _words(text) if not _DECORATION.match(word))
 
 
 def instruction_query(text: str) -> Spelling | None:
-    """Parse the spelling of an instruction, None where it is none."""
+    """Return the parsed spelling of an instruction; None if the text is not an instruction."""
     word = text.strip().rstrip(";").lower().replace("::", ":")
     for pattern, name in _INTRINSICS:
         word = pattern.sub(name, word)
@@ -150,7 +152,7 @@ def instruction_query(text: str) -> Spelling | None:
 
 
 def _ptx(parts: list[str]) -> Spelling | None:
-    """PTX, or the catalogue's own shorter spelling of it."""
+    """Return the facts of a PTX spelling, or of the shorter spelling of the catalogue; None if a part is unknown."""
     path, kind, block, shape, vector = parts[0], None, None, None, None
     types: list[str] = []
     saturating, rounding = False, "rn"
@@ -197,7 +199,7 @@ def _ptx(parts: list[str]) -> Spelling | None:
 
 
 def _sass(parts: list[str]) -> Spelling | None:
-    """SASS: mnemonic, shape, result, operands."""
+    """Return the facts of a SASS spelling (mnemonic, shape, result, operands); None if a part is unknown."""
     path, operands = SASS[parts[0]]
     facts: dict = {"path": path, "scaled": False, "saturating": False, "rounding": "rn"}
     types: list[str] = []

@@ -1,4 +1,4 @@
-"""Matrix units that people ask for and the catalogue has no rows of: the nearest family, and what is missing."""
+"""Lists matrix units that the catalogue lacks, with the nearest architecture and the data that a model would need."""
 
 import re
 from dataclasses import dataclass
@@ -6,31 +6,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NotModelled:
-    """A unit without rows."""
+    """`NotModelled` is a unit without rows in the catalogue."""
 
-    unit: str  #: As docs/hardware.md names it.
-    names: str  #: Regular expression of a whole name in lower case without spaces, hyphens and underscores.
-    nearest: str | None  #: Architecture whose rows are nearest; None: none is near.
-    missing: str  #: What a model would rest on.
+    unit: str  #: Name of the unit in docs/hardware.md.
+    names: str  #: Regular expression of whole names in lower case, without spaces, hyphens and underscores.
+    nearest: str | None  #: Architecture with the most similar unit; None if there is none.
+    missing: str  #: Data that a model would need.
 
 
-_NO_RULE = "any exact rule that is published or recorded"
-_FAMILY = "outputs of this product: that it computes as its family is likely, and nobody has looked"
+_NO_RULE = "a published or recorded rule of its arithmetic"
+_FAMILY = "outputs of this product, which probably computes as its family does, but was never checked"
 NOT_MODELLED = (
     NotModelled("Rubin", r"(vera)?rubin(cpx)?|vr?200|r100|feynman", "blackwell", "the chip's outputs, or a model of them"),
     NotModelled(
         "Jetson Thor", r"thor|t5000|sm11\d[af]?", "blackwell",
-        "outputs or a model of compute capability 11.0; that it compiles tcgen05 as the B200 does says nothing of the bits",
+        "outputs or a model of compute capability 11.0; it compiles tcgen05 as the B200 does, which does not tell the bits",
     ),
     NotModelled(
         "RDNA 3, RDNA 3.5, RDNA 4", r"rdna[\d.]+|gfx1[12]\d\w+|(radeon)?rx[79]\d{3}(xtx?|gre)?", None,
-        f"{_NO_RULE}; CDNA's cores are other units",
+        f"{_NO_RULE}; its units differ from CDNA's matrix cores",
     ),
     NotModelled("CDNA4", r"cdna4|gfx950|mi35\dx?", "cdna3", _NO_RULE),
-    NotModelled("MI400 series", r"cdna(5|next)|mi4\d\dx?", "cdna3", f"{_NO_RULE}, of CDNA4, too"),
+    NotModelled("MI400 series", r"cdna(5|next)|mi4\d\dx?", "cdna3", f"{_NO_RULE}, and of CDNA4's"),
     NotModelled(
         "Apple GPUs", r"(apple)?m\d(pro|max|ultra)?|(apple)?a1\d(pro)?", "apple_amx",
-        f"{_NO_RULE} of the GPU's units; apple_amx is the unit of the CPU",
+        f"{_NO_RULE}; apple_amx is the unit of the CPU",
     ),
     NotModelled("Intel XMX", r"(intel)?(xmx|arc|xe\d?|pontevecchio|pvc|battlemage|[ab]\d80|max1\d50)", None, _NO_RULE),
     NotModelled("Trainium", r"(aws)?(trainium|trn|inferentia|inf)\d?", None, _NO_RULE),
@@ -39,7 +39,7 @@ NOT_MODELLED = (
     NotModelled("Ascend 910C, 920, 960", r"910[cd]|920c?|9[67]0", "ascend910b", _NO_RULE),
     NotModelled(
         "GPUs before Volta", r"pascal|maxwell|kepler|p100|p40|p4|m40|k80|gtx\d+(ti)?|sm[3-6]\d", None,
-        "a matrix unit: these have none",
+        "a matrix unit, which these GPUs do not have",
     ),
     NotModelled("DGX Spark", r"gb10|(dgx)?spark", "rtx_blackwell", "outputs of compute capability 12.1 (target sm_121)"),
     NotModelled("other Turing GPUs", r"rtx20\d\d(ti|super)?|t\d00+|rtx[68]000", "turing", _FAMILY),
@@ -50,15 +50,15 @@ NOT_MODELLED = (
 
 
 def why_not_modelled(name: str) -> str | None:
-    """Say that a unit is not modelled, which family is nearest and what is missing; None for names that the table lacks.
+    """Return the reason why a unit is not modelled, with the nearest architecture; None for a name that the table lacks.
 
     Parameters
     ----------
     name : str
-        In lower case, without spaces, hyphens and underscores.
+        Name in lower case, without spaces, hyphens and underscores.
     """
     row = next((row for row in NOT_MODELLED if re.fullmatch(row.names, name)), None)
     if row is None:
         return None
-    nearest = "no family is near" if row.nearest is None else f"the nearest family is {row.nearest}"
-    return f"not modelled ({row.unit}); {nearest}; missing: {row.missing} (docs/hardware.md, units without rows)"
+    nearest = "no architecture is near" if row.nearest is None else f"the nearest architecture is {row.nearest}"
+    return f"not modelled ({row.unit}); {nearest}; a model needs {row.missing} (docs/hardware.md, units without rows)"

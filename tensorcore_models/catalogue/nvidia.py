@@ -1,12 +1,14 @@
-"""NVIDIA tensor-core instructions, Volta to RTX Blackwell.
+"""Lists NVIDIA's tensor-core instructions from Volta to RTX Blackwell.
 
-Arithmetic: xie-mma-sim, table III and section IV (MMA-Sim); khattak-mikaitis, section IV and table II; valpey-smt, section 3.
-Zeros and alignment floors: recordings of an RTX 4060 (distributed with mmaemu 0.1.0), the models of MMA-Sim's authors in their
-newest version (mmasim 2.1.1), MATLAB-tensor-core; floors measured by Hawkeye (badasherez/gpu-simulator, MLSys 2026).
-Shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma.
+The sources are:
 
-An architecture is one row of :data:`ARCHITECTURES`: it says what its tensor cores have, with which N, F and floors, and which
-published outputs they reproduce. The functions below make instructions of what a row says and know no architecture by name.
+- arithmetic: xie-mma-sim, table III and section IV (MMA-Sim); khattak-mikaitis, section IV and table II; valpey-smt, section 3
+- zeros and alignment floors: recordings of an RTX 4060 (distributed with mmaemu 0.1.0), the newest models of MMA-Sim's authors
+  (mmasim 2.1.1), MATLAB-tensor-core, and floors measured by Hawkeye (badasherez/gpu-simulator, MLSys 2026)
+- shapes and type combinations: PTX ISA, sections on mma, wmma, wgmma and tcgen05.mma
+
+Each architecture is one row of :data:`ARCHITECTURES`, which states its shapes, N, F, floors and the published outputs that it
+reproduces. The functions below turn rows into instructions, and treat no architecture specially.
 """
 
 from dataclasses import replace
@@ -34,13 +36,14 @@ from .tensor_cores import (
     Narrow,
     Outputs,
     Scaled,
+    floor_note,
 )
 
 _FOUR_AND_EIGHT = {"fp16": 8, "bf16": 8, "tf32": 4}
 _SIXTEEN = {"fp16": 16, "bf16": 16, "tf32": 8}
 _BOTH = (("fp32", "fp32"), ("fp16", "fp16"))
 _FIRST_SHAPE = (((8, 8, 4),), "fp16", (("fp32", "fp32"), ("fp32", "fp16"), ("fp16", "fp16")))
-#: What mma.sync has had since Ampere.
+#: Shapes and formats of mma.sync since Ampere.
 _SYNC = (
     (((16, 8, 16), (16, 8, 8)), "fp16", _BOTH),
     (((16, 8, 16), (16, 8, 8)), "bf16", (("fp32", "fp32"),)),
@@ -51,10 +54,10 @@ _NIBBLES = (((16, 8, 64), (16, 8, 32), (8, 8, 32)), ("s4", "u4"))
 
 N_BY_8 = tuple(range(8, 257, 8))
 N_BY_16 = tuple(range(16, 257, 16))
-#: Free shapes (PTX ISA, wgmma and tcgen05.mma; m = 256 takes two CTAs).
+#: Legal (m, all n) of instructions with free shapes (PTX ISA, wgmma and tcgen05.mma); m = 256 takes two CTAs.
 WGMMA_SHAPES = ((64, N_BY_8),)
 TCGEN05_SHAPES = ((64, N_BY_8), (128, N_BY_16), (256, N_BY_16))
-#: The integer kind has fewer n (PTX ISA 9.1, 9.7.16.2.1).
+#: Legal shapes of tcgen05.mma with integers, which has fewer n (PTX ISA 9.1, 9.7.16.2.1).
 TCGEN05_INTEGER_SHAPES = ((64, tuple(sorted((8, 24, *N_BY_16)))), (128, N_BY_16), (256, tuple(range(32, 257, 32))))
 TCGEN05_SCALED_SHAPES = ((128, N_BY_8), (256, N_BY_16))
 
@@ -66,7 +69,7 @@ _ADA_FP8 = Narrow(
         Outputs(_MATLAB.format("RTX 1000 Ada"), ("fp16",)),
         Outputs(_MATLAB.format("RTX 1000 Ada and L40S"), ("fp32",)),
         Outputs(
-            "outputs of RTX 4060 (mmaemu 0.1.0), zeros and subnormal numbers among them", ("fp32",), (32, 16), alike=False
+            "outputs of RTX 4060 (mmaemu 0.1.0), which include zeros and subnormal numbers", ("fp32",), (32, 16), alike=False
         ),
     ),
 )  # fmt: skip
@@ -121,8 +124,8 @@ ARCHITECTURES = {
             ),
         ),
         group=_WGMMA,
-        double_nan="the NaN of b, the sum, a, in this order, made quiet: all of 813 recorded ones, 7 of them "
-        "with two NaN operands",
+        double_nan="a NaN result is the first NaN of b, the sum and a, made quiet, as are all 813 recorded NaN results, 7 of "
+        "them with two NaN operands",
         widens=True, capability=(9, 0), target="sm_90a", devices={"h100": (), "h200": (), "gh200": ()},
         measured_floors={"fp32": "an H100 (Hawkeye)", "fp16": "an H100 (own run)"},
         vectors="H100 and H200", pinned=("fp16", "bf16"),
@@ -142,15 +145,15 @@ ARCHITECTURES = {
         widens=True, capability=(12, 0), whole_major=True, target="sm_120a", devices={"rtx_pro_6000": ()},
     ),
 }  # fmt: skip
-#: Floor of GDFS, whose groups have exponents of their scales only.
+#: Alignment floor of GroupDotFusedSum.
 GROUPED_FLOOR = -139
 
-#: WMMA: shapes of the 16-bit types; on each architecture it compiles to its N, tf32 to N = 4 everywhere.
+#: WMMA's shapes of 16-bit types. WMMA has the N of each architecture; with tf32 it has N = 4 on all.
 WMMA_SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 
 
 def output(d_format: str, fraction_bits: int | None = None) -> dict:
-    """Return rounding of the result: RNE to fp16, RZ to fp32 (to fewer fraction bits on the 13-bit units)."""
+    """Return the fields of the last rounding: RNE to fp16, RZ to fp32 (to fewer fraction bits on the 13-bit units)."""
     if d_format == "fp16":
         return {"output_rounding": "rne"}
     return {"output_rounding": "rz", "output_fraction_bits": fraction_bits}
@@ -182,9 +185,9 @@ def _sync(arch, shape, a, b, c, d, accumulator, *, name=None, prefix="mma", **fa
 
 
 def _fda(arch: str, terms: int, d: str, fraction_bits: int | None = None) -> FusedDotAdd:
-    """FDA with the floors and, unless `fraction_bits` are given, the F of an architecture.
+    """Return FDA with the floors of an architecture and its F, unless `fraction_bits` gives another F.
 
-    A unit with its own F, that of fp8, keeps only as many bits of fp32 results.
+    A unit with another F, such as that of fp8, also keeps only that many fraction bits of fp32 results.
     """
     unit = ARCHITECTURES[arch]
     kept = output(d, fraction_bits)
@@ -196,7 +199,7 @@ def _fused(arch: str, fmt: str, k: int, d: str, terms: int | None = None) -> Fus
 
 
 def _basis(arch: str, d: str, pinned: bool, source: str = MMA_SIM, otherwise: str = MODEL) -> dict[str, str]:
-    """Source, evidence and note of a row: `pinned` ones reproduce outputs of the architecture's GPUs."""
+    """Return source, evidence and note of a row; a `pinned` row reproduces outputs of the architecture's GPUs."""
     unit = ARCHITECTURES[arch]
     outputs = f"; outputs of {unit.vectors} (MATLAB-tensor-core)" if pinned else ""
     return {"source": source + outputs, "evidence": VECTORS if pinned else otherwise, "note": unit.floor_note(d)}
@@ -211,7 +214,7 @@ def _sync_rows():
                 facts = _basis(unit, d, pinned)
                 if unit != arch:
                     facts["source"] = "mmasim 2.1.1 (table III of xie-mma-sim prints F = 24 for it)"
-                    facts["note"] = f"runs on {unit}'s unit; {facts['note']}"
+                    facts["note"] = f"this shape runs on the unit of {unit}; {facts['note']}"
                 spec = _fused(unit, fmt, shape[2], d)
                 yield _sync(arch, shape, fmt, fmt, c, d, spec, blocks=row.blocks.get(shape, 1), **facts)
     for arch, row in ARCHITECTURES.items():
@@ -219,11 +222,11 @@ def _sync_rows():
             for shape, (d, c) in product(shapes, results):
                 yield _sync(
                     arch, shape, fmt, fmt, c, d, SequentialFMA(), source="valpey-smt, section 3.1",
-                    note="not run on tensor cores: compiled to a chain of FP32 fused multiply-adds",
+                    note="this shape is compiled to a chain of FP32 fused multiply-adds, which does not use tensor cores",
                 )  # fmt: skip
 
 
-#: PTX's rounding modifiers of .f64; without one, and with .rn, to nearest even.
+#: Rounding of PTX's modifiers of .f64; .rn and no modifier round to nearest even.
 PTX_ROUNDINGS = {"rz": "rz", "rm": "rd", "rp": "ru"}
 
 
@@ -235,8 +238,8 @@ def _double_rows():
         for shape, (modifier, rounding) in product(row.double, PTX_ROUNDINGS.items()):
             yield _sync(
                 arch, shape, *formats, SequentialFMA(rounding), name=f"mma.{_shape(shape)}.{_spell(*formats)}.{modifier}",
-                source=f"{KHATTAK}; ptxas takes .{modifier} and gives DMMA.{modifier.upper()}", evidence=INFERRED,
-                note=f"rounds every multiply-add so; {row.double_nan}",
+                source=f"{KHATTAK}; ptxas, which compiles .{modifier} to DMMA.{modifier.upper()}", evidence=INFERRED,
+                note=f"the modifier .{modifier} rounds every multiply-add; {row.double_nan}",
             )  # fmt: skip
 
 
@@ -248,9 +251,9 @@ def _wmma(arch: str, fmt: str, c: str, d: str) -> tuple[Accumulator, dict[str, s
         return _fused(arch, fmt, 16, d), facts
     if unit.widens:
         facts = _basis(arch, "fp32", False, f"SASS of {unit.target.removesuffix('a')} (nvcc 13.0); {MMA_SIM}", INFERRED)
-        facts["note"] = f"c widened to fp32, the fp32 row, d rounded from its result; {facts['note']}"
+        facts["note"] = f"the instruction converts c to fp32, sums in fp32, and rounds the result to d; {facts['note']}"
         return WidenedDotAdd(_fused(arch, fmt, 16, "fp32"), 16), facts
-    facts["note"] = f"c and d of different formats: not seen, neither SASS nor outputs; {facts['note']}"
+    facts["note"] = f"SASS and outputs for c and d of different formats were not seen; {facts['note']}"
     return _fused(arch, fmt, 16, d), facts
 
 
@@ -263,7 +266,7 @@ def _wmma_rows():
                 yield _sync(arch, shape, fmt, fmt, c, d, spec, prefix="wmma", **facts)
         if "tf32" in unit.terms:
             facts = _basis(arch, "fp32", bool(unit.vectors), KHATTAK, INFERRED)
-            facts["note"] = f"two chained N = 4 steps; {facts['note']}"
+            facts["note"] = f"the unit runs two chained steps with N = 4; {facts['note']}"
             spec = _fused(arch, "tf32", 8, "fp32", terms=4)
             yield _sync(arch, (16, 16, 8), "tf32", "tf32", "fp32", "fp32", spec, prefix="wmma", **facts)
 
@@ -275,10 +278,10 @@ def _narrow(arch: str, kind: Narrow, k: int, a: str, b: str, d: str) -> tuple[Ac
     evidence = INFERRED if {a, b} & {"e3m2", "e2m3"} else kind.evidence
     note = unit.floor_note(d)
     if kind.fraction_bits is not None:
-        note = f"alignment floor {unit.floors[d]}: models only"
-    if kind.interleaved:  # no note on the floor: products are multiples of 2^-32, which it never cuts
-        note = "fp8 to fp16 conversion, two chained FP16 operations over interleaved k, c added last"
-        note += "" if any(k in o.ks for o in kind.outputs) else f"; groups of {k // 2}: no data"
+        note = floor_note(unit.floors[d])
+    if kind.interleaved:  # no note on the floor, which never truncates products that are multiples of 2^-32
+        note = "operands are converted from fp8 to fp16, two operations over interleaved k are chained, and c is added last"
+        note += "" if any(k in o.ks for o in kind.outputs) else f"; there is no data about groups of {k // 2}"
     facts = {
         "source": "; ".join([kind.source, *outputs]), "evidence": VECTORS if outputs else evidence, "note": note
     }  # fmt: skip
@@ -295,15 +298,17 @@ def _narrow_rows():
                 yield _sync(arch, (16, 8, k), a, b, d, d, spec, **facts)
 
 
-#: What PTX says of the block scales of one row.
-SYNC_SCALE_NOTE = "in PTX since PTX ISA 9.1 (mxf4nvf4 with scale_vec::4X; 13.1); nvcc 13.0 (9.0) rejects it"
+#: Note on the mma.sync whose ue8m0 scales have blocks of 16.
+SYNC_SCALE_NOTE = (
+    "PTX has it since PTX ISA 9.1 of CUDA 13.1 (mxf4nvf4 with scale_vec::4X); nvcc 13.0 (PTX ISA 9.0) rejects it"
+)
 
 
 def _block_scaled(arch, scaled: Scaled, k, a, b, scale, block, accumulator, evidence: str = MODEL) -> Instruction:
     prefix, path, types = "mma", "mma", _spell("fp32", a, b, "fp32")
     if group := scaled.group:
         prefix, path, types = group.prefix, group.path, _spell("fp32", a, b)
-    note = f"alignment floor {accumulator.exponent_floor}: models only"
+    note = floor_note(accumulator.exponent_floor)
     if not scaled.group and (block, scale) == (16, "ue8m0"):
         note = f"{SYNC_SCALE_NOTE}; {note}"
     name = f"{prefix}.m{scaled.m}n{scaled.n}k{k}.block{block}.{types}.{scale}"
@@ -324,7 +329,7 @@ def _block_scaled_rows():
 
 
 def _group_rows():
-    """wgmma and tcgen05: one row for every type combination, m and n free."""
+    """Yield a row of wgmma or tcgen05 for each combination of types, with free m and n."""
     kinds = (("tf32", 8, ("fp32",)), ("fp16", 16, ("fp32", "fp16")), ("bf16", 16, ("fp32",)))
     for arch, group in ((arch, row.group) for arch, row in ARCHITECTURES.items() if row.group):
         for fmt, k, results in kinds:
@@ -347,7 +352,7 @@ def _group(arch, group: Group, k, a, b, d, accumulator, suffix="", **facts) -> I
     return _sync(arch, (64, 8, k), a, b, d, d, accumulator, **facts)
 
 
-INTEGER_SOURCE = "PTX ISA, mma and wgmma with .s32 accumulators: exact, wrapping, clamped with .satfinite"
+INTEGER_SOURCE = "PTX ISA, mma and wgmma with .s32 accumulators (exact sums that wrap around, clamped with .satfinite)"
 
 
 def _integer_rows():

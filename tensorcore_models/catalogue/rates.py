@@ -1,19 +1,19 @@
-"""Dense peak rates of devices by operand format, as the vendors' data sheets state them.
+"""Lists the dense peak rates of devices by operand format, from the vendors' data sheets.
 
-A rate counts multiplications and additions, in TFLOP/s (TOP/s for integers), without sparsity, with sums in FP32 (FP64 of FP64
-operands, int32 of integers): where a data sheet prints the rate with sparsity, half of it; where it prints that of a board with
-several GPUs, the share of one. What a data sheet does not state is not here: then nothing is said about cost. Editions of one
-document differ (FP64 of the B200: 40 in 2024, 37 later): the later one counts.
+A rate counts multiplications and additions in TFLOP/s (TOP/s for integers) without sparsity. Sums are in FP32, those of FP64
+operands in FP64, those of integers in int32. If a data sheet prints a rate with sparsity, half of it is listed; if it prints
+the rate of a board with several GPUs, the share of one GPU. A rate that a data sheet does not state is not listed, and then no
+cost is claimed. Editions of a document differ (FP64 of the B200: 40 in 2024, 37 later), and the later edition is used.
 
-Figures of A2, A40, A100, L40S, T4, RTX 4090, RTX PRO 6000, H100, H200, B200, B300, GB300, MI210, MI250 and MI250X were compared
-with published pages that quote these documents; those of the other devices were entered without a page at hand.
+The rates of A2, A40, A100, L40S, T4, RTX 4090, RTX PRO 6000, H100, H200, B200, B300, GB300, MI210, MI250 and MI250X were
+compared with published pages that quote these documents. The rates of the other devices were entered without such a comparison.
 """
 
 from dataclasses import dataclass, field
 
 from .devices import SAME_UNIT
 
-#: Operand formats that a data sheet has under one name.
+#: Name of each operand format in data sheets, where it differs.
 _NAMES = {
     **dict.fromkeys(("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"), "fp8"),
     **dict.fromkeys(("e3m2", "e2m3"), "fp6"),
@@ -25,13 +25,16 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class DataSheet:
-    """A device's rates in one document (its title; or why there is none): dense TFLOP/s or TOP/s by format, fp64 to int4."""
+    """`DataSheet` holds the dense rates of a device in TFLOP/s or TOP/s by format, fp64 to int4.
+
+    `source` is the title of the document, or the reason why there are no rates.
+    """
 
     source: str
     rates: dict[str, float] = field(default_factory=dict)
 
     def rate(self, fmt: str) -> float | None:
-        """Return the rate for operands of a format of the catalogue, None where the document has none."""
+        """Return the rate for operands in a format of the catalogue; None if the document does not state it."""
         return self.rates.get(_NAMES.get(fmt, fmt))
 
 
@@ -44,7 +47,7 @@ _GA102 = "NVIDIA Ampere GA102 GPU Architecture (white paper), specifications"
 _MI200 = "AMD Instinct MI200 Series data sheet, peak matrix rates"
 _NO_SHEET = "Huawei publishes no data sheet of the chip with a rate for each format"
 
-#: device of :data:`.devices.DEVICES`: its data sheet.
+#: Data sheet of each device of :data:`.devices.DEVICES`.
 DATA_SHEETS: dict[str, DataSheet] = {
     "v100": _sheet("NVIDIA Tesla V100 data sheet, SXM2", fp16=125),
     "titan_v": _sheet("NVIDIA Titan V product page", fp16=110),

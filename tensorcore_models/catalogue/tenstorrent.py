@@ -1,8 +1,9 @@
-"""Tenstorrent Wormhole and Blackhole: MVMUL, one fidelity phase of it, and products of tiles as the vendor's library runs them.
+"""Lists products of Tenstorrent's Wormhole and Blackhole: one fidelity phase of MVMUL, and tiles of the vendor's library.
 
-Arithmetic: the vendor's functional model, tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which it calls its golden
-reference; no device was measured. For a tile of 32 x 32 x 32 the library runs the phases one after the other, each over k = 0
-to 15, then 16 to 31 (tenstorrent/tt-llk 36b092e, llk_lib/llk_math_matmul.h). A is what lies in SrcB, B in SrcA.
+The arithmetic is that of the vendor's functional model, tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which the
+vendor calls its golden reference. No device was measured. For a tile of 32 x 32 x 32 the library runs the phases one after the
+other, each over k = 0 to 15 and then 16 to 31 (tenstorrent/tt-llk 36b092e, llk_lib/llk_math_matmul.h). A is the operand in
+SrcB, B that in SrcA.
 """
 
 from typing import Literal
@@ -12,18 +13,18 @@ from ..engines.instruction import Instruction
 from ..families.fidelity import NAMES, IntegerPhases
 
 SOURCE = "tenstorrent/ttsim 56694c8, src/tensix.cpp"
-ORDER = "; order of tiles: tenstorrent/tt-llk 36b092e, llk_math_matmul.h"
-UNCERTAIN = "no device measured"
-SPLIT = "kernels often leave partial sums of a long k in 16 bits between blocks: not part of this row"
-#: What the library calls the phases that run.
+ORDER = "; tenstorrent/tt-llk 36b092e, llk_math_matmul.h (order of phases)"
+UNCERTAIN = "no device was measured"
+SPLIT = "kernels often round partial sums of a long k to 16 bits between blocks, which this row does not model"
+#: Phases that run, by the library's name for them.
 FIDELITIES = {name.lower(): phases for phases, name in NAMES.items()}
-#: Formats of A and B, and of the accumulator.
+#: Pairs of the format of A and B and the format of the accumulator.
 FORMATS = (
     ("bf16", "fp32"), ("bf16", "bf16"), ("tf32", "fp32"), ("tf32", "bf16"), ("fp16", "fp32"), ("fp16", "fp16"), ("s8", "s32"),
 )  # fmt: skip
-#: A sum of -1 unit: Wormhole alone gets it wrong.
+#: Rule for a sum of -1 unit, which only Wormhole returns wrong.
 ERRATA: dict[str, Literal["none", "minus_one"]] = {"wormhole": "minus_one", "blackhole": "none"}
-#: The path that is taken where nobody names one: that which multiplies whole significands.
+#: Default path, which multiplies the most bits of the significands.
 USUAL = "hifi4"
 
 

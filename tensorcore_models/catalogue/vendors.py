@@ -1,20 +1,23 @@
-"""Whose matrix units the architectures are, the year in which each was first sold, or a specification published, and the file
-of its rows."""
+"""Lists vendor, year, name and file of rows of each architecture's matrix unit."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Unit:
-    """An architecture's matrix unit: vendor, year of the first product (or what else there is to say), its vendor's name."""
+    """`Unit` describes the matrix unit of an architecture.
+
+    `since` is the year of the first product, or the state of an announcement or specification. `name` is the vendor's name of
+    the unit.
+    """
 
     vendor: str
     since: str
     name: str
-    file: str = ""  # in this folder, with the rows of its instructions
+    file: str = ""  # module of this folder with the rows of its instructions
 
 
-#: In the order of the catalogue.
+#: Units of the architectures, in the order of the catalogue.
 UNITS: dict[str, Unit] = {
     "volta": Unit("NVIDIA", "2017", "Tensor Core", "nvidia"),
     "turing": Unit("NVIDIA", "2018", "Tensor Core", "nvidia"),
@@ -53,5 +56,5 @@ UNITS: dict[str, Unit] = {
 
 
 def unit_of(arch: str) -> Unit:
-    """Return the unit of an architecture; of one that a caller added, its name."""
+    """Return the unit of an architecture; for an architecture that a caller added, a unit with only its name."""
     return UNITS.get(arch, Unit("", "", arch))

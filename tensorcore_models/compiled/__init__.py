@@ -1,7 +1,7 @@
-"""Compiled kernels, read and run bit for bit without a GPU: PTX and AMDGCN on the package's matrix units.
+"""Read compiled kernels (PTX and AMDGCN) and run them bit for bit without a GPU, on the package's models of matrix units.
 
-Nothing is guessed: an instruction that is not known, or whose bits nobody has published, is refused by name
-(:class:`Refused`); what a kernel does wrong ends in a :class:`KernelFault` with its line.
+Nothing is guessed. An unknown instruction, or one whose bits nobody has published, is refused by name (:class:`Refused`). A
+fault of the kernel raises :class:`KernelFault` with its line.
 """
 
 from .amdgcn.program import AMDProgram

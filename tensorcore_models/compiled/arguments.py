@@ -1,4 +1,4 @@
-"""A kernel's arguments: arrays that are global memory, numbers, and tensor maps that host code would encode.
+"""Defines a kernel's arguments: arrays that are global memory, numbers, and tensor maps that host code would encode.
 
 The 128 bytes of a tensor map are opaque in PTX; here they hold, little-endian from byte 0: the address (8 bytes), dimensions
 (1), bytes of an element (1), swizzle (1), fill (1), box extents (five times 2), sizes (five times 8), strides in bytes of
@@ -25,18 +25,18 @@ class TensorMap:
     Parameters
     ----------
     array : ndarray
-        The tensor in global memory, contiguous, of one to five dimensions; strides but the last are multiples of 16 bytes.
+        Contiguous tensor in global memory, of one to five dimensions; all strides but the last are multiples of 16 bytes.
     box : sequence of int
         Extents of the box that one copy takes, in the array's order of dimensions, each at most 256.
     swizzle : {"none", "32B", "64B", "128B"}
-        How 16-byte units are exchanged in shared memory.
+        Pattern by which 16-byte units are exchanged in shared memory.
     element_strides : sequence of int, optional
-        Steps between elements taken, in the array's order; 1 by default.
+        Steps between copied elements, in the array's order of dimensions; 1 by default.
 
     Raises
     ------
     ValueError, TypeError
-        If the array or the box cannot be described.
+        If the array, the box, the swizzle or the element strides break a rule above.
     """
 
     array: np.ndarray
@@ -47,16 +47,16 @@ class TensorMap:
     def __post_init__(self):
         array = self.array
         if not isinstance(array, np.ndarray):
-            raise TypeError(f"a tensor map describes an array, got {type(array).__name__}")
+            raise TypeError(f"array is {type(array).__name__}, but a tensor map needs a numpy array")
         if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous and array.strides[-1] != array.itemsize:
             raise ValueError(f"a tensor map has one to five dimensions, the last contiguous; got shape {array.shape}")
         if any(stride % 16 for stride in array.strides[:-1]):
-            raise ValueError(f"strides of a tensor map are multiples of 16 bytes, got {array.strides}")
+            raise ValueError(f"strides of a tensor map must be multiples of 16 bytes, got {array.strides}")
         box = tuple(checked_integer(extent, "an extent of the box") for extent in self.box)
         if len(box) != array.ndim or not all(1 <= extent <= 256 for extent in box):
-            raise ValueError(f"the box has {array.ndim} extents from 1 to 256, got {self.box!r}")
+            raise ValueError(f"box must have {array.ndim} extents from 1 to 256, got {self.box!r}")
         if self.swizzle not in SWIZZLES:
-            raise ValueError(f"the swizzle is one of {', '.join(SWIZZLES)}, got {self.swizzle!r}")
+            raise ValueError(f"swizzle must be one of {', '.join(SWIZZLES)}, got {self.swizzle!r}")
         width = SWIZZLES[self.swizzle]
         if width and box[-1] * array.itemsize > width:
             raise ValueError(
@@ -64,7 +64,7 @@ class TensorMap:
             )
         steps = tuple(self.element_strides) or (1,) * array.ndim
         if len(steps) != array.ndim or any(checked_integer(s, "an element stride") < 1 for s in steps):
-            raise ValueError(f"element strides are {array.ndim} positive integers, got {self.element_strides!r}")
+            raise ValueError(f"element_strides must be {array.ndim} positive integers, got {self.element_strides!r}")
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "element_strides", steps)
 
@@ -79,15 +79,15 @@ class TensorMap:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """`Structure` is a parameter that is a structure with addresses in it, as in CUTLASS, which passes all of a
-    kernel's arguments in one.
+    """`Structure` is a parameter that is a structure with addresses in it; CUTLASS passes all of a kernel's arguments in one
+    structure.
 
     Parameters
     ----------
     data : bytes
-        The structure's bytes, of the parameter's size.
+        Bytes of the structure, as many as the parameter has.
     arrays : mapping of int to ndarray
-        Offset in bytes -> the array whose address stands there.
+        Offset in bytes -> array whose address stands at that offset.
 
     Raises
     ------
@@ -101,10 +101,12 @@ class Structure:
     def __post_init__(self):
         for offset in self.arrays:
             if not 0 <= offset <= len(self.data) - 8:
-                raise ValueError(f"an address at byte {offset} lies outside of a structure of {len(self.data)} bytes")
+                raise ValueError(
+                    f"arrays has an address at byte {offset}, outside of a structure of {len(self.data)} bytes"
+                )
 
     def encoded(self, address_of: Callable[[np.ndarray], int]) -> bytes:
-        """Return the bytes with the arrays' addresses."""
+        """Return the bytes with the addresses of the arrays."""
         found = bytearray(self.data)
         for offset, array in self.arrays.items():
             found[offset : offset + 8] = address_of(array).to_bytes(8, "little")
@@ -113,22 +115,22 @@ class Structure:
 
 @dataclass(frozen=True, eq=False)
 class PointerTable:
-    """`PointerTable` is an argument that is the address of a table of addresses, as kernels of groups of matrices take.
+    """`PointerTable` is the address of a table of addresses, an argument of kernels that multiply groups of matrices.
 
     Parameters
     ----------
     arrays : sequence of ndarray
-        The arrays whose addresses stand in the table, in order.
+        Arrays whose addresses stand in the table, in order.
 
     Attributes
     ----------
     table : ndarray of uint64
-        The table in global memory; a launch writes the addresses into its copy.
+        Table in global memory, into whose copy a launch writes the addresses.
 
     Raises
     ------
     ValueError, TypeError
-        If there are no arrays, or something else is among them.
+        If there are no arrays, or an entry is no array.
     """
 
     arrays: Sequence[np.ndarray]
@@ -139,7 +141,7 @@ class PointerTable:
             raise ValueError("a table of addresses needs at least one array")
         for array in self.arrays:
             if not isinstance(array, np.ndarray):
-                raise TypeError(f"a table of addresses holds addresses of arrays, got {type(array).__name__}")
+                raise TypeError(f"a table of addresses needs numpy arrays, got {type(array).__name__}")
         object.__setattr__(self, "table", np.zeros(len(self.arrays), np.uint64))
 
 
@@ -153,7 +155,7 @@ def write_tables(arguments: Sequence, memory) -> None:
 
 
 def encode_map(address, rank, size, swizzle, box, sizes, strides, steps, fill: int = 0) -> bytes:
-    """Return the 128 bytes of a tensor map from its fields, dimension 0 first, five (strides: four) of each."""
+    """Return the 128 bytes of a tensor map from its fields; each field has five entries (strides: four), dimension 0 first."""
     code = {0: 0, 32: 1, 64: 2, 128: 3}[swizzle]
     return _LAYOUT.pack(address, rank, size, code, fill, *box, *sizes, *strides, *steps).ljust(TENSOR_MAP_BYTES, b"\0")
 
@@ -170,7 +172,7 @@ def decode_map(data: bytes) -> dict:
 def argument_arrays(
     arguments: Sequence, names: Sequence[str]
 ) -> tuple[list[np.ndarray], list[str], list[tuple[int, ...]]]:
-    """Return (the different arrays, what errors call them, for each argument the numbers of its arrays).
+    """Return the distinct arrays, their names for messages, and for each argument the numbers of its arrays.
 
     Raises
     ------
@@ -199,7 +201,7 @@ def argument_arrays(
 
 
 def _arrays_of(argument) -> list[tuple[str, np.ndarray]]:
-    """Return (where in the argument, array) of each array whose address an argument holds."""
+    """Return the place in the argument, and the array, of each array whose address an argument holds."""
     if isinstance(argument, Structure):
         return [(f" at byte {offset}", array) for offset, array in argument.arrays.items()]
     if isinstance(argument, TensorMap):
@@ -226,17 +228,17 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return argument.encoded(address_of(argument.array))
     if isinstance(argument, Structure):
         if size != len(argument.data):
-            raise ValueError(f"{name} has {size} bytes, but the structure has {len(argument.data)}")
+            raise ValueError(f"{name} has {size} bytes, but the structure has {len(argument.data)}: pass {size} bytes")
         return argument.encoded(address_of)
     if isinstance(argument, PointerTable):
         argument = argument.table
     if isinstance(argument, np.ndarray) and argument.ndim:
         if size != 8:
-            raise ValueError(f"{name} has {size} bytes, but the address of an array has 8")
+            raise ValueError(f"{name} has {size} bytes, but the address of an array has 8: pass a number or bytes")
         return address_of(argument).to_bytes(8, "little")
     if isinstance(argument, bytes):
         if len(argument) != size:
-            raise ValueError(f"{name} has {size} bytes, got {len(argument)}")
+            raise ValueError(f"{name} has {size} bytes, got {len(argument)} bytes")
         return argument
     if argument is None:
         return bytes(size)
@@ -244,7 +246,7 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return argument.tobytes()
     if isinstance(argument, float | np.floating):
         if size not in (4, 8):
-            raise ValueError(f"{name} has {size} bytes, but a float has 4 or 8")
+            raise ValueError(f"{name} has {size} bytes, but a float has 4 or 8: pass bytes")
         return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
     value = checked_integer(argument, name)
     if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:
@@ -253,7 +255,7 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
 
 
 def copied_argument(argument, copies: dict[int, np.ndarray]):
-    """Return the argument with a copy in place of its array; `copies` has those made so far, so that one array stays one."""
+    """Return the argument with a copy of its array; `copies` holds the copies made so far, so that an array is copied once."""
     if isinstance(argument, TensorMap):
         return replace(argument, array=copied_argument(argument.array, copies))
     if isinstance(argument, Structure):

@@ -1,4 +1,4 @@
-"""Chains of a matrix instruction or of multiply-adds in an expression: their runs of steps over k."""
+"""Finds chains of a matrix instruction or of multiply-adds in an expression: their runs of steps over k."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +12,8 @@ from .nodes import Applied, Node, Step, all_within
 
 @dataclass(frozen=True)
 class StepRun:
-    """Neighbouring steps of one accumulator whose operands have one form, each over values of k in order."""
+    """`StepRun` is a run of neighbouring steps of one accumulator whose operands have one form, each step over values of k in
+    order."""
 
     unit: str
     row: Any
@@ -24,20 +25,20 @@ class StepRun:
 
     @property
     def ks(self) -> tuple[int, ...]:
-        """The values of k of all steps."""
+        """Return the values of k of all steps, in order."""
         return tuple(k for step in self.steps for k in step)
 
 
 @dataclass(frozen=True)
 class Accumulation:
-    """Runs of steps from a start value, the first first."""
+    """`Accumulation` is a start value and the runs of steps that add to it, in order."""
 
     start: Node
     runs: tuple[StepRun, ...]
 
 
 def accumulation(node: Node, texts: Texts | None = None) -> Accumulation | None:
-    """Return the chain of steps that ends in a node; None if the node is no step. `texts` has the names of common parts."""
+    """Return the chain of steps that ends in a node; None if the node is no step. `texts` holds the names of common parts."""
     texts = texts or Texts()
     runs: list[StepRun] = []
     while (step := step_of(node, texts)) is not None:
@@ -51,7 +52,7 @@ def accumulation(node: Node, texts: Texts | None = None) -> Accumulation | None:
 
 
 def step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
-    """Return (one step, its addend): of a matrix instruction, or a fused multiply-add of two elements."""
+    """Return one step of a matrix instruction, or of multiply-adds of two elements, and its addend; None for other nodes."""
     if isinstance(node, Step):
         letter = max(letter_beside(node.left[0]), letter_beside(node.right[0]))
         left, left_ks = texts.along(node.left, node.signs[0], letter)
@@ -76,7 +77,7 @@ def step_of(node: Node, texts: Texts) -> tuple[StepRun, Node] | None:
 
 @cache
 def _fma() -> MatrixEngine:
-    """Return the CUDA cores' fused multiply-add in FP32."""
+    """Return the engine of the CUDA cores' FP32 fused multiply-add."""
     return MatrixEngine(SequentialFMA(), a_format="fp32", b_format="fp32", c_format="fp32", d_format="fp32", k=1)
 
 
@@ -92,13 +93,13 @@ def pieces_of(ks: tuple[int, ...]) -> tuple[range, ...]:
 
 
 def pieces_text(ks: tuple[int, ...]) -> str:
-    """Return values of k as ranges, the first six."""
+    """Return values of k as text: the first six ranges."""
     pieces = pieces_of(ks)
     return ", ".join(f"{p.start}:{p.stop}" for p in pieces[:6]) + (" ..." if len(pieces) > 6 else "")
 
 
 def run_text(run: StepRun) -> str:
-    """Return the factors of a run, and their k."""
+    """Return the factors of a run and its values of k, as text."""
     return f"{run.left} x {run.right}" + (f", {run.letter} {pieces_text(run.ks)}" if run.ks else "")
 
 

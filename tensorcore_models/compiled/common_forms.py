@@ -1,6 +1,7 @@
-"""One expression for all elements of an output: indices of inputs stated by the output's own.
+"""Finds one expression for all elements of an output, in which indices of inputs are functions of the output's indices.
 
-All outputs are walked at once. Where their expressions part, they are divided, and each part gets an expression of its own.
+All outputs are walked at once. Where their expressions differ, the outputs are divided, and each part gets an expression of its
+own.
 """
 
 from collections.abc import Iterator
@@ -12,12 +13,12 @@ import numpy as np
 from .expressions import ExpressionTrace, InputElements, Operations, Products
 from .nodes import AXES, Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step
 
-#: Divisors of an index by which constants may follow it, at most.
+#: Largest divisor of an index in the quotient or remainder that gives a constant.
 LARGEST_DIVISOR = 256
 
 
 class Irregular(ValueError):
-    """Expressions of several outputs that have no common form; `labels` divides them, None where they cannot be divided."""
+    """`Irregular` is raised for outputs without a common expression; `labels` divides them, None if they cannot be divided."""
 
     def __init__(self, labels: np.ndarray | None):
         self.labels = labels
@@ -25,10 +26,10 @@ class Irregular(ValueError):
 
 
 class Walker:
-    """Walks expressions of outputs at `places` (shape (outputs, axes)) together.
+    """`Walker` walks the expressions of outputs at `places` (shape (outputs, axes)) together.
 
-    What is below an expression that some of the axes do not change is walked without them: by a walker of fewer outputs, one
-    for each place along the other axes (`first`; `inverse` says which one stands for each output).
+    A part of the expression that some axes do not change is walked without these axes, by a walker of fewer outputs: one for
+    each place along the other axes (`first`); `inverse` maps each output to its representative.
     """
 
     def __init__(self, trace: ExpressionTrace, places: np.ndarray, starts: np.ndarray | None = None):
@@ -46,12 +47,12 @@ class Walker:
             self.probes.append(int(alone.argmax()) if alone.any() else None)
 
     def node(self, numbers: np.ndarray, values: np.ndarray | None = None) -> Node:
-        """Return the common form of expressions, one for each output; number 0 is a constant of the value given.
+        """Return the common form of expressions, one for each output; the number 0 is a constant of the given value.
 
         Raises
         ------
         Irregular
-            If there is none.
+            If there is no common form.
         """
         if not numbers.any():
             return self._constant(values)
@@ -71,7 +72,7 @@ class Walker:
         return self._known[key]
 
     def _masked(self, numbers: np.ndarray, values: np.ndarray | None) -> Node:
-        """Return a choice between a constant and an expression by a bound of one of the output's indices."""
+        """Return a choice between a constant and an expression, by a bound on one of the output's indices."""
         constant, found = numbers == 0, []
         for axis in range(self.places.shape[1]):
             indices = self.places[:, axis]
@@ -93,7 +94,8 @@ class Walker:
         return Masked(axis, bound, int(self.places[:, axis].min()), *sides)
 
     def _without(self, axis: int) -> "tuple[np.ndarray, np.ndarray, Walker] | None":
-        """Return (first, inverse, walker) of the outputs without an axis; None where that leaves as many."""
+        """Return representatives of the outputs without an axis, the map to them, and their walker; None if that leaves as many
+        outputs."""
         if axis not in self._along:
             flat = self.places.copy()
             flat[:, axis] = flat[0, axis]
@@ -116,7 +118,7 @@ class Walker:
         raise Irregular(np.unique(values, return_inverse=True)[1].reshape(-1))
 
     def _by_index(self, values: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield (axis, the output's indices along it, the value for each) of the axes that alone decide values."""
+        """Yield (axis, the output's indices along it, the value for each index) of each axis that alone decides the values."""
         for axis in range(self.places.shape[1]):
             places, first, inverse = np.unique(self.places[:, axis], return_index=True, return_inverse=True)
             if len(places) > 1 and (values[first][inverse.reshape(-1)] == values).all():
@@ -135,7 +137,7 @@ class Walker:
         return (self._step if isinstance(kinds[0], Products) else self._operation)(numbers, at)
 
     def _elements(self, numbers: np.ndarray) -> tuple[Element, ...] | None:
-        """Return the factors of a step that are elements of one array at linear indices, all at once; None of other factors."""
+        """Return the factors of a step that are elements of one array at linear indices, at once; None for other factors."""
         at = int(np.searchsorted(self._starts, numbers[0, 0], "right")) - 1
         block = self.trace.blocks[at]
         if not isinstance(block, InputElements) or not block.shape or numbers.min() < self._starts[at]:
@@ -181,7 +183,7 @@ class Walker:
         return Element(block.array, block.name, tuple(index))
 
     def _derived(self, found: np.ndarray, *, loaded: bool) -> DerivedIndex | None:
-        """Return the index as a function of one of the output's indices: quotient or remainder of it, or loaded."""
+        """Return an index that is a quotient or remainder of one of the output's indices, or loaded; None for another index."""
         for axis, places, values in self._by_index(found):
             text = derived_text(AXES[axis], places, values) or (f"loaded({AXES[axis]})" if loaded else "")
             if text:
@@ -204,7 +206,7 @@ class Walker:
         return Applied(block.name, block.line, children, block.meaning)
 
     def _order(self, operands: np.ndarray, constants: np.ndarray) -> None:
-        """Return the first two operands of outputs by what they are: numbers say only which was computed first."""
+        """Sort the first two operands by kind of expression; their numbers only say which one was computed first."""
         at = np.searchsorted(self._starts, operands[:, :2], "right") - 1
         ranks = np.array([_RANKS[type(block)] for block in self.trace.blocks])[at]
         ranks[operands[:, :2] == 0] = 0
@@ -216,7 +218,8 @@ class Walker:
             self._order_constants(operands, constants, constant & (operands[:, 1] != 0))
 
     def _order_constants(self, operands: np.ndarray, constants: np.ndarray, some: np.ndarray) -> None:
-        """Operands of outputs of which one is a constant: the other one beside what it is like where none is a constant."""
+        """Swap operands of outputs with a constant, so that the other operand stands beside similar ones of outputs without a
+        constant."""
         whole = np.flatnonzero((operands[:, :2] != 0).all(1))
         if not some.any() or not len(whole):
             return
@@ -259,12 +262,12 @@ def derived_text(name: str, places: np.ndarray, values: np.ndarray, *, most: int
     return ""
 
 
-#: Order of the operands of a sum or product by what they are, constants before all.
+#: Order of the operands of a sum or product, by kind of expression; constants come before all.
 _RANKS = {Operations: 1, Products: 2, InputElements: 3}
 
 
 def _head(block) -> tuple:
-    """Return the key that blocks of expressions must share to be one form; unrolled code has one operation at many lines."""
+    """Return the key that blocks of one form share; it has no line, because unrolled code has one operation at many lines."""
     if isinstance(block, InputElements):
         return ("input", block.array)
     if isinstance(block, Operations):
@@ -274,7 +277,7 @@ def _head(block) -> tuple:
 
 @dataclass(frozen=True)
 class CommonForm:
-    """A common expression and the outputs (flat places) that have it."""
+    """`CommonForm` is a common expression with the outputs (flat places) that have it."""
 
     root: Node
     outputs: np.ndarray
@@ -295,22 +298,22 @@ def forms(
     Parameters
     ----------
     trace : ExpressionTrace
-        Of the run.
+        Trace of the run.
     owners : ndarray
-        Whose bytes the output's are, flat.
+        Numbers of the output's bytes (:mod:`.expressions`), flat.
     array : int
-        Number of the output's array: elements that still hold what was there before are left out.
+        Number of the output's array; elements that still hold their first value are left out.
     shape, size : tuple, int
-        The output's shape and bytes of an element.
+        Shape of the output, and bytes of an element.
     chosen : ndarray, optional
         Flat places of the elements that are read; all by default.
     most : int
-        Forms at most; beyond them ValueError.
+        Largest number of forms; more of them raise ValueError.
 
     Returns
     -------
     list of CommonForm
-        Elements that rest on no input are left out.
+        Expressions; elements that depend on no input are left out.
     """
     numbers = trace.values_of(owners.reshape(-1, size))
     before = next(
@@ -326,7 +329,7 @@ def forms(
         if not len(part):
             continue
         if len(found) + len(left) > most:
-            raise ValueError(f"the outputs have more than {most} different expressions; read some of them with rows=")
+            raise ValueError(f"the outputs have more than {most} different expressions; read fewer rows with rows=")
         places = np.stack(np.unravel_index(part, shape), 1)
         try:
             found.append(CommonForm(Walker(trace, places).node(numbers[part]), part))

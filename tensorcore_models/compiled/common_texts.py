@@ -1,4 +1,4 @@
-"""Texts of expressions that share parts: expressions that differ in one index as one with k, what is used again by a name."""
+"""Writes expressions that share parts as text: an index in which parts differ becomes k, and a repeated part gets a name."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +8,11 @@ import numpy as np
 from .common_forms import LARGEST_DIVISOR, derived_text
 from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step, all_within, operands_of
 
-#: Nodes of an expression that is spelled out in the text of another one; larger ones get names.
+#: Largest number of nodes of an expression that is spelled out inside another one; larger ones get names.
 LARGEST = 24
-#: Leaves of a sum, maximum or minimum that are written as one expression over k, at least.
+#: Fewest leaves of a sum, maximum or minimum that are written as one expression over k.
 FEWEST = 4
-#: Characters of an order of leaves.
+#: Most characters of an order of leaves.
 _WIDEST = 160
 
 
@@ -21,7 +21,7 @@ Parts = dict[tuple, Node]
 
 @dataclass(frozen=True)
 class _SpelledConstant(Constant):
-    """A constant that changes with the index of a sum."""
+    """`_SpelledConstant` is a constant that changes with the index of a sum."""
 
     spelled: str
 
@@ -32,23 +32,24 @@ class _SpelledConstant(Constant):
 def unified(
     nodes: tuple[Node, ...], letter: str, parts: Parts, ks: tuple[int, ...] = ()
 ) -> tuple[Node, tuple[int, ...]] | None:
-    """Return (the one form of expressions, with `letter` for the index in which they differ; its values), or None.
+    """Return the one form of expressions, with `letter` for the index in which they differ, and the index's values; None if
+    there is none.
 
-    Expressions that are the same have no values. With `ks`, the values of the index, other indices and constants may
-    follow it as quotients and remainders. `parts` holds the forms made so far, so that equal ones are one.
+    The values are empty if the expressions are equal. With `ks`, the values of the index, other indices and constants may be
+    quotients and remainders of it. `parts` holds the forms made so far, so that equal forms are one object.
     """
     return _Unified(letter, parts, ks).of(nodes)
 
 
 class _Unified:
-    """One form of several expressions; what they share is looked at once."""
+    """`_Unified` builds one form of several expressions; shared parts are visited once."""
 
     def __init__(self, letter: str, parts: Parts, ks: tuple[int, ...]):
         self.letter, self.parts, self.ks = letter, parts, ks
         self._known: dict[tuple[int, ...], tuple[Node, tuple[int, ...]] | None] = {}
 
     def of(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
-        """Return the form and values."""
+        """Return the common form and the values of its index."""
         first = nodes[0]
         if all(node is first for node in nodes):
             part = ("constant", first.bits) if isinstance(first, Constant) else ("same", id(first))
@@ -82,7 +83,10 @@ class _Unified:
         return self.parts.setdefault(key, made), values.pop() if values else ()
 
     def _masked(self, nodes: tuple[Node, ...]) -> tuple[Node, tuple[int, ...]] | None:
-        """Choices whose bound is the same, or follows the index; what no output masks is a choice whose bound is below all."""
+        """Unify choices with the same bound, or a bound that follows the index.
+
+        An output without a mask counts as bounded below all.
+        """
         masks = [node for node in nodes if isinstance(node, Masked)]
         if len({(mask.axis, mask.low) for mask in masks}) > 1:
             return None
@@ -159,7 +163,7 @@ def _made(like: Any, operands: list) -> Node:
 
 
 def nibble_of(node: Node) -> tuple[Node, str] | None:
-    """Return (x, n) of an expression that is four bits of x, from bit 4 n on; None of another one."""
+    """Return (x, n) of an expression that is four bits of x starting at bit 4 n; None for another expression."""
     if not isinstance(node, Applied) or node.meaning is None or node.meaning.operation != "and":
         return None
     if Constant(15) not in node.operands:
@@ -176,7 +180,10 @@ def nibble_of(node: Node) -> tuple[Node, str] | None:
 
 
 class Texts:
-    """Texts of the expressions of one output; `named` are those that got a name and are still to be written out."""
+    """`Texts` writes the expressions of one output.
+
+    `named` holds the expressions that got a name and are still to be written out.
+    """
 
     def __init__(self):
         self.names: dict[int, str] = {}
@@ -189,7 +196,7 @@ class Texts:
         """Return an expression in one line."""
         if isinstance(node, Element | Constant | DerivedConstant):
             return node.text()
-        self._kept.append(node)  # names are by identity, which a freed node would pass on
+        self._kept.append(node)  # names are keyed by identity, so a node must not be freed
         if id(node) in self.names or self.size(node) > LARGEST:
             return self.name(node)
         if (part := nibble_of(node)) is not None:
@@ -208,7 +215,7 @@ class Texts:
         return self.names[id(node)]
 
     def _step(self, node: Step) -> str:
-        """Return a chain of steps as a call: what is summed, over which values of an inner index l, and from where."""
+        """Return a chain of steps as a call: the factors, the values of an inner index l, and the start."""
         sides: list[tuple] = [(), ()]
         start, row = node, str(node.row)
         while isinstance(start, Step) and (str(start.row), start.signs) == (row, node.signs):
@@ -227,7 +234,10 @@ class Texts:
         return f"{row}({signs[0]}{self.of(left)} * {signs[1]}{self.of(right)}{over}{begin})"
 
     def size(self, node: Node) -> int:
-        """Return nodes of an expression as it would be spelled out, a chain as one; beyond a limit, some larger number."""
+        """Return the number of nodes of an expression when spelled out, where a chain is one node.
+
+        If the number is above the limit, the result is some number above the limit.
+        """
         if id(node) not in self._sizes:
             self._kept.append(node)
             if isinstance(node, Step):
@@ -243,8 +253,8 @@ class Texts:
         return self._sizes[id(node)]
 
     def along(self, operands: tuple, sign: int, letter: str, ks: tuple[int, ...] = ()) -> tuple[str, tuple[int, ...]]:
-        """Return (the form of operands, a letter for the index in which they differ; the indices); zeros at the end are
-        padding."""
+        """Return the form of operands, with a letter for the index in which they differ, and the values of the index; drop
+        zeros at the end."""
         whole = list(operands)
         while len(whole) > 1 and isinstance(whole[-1], Constant) and whole[-1].bits == 0:
             whole.pop()
@@ -258,7 +268,8 @@ class Texts:
 
 
 def letter_beside(node: Node) -> str:
-    """Return the letter of an index of sums in an expression: k, or l where k stands for an index of the expression's own."""
+    """Return the letter for an index of sums in an expression: k, or l if k already stands for an index of the expression
+    itself."""
     taken = any(
         isinstance(inside, Element) and any(value == "k" for value, _ in inside.index) for inside in all_within(node)
     )
@@ -266,7 +277,7 @@ def letter_beside(node: Node) -> str:
 
 
 def _alone(node: Node, letter: str) -> tuple[Node, tuple[int, ...]] | None:
-    """Return an operand without others beside it: k is the first index of its elements that the output's do not step."""
+    """Return the form of a single operand: k is the first index of its elements that does not step with the output."""
     if isinstance(node, Element):
         axis = next((a for a, (c, steps) in enumerate(node.index) if isinstance(c, int) and not any(steps)), None)
         if axis is None:
@@ -284,7 +295,7 @@ def _alone(node: Node, letter: str) -> tuple[Node, tuple[int, ...]] | None:
 
 
 def leaves_in_order(node: Applied) -> tuple[tuple[Node, ...], str]:
-    """Return (what a tree of one operation of two operands joins, the shape of the tree with # for each)."""
+    """Return the leaves of a tree of one binary operation, and the shape of the tree with # for each leaf."""
     if not isinstance(node, Applied) or len(node.operands) != 2:
         return (node,), "#"
     leaves: list[Node] = []
@@ -300,7 +311,7 @@ def leaves_in_order(node: Applied) -> tuple[tuple[Node, ...], str]:
 
 
 def tree_over_k(node: Node, parts: Parts) -> tuple[Node, str] | None:
-    """Return (the one form of what a tree of one operation joins, the order over k), where it has one form."""
+    """Return the one form of the leaves of a tree of one operation, and their order over k; None if they have no one form."""
     if not isinstance(node, Applied):
         return None
     leaves, shape = leaves_in_order(node)

@@ -1,10 +1,11 @@
-"""Do two compiled kernels give the same bits? Equal by their expressions, different by an input that shows it, else unknown.
+"""Compare two compiled kernels: equal by their expressions, different by an input that shows it, or unknown.
 
-Of two kernels that are equal but for which operations flush subnormal numbers, and of which no input shows it, this is said.
+Kernels that are equal except for which operations flush subnormal numbers, and that no tried input tells apart, get the verdict
+"flushing".
 
-Two expressions are the same where their normal forms are (:mod:`.normal_form`, `RULES`), or where a solver finds no values that
-tell apart the parts in which they differ (:mod:`.solving`). What is equal is equal for these sizes
-and this launch, and for all inputs for which data decide as they did (the assumptions).
+Two expressions are the same if their normal forms are (:mod:`.normal_form`, `RULES`), or if a solver finds no values that tell
+apart the parts in which they differ (:mod:`.solving`). "Equal" holds for these sizes, this launch, and all inputs for which
+data decide as they did (the assumptions).
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,23 +23,23 @@ from .normal_form import normal_forms
 from .solving import Questions, completed
 from .trial_inputs import DRAWN, operand_formats, trial
 
-#: Inputs on which bits are compared before "unknown" is said: those given, and two of each kind.
+#: Number of inputs on which bits are compared before the verdict "unknown": the given ones, and two of each kind.
 TRIES = 1 + 2 * len(DRAWN)
 
 
 @dataclass(frozen=True, repr=False)
 class KernelComparison(Result):
-    """`KernelComparison` holds whether two kernels give the same bits.
+    """`KernelComparison` says whether two kernels give the same bits.
 
     Attributes
     ----------
     verdict : {"equal", "different", "flushing", "unknown"}
-        The answer. Flushing: the expressions are the same but for operations that flush subnormal numbers (.ftz, AMD's MODE
-        register) in one of them, and no input that was tried shows a difference.
+        Answer. "flushing": the expressions are the same except for operations that flush subnormal numbers (.ftz, AMD's
+        MODE register) in one of them, and no input that was tried shows a difference.
     reason : str
-        Why.
+        Reason for the verdict.
     witness : tuple or None
-        For "different": (arguments, index of an element, its bits from each kernel).
+        For "different": (arguments, index of an element, its bits from the first kernel, from the second kernel).
     assumptions : tuple of str
         Assumptions of the verdict.
     """
@@ -71,31 +72,31 @@ def compare(
 
     Parameters
     ----------
-    first, second : PTXProgram
-        The kernels; they take the same arguments.
+    first, second : PTXProgram or AMDProgram
+        Kernels, which take the same arguments.
     arguments : sequence
-        As for ``run``; arrays stay as they are.
+        Arguments as for ``run``; the arrays are not changed.
     grids : sequence
-        The grid of each.
+        Grid of each kernel.
     output : int, optional
-        Index of the output argument; by default the last array that each writes.
+        Index of the output argument; by default the last array that each kernel writes.
     seed : int
         Seed of the inputs on which bits are compared; operands are drawn again (:mod:`.trial_inputs`), integers
         shuffled.
     seconds : float
-        Time for solvers if neither normal forms nor inputs decide; 0: no solver is asked.
+        Time limit of solvers if neither normal forms nor inputs decide; with 0, no solver is asked.
     **options
-        For both: unit, block, unpublished, limits, ...
+        Options of ``recipe`` for both kernels: unit, block, unpublished, limits, ...
 
     Returns
     -------
     KernelComparison
-        Equal, different, flushing or unknown.
+        Verdict with its reason, witness and assumptions.
 
     Raises
     ------
     Refused, KernelFault, ValueError, TypeError
-        As ``recipe``.
+        See ``recipe``.
     """
     programs = tuple(zip((first, second), grids, strict=True))
     recipes = [p.recipe(arguments, g, output=output, **options) for p, g in programs]
@@ -105,7 +106,7 @@ def compare(
     place = recipes[0].output_number
     if not isinstance(arguments[place], np.ndarray):
         raise TypeError(
-            f"argument {place}, the output, is not an array: kernels are compared on arrays that are arguments"
+            f"argument {place}, the output, is not an array: pass output= with the index of an array argument"
         )
     if normal_forms(recipes[0]) == normal_forms(recipes[1]):
         return KernelComparison("equal", "their expressions have one normal form", None, assumed)
@@ -129,7 +130,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Tries:
-    """Inputs on which both programs are run."""
+    """`_Tries` runs both programs on inputs that may tell them apart."""
 
     programs: tuple
     recipes: Sequence[KernelRecipe]
@@ -138,7 +139,7 @@ class _Tries:
     options: dict
 
     def drawn(self, rng: np.random.Generator):
-        """Return the witness among the arguments as given and drawn, or None."""
+        """Return a witness among the given and the drawn arguments, or None."""
         formats = operand_formats(self.recipes[0])
         inputs = (trial(self.arguments, self.place, formats, rng, turn) for turn in range(TRIES))
         return _witness(self.programs, inputs, self.place, self.options)
@@ -150,7 +151,7 @@ class _Tries:
 
 
 def _undecided(recipes: Sequence, answered: str, assumed: tuple[str, ...]) -> KernelComparison:
-    """No input shows a difference: what the expressions differ in."""
+    """Return the comparison if no input shows a difference: its reason names the parts in which the expressions differ."""
     why = difference(recipes[0].forms, recipes[1].forms)
     alike = [normal_forms(recipe, flushing=False) for recipe in recipes]
     verdict, reason = "unknown", "their expressions have different normal forms"
@@ -175,12 +176,12 @@ def _flushing(recipe: KernelRecipe) -> str:
 
 
 def _widths(arguments: Sequence) -> dict[int, int]:
-    """Return bits of the elements of each array, by its number among the arrays."""
+    """Return the bits of an element of each array, by the array's number."""
     return dict(enumerate(8 * x.itemsize for x in arguments if isinstance(x, np.ndarray)))
 
 
 def _witness(programs, inputs: Iterable[list], place: int, options: dict):
-    """Return (arguments, bits of both) on which the programs differ; None if none of the inputs shows a difference."""
+    """Return the arguments on which the programs differ, and the bits of both; None if no input shows a difference."""
     for given in inputs:
         bits = [outputs(program, given, grid, place, **options) for program, grid in programs]
         if (bits[0] != bits[1]).any():

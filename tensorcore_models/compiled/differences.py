@@ -1,4 +1,4 @@
-"""Where two kernels part: the first operation in which their expressions differ, in one sentence."""
+"""Names the first operation in which the expressions of two kernels differ, in one sentence."""
 
 from .chains import accumulation, pieces_text
 from .common_forms import CommonForm
@@ -7,12 +7,15 @@ from .nodes import Applied, Node, Step
 from .normal_form import Forms
 from .solving import side_by_side
 
-#: Characters of what one kernel has.
+#: Most characters of the description of one kernel's operation.
 _WIDEST = 150
 
 
 def difference(first: tuple[CommonForm, ...], second: tuple[CommonForm, ...]) -> str:
-    """Name what one kernel has where the other has something else; both have different normal forms."""
+    """Return the sentence that says what each kernel has where their expressions first differ.
+
+    Their normal forms must be different.
+    """
     forms = Forms()
     roots = _first_apart(first, second, forms)
     if roots is None:
@@ -33,7 +36,7 @@ def difference(first: tuple[CommonForm, ...], second: tuple[CommonForm, ...]) ->
 def _first_apart(
     first: tuple[CommonForm, ...], second: tuple[CommonForm, ...], forms: Forms
 ) -> tuple[Node, Node] | None:
-    """Return the expressions of an element in which the kernels differ."""
+    """Return the two expressions of the first element in which the kernels differ."""
     roots = {int(i): form.root for form in second for i in form.outputs}
     for form in first:
         for i in form.outputs.tolist():
@@ -43,7 +46,7 @@ def _first_apart(
 
 
 def _sums(first: Node, second: Node, forms: Forms) -> str | None:
-    """Return how two sums of several terms differ; None of other nodes, and of sums whose terms pair off."""
+    """Return how two sums of several terms differ; None for other nodes, and for sums whose terms match in pairs."""
     if not (isinstance(first, Applied) and isinstance(second, Applied)):
         return None
     if first.meaning is None or first.meaning.operation != "add" or not first.meaning.floating:
@@ -55,12 +58,12 @@ def _sums(first: Node, second: Node, forms: Forms) -> str | None:
     if sorted(map(repr, map(forms.of, left))) == sorted(map(repr, map(forms.of, right))):
         return f"both add the same {len(left)} terms by {where}, in another order"
     if len(left) != len(right) or shape != other:
-        return f"the first adds {len(left)} terms by {where}, the second {len(right)}, other parts of the sum"
+        return f"the first adds {len(left)} terms by {where}, the second {len(right)}; the sums have different parts"
     return None
 
 
 def _told(node: Node) -> str:
-    """Return a node by its operation and line; a chain with what it sums."""
+    """Return a node by its operation and line, or a chain by the products that it sums."""
     chain = accumulation(node, texts := Texts())
     if chain is not None:
         runs = [

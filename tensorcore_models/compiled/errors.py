@@ -12,7 +12,7 @@ class Refused(ValueError):
     Parameters
     ----------
     what : str
-        The instruction as the program spells it, and what is not known of it.
+        Instruction as the program spells it, and the part of it that is not modelled.
     line : int, optional
         Line of the program's text.
     """
@@ -23,8 +23,8 @@ class Refused(ValueError):
 
 
 class KernelFault(ValueError):
-    """`KernelFault` is the error for a fault of a kernel: an address out of bounds, a register read before it is
-    written, threads that wait for ever.
+    """`KernelFault` is the error for a fault of a kernel, such as an address out of bounds, a read of an unwritten register, or
+    a deadlock.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class KernelFault(ValueError):
     index : int, optional
         Index among the lanes that ran the instruction, before the thread's name is known.
     lanes : ndarray, optional
-        These lanes, if not the whole group.
+        Lanes that ran the instruction, if not the whole group.
     """
 
     def __init__(self, what: str, line: int | None = None, *, index: int | None = None, lanes: Any = None):
@@ -55,9 +55,9 @@ class KernelLimits:
     Parameters
     ----------
     steps : int
-        Number of instructions; one that a whole group of threads runs counts once.
+        Number of instructions; an instruction that a whole group of threads runs counts once.
     threads : int
-        Threads of the grid.
+        Number of threads of the grid.
     memory : int
         Bytes of registers, shared and tensor memory that exist at a time.
     text : int

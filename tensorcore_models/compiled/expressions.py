@@ -1,8 +1,9 @@
-"""Expressions carried beside the values of a run: which operations on which inputs made each byte.
+"""Carries expressions beside the values of a run: for each byte, the operations on inputs that made it.
 
-An expression is a number; a byte in a register or in memory carries 8 times the number plus its place in the value, 0 where it
-rests on no input. Moving bytes (loads, shuffles, packing) moves their numbers; an operation on values makes a new expression,
-the same for the same operands. A product of a matrix instruction is kept as one block: the numbers of A, B and C.
+An expression is a number. Each byte in a register or in memory carries the number of its byte: 8 times the number of its
+expression plus its place in the value, or 0 if it depends on no input. Moving bytes (loads, shuffles, packing) moves these
+numbers. An operation on values makes a new expression; the same operation on the same operands is the same expression. The
+products of one matrix instruction are kept as one block: the numbers of A, B and C.
 """
 
 import re
@@ -16,15 +17,15 @@ from . import moves
 from .isa.meaning import Meaning
 from .isa.types import array_type, size_of
 
-#: The mark of a packed type in a name: f16x2, not ex2.
+#: The mark of a packed type in a name: f16x2, but not ex2.
 _PAIR = re.compile(r"(?<=\d)x2\b")
-#: Values of at most 8 bytes: what a byte's number is a multiple of.
+#: Largest number of bytes of a value: a byte's number is this times its expression's number, plus its place.
 PLACES = 8
 
 
 @dataclass
 class InputElements:
-    """The elements of an array."""
+    """`InputElements` are the elements of an input array."""
 
     array: int
     name: str
@@ -34,10 +35,10 @@ class InputElements:
 
 @dataclass
 class Operations:
-    """Expressions of one operation: `operands` has a row of numbers each, `constants` the values where the number is 0.
+    """`Operations` are expressions of one operation: a row of `operands` numbers each, and `constants` where the number is 0.
 
-    `name` is as the text spells it; `meaning` is None of what is no row: bytes of several values, flags, operands' signs.
-    The first two operands of one that commutes are in the order of their first inputs.
+    `name` is as the text spells it. `meaning` is None for operations that are no row of the instruction table: bytes of several
+    values, flags, signs of operands. The first two operands of a commutative operation are in the order of their first inputs.
     """
 
     name: str
@@ -49,10 +50,10 @@ class Operations:
 
 @dataclass
 class Products:
-    """Elements of D of one matrix instruction, in the order (tile, row, col).
+    """`Products` are the elements of D of one matrix instruction, in the order (tile, row, col).
 
-    `a` (tiles, m, k), `b` (tiles, k, n) and `c` (tiles, m, n) are numbers of expressions, 0 for a constant, whose encodings are
-    in `values`.
+    `a` (tiles, m, k), `b` (tiles, k, n) and `c` (tiles, m, n) are numbers of expressions. The number 0 is a constant, whose
+    encoding is in `values`.
     """
 
     row: object
@@ -69,16 +70,16 @@ Block = InputElements | Operations | Products
 
 @dataclass
 class ExpressionTrace:
-    """`trace` holds all expressions of a run, and the decisions that depended on data.
+    """`ExpressionTrace` holds all expressions of a run, and the decisions that depended on data.
 
     Attributes
     ----------
     starts, blocks : list
         First number of each block of expressions, and the block.
     decisions : dict
-        Decisions of branches and selections on data: expression's name, line and outcome -> how often.
+        Decisions of branches and selections on data: expression's name, line and outcome -> number of occurrences.
     gathered : set of int
-        Arrays whose elements were read or written at addresses that rest on inputs.
+        Arrays whose elements were read or written at addresses that depend on inputs.
     """
 
     starts: list[int] = field(default_factory=list)
@@ -90,7 +91,7 @@ class ExpressionTrace:
     _anchors: np.ndarray = field(default_factory=lambda: np.zeros(1 << 12, np.int64))
 
     def add(self, block: Block, count: int) -> int:
-        """Return numbers for `count` expressions of a block; the first."""
+        """Add a block of `count` expressions and return the number of its first one."""
         first = self.next
         if first + count > len(self._anchors):
             self._anchors = np.concatenate([self._anchors, np.zeros(max(count, len(self._anchors)), np.int64)])
@@ -101,10 +102,11 @@ class ExpressionTrace:
         return first
 
     def _anchors_of(self, block: Block, first: int, count: int) -> np.ndarray:
-        """Return what expressions are ordered by: inputs that their first operands rest on, of products those of both factors.
+        """Return the keys by which operands are ordered: the first inputs on which they depend (for products, those of both
+        factors).
 
-        Numbers say which was computed first, which masks change from one output to the next; what is computed of a constant
-        (-inf where something is masked) comes last.
+        Numbers of expressions give the order of computation, which masks change from one output to the next. An expression of
+        constants only (-inf where something is masked) comes last.
         """
         if isinstance(block, InputElements):
             return np.arange(first, first + count)
@@ -115,32 +117,33 @@ class ExpressionTrace:
         return np.minimum(np.broadcast_to(sides, block.c.shape), 1 << 60).reshape(-1)
 
     def _least(self, numbers: np.ndarray, axis: int) -> np.ndarray:
-        """Return the least anchors of expressions along an axis, a large number where all are constants."""
+        """Return the least keys of expressions along an axis, a large number if all are constants."""
         return np.where(numbers == 0, 1 << 60, self._anchors[numbers]).min(axis, initial=1 << 60)
 
     def block_of(self, number: int) -> tuple[Block, int]:
-        """Return (block, place in it) of an expression."""
+        """Return the block of an expression, and its place in the block."""
         at = bisect_right(self.starts, number) - 1
         return self.blocks[at], number - self.starts[at]
 
     def gather(self, memory, addresses: np.ndarray, owners: np.ndarray | None) -> None:
-        """Note the arrays of global memory at addresses that rest on inputs."""
+        """Note the arrays of global memory accessed at addresses that depend on inputs."""
         if owners is not None and (rests := owners.any(1)).any():
             flat = addresses[rests].astype(np.int64) - memory.address(0) + memory.starts[0]
             self.gathered.update((np.searchsorted(memory.starts, np.unique(flat), "right") - 1).tolist())
 
     def add_input(self, array: int, name: str, shape: tuple[int, ...], itemsize: int, size: int) -> np.ndarray:
-        """Return numbers of the bytes of an array."""
+        """Return the byte numbers of an input array."""
         first = self.add(InputElements(array, name, shape, itemsize), size)
         return bytes_of(np.arange(first, first + size), itemsize).reshape(-1)
 
     # -- operations --------------------------------------------------------------------------------------------------------
     def elementwise(self, name: str, line: int, m: Meaning, values: list, owners: list) -> np.ndarray | None:
-        """Return whose bytes the results of an elementwise operation are, shape (lanes, bytes); None: nobody's."""
+        """Return the byte numbers of the results of an elementwise operation, shape (lanes, bytes); None if no result depends
+        on an input."""
         if all(owner is None for owner in owners):
             return None
         if m.operation in ("min", "max") and m.nan == "quiet" and _same(owners) and not any(m.flush):
-            return owners[0]  # the larger or smaller of a number and itself (compilers quiet NaN so)
+            return owners[0]  # max or min of a number with itself (compilers quiet NaN that way)
         count = next(len(owner) for owner in owners if owner is not None)
         size = size_of(m.result)
         if m.operation == "select":
@@ -157,8 +160,8 @@ class ExpressionTrace:
         return self.operation(name, line, values, owners, count, size, m)
 
     def _in_halves(self, name: str, line: int, m: Meaning, values: list, owners: list, count: int) -> np.ndarray:
-        """Return an operation on packed pairs: one on each half; of two numbers that become a pair the first is the upper
-        half."""
+        """Return the byte numbers of an operation on packed pairs, one on each half; of two numbers packed, the first is the
+        upper half."""
         half, parts = m.half(), []
         size = size_of(half.result)
         for i in (0, 1):
@@ -181,10 +184,10 @@ class ExpressionTrace:
     def atomic(
         self, name: str, m: Meaning | None, old: np.ndarray, old_owners: np.ndarray, added: np.ndarray, owners
     ) -> np.ndarray:
-        """Return whose bytes memory holds after an atomic operation on words of shape (lanes, words)."""
+        """Return the byte numbers of memory after an atomic operation on words of shape (lanes, words)."""
         count, words = old.shape
         width, parts = old.dtype.itemsize, []
-        if added.shape[1] > words:  # compare and swap: the new word, or what was there
+        if added.shape[1] > words:  # compare and swap: the new word, or the earlier one
             new = np.zeros_like(old_owners) if owners is None else owners[:, : old_owners.shape[1]]
             return np.where((old == added[:, words:]).all(1)[:, None], new, old_owners)
         for i in range(words):
@@ -200,9 +203,10 @@ class ExpressionTrace:
     def operation(
         self, name: str, line: int, values: list, owners: list, count: int, size: int, meaning: Meaning | None = None
     ) -> np.ndarray:
-        """Return bytes of new expressions, one for each lane: an operation on values of which some rest on inputs.
+        """Return the byte numbers of new expressions, one for each lane: an operation on values of which some depend on inputs.
 
-        The same operation on the same operands is the same expression; of one that commutes the first two are put in order.
+        The same operation on the same operands is the same expression. The first two operands of a commutative operation are
+        sorted.
         """
         constants = np.stack([_as_integers(v, count) for v in values], 1)
         operands = np.stack(
@@ -238,9 +242,11 @@ class ExpressionTrace:
         return bytes_of(np.where((operands != 0).any(1), result, 0), size)
 
     def values_of(self, owners: np.ndarray, line: int = 0, values: np.ndarray | None = None) -> np.ndarray:
-        """Return the expressions whose bytes, in order, these are; a mixture of several is an expression of its own.
+        """Return the numbers of the expressions that consist of these bytes.
 
-        `values` are the values themselves, of which a mixture keeps the bytes that are nobody's (without them: zeros).
+        A mixture of bytes of several is an expression of its own.
+
+        `values` are the values themselves, from which a mixture takes the bytes that depend on no input (zeros if not given).
         """
         size = owners.shape[-1]
         flat = owners.reshape(-1, size)
@@ -263,14 +269,20 @@ class ExpressionTrace:
         return numbers[places.reshape(-1)]
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
-        """Return the expression of a value whose bytes are those of several, or moved; its name says which bytes."""
+        """Return the expression of a value that consists of bytes of several expressions, or of moved bytes.
+
+        Its name says which bytes.
+        """
         places = "".join(str(n % PLACES) if n else "_" for n in row)
         return self.single(
             f"bytes.{places}", line, row, held, Meaning("bytes", f"b{8 * len(row)}", (), options=(places,))
         )
 
     def single(self, name: str, line: int, row: list[int], held: list[int], meaning: Meaning | None = None) -> int:
-        """Return one expression of an operation on the expressions that bytes belong to; `held` are values of nobody's."""
+        """Return one expression of an operation on the expressions of `row`'s bytes.
+
+        `held` are the values of bytes without expression.
+        """
         key = (name, *row, *held)
         if key not in self._known:
             operands = np.array([row], np.int64) // PLACES
@@ -278,7 +290,10 @@ class ExpressionTrace:
         return self._known[key]
 
     def product(self, row, owners: list, values: list, line: int, signs: tuple[int, int] = (1, 1)) -> np.ndarray:
-        """Return bytes of the elements of D; `owners` and `values` of A, B and C, shapes (tiles, rows, cols[, bytes])."""
+        """Return the byte numbers of the elements of D.
+
+        `owners` and `values` are those of A, B, C, shapes (tiles, rows, cols[, bytes]).
+        """
         numbers = [
             np.zeros(v.shape, np.int64) if o is None else self.values_of(o, line, v)
             for o, v in zip(owners, values, strict=True)
@@ -289,7 +304,7 @@ class ExpressionTrace:
         return bytes_of(np.arange(first, first + values[2].size), size).reshape(*shape, size)
 
     def decided(self, owners: np.ndarray | None, held: np.ndarray, negated: bool) -> None:
-        """A branch or selection went by predicates, of which some rest on inputs."""
+        """Note that a branch or selection followed predicates of which some depend on inputs."""
         if owners is None:
             return
         numbers = (
@@ -318,12 +333,12 @@ def _same(owners: list) -> bool:
 
 
 def some(lines: Sequence[int]) -> str:
-    """Return numbers of lines as text, the first and last of many."""
+    """Return numbers of lines as text, the first few and the last."""
     return ", ".join(map(str, lines)) if len(lines) < 5 else f"{lines[0]} to {lines[-1]}, {len(lines)} of them"
 
 
 def bytes_of(numbers: np.ndarray, size: int) -> np.ndarray:
-    """Number each byte of whole values, shape (..., size); 0 for the number 0."""
+    """Return the number of each byte of whole values, shape (..., size); 0 for the expression 0."""
     flat = numbers[..., None]
     return np.where(flat == 0, 0, flat * PLACES + np.arange(size))
 

@@ -1,9 +1,9 @@
-"""IEEE operations on encodings, whole arrays at a time, as NVIDIA's and AMD's vector units do them: one rounding each.
+"""Computes IEEE operations on encodings, whole arrays at a time, as NVIDIA's and AMD's vector units do: one rounding each.
 
-Formats are the package's names. NaN results are the caller's (`nan`): units differ in it. Where an operation's exact result has
-more bits than float64 it is rounded to odd first (:func:`tensorcore_models.formats.sums.sum_to_odd`), which keeps the second
-rounding right; binary64 with another rounding than to nearest, and binary64 fused multiply-adds, run on the package's own
-sequential multiply-add.
+Formats have the package's names. The caller gives the NaN result (`nan`), because units differ in it. Where the exact result of
+an operation has more bits than float64, it is rounded to odd first (:func:`tensorcore_models.formats.sums.sum_to_odd`), which
+keeps the second rounding right. Binary64 with a rounding other than to nearest, and binary64 fused multiply-adds, run on the
+package's own sequential multiply-add.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def canonical(bits: np.ndarray, fmt: str, nan: int) -> np.ndarray:
 
 
 def is_nan(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """Return which encodings are NaN."""
+    """Return a mask of the encodings that are NaN."""
     row = get_float_format(fmt)
     return (bits & bits.dtype.type(row.magnitude_mask)) > bits.dtype.type(
         row.magnitude_mask - ((1 << row.fraction_bits) - 1)
@@ -76,7 +76,7 @@ def _chain(fmt: str, rounding: str) -> MatrixEngine:
 
 
 def _on_unit(a, b, c, fmt: str, rounding: str) -> np.ndarray:
-    """Return a b + c of each element on a multiply-add of the package."""
+    """Return a b + c of each element, on a multiply-add of the package."""
     from ..kernels import batch_bits
 
     a, b, c = np.broadcast_arrays(np.atleast_1d(a), b, c)
@@ -85,7 +85,7 @@ def _on_unit(a, b, c, fmt: str, rounding: str) -> np.ndarray:
 
 
 def add(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> np.ndarray:
-    """Return a + b."""
+    """Return the encodings of a + b."""
     x, y = values(a, fmt), values(b, fmt)
     if rounding == "rne" and fmt in _NATIVE:
         return (x + y).view(a.dtype)
@@ -98,7 +98,7 @@ def add(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> np.nda
 
 
 def multiply(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> np.ndarray:
-    """Return a b."""
+    """Return the encodings of a b."""
     x, y = values(a, fmt), values(b, fmt)
     if rounding == "rne" and fmt in _NATIVE:
         return (x * y).view(a.dtype)
@@ -112,7 +112,7 @@ def multiply(a: np.ndarray, b: np.ndarray, fmt: str, rounding: str = "rne") -> n
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, fmt: str, rounding: str = "rne") -> np.ndarray:
-    """Return a b + c, rounded once."""
+    """Return the encodings of a b + c, rounded once."""
     if fmt == "fp64":
         return _on_unit(a, b, c, fmt, rounding)
     x, y, z = (np.asarray(values(v, fmt), np.float64) for v in (a, b, c))
@@ -124,17 +124,17 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, fmt: str, rounding: str = "
 
 
 def divide(a: np.ndarray, b: np.ndarray, fmt: str) -> np.ndarray:
-    """Return a / b to nearest, fp32 or fp64."""
+    """Return the encodings of the quotient, rounded to nearest, in fp32 or fp64."""
     return (values(a, fmt) / values(b, fmt)).view(a.dtype)
 
 
 def square_root(a: np.ndarray, fmt: str) -> np.ndarray:
-    """Return the square root to nearest, fp32 or fp64."""
+    """Return the encodings of the square root, rounded to nearest, in fp32 or fp64."""
     return np.sqrt(values(a, fmt)).view(a.dtype)
 
 
 def extreme(a: np.ndarray, b: np.ndarray, fmt: str, *, largest: bool, nan_wins: bool, nan: int) -> np.ndarray:
-    """Return the larger or smaller of two; -0 is below +0. One NaN loses against a number unless `nan_wins`."""
+    """Return the larger or smaller of two numbers; -0 is below +0. A NaN and a number give the number unless `nan_wins`."""
     a, b = np.broadcast_arrays(a, b)
     sign = a.dtype.type(1 << (8 * a.dtype.itemsize - 1))
 
@@ -158,7 +158,8 @@ COMPARISONS: dict[str, Callable] = {
 
 
 def compare(a: np.ndarray, b: np.ndarray, fmt: str, comparison: str) -> np.ndarray:
-    """eq, ne, lt, le, gt, ge (false with NaN), the same with u (true with NaN), num (neither is NaN), nan (one is)."""
+    """Return a comparison: eq, ne, lt, le, gt, ge (false with NaN), with u (true with NaN), num (neither is NaN), nan (one
+    is)."""
     nan = is_nan(a, fmt) | is_nan(b, fmt)
     if comparison in ("num", "nan"):
         return nan == (comparison == "nan")

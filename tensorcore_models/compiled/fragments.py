@@ -1,4 +1,5 @@
-"""Matrices from the registers of a warp and back, by the fragment tables of :mod:`tensorcore_models.hardware.cuda.layouts`."""
+"""Converts between matrices and the registers of a warp, by the fragment tables of
+:mod:`tensorcore_models.hardware.cuda.layouts`."""
 
 from functools import cache
 
@@ -9,7 +10,7 @@ from ..hardware.cuda.layouts import Fragment
 
 @cache
 def _sources(fragment: Fragment) -> np.ndarray:
-    """For each element in the order (block, row, col) the number thread * slots + slot that holds it."""
+    """Return, for each element in the order (block, row, col), the number thread * slots + slot that holds it."""
     _, rows, cols = fragment.shape
     found = np.zeros(int(np.prod(fragment.shape)), np.int64)
     for thread in range(fragment.thread_count):
@@ -21,7 +22,7 @@ def _sources(fragment: Fragment) -> np.ndarray:
 
 @cache
 def _targets(fragment: Fragment) -> np.ndarray:
-    """For each thread * slots + slot the element that it holds."""
+    """Return, for each number thread * slots + slot, the element that it holds."""
     return np.argsort(_sources(fragment))
 
 
@@ -54,8 +55,7 @@ def registers_of(values: np.ndarray, fragment: Fragment) -> list[np.ndarray]:
 
 
 def element_ids(parts: list, fragment: Fragment, groups: int) -> np.ndarray | None:
-    """Return whose bytes the elements are, shape (groups, blocks, rows, cols, bytes of an element); None if all are
-    nobody's."""
+    """Return the byte numbers of the elements, shape (groups, blocks, rows, cols, bytes of an element); None if all are 0."""
     if all(part is None for part in parts) or fragment.bits < 8:
         return None
     threads, size = fragment.thread_count, fragment.register_bits // 8
@@ -66,7 +66,8 @@ def element_ids(parts: list, fragment: Fragment, groups: int) -> np.ndarray | No
 
 
 def register_ids(ids: np.ndarray, fragment: Fragment) -> list[np.ndarray]:
-    """Return the reverse of :func:`element_ids`: whose bytes each register holds, shape (lanes, bytes)."""
+    """Return the byte numbers of each register, shape (lanes, bytes), from those of the elements: the inverse of
+    :func:`element_ids`."""
     groups, size = len(ids), fragment.register_bits // 8
     slots = ids.reshape(groups, -1, fragment.bits // 8)[:, _targets(fragment)]
     packed = slots.reshape(groups, fragment.thread_count, fragment.registers, size)

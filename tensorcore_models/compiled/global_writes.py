@@ -1,36 +1,38 @@
-"""Who wrote each place of global memory during a launch, and what orders the accesses of others.
+"""Records who wrote each place of global memory during a launch, and which accesses of others are ordered after it.
 
-Two threads of a block are ordered as in shared memory, by the clocks of their warps. Between blocks plain accesses are ordered
-by nothing but what both do through memory: atomic operations, fences, and volatile, acquiring or releasing accesses. A block
-that did one of these after it wrote, and a block that did one since, are taken to be ordered: an assumption that the result
-records. Reads before the write of another are not looked for: that would mark every load.
+Two threads of a block are ordered as in shared memory, by the clocks of their warps. Accesses of different blocks are ordered
+only by exchanges through memory: atomic operations, fences, and volatile, acquiring or releasing accesses. If a block exchanged
+after its write and another block exchanged since, they are taken as ordered, which the result records as an assumption. A read
+before another block's write is not looked for, because every load would have to be recorded.
 """
 
 import numpy as np
 
-#: Units of a page: what was never written takes no memory.
+#: Units of a page; a page that was never written takes no memory.
 _PAGE = 1 << 18
 
 
 class GlobalWrites:
-    """The last writer of each unit of a launch's global memory.
+    """`GlobalWrites` holds the last writer of each unit of a launch's global memory.
 
     Parameters
     ----------
     blocks : int
-        Blocks of the grid.
+        Number of blocks of the grid.
     """
 
     def __init__(self, blocks: int):
         self.unit = 4
-        #: Rows of a page: 1 + the warp's number in the grid (0: nobody), its clock, how many exchanges there had been.
+        #: Rows of a page: 1 + the warp's number in the grid (0: nobody), its clock, and the number of exchanges before.
         self.pages: dict[int, np.ndarray] = {}
         self.low, self.high = 1 << 62, 0
         self.exchanges, self.exchanged = 0, np.full(blocks, -1)
 
     def units(self, places: np.ndarray, size: int) -> np.ndarray:
-        """Return the units that accesses touch, shape (accesses, units); they become so small that each access is whole
-        ones."""
+        """Return the units that accesses touch, shape (accesses, units).
+
+        Units shrink until each access consists of whole ones.
+        """
         odd = int(np.bitwise_or.reduce(places, initial=size)) | self.unit
         step = odd & -odd
         if step < self.unit:
@@ -45,11 +47,11 @@ class GlobalWrites:
         return places[:, None] // self.unit + np.arange(size // self.unit)
 
     def touches(self, places: np.ndarray, size: int) -> bool:
-        """Return whether accesses may touch what was written."""
+        """Return whether accesses may touch written units."""
         return bool(len(places)) and int(places.min()) < self.high and int(places.max()) + size > self.low
 
     def last(self, units: np.ndarray, row: int) -> np.ndarray:
-        """Return one of a page's rows for units."""
+        """Return one row of the pages (writer, clock or exchanges) at units."""
         pages = units // _PAGE
         if (number := int(pages.flat[0])) in self.pages and (pages == number).all():
             return self.pages[number][row, units % _PAGE]
@@ -61,18 +63,18 @@ class GlobalWrites:
         return found
 
     def exchange(self, blocks: np.ndarray) -> None:
-        """Blocks did what orders accesses through memory."""
+        """Note that blocks exchanged through memory (atomic operation, fence, strong access)."""
         self.exchanges += 1
         self.exchanged[blocks] = self.exchanges
 
     def met(self, stamps: np.ndarray, writers: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-        """Return whether the blocks that wrote and those that come now exchanged something since."""
+        """Return whether the writing block and the accessing block have both exchanged since the write."""
         return (self.exchanged[writers] > stamps) & (self.exchanged[blocks] > stamps)
 
     def write(
         self, units: np.ndarray, places: np.ndarray, size: int, writers: np.ndarray, clocks: np.ndarray
     ) -> np.ndarray:
-        """Note who writes; which accesses of this instruction another one writes over."""
+        """Note the writers of units; return the accesses that another access of this instruction overwrites."""
         self.low, self.high = min(self.low, int(places.min())), max(self.high, int(places.max()) + size)
         pages = units // _PAGE
         rows = [np.broadcast_to(x[:, None], units.shape) for x in (writers, clocks)]
@@ -88,7 +90,7 @@ class GlobalWrites:
 
 
 def written_over(places: np.ndarray, words: np.ndarray, over: np.ndarray) -> np.ndarray:
-    """Those of the accesses written over by accesses of the same instruction that wrote something else."""
+    """Return the accesses that were overwritten with another value by accesses of the same instruction."""
     order = np.argsort(places, kind="stable")
     same = places[order][1:] == places[order][:-1]
     differ = np.zeros(len(places), bool)

@@ -1,7 +1,8 @@
-"""Describes a compiled kernel's computation for people: chains of a matrix instruction, restarts, the operations at the end.
+"""Describes a compiled kernel's computation in text: chains of a matrix instruction, restarts, the operations at the end.
 
-Made from the common expressions of :mod:`.common_forms`. Where the expression is chains over k of plain operands, joined by
-FP32 additions, it is a recipe of :mod:`tensorcore_models.libraries` (:mod:`.library_recipes`), which predicts and explains.
+It is made from the common expressions of :mod:`.common_forms`. If the expression consists of chains over k of plain operands,
+joined by FP32 additions, it is also a recipe of :mod:`tensorcore_models.libraries` (:mod:`.library_recipes`), which predicts
+and explains results.
 """
 
 import re
@@ -19,7 +20,7 @@ from .common_texts import LARGEST, Texts, nibble_of, tree_over_k
 from .library_recipes import FinishedRecipe, library_recipe
 from .nodes import Applied, Masked, Node, Step, operands_of
 
-#: Characters of a factor that is spelled out where it is used.
+#: Longest factor, in characters, that is spelled out where it is used.
 _LONGEST = 30
 
 
@@ -30,13 +31,13 @@ class KernelRecipe(Result):
     Attributes
     ----------
     kernel, output : str
-        The entry, and the argument that holds the output.
+        Names of the kernel's entry and of the argument that holds the output.
     forms : tuple of CommonForm
-        Common expressions, that of most elements first; :attr:`CommonForm.outputs` says which elements have it.
+        Common expressions, the one of most elements first; :attr:`CommonForm.outputs` says which elements have it.
     assumptions : tuple of str
-        Assumptions of the expressions: decisions that depend on data, orders that the hardware does not determine.
+        Assumptions of the expressions: decisions that depend on data, and orders that the hardware leaves open.
     output_number : int
-        Place of the output among the arguments.
+        Index of the output among the arguments.
     """
 
     kernel: str
@@ -56,12 +57,12 @@ class KernelRecipe(Result):
 
     @cached_property
     def instructions(self) -> tuple[str, ...]:
-        """The matrix instructions and multiply-adds of the most common expression, in the order in which they appear."""
+        """Return the matrix instructions and multiply-adds of the most common expression, in the order in which they appear."""
         return _instructions(self.root)
 
     def library(self) -> Recipe:
-        """Return the computation as a recipe of `libraries`; if the sum starts from C, or has a bias or scales, the
-        recipe takes these by name.
+        """Return the computation as a recipe of `libraries`; it takes C, a bias or scales as named arrays if the kernel uses
+        them.
 
         Raises
         ------
@@ -91,7 +92,7 @@ class KernelRecipe(Result):
             lines += ["order of k:", *(f"  {line}" for line in tree_of_order(library.order).outline())]
             if isinstance(library, FinishedRecipe):
                 lines.append(
-                    f"its sum is finished with {', '.join(library.arrays) or 'constants'}, as the expression says"
+                    f"operations after the sum use {', '.join(library.arrays) or 'constants'}, as in the expression"
                 )
         except ValueError as error:
             lines.append(f"not a recipe of libraries: {error}")
@@ -119,7 +120,10 @@ def _named(lines: list[str]) -> list[str]:
 
 
 class _Outline:
-    """Lines of the tree of an expression. Large parts that are used more than once are written once, by name."""
+    """`_Outline` writes an expression as an indented tree.
+
+    Large parts that are used more than once are written once, by name.
+    """
 
     def __init__(self, root: Node):
         self.root, self.texts = root, Texts()
@@ -173,7 +177,7 @@ class _Outline:
 
 
 def _instructions(root: Node) -> tuple[str, ...]:
-    """Return units of the chains in an expression, what is computed first before."""
+    """Return the units of the chains in an expression, in the order of computation."""
     found: dict[str, None] = {}
     stack, seen = [(root, False)], set()
     while stack:
@@ -188,12 +192,12 @@ def _instructions(root: Node) -> tuple[str, ...]:
 
 
 def _unit_of(node: Node) -> str | None:
-    """Return the unit of a step of a chain; None of another node."""
+    """Return the unit of a chain's step; None for another node."""
     if isinstance(node, Step):
         return str(node.row)
     return node.name if isinstance(node, Applied) and step_of(node, Texts()) is not None else None
 
 
 def owners_of(memory, number: int) -> np.ndarray:
-    """Return whose bytes an array of global memory holds."""
+    """Return the byte numbers of an array of global memory."""
     return memory.space.ids[memory.starts[number] : memory.stops[number]]

@@ -1,7 +1,8 @@
-"""Kernels' expressions as recipes of :mod:`tensorcore_models.libraries`: the order of k, and how the sum is finished.
+"""Turns kernels' expressions into recipes of :mod:`tensorcore_models.libraries`: the order of k, and the operations after the
+sum.
 
-Below the last operations on single elements (a bias, scales, a rounding) stands one sum of products. Its order is a recipe's;
-the operations above it, and what its chain starts from, are evaluated as the machine computes them.
+Below the last operations on single elements (a bias, scales, a rounding) stands one sum of products. A recipe states its order.
+The operations above the sum, and the start of its chain, are evaluated as the machine computes them.
 """
 
 import re
@@ -24,13 +25,12 @@ from .isa.types import FORMATS, array_type
 from .nodes import Applied, Constant, DerivedConstant, DerivedIndex, Element, Masked, Node, Step, operands_of
 from .solver_terms import special_functions
 
-#: Steps whose operands are all zeros: beyond the end of k.
+#: Steps whose operands are all zeros, which lie beyond the end of k.
 _PADDING = ("{0}", "{0}")
 
 
 def _is_addition(node: Node) -> bool:
-    """Return whether a node joins sums: an FP32 addition to nearest, of vector units or as an atomic operation, which may
-    flush."""
+    """Return whether a node joins sums by an FP32 addition to nearest, of vector units or atomic, with or without flushing."""
     m = node.meaning if isinstance(node, Applied) else None
     if m is not None and m.options == ("atomic",):
         m = replace(m, options=(), flush=(False, False))
@@ -38,14 +38,14 @@ def _is_addition(node: Node) -> bool:
 
 
 def _output_format(node: Node) -> str | None:
-    """Return the format of 16 bits to which a node rounds an FP32 number to nearest; None of other nodes."""
+    """Return the 16-bit format to which a node rounds an FP32 number to nearest; None for other nodes."""
     m = node.meaning if isinstance(node, Applied) else None
     usual = None if m is None else Meaning("convert", m.result, ("f32",), nan=m.nan)
     return FORMATS[m.result] if m is not None and m == usual and m.result in ("f16", "bf16") else None
 
 
 def _without_factor_one(node: Node) -> Node:
-    """Return a sum without the factor 1.0 that epilogues have for alpha = 1, which changes none of its bits."""
+    """Return a sum without the factor 1.0 that an epilogue multiplies by for alpha = 1, which changes no bit."""
     while isinstance(node, Applied) and node.meaning is not None and node.meaning.plain("mul"):
         if Constant(0x3F800000) not in node.operands:
             break
@@ -61,7 +61,7 @@ def _chains(order: Order) -> list[Chain]:
 
 
 def _order(node: Node, rows: list) -> Order:
-    """Return the order of a sum from +0; Unknown where it has no place for what the expression does."""
+    """Return the order of a sum that starts at +0; raise Unknown if the expression is no such sum."""
     chain = accumulation(node)
     if chain is not None:
         if chain.start != Constant(0):
@@ -71,7 +71,8 @@ def _order(node: Node, rows: list) -> Order:
         parts: list[Node] = []
         while isinstance(node, Applied) and _is_addition(node):
             sums = [_is_addition(x) for x in node.operands]
-            own = 1 if sums == [False, True] else 0  # which operand goes on to the left: additions commute
+            # `own` is the index of the operand that continues to the left: additions commute
+            own = 1 if sums == [False, True] else 0
             parts.append(node.operands[1 - own])
             node = node.operands[own]
         zero = isinstance(node, Constant) and node.bits == 0
@@ -81,22 +82,24 @@ def _order(node: Node, rows: list) -> Order:
 
 
 def _chain_order(chain: Accumulation, rows: list) -> Chain:
-    """Return the order of one chain, whatever it starts from."""
+    """Return the order of one chain, for any start value."""
     runs = [run for run in chain.runs if (run.left, run.right) != _PADDING]
     if len(runs) != 1 or not runs[0].ks or any(mark in runs[0].left + runs[0].right for mark in "({-"):
         told = "; ".join(map(run_text, runs))
         raise Unknown(f"the factors of a chain are not plain elements: {told}", field="operands")
     row = runs[0].row
     if row is None:
-        raise Unknown(f"{runs[0].unit} is no multiply-add of FP32 that flushes and clamps nothing", field="engine")
+        raise Unknown(f"{runs[0].unit} flushes or clamps, or is no FP32 multiply-add", field="engine")
     if row.formats[0] != row.formats[1] and re.search(r"\bj\b", runs[0].left):
-        raise Unknown(f"{row} gets the output's columns as its first matrix, whose format is another", field="operands")
+        raise Unknown(
+            f"{row} takes the output's columns as its first matrix, but its two formats differ", field="operands"
+        )
     rows.append(row)
     return _chain(runs[0])
 
 
 def _chain(run: StepRun) -> Chain:
-    """Return a run of steps as pieces of k; where k is interleaved, several of them share a step."""
+    """Return a run of steps as parts of k; where k is interleaved, several parts share a step."""
     size = run.row.k
     if all(len(pieces_of(step)) == 1 for step in run.steps):
         pieces: list[range] = []
@@ -107,7 +110,7 @@ def _chain(run: StepRun) -> Chain:
                 pieces.append(range(step[0], step[-1] + 1))
         return Chain(tuple(pieces))
     if any(len(step) != size for step in run.steps[:-1]):
-        raise Unknown(f"steps that interleave k are not full: {run_text(run)}", field="order")
+        raise Unknown(f"steps over interleaved k have too few products: {run_text(run)}", field="order")
     return Chain(pieces_of(run.ks), joined=True)
 
 
@@ -116,9 +119,9 @@ def _short(node: Node) -> str:
     return text if len(text) < 70 else text[:67] + "..."
 
 
-# -- what is done to the sum ---------------------------------------------------------------------------------------------
+# -- operations after the sum ---------------------------------------------------------------------------------------------
 def library_recipe(root: Node, kernel: str) -> Recipe:
-    """Return the recipe of an expression; Unknown, with what is in the way, if it is none."""
+    """Return the recipe of an expression; raise Unknown, with the obstacle, if there is none."""
     plain, fmt = root, _output_format(root)
     if fmt is not None and isinstance(root, Applied):
         plain = root.operands[0]
@@ -131,13 +134,13 @@ def library_recipe(root: Node, kernel: str) -> Recipe:
     kind = root.meaning.result if isinstance(root, Applied) and root.meaning is not None else ""
     written = engine.formats[3].name if root is core else FORMATS.get(kind)
     if written is None:
-        raise Unknown(f"the output is {_short(root)}, which is no number of a format", field="out_format")
+        raise Unknown(f"the output is {_short(root)}, which has no known format", field="out_format")
     facts |= {"epilogue": Epilogue(formats=(written,), scales=False), "root": root, "core": core, "start": start}
     return FinishedRecipe(engine, length, order, **facts)
 
 
 class _Core(NamedTuple):
-    """The sum of products in an expression, what its chain starts from or None for +0, its order, its unit."""
+    """`_Core` is the sum of products in an expression: the start of its chain (None: +0), its order, its unit."""
 
     node: Node
     start: Node | None
@@ -146,7 +149,7 @@ class _Core(NamedTuple):
 
 
 def _core(node: Node, kernel: str, known: dict[int, _Core]) -> _Core:
-    """Return the one sum of products in an expression; Unknown if there are several, or none that is a recipe's."""
+    """Return the one sum of products in an expression; raise Unknown if there are several, or no recipe states it."""
     if id(node) not in known:
         try:
             known[id(node)] = _sum_at(node, kernel)
@@ -160,7 +163,7 @@ def _core(node: Node, kernel: str, known: dict[int, _Core]) -> _Core:
 
 
 def _sum_at(node: Node, kernel: str) -> _Core:
-    """Return the sum that a node is."""
+    """Return the sum that a node computes."""
     rows: list = []
     chain = accumulation(node)
     if chain is not None and chain.start != Constant(0) and not has_products(chain.start):
@@ -179,7 +182,7 @@ class FinishedRecipe(Recipe):
     Parameters
     ----------
     root, core, start : Node
-        The expression of an element of the output, the sum in it, and what the sum starts from (None: +0).
+        Expression of an element of the output, the sum in it, and the start value of the sum (None: +0).
     """
 
     root: Any
@@ -188,7 +191,7 @@ class FinishedRecipe(Recipe):
 
     @cached_property
     def arrays(self) -> tuple[str, ...]:
-        """Names of the arrays beside A and B, as the kernel's expression has them."""
+        """Return the names of the arrays beside A and B, as the kernel's expression has them."""
         found: dict[str, None] = {}
         stack, seen = [self.root], set()
         while stack:
@@ -214,20 +217,24 @@ class FinishedRecipe(Recipe):
         arrays : mapping of str to array
             The arrays of :attr:`arrays` by name, as the kernel gets them.
         out_format : str, optional
-            The kernel's output format; another one is refused.
+            Output format of the kernel; another format is refused.
         scale, scale_result : float
-            1 and None: the kernel's own factors are part of it.
+            1 and None, because the kernel's own factors are part of its expression.
 
         Raises
         ------
         ValueError, TypeError
-            See :meth:`Recipe.gemm_bits`; if an array is missing, or not the kernel's.
+            See :meth:`Recipe.gemm_bits`; also if an array is missing, or the kernel takes no such array.
         """
         (fmt,) = self.epilogue.formats
         if out_format not in (None, fmt):
-            raise Unknown(f"{self.name}: the output format {out_format} is not known", field="out_format", known=(fmt,))
+            raise Unknown(
+                f"{self.name}: the output format {out_format} is not the kernel's", field="out_format", known=(fmt,)
+            )
         if scale != 1 or scale_result is not None:
-            raise Unknown(f"{self.name} has its own factors: another one is not known", field="scale", known=(1,))
+            raise Unknown(
+                f"{self.name} applies its own factors, so that no other scale can be given", field="scale", known=(1,)
+            )
         given = dict(arrays or {})
         if set(given) != {*self.arrays}:
             raise ValueError(
@@ -243,14 +250,14 @@ class FinishedRecipe(Recipe):
         return np.ascontiguousarray(np.broadcast_to(evaluation.of(self.root), evaluation.shape))
 
     def sum_bits(self, a, b, *, out_format: str = "fp32") -> np.ndarray:
-        """Return the encodings of the sum from +0; raises Unknown if the kernel starts it from something else."""
+        """Return the encodings of the sum that starts at +0; raise Unknown if the kernel starts it at another value."""
         if self.start is not None:
             raise Unknown(f"{self.name} starts its sum from {_short(self.start)}", field="start", known=("+0",))
         return super().sum_bits(a, b, out_format=out_format)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
-        """Raise an error: the kernel's own factors are part of its expression, and others cannot be given."""
-        raise Unknown(f"{self.name} has its own factors: others are not known", field="scales")
+        """Raise Unknown, because the kernel's own factors are part of its expression and no others can be given."""
+        raise Unknown(f"{self.name} applies its own factors, so that no other scales can be given", field="scales")
 
     def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:
         """Return encodings of the sum."""
@@ -268,7 +275,7 @@ class FinishedRecipe(Recipe):
 
 
 class Evaluation:
-    """Values of the nodes of an expression over all elements of an output, as encodings."""
+    """`Evaluation` computes the nodes of an expression over all elements of an output, as encodings."""
 
     def __init__(self, shape: tuple[int, ...], arrays: dict[str, Any]):
         self.shape, self.places = shape, np.indices(shape)
@@ -293,7 +300,7 @@ class Evaluation:
             return np.where(self.places[node.axis] < node.bound, self.of(node.below), self.of(node.above))
         m = node.meaning if isinstance(node, Applied) else None
         if m is None:
-            raise Unknown(f"the output is made by {_short(node)}, which is not known here", field="expression")
+            raise Unknown(f"the output is made by {_short(node)}, which is not modelled", field="expression")
         values = []
         for operand, kind in zip(operands_of(node), m.sources, strict=True):
             value, dtype = self.of(operand), array_type(kind)

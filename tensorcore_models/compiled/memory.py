@@ -1,8 +1,8 @@
-"""Memory of a launch as flat bytes: global memory that holds the caller's arrays, and spaces of which each block has a row.
+"""Models the memory of a launch as flat bytes: global memory with the caller's arrays, and spaces with a row for each block.
 
-Beside the bytes stand planes of the same geometry, made only when they are wanted: which bytes have been written (checks) and
-whose byte it is (expressions, :mod:`.expressions`). Addresses are checked before every access: nothing outside of the arrays
-is read or written, whatever a program computes.
+Beside the bytes stand planes of the same geometry, made only when they are needed: which bytes have been written (checks), and
+the number of each byte (expressions, :mod:`.expressions`). Addresses are checked before every access: nothing outside of the
+arrays is read or written, whatever a program computes.
 """
 
 from bisect import bisect_right
@@ -13,16 +13,17 @@ import numpy as np
 from .errors import KernelFault
 from .global_writes import GlobalWrites
 
-#: Unsigned types by bytes.
+#: Unsigned types, by bytes.
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-#: Where global memory begins, and how far allocations are apart at least.
+#: First address of global memory, and the least distance between allocations.
 GLOBAL_BASE = 1 << 40
 GUARD = 4096
 _ONES = {size: word(int.from_bytes(b"\1" * size, "little")) for size, word in WORDS.items()}
 
 
 class Plane:
-    """Bytes with vector access: `count` words of `width` bytes at flat places that are multiples of the whole access."""
+    """`Plane` is an array of bytes with vector access: `count` words of `width` bytes at flat places that are multiples of
+    their size."""
 
     def __init__(self, size: int):
         self.data = np.zeros(-(-size // 64) * 64, np.uint8)
@@ -37,11 +38,11 @@ class Plane:
         return self._views[key]
 
     def load(self, places: np.ndarray, width: int, count: int) -> np.ndarray:
-        """Return words at flat places that are multiples of the whole access, shape (places, count)."""
+        """Return words at flat places that are multiples of the access's size, shape (places, count)."""
         return self.view(width, count)[places // (width * count)]
 
     def store(self, places: np.ndarray, words: np.ndarray) -> None:
-        """Write words of shape (places, count)."""
+        """Write words, shape (places, count), to flat places that are multiples of the access's size."""
         width, count = words.dtype.itemsize, words.shape[1]
         self.view(width, count)[places // (width * count)] = words
 
@@ -52,7 +53,7 @@ class Plane:
         return self.data[places[:, None] + np.arange(width * count)].view(WORDS[width])
 
     def store_anywhere(self, places: np.ndarray, words: np.ndarray) -> None:
-        """Write words of shape (places, count) to flat places of any alignment."""
+        """Write words, shape (places, count), to flat places of any alignment."""
         size = words.dtype.itemsize * words.shape[1]
         if not (places % size).any():
             self.store(places, words)
@@ -62,19 +63,19 @@ class Plane:
             self.store(places + place, raw[:, place : place + 1])
 
 
-#: In the plane of what was written: a byte that was stored, with bits that nobody determined.
+#: Mark in the plane of written bytes: the byte was stored, but some of its bits were never written.
 _FORGOTTEN = 2
 
 
 class Space(Plane):
-    """A memory space whose flat places are known to lie inside.
+    """`Space` is a memory space whose flat places are known to lie inside.
 
     Parameters
     ----------
     size : int
-        Bytes.
+        Number of bytes.
     checks : bool
-        Whether reads of bytes that nobody wrote are looked for.
+        Whether reads of unwritten bytes are checked.
     traced : bool
         Whether expressions are carried.
     """
@@ -91,14 +92,14 @@ class Space(Plane):
             self.written.view(width, count)[places // (width * count)] = _ONES[width]
 
     def forget(self, places: np.ndarray, holes: np.ndarray) -> None:
-        """Note which bytes of stored words of 32 bits have bits that nobody determined."""
+        """Note which bytes of stored 32-bit words have bits that nobody wrote."""
         if self.written is not None:
             for byte in range(4):
                 lost = holes >> np.uint32(8 * byte) & np.uint32(255) != 0
                 self.written.data[places[lost] + byte] = _FORGOTTEN
 
     def holes(self, places: np.ndarray) -> np.ndarray:
-        """Return bits of stored words of 32 bits that nobody determined; those of words that were not stored are no holes."""
+        """Return the bits of stored 32-bit words that nobody wrote; words that were not stored have no such bits."""
         found = np.zeros(len(places), np.uint32)
         if self.written is not None:
             for byte in range(4):
@@ -111,7 +112,7 @@ class Space(Plane):
         return self.written is not None and bool((self.written.data[places[:, None] + np.arange(size)] == 0).any())
 
     def unwritten(self, places: np.ndarray, size: int) -> np.ndarray:
-        """Return which of the accesses of `size` bytes read a byte that nobody wrote."""
+        """Return a mask of the accesses of `size` bytes that read a byte that nobody wrote."""
         if self.written is None:
             return np.zeros(len(places), bool)
         if (places % size).any():
@@ -121,28 +122,28 @@ class Space(Plane):
         return (self.written.load(places, 8, size // 8) != _ONES[8]).any(1)
 
     def load_ids(self, places: np.ndarray, size: int) -> np.ndarray | None:
-        """Return whose bytes they are, shape (places, size); None without expressions."""
+        """Return the byte numbers at flat places, shape (places, size); None without expressions."""
         return None if self.ids is None else self.ids[places[:, None] + np.arange(size)]
 
     def store_ids(self, places: np.ndarray, ids: np.ndarray | None, size: int) -> None:
-        """Note whose bytes were written; None: nobody's."""
+        """Note the byte numbers that were written; None stands for zeros."""
         if self.ids is not None:
             self.ids[places[:, None] + np.arange(size)] = 0 if ids is None else ids
 
 
 class GlobalMemory:
-    """The caller's arrays, one after the other with gaps between them.
+    """`GlobalMemory` holds the caller's arrays, one after the other with gaps between them.
 
     Parameters
     ----------
     arrays : sequence of ndarray
         Contiguous arrays; :meth:`copy_back` writes what the program stored into them.
     names : sequence of str
-        What errors call them.
+        Names of the arrays in messages.
     traced : bool
         Whether expressions are carried.
     own : int
-        How many of the arrays, the last ones, are the launch's and not the caller's.
+        Number of arrays at the end that belong to the launch and not to the caller.
     """
 
     def __init__(self, arrays: Sequence[np.ndarray], names: Sequence[str], *, traced: bool = False, own: int = 0):
@@ -160,7 +161,7 @@ class GlobalMemory:
             self.space.data[start:stop] = array.reshape(-1).view(np.uint8)
 
     def address(self, number: int) -> int:
-        """Return the address of the array of a number."""
+        """Return the address of the array with a given number."""
         return GLOBAL_BASE + self.starts[number]
 
     def address_of(self, array: np.ndarray) -> int:
@@ -173,7 +174,7 @@ class GlobalMemory:
         Raises
         ------
         KernelFault
-            For the first address that is misaligned or not inside of one array; its `index` says which access.
+            For the first address that is misaligned or not inside of one array; its `index` is the number of the access.
         """
         if not len(addresses):
             return addresses.astype(np.int64)
@@ -206,15 +207,15 @@ class GlobalMemory:
         raise KernelFault(f"{deed} {size} bytes of global memory at {where}", index=index)
 
     def _left_out(self) -> str:
-        """Say what may be wrong where an address is near 0."""
+        """Return a hint if an address is near 0: an argument may be missing."""
         if not self.left_out:
-            return "; arguments that are left out are 0"
+            return "; an argument that is left out is 0"
         one = len(self.left_out) == 1
         names = ", ".join(self.left_out)
         return f"; {names} {'was' if one else 'were'} left out and {'is' if one else 'are'} 0: scratch memory? Pass an array"
 
     def copy_back(self) -> None:
-        """Write what the program stored into the caller's arrays.
+        """Write the program's stores into the caller's arrays.
 
         Raises
         ------
@@ -229,7 +230,7 @@ class GlobalMemory:
 
 
 class BlockMemory:
-    """A space of which each block (or lane) has `size` bytes of its own, addressed from `base` on."""
+    """`BlockMemory` is a space of which each block (or lane) has `size` bytes of its own, addressed from `base` on."""
 
     def __init__(self, name: str, rows: int, size: int, base: int, *, checks: bool, traced: bool):
         self.name, self.size, self.base = name, size, base
@@ -239,7 +240,7 @@ class BlockMemory:
     def places(
         self, rows: np.ndarray, addresses: np.ndarray, size: int, *, write: bool, alignment: int | None = None
     ) -> np.ndarray:
-        """Return flat places of accesses of `size` bytes; KernelFault as :meth:`GlobalMemory.places`."""
+        """Return flat places of accesses of `size` bytes; raise KernelFault as :meth:`GlobalMemory.places`."""
         offsets = addresses.astype(np.int64) - self.base
         if len(offsets) and (int(offsets.min()) < 0 or int(offsets.max()) + size > self.size):
             wrong = (offsets < 0) | (offsets + size > self.size)
@@ -253,8 +254,8 @@ class BlockMemory:
 
 
 def aligned(places: np.ndarray, size: int) -> np.ndarray:
-    """Return the places, which must be multiples of `size`, as the machine asks."""
+    """Return the places; raise KernelFault if they are not multiples of `size`."""
     if len(places) and size > 1 and (places % size).any():
         index = int((places % size != 0).argmax())
-        raise KernelFault(f"accesses {size} bytes at {int(places[index])}, which is not aligned", index=index)
+        raise KernelFault(f"accesses {size} bytes at {int(places[index])}, which is no multiple of {size}", index=index)
     return places

@@ -1,7 +1,7 @@
-"""Moves of whole bytes: where the bytes of an operation's operands are in its result.
+"""Tracks moves of whole bytes: where the bytes of an operation's operands are in its result.
 
-Owners are numbers of :mod:`.expressions`, shape (lanes, bytes), 0 for nobody's; values are the bytes themselves. A rule gives
-the owners of the result, or None where the operation is more than a move.
+Owners are the byte numbers of :mod:`.expressions`, shape (lanes, bytes), 0 for a byte that depends on no input; values are the
+bytes themselves. A rule gives the owners of the result, or None if the operation is more than a move.
 """
 
 from collections.abc import Callable
@@ -21,21 +21,21 @@ def as_bytes(values, count: int, size: int) -> np.ndarray:
 
 
 def numbers(values: np.ndarray) -> np.ndarray:
-    """Return bytes of numbers of up to 32 bits as these."""
+    """Return values, given as bytes, as 32-bit integers."""
     whole = np.zeros((len(values), 4), np.uint8)
     whole[:, : values.shape[1]] = values[:, :4]
     return whole.view(np.uint32).reshape(-1)
 
 
 def resized(owners: np.ndarray, size: int) -> np.ndarray:
-    """Return the low bytes, or more of them with nobody's above."""
+    """Return the low bytes; bytes added above have the owner 0."""
     if owners.shape[1] >= size:
         return owners[:, :size]
     return np.pad(owners, ((0, 0), (0, size - owners.shape[1])))
 
 
 def masked(owners: list, values: list) -> np.ndarray | None:
-    """and: bytes that a constant keeps or clears."""
+    """Return the owners after an "and": a constant keeps or clears each byte."""
     for own, mask_owner, mask in ((owners[0], owners[1], values[1]), (owners[1], owners[0], values[0])):
         if not mask_owner.any() and np.isin(mask[own != 0], (0, 255)).all():
             return np.where(mask == 255, own, 0)
@@ -43,7 +43,7 @@ def masked(owners: list, values: list) -> np.ndarray | None:
 
 
 def merged(owners: list, values: list) -> np.ndarray | None:
-    """or, xor: bytes of which only one operand has any bits."""
+    """Return the owners after an "or" or "xor" of bytes of which only one operand has set bits."""
     left, right = owners
     if ((left != 0) & ((right != 0) | (values[1] != 0))).any() or ((right != 0) & (values[0] != 0) & (left == 0)).any():
         return None
@@ -51,7 +51,7 @@ def merged(owners: list, values: list) -> np.ndarray | None:
 
 
 def shifted(owners: np.ndarray, places: np.ndarray, size: int, *, left: bool) -> np.ndarray | None:
-    """Logical shifts by whole bytes, the same in all lanes."""
+    """Return the owners after a logical shift by whole bytes, the same in all lanes."""
     if (places != places[0]).any() or places[0] % 8:
         return None
     step, out = int(places[0]) // 8, np.zeros_like(owners)
@@ -64,7 +64,7 @@ def shifted(owners: np.ndarray, places: np.ndarray, size: int, *, left: bool) ->
 
 
 def extracted(owners: np.ndarray, start: np.ndarray, length: np.ndarray, size: int) -> np.ndarray | None:
-    """Return fields of whole bytes, filled with zeros."""
+    """Return the owners of fields of whole bytes, filled with zeros."""
     same = (start == start[0]).all() and (length == length[0]).all()
     if not same or start[0] % 8 or length[0] % 8:
         return None
@@ -102,7 +102,7 @@ def _shifted(m: Meaning, owners: list, values: list, size: int):
 
 
 def _shifted_or(m: Meaning, owners: list, values: list, size: int):
-    """Return (x << y) | z."""
+    """Return the owners of (x << y) | z."""
     by = numbers(values[1])
     placed = None if owners[1].any() else shifted(owners[0], by, size, left=True)
     if placed is None:
@@ -112,7 +112,7 @@ def _shifted_or(m: Meaning, owners: list, values: list, size: int):
 
 
 def _masked_or(m: Meaning, owners: list, values: list, size: int):
-    """Return (x & y) | z."""
+    """Return the owners of (x & y) | z."""
     kept = masked(owners[:2], values[:2])
     return None if kept is None else merged([kept, owners[2]], [values[0] & values[1], values[2]])
 
@@ -123,7 +123,7 @@ def _merged_three(m: Meaning, owners: list, values: list, size: int):
 
 
 def _permuted(m: Meaning, owners: list, values: list, size: int):
-    """prmt: bytes by constant selectors without signs."""
+    """Return the owners after prmt: bytes by constant selectors without signs."""
     nibbles = numbers(values[2])[:, None] >> np.arange(0, 16, 4, dtype=np.uint32) & np.uint32(15)
     if owners[2].any() or (nibbles & 8).any():
         return None
@@ -131,7 +131,7 @@ def _permuted(m: Meaning, owners: list, values: list, size: int):
 
 
 def _permuted_by_bytes(m: Meaning, owners: list, values: list, size: int):
-    """v_perm_b32: bytes of {x, y} by selectors; 12 gives 0."""
+    """Return the owners after v_perm_b32: bytes of {x, y} by selectors; 12 gives 0."""
     selector = values[2]
     if owners[2].any() or ((selector > 7) & (selector != 12)).any():
         return None
@@ -146,7 +146,7 @@ def _field(m: Meaning, owners: list, values: list, size: int):
 
 
 def _funnel(m: Meaning, owners: list, values: list, size: int):
-    """Whole bytes of two words from a place on."""
+    """Return the owners of the whole bytes of two words that start at a place."""
     by = numbers(values[2]) * np.uint32(8 if "bytes" in m.options else 1) & np.uint32(31)
     if {"left", "clamp"} & {*m.options} or owners[2].any() or (by % 8).any() or (by != by[0]).any():
         return None
@@ -155,7 +155,7 @@ def _funnel(m: Meaning, owners: list, values: list, size: int):
 
 
 def _merged_bits(m: Meaning, owners: list, values: list, size: int):
-    """Return bits of y where the mask x has ones, of z elsewhere."""
+    """Return the owners of the bits of y where the mask x has ones, of z elsewhere."""
     if owners[0].any() or not np.isin(values[0], (0, 255)).all():
         return None
     return np.where(values[0] == 255, owners[1], owners[2])
@@ -179,7 +179,7 @@ RULES: dict[str, Callable] = {
 
 
 def moved(m: Meaning, owners: list, values: list, size: int) -> np.ndarray | None:
-    """Return the owners of the result of an operation that moves whole bytes; None where it is more than a move."""
+    """Return the owners of the result of an operation that moves whole bytes; None if it is more than a move."""
     rule = RULES.get(m.operation)
     if rule is None:
         return None

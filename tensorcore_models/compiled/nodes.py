@@ -1,4 +1,5 @@
-"""Nodes of an expression: elements of inputs, constants, operations, steps of matrix instructions, choices by an index."""
+"""Defines the nodes of an expression: elements of inputs, constants, operations, steps of matrix instructions, choices by an
+index."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,16 +14,16 @@ AXES = "ijuvw"
 
 @dataclass(frozen=True)
 class DerivedIndex:
-    """An index that is no linear function of the output's: a quotient, a remainder, or what a kernel loaded.
+    """`DerivedIndex` is an index that is no linear function of the output's: a quotient, a remainder, or a loaded value.
 
     Attributes
     ----------
     axis : int
-        The output's axis whose index it follows.
+        Axis of the output on whose index it depends.
     text : str
-        As it is written.
+        Text of the index.
     table : tuple of (int, int)
-        Its value for each of the output's indices.
+        Value for each of the output's indices.
     """
 
     axis: int
@@ -33,13 +34,13 @@ class DerivedIndex:
         return self.text
 
     def at(self, place: Sequence[int]) -> int:
-        """Return its value at a place of the output; the first one where the output has no such element."""
+        """Return the value at a place of the output; the first value if the output has no such element."""
         return dict(self.table).get(int(place[self.axis]), self.table[0][1])
 
 
 @dataclass(frozen=True)
 class Element:
-    """An element of an input: for each axis (constant, step for each of the output's axes).
+    """`Element` is an element of an input; for each axis it holds (constant, step for each of the output's axes).
 
     A :class:`DerivedIndex` or the letter of an index of sums may stand for a constant.
     """
@@ -49,7 +50,7 @@ class Element:
     index: tuple[tuple[Any, tuple[int, ...]], ...]
 
     def text(self, replaced: int | None = None) -> str:
-        """As a[i, 5]; the constant of axis `replaced` is k."""
+        """Return the text a[i, 5]; the constant of axis `replaced` becomes k."""
         return (
             f"{self.name}[{', '.join(_index_text(c, s, axis == replaced) for axis, (c, s) in enumerate(self.index))}]"
         )
@@ -64,27 +65,27 @@ def _index_text(constant: int, steps: tuple[int, ...], replaced: bool) -> str:
 
 @dataclass(frozen=True)
 class Constant:
-    """A value that rests on no input, as an encoding."""
+    """`Constant` is a value that depends on no input, as an encoding."""
 
     bits: int
 
     def text(self) -> str:
-        """Return the encoding."""
+        """Return the encoding in hexadecimal."""
         return "0" if self.bits == 0 else f"{self.bits:#x}"
 
 
 @dataclass(frozen=True)
 class DerivedConstant:
-    """A value that rests on no input and follows one of the output's indices, as 4 * (j mod 8) in the shift of a nibble.
+    """`DerivedConstant` is a constant that follows one of the output's indices, such as 4 * (j mod 8) in a nibble's shift.
 
     Attributes
     ----------
     axis : int
-        The output's axis whose index it follows.
+        Axis of the output on whose index it depends.
     spelled : str
-        As it is written.
+        Text of the index.
     table : tuple of (int, int)
-        Its encoding for each of the output's indices.
+        Encoding for each of the output's indices.
     """
 
     axis: int
@@ -92,13 +93,13 @@ class DerivedConstant:
     table: tuple[tuple[int, int], ...]
 
     def text(self) -> str:
-        """As a quotient or remainder of the index."""
+        """Return the quotient or remainder of the index, as text."""
         return self.spelled
 
 
 @dataclass(frozen=True)
 class Applied:
-    """An operation on values."""
+    """`Applied` is an operation on values."""
 
     name: str
     line: int
@@ -107,17 +108,17 @@ class Applied:
 
     @property
     def key(self) -> Meaning | str:
-        """Return the meaning that it computes, or the name of an operation that has none."""
+        """Return the meaning of the operation, or its name if it has no meaning."""
         return self.meaning or self.name
 
     def text(self) -> str:
-        """As a call."""
+        """Return the operation as a call."""
         return f"{self.name}({', '.join(operand.text() for operand in self.operands)})"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a matrix instruction: the factors of its products in the unit's order, and the addend."""
+    """`Step` is one step of a matrix instruction: the factors of its products in the unit's order, and the addend."""
 
     row: Any
     line: int
@@ -127,13 +128,13 @@ class Step:
     signs: tuple[int, int]
 
     def text(self) -> str:
-        """As a call that names the first factors."""
+        """Return the step as a call that names the first factors."""
         return f"{self.row}({self.left[0].text()} {self.right[0].text()} ..., {self.addend.text()})"
 
 
 @dataclass(frozen=True)
 class Masked:
-    """One of two expressions by an index of the output, as masks along an axis choose: `below` where it is less than `bound`.
+    """`Masked` is a choice by an index of the output: `below` if the index is less than `bound`, else `above`.
 
     `low` is the least index of the outputs; the letter of an index of sums may be part of the bound.
     """
@@ -146,11 +147,11 @@ class Masked:
 
     @property
     def condition(self) -> str:
-        """As i < 5."""
+        """Return the condition as text: i < 5."""
         return f"{AXES[self.axis]} < {self.bound}"
 
     def text(self) -> str:
-        """As a choice."""
+        """Return the choice as text."""
         return f"({self.condition} ? {self.below.text()} : {self.above.text()})"
 
 
@@ -167,7 +168,7 @@ def operands_of(node: Node) -> tuple:
 
 
 def all_within(root: Node) -> Iterator[Node]:
-    """Yield a node and all below it, each once."""
+    """Yield a node and all nodes below it, each once."""
     stack, seen = [root], set()
     while stack:
         node = stack.pop()
@@ -178,7 +179,7 @@ def all_within(root: Node) -> Iterator[Node]:
 
 
 def width_of(node: Node) -> int | None:
-    """Return bits of a value by what computed it; None of inputs and constants."""
+    """Return the bits of a value, by the operation that computed it; None for inputs and constants."""
     if isinstance(node, Step):
         return node.row.formats[3].bits
     return bits_of(node.meaning.result) if isinstance(node, Applied) and node.meaning is not None else None

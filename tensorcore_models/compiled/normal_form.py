@@ -1,6 +1,6 @@
-"""Expressions in a form that equal arithmetic shares, by rules that change no bit of any result.
+"""Brings expressions into a form that equal arithmetic shares, by rules that change no bit of any result.
 
-`RULES` lists them. A rule that is about a matrix instruction holds because its family says so (aspect "symmetries").
+`RULES` lists them. A rule about a matrix instruction holds because the instruction's family says so (aspect "symmetries").
 """
 
 from collections.abc import Iterable
@@ -15,27 +15,27 @@ from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, St
 from .solver_terms import special_functions
 
 RULES = (
-    "where an instruction stands in the code and what its registers are called do not matter",
+    "the place of an instruction in the code and the names of its registers do not matter",
     "operands of additions, products, minima and maxima commute (a NaN result has one encoding)",
     "add.rn and mul.rn are add and mul",
     "a fused multiply-add of x by 1 is an addition",
-    "a sum that is never -0, plus +0, is that sum, in any rounding; a computed FP32 number times 1 is that number",
-    "a computed FP32 number times 2^-p times 2^p is that number, where it is a multiple of a unit that 2^-p leaves in range",
-    "an addition, product or multiply-add that flushes is one that does not, where operands and result are such multiples",
+    "a sum that is never -0 plus +0 is the sum itself, in any rounding; a computed FP32 number times 1 is the number itself",
+    "a computed FP32 number times 2^-p times 2^p is the number itself, if 2^-p keeps its lowest bit in range",
+    "flushing of a sum, product or multiply-add does not matter if operands and result are multiples of 2^-126",
     "a chain is its accumulator's passes: instructions of one accumulator differ in their name and shape only",
     "products that the accumulator sums in any order are put in order within their pass",
-    "factors of a product commute where both have one format and the unit treats them alike",
-    "an approximate division by a constant is a product by the special-function unit's reciprocal of it; of 1 by x, rcp.approx",
+    "factors of a product commute if both have one format and the unit treats them alike",
+    "an approximate division by a constant is a product by its reciprocal from the special-function unit; 1 / x is rcp.approx",
     "ex2 is never -0, and NaN results of special functions have the encoding of additions'",
-    "a pass over zeros leaves a result of the accumulator as it is, where its family says so",
+    "a pass over zeros leaves a result of the accumulator unchanged, if the accumulator's family says so",
 )
 _SUMS = ("add", "sub", "mul", "fma")
 _ONE, _ZEROS = 0x3F800000, ("constant", 0)
-#: Divisors that an approximate division does not scale, 2^-126 to 2^126, and whose reciprocals are normal.
+#: Range of divisors that an approximate division does not scale (2^-126 to 2^126), whose reciprocals are normal.
 _SMALLEST_DIVISOR, _LARGEST_DIVISOR = 0x00800000, 0x7E800000
-#: Exponents of the smallest FP32 number, and of the smallest normal one.
+#: Exponents of the smallest subnormal and of the smallest normal FP32 number.
 _SMALLEST, _NORMAL = -149, -126
-#: The unit of zero, which is a multiple of every number.
+#: Exponent for zero, which is a multiple of every power of two.
 _LARGEST = 1 << 20
 
 
@@ -49,7 +49,8 @@ def normal_forms(recipe: KernelRecipe, *, flushing: bool = True) -> dict[int, tu
 
 
 class NormalForm(tuple):
-    """A normal form, told from others by a digest of what it is made of: what is shared a thousand times is looked at once."""
+    """`NormalForm` is a normal form with a digest of its parts, so that a part that is shared a thousand times is compared
+    once."""
 
     digest: str
 
@@ -72,7 +73,7 @@ class NormalForm(tuple):
 
 
 class Forms:
-    """Normal forms of the nodes of one expression; without `flushing`, as if no number were subnormal."""
+    """`Forms` computes the normal forms of one expression's nodes; without `flushing`, as if no number were subnormal."""
 
     def __init__(self, *, flushing: bool = True):
         self.flushing = flushing
@@ -121,7 +122,7 @@ class Forms:
         return ("applied", m, tuple(operands))
 
     def unit(self, form: tuple) -> int:
-        """Return the exponent of a power of two that an FP32 value is a multiple of, if it is finite."""
+        """Return the exponent of a power of two of which an FP32 value is a multiple, if it is finite."""
         if form[0] == "constant":
             bits = form[1] & 0x7FFFFFFF
             significand = bits & 0x7FFFFF | (bits >> 23 > 0) << 23
@@ -140,7 +141,7 @@ class Forms:
 
     @staticmethod
     def _unit_of(operation: str, units: list[int]) -> int:
-        """Return the unit of a result; rounding a multiple of a power of two gives one."""
+        """Return the exponent of a result's power of two; rounding keeps a multiple of a power of two a multiple."""
         if operation in ("add", "sub"):
             return min(units)
         if operation == "mul":
@@ -148,7 +149,7 @@ class Forms:
         return min(units[0] + units[1], units[2]) if operation == "fma" else _SMALLEST
 
     def _scaled_back(self, m: Meaning, operands: list[tuple]) -> tuple | None:
-        """Return x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p loses nothing; None for other products."""
+        """Return x of (x 2^-p) 2^p, where x is an FP32 result and x 2^-p is exact; None for other products."""
         up = [(power, other) for power, other in _power_and_other(operands) if power > 0]
         for power, other in up:
             if other[:2] != ("applied", m):
@@ -159,7 +160,7 @@ class Forms:
         return None
 
     def _chain(self, node: Node) -> tuple:
-        """Return the passes of a chain of one accumulator, from its start."""
+        """Return the passes (fused operations) of a chain of one accumulator, from its start."""
         steps: list[Step] = []
         key = _unit(node)
         while isinstance(node, Step) and _unit(node) == key:
@@ -196,13 +197,13 @@ def _power_and_other(operands: list[tuple]) -> list[tuple[int, tuple]]:
 
 
 def _without_flushing(m: Meaning) -> Meaning:
-    """Return the operation that does the same to numbers of which none is subnormal."""
+    """Return the operation without flushing, which gives the same results if no number is subnormal."""
     options = (m.options[0].replace(".ftz", ""),) if m.operation == "function" else m.options
     return replace(m, flush=(False, False), options=options)
 
 
 def _without_division(m: Meaning, operands: list[tuple]) -> tuple[Meaning, list[tuple]]:
-    """Return an approximate division as the product or reciprocal that it is; others as they are."""
+    """Return an approximate division as the product or reciprocal that computes it; other nodes unchanged."""
     if m.operation != "function" or len(operands) != 2 or m.options[0] not in special_functions():
         return m, operands
     numerator, divisor = operands
@@ -216,12 +217,12 @@ def _without_division(m: Meaning, operands: list[tuple]) -> tuple[Meaning, list[
 
 
 def _is_sum(m: Meaning) -> bool:
-    """Return whether it is an FP32 addition, in any rounding, that neither flushes nor clamps."""
+    """Return whether a form is an FP32 addition, in any rounding, that neither flushes nor clamps."""
     return replace(m, rounding="rne").plain("add")
 
 
 def _computed(form: tuple, nan: str) -> bool:
-    """Return whether a form is an FP32 result, whose NaN has the one encoding that FP32 operations of a unit give."""
+    """Return whether a form is an FP32 result, whose NaN is the canonical NaN of a unit's FP32 operations."""
     if form[0] == "chain":
         return form[1][-1] and nan == "all_ones"
     if form[0] != "applied" or not isinstance(form[1], Meaning) or form[1].nan != nan:
@@ -232,7 +233,7 @@ def _computed(form: tuple, nan: str) -> bool:
 
 
 def _never_minus_zero(form: tuple, nan: str) -> bool:
-    """Return whether a computed sum is never -0: then one addend is not, and what cancels is +0 but where rounding is down."""
+    """Return whether a sum is never -0: one addend is never -0, and the rounding is not down, so that cancellation gives +0."""
     if form[0] != "applied":
         return form == _ZEROS or _computed(form, nan)
     m = form[1]
@@ -244,7 +245,7 @@ def _never_minus_zero(form: tuple, nan: str) -> bool:
 
 
 def _ordered(pairs: list[tuple], spec, alike: bool) -> tuple:
-    """Return the products of a pass, each set that may be in any order sorted."""
+    """Return the products of a pass; each set whose order is free is sorted."""
     if alike:
         pairs = [tuple(sorted(pair, key=repr)) for pair in pairs]
     found = list(pairs)
@@ -255,7 +256,7 @@ def _ordered(pairs: list[tuple], spec, alike: bool) -> tuple:
 
 
 def _unit(node: Node) -> tuple:
-    """Return the key of a step's accumulator; last, whether its results are never -0 and have the NaN of additions."""
+    """Return the key of a step's accumulator; its last part says whether results are never -0 and have the NaN of additions."""
     if not isinstance(node, Step):
         return ()
     row = node.row

@@ -1,11 +1,11 @@
-"""The expression of a compiled kernel as boxes that hang from each other."""
+"""Draws the expression of a compiled kernel as a tree of boxes."""
 
 from ..explanations.drawing import DrawnBox, svg
 from .chains import accumulation, pieces_text, run_text
 from .kernel_recipe import KernelRecipe
 from .nodes import Applied, Masked, Node, Step, all_within
 
-#: Characters of a box at most; the note has all.
+#: Most characters of a box; its note has the full text.
 _WIDEST = 34
 
 
@@ -15,8 +15,7 @@ def expression_svg(recipe: KernelRecipe, form: int = 0) -> str:
 
 
 def expression_boxes(root: Node) -> list[DrawnBox]:
-    """Return boxes of an expression, each after those below it, the result last: runs of a chain, additions, conversions,
-    inputs."""
+    """Return the boxes of an expression, operands before results: runs of a chain, additions, conversions, inputs."""
     boxes: list[DrawnBox] = []
 
     def add(label: str, note: str, below: tuple[int, ...] = ()) -> int:
@@ -45,5 +44,5 @@ def expression_boxes(root: Node) -> list[DrawnBox]:
 
 
 def lines_of(root: Node) -> set[int]:
-    """Return lines of the text that an expression names."""
+    """Return the lines of the program that an expression names."""
     return {node.line for node in all_within(root) if isinstance(node, Applied | Step)} - {0}

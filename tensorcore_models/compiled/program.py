@@ -16,12 +16,12 @@ from .kernel_recipe import KernelRecipe, owners_of
 from .results import KernelRun
 from .scheduler import Scheduler
 
-#: Lanes that run at a time, at most: blocks beyond them follow.
+#: Most lanes that run at a time; further blocks run afterwards.
 LANES = 1 << 15
 
 
 class LaunchOptions(NamedTuple):
-    """The options of a launch, as :meth:`KernelProgram.run` takes them; `trace` carries expressions."""
+    """`LaunchOptions` holds the options of a launch, as :meth:`KernelProgram.run` takes them; `trace` carries expressions."""
 
     grid: Sequence[int]
     block: Sequence[int] | None
@@ -40,11 +40,11 @@ class KernelProgram(ABC):
     Attributes
     ----------
     name, target : str
-        The kernel's name, and what the text is for.
+        Name of the kernel, and target of the text.
     text : str
-        The text.
+        Text of the program.
     limits : KernelLimits
-        Limits of its runs.
+        Limits of the runs.
     """
 
     name: str
@@ -71,7 +71,7 @@ class KernelProgram(ABC):
 
     @abstractmethod
     def _launch(self, arguments, options: LaunchOptions) -> Any:
-        """Return arguments checked and laid out."""
+        """Return the launch, with arguments checked and laid out."""
 
     @abstractmethod
     def block_bytes(self, launch, per_block: int) -> int:
@@ -100,14 +100,15 @@ class KernelProgram(ABC):
         Parameters
         ----------
         arguments : sequence
-            One for each parameter: contiguous arrays are global memory (their address is passed), integers and floats are
-            numbers of the parameter's size, a :class:`~tensorcore_models.compiled.TensorMap` is a tensor map, and a
-            :class:`~tensorcore_models.compiled.Structure` holds addresses, a
-            :class:`~tensorcore_models.compiled.PointerTable` is the address of a table of them. Missing trailing ones are 0.
+            One argument for each parameter; missing trailing arguments are 0. A contiguous array is global memory (its address
+            is passed); integers and floats are numbers of the parameter's size. A
+            :class:`~tensorcore_models.compiled.TensorMap` is a tensor map, a
+            :class:`~tensorcore_models.compiled.Structure` holds addresses, and a
+            :class:`~tensorcore_models.compiled.PointerTable` is the address of a table of addresses.
         grid : sequence of int
-            Blocks along x, y, z; missing ones are 1.
+            Blocks along x, y, z; missing extents are 1.
         block, cluster : sequence of int, optional
-            Threads of a block and blocks of a cluster; from the entry's directives where it has them.
+            Threads of a block and blocks of a cluster; by default from the entry's directives.
         shared : int, optional
             Bytes of dynamic shared memory; by default all that the target allows.
         unit : str, optional
@@ -123,16 +124,16 @@ class KernelProgram(ABC):
         Returns
         -------
         KernelRun
-            Steps taken, and the assumptions that the result rests on.
+            Number of steps, and the assumptions on which the result rests.
 
         Raises
         ------
         Refused
-            If an instruction, or its result, is not known.
+            If an instruction, or its result, is not modelled.
         KernelFault
             If the kernel has a fault; the message gives its line.
         ValueError, TypeError
-            For wrong arguments.
+            If an argument or an option is wrong.
         """
         options = LaunchOptions(grid, block, cluster, shared, unit, checks, unpublished, limits or self.limits)
         launch = self._launch(arguments, options)
@@ -161,18 +162,18 @@ class KernelProgram(ABC):
         Parameters
         ----------
         arguments, grid, block, cluster, shared, unit, unpublished, limits
-            See :meth:`run`, but the arrays stay as they are: the kernel runs on copies. Two-dimensional arrays give
-            indices that are read easily.
+            See :meth:`run`, but the arrays are not changed, because the kernel runs on copies. Two-dimensional arrays give
+            readable indices.
         output : int, optional
             Index of the output argument; by default the last array that the kernel writes.
         rows : sequence of int, optional
-            Rows of the output that are read, all axes but the last counted through; by default all. Where each row has an
-            expression of its own, as in causal attention, some of them are read sooner.
+            Rows of the output that are read, numbered over all axes but the last; by default all. If each row has an
+            expression of its own, as in causal attention, a few rows are read sooner.
 
         Returns
         -------
         KernelRecipe
-            Common expressions of all elements, as text, tree, and recipe of `libraries` where it is one.
+            Common expressions of all elements, as text, as a tree and, if possible, as a recipe of `libraries`.
 
         Raises
         ------
@@ -196,21 +197,25 @@ class KernelProgram(ABC):
         owners = argument_arrays(given, [])[2]
         if output is not None:
             if not 0 <= output < len(owners):
-                raise ValueError(f"output is argument {output}, expected 0 to {len(owners) - 1}")
+                raise ValueError(f"output is {output}, expected the index of an argument, 0 to {len(owners) - 1}")
             places = list(owners[output])
         if not places:
-            raise ValueError(f"{self.name} writes to no array, or the named output is not an array")
+            raise ValueError(
+                f"{self.name} writes to no array, or the output is no array: pass output= with the index of a written array"
+            )
         array = memory.arrays[places[-1]]
         chosen = None if rows is None else _elements_of(rows, array)
         found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize, chosen)
         if not found:
-            raise ValueError(f"{self.name} writes nothing that depends on an input to {memory.names[places[-1]]}")
+            raise ValueError(
+                f"{self.name} writes no value that depends on an input to {memory.names[places[-1]]}; pass output="
+            )
         assumed = (*launch.assumptions, *trace.assumptions())
         number = next(i for i, own in enumerate(owners) if places[-1] in own)
         return KernelRecipe(self.name, memory.names[places[-1]], tuple(found), assumed, number)
 
     def _execute(self, launch) -> int:
-        """Run all blocks, as many at a time as lanes and memory allow; steps taken."""
+        """Run all blocks, as many at a time as lanes and memory allow; return the number of steps."""
         blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
         per_block = -(-launch.block[0] * launch.block[1] * launch.block[2] // self.warp) * self.warp
         size = self._together(launch)
@@ -219,7 +224,8 @@ class KernelProgram(ABC):
         together = max(size, together // size * size)
         if bytes_each * size > launch.limits.memory:
             raise ValueError(
-                f"a block needs about {bytes_each} bytes, above the limit; set limits=KernelLimits(memory=...)"
+                f"a block needs about {bytes_each} bytes, above the limit of {launch.limits.memory}; "
+                "set limits=KernelLimits(memory=...)"
             )
         steps = 0
         for first in range(0, blocks, together):
@@ -231,17 +237,17 @@ class KernelProgram(ABC):
         return steps
 
     def _together(self, launch) -> int:
-        """Return blocks that have to run at the same time."""
+        """Return the number of blocks that have to run at the same time."""
         return 1
 
 
 def _elements_of(rows: Sequence[int], array: np.ndarray) -> np.ndarray:
-    """Return flat places of the elements of rows of an array; ValueError if there is no such row."""
+    """Return the flat places of the elements of rows of an array; raise ValueError if there is no such row."""
     columns = array.shape[-1] if array.ndim else 1
     numbers = np.array([checked_integer(row, "a row") for row in rows], np.int64)
     count = array.size // max(columns, 1)
     if not len(numbers) or numbers.min() < 0 or numbers.max() >= count:
-        raise ValueError(f"rows are from 0 to {count - 1}, got {list(rows)[:5]}")
+        raise ValueError(f"rows must be from 0 to {count - 1}, got {list(rows)[:5]}")
     return (np.unique(numbers)[:, None] * columns + np.arange(columns)).reshape(-1)
 
 
@@ -249,7 +255,7 @@ def extents(values, name: str) -> tuple[int, int, int]:
     """Return one to three positive extents as three."""
     given = [checked_integer(v, name) for v in ([values] if np.ndim(values) == 0 else values)]
     if not 1 <= len(given) <= 3 or min(given) < 1:
-        raise ValueError(f"{name} has one to three positive extents, got {values!r}")
+        raise ValueError(f"{name} must have one to three positive extents, got {values!r}")
     x, y, z, *_ = *given, 1, 1
     return x, y, z
 
@@ -262,23 +268,23 @@ def checked_launch(
     Raises
     ------
     ValueError
-        If they are malformed or too large, or the choice for unpublished results is not known.
+        If they are malformed or too large, or `unpublished` is neither "refuse" nor "nearest".
     """
     if unpublished not in ("refuse", "nearest"):
-        raise ValueError(f"unpublished is 'refuse' or 'nearest', got {unpublished!r}")
+        raise ValueError(f"unpublished must be 'refuse' or 'nearest', got {unpublished!r}")
     grid, block = extents(grid, "grid"), extents(block, "block")
     threads = int(np.prod([*grid, *block], dtype=object))
     if block[0] * block[1] * block[2] > 1024:
         raise ValueError(f"a block has at most 1024 threads, got {block}")
     if threads > limits.threads:
         raise ValueError(
-            f"{threads} threads, above the limit of {limits.threads}; set limits=KernelLimits(threads=...)"
+            f"the grid has {threads} threads, above the limit of {limits.threads}; set limits=KernelLimits(threads=...)"
         )
     return grid, block
 
 
 def checked_size(arrays, limits: KernelLimits) -> None:
-    """ValueError if arrays are larger than the limit."""
+    """Raise ValueError if the arrays are larger than the limit."""
     if sum(a.nbytes for a in arrays) > limits.memory:
         raise ValueError(
             f"the arrays are larger than the limit of {limits.memory} bytes; set limits=KernelLimits(memory=...)"

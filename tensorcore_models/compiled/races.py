@@ -1,10 +1,11 @@
-"""Races in shared, tensor and global memory, by happens-before: vector clocks of warps, and of what runs beside them.
+"""Finds races in shared, tensor and global memory by happens-before, with vector clocks of warps and of asynchronous units.
 
-Each warp has a clock, and so has each thing that works asynchronously: a warp's copies (cp.async), its products (wgmma), its
-loads and stores of tensor memory (tcgen05.ld, st), the copies and products that report to an mbarrier (TMA, tcgen05). A barrier
-joins what its warps know; waiting for copies, products or an mbarrier adds what these did. An access races with an earlier one
-of another agent whose clock its warp does not know, if one of the two writes. Threads of one warp are taken to run in step, and
-atomic operations order nothing in shared memory. Blocks and global memory: :mod:`.global_writes`.
+Each warp has a clock, and so has each asynchronous agent: a warp's copies (cp.async), its products (wgmma), its loads and
+stores of tensor memory (tcgen05.ld, st), and the copies and products that report to an mbarrier (TMA, tcgen05). A barrier
+merges the knowledge of its warps; waiting for copies, products or an mbarrier adds theirs. An access races with an earlier
+access of another agent if its warp does not know that agent's clock and one of the two accesses is a write. Threads of one warp
+are taken to run in step, and atomic operations order nothing in shared memory. For accesses between blocks to global memory,
+see :mod:`.global_writes`.
 """
 
 from collections import defaultdict
@@ -16,15 +17,15 @@ from .checks import Checks
 from .errors import KernelFault
 from .global_writes import GlobalWrites, written_over
 
-#: Agents of mbarriers: barriers share them in turn.
+#: Number of agents of mbarriers, which barriers share in turn.
 _BARRIER_AGENTS = 16
-#: What works beside a warp, by the kind of its accesses: the place of its agents, in numbers of warps.
+#: Asynchronous agents by the kind of their accesses -> offset of their numbers, in numbers of warps.
 _BESIDE = {"async": 1, "wgmma": 2, "bulk": 3, "tensor load": 4, "tensor store": 5}
 _NAMES = ("a copy", "a wgmma", "a bulk copy", "a tcgen05.ld", "a tcgen05.st")
 
 
 class _Accesses:
-    """Who last wrote and read each unit of a memory, and when by the clock of the one who did."""
+    """`_Accesses` holds the last writer and readers of each unit of a memory, and the clock of each at that time."""
 
     def __init__(self, name: str, size: int, unit: int):
         self.name, self.unit, self.size = name, unit, size // unit + 1
@@ -36,19 +37,19 @@ class _Accesses:
         return places[:, None] // self.unit + np.arange(max(1, size // self.unit))
 
     def of_agent(self, agent: int) -> np.ndarray:
-        """When an agent last read each unit."""
+        """Return the clock of an agent at its last read of each unit."""
         if agent not in self.reads:
             self.reads[agent] = np.zeros(self.size, np.int32)
         return self.reads[agent]
 
 
 class RaceChecks(Checks):
-    """Reads of what nobody wrote, and races between warps in shared memory and tensor memory.
+    """`RaceChecks` finds reads of unwritten bytes, and races between warps in shared, tensor and global memory.
 
     Parameters
     ----------
     machine : object
-        Whose threads and memories are watched.
+        Machine whose threads and memories are watched.
     unit : int
         Bytes of shared memory that are watched together: the smallest access of the program, at most 4.
     """
@@ -77,13 +78,13 @@ class RaceChecks(Checks):
         self.known[rows[:, None], each, each] = self.clock[rows[:, None], each]
 
     def _who(self, lanes) -> tuple[np.ndarray, np.ndarray]:
-        """Return (block row, warp in it) of lanes."""
+        """Return the block row and the warp of each lane."""
         threads = self.machine.threads
         every = threads.all_lanes if lanes is None else np.asarray(lanes)
         return threads.row[every], threads.in_block[every] // threads.warp
 
     def _accesses(self, memory) -> _Accesses | None:
-        """Return the known accesses to a memory; None for one that is not watched."""
+        """Return the recorded accesses to a memory; None if the memory is not recorded here."""
         if memory is self.machine.shared.space:
             return self.shared
         tensor = getattr(self.machine, "tensor", None)
@@ -122,7 +123,7 @@ class RaceChecks(Checks):
             earlier = np.full(units.shape, agent), times[units]
             self._conflict(*earlier, rows, warps, agents, lanes, ("writes", table.name, "read"))
         if kind == "tma":
-            self.copied_units = units  # its mbarrier follows (copy_reports_to)
+            self.copied_units = units  # copy_reports_to, called next, gives its mbarrier
         table.writer[units], table.written[units] = agents[:, None], self.clock[rows, agents][:, None]
 
     # -- global memory -----------------------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ class RaceChecks(Checks):
         units = writes.units(places, size)
         if writes.touches(places, size):
             wrong = self._disordered(writes, units, lanes)
-            if wrong.any():  # what is there may be written again
+            if wrong.any():  # writing the value that is already there is no race
                 wrong &= ~(memory.load_anywhere(places, *_form(words)) == words).all(1)[:, None]
             self._global_fault(writes, wrong, places, size, lanes, "writes")
         rows, warps = self._who(lanes)
@@ -166,7 +167,7 @@ class RaceChecks(Checks):
         return (self.machine.threads.first + rows) * self.warps + warps + 1
 
     def _disordered(self, writes: GlobalWrites, units: np.ndarray, lanes) -> np.ndarray:
-        """Return which units another warp wrote whose write comes before this access by nothing."""
+        """Return a mask of the units that another warp wrote, where nothing orders that write before this access."""
         rows, warps = self._who(lanes)
         writers = writes.last(units, 0)
         wrong = (writers != 0) & (writers != self._in_grid(rows, warps)[:, None])
@@ -198,17 +199,17 @@ class RaceChecks(Checks):
         raise KernelFault(what, index=index, lanes=lanes)
 
     def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
-        """Who does an access of each warp: the warp, or what works beside it."""
+        """Return the agent of each warp's access: the warp itself, or an asynchronous unit."""
         if kind in ("tcgen05", "tma"):
             return np.full(len(warps), self.beside + (kind == "tma"))
         return warps + _BESIDE.get(kind, 0) * self.warps
 
     def _in_turn(self, agents: np.ndarray) -> np.ndarray:
-        """Return which agents are warps, whose stores do not land later as those of copies beside them may."""
+        """Return a mask of the agents that are warps; stores of the others may arrive late."""
         return agents < self.warps
 
     def _unordered(self, earlier: np.ndarray, warps: np.ndarray, agents: np.ndarray) -> np.ndarray:
-        """Return which earlier accesses are ordered before a new one neither by the warp nor by tensor memory's instructions.
+        """Return a mask of earlier accesses that neither the warp nor tensor memory's order puts before a new one.
 
         Loads of tensor memory by one warp are in order, and so are its stores, and the products of a block.
         """
@@ -219,7 +220,10 @@ class RaceChecks(Checks):
     def _conflict(
         self, earlier, clocks, rows, warps, agents, lanes, words: tuple[str, str, str], again: Callable | None = None
     ) -> None:
-        """Raise KernelFault for an earlier access that the warps do not know of; `again` says which store what is there."""
+        """Raise KernelFault for an earlier access that the warps do not know of.
+
+        `again` masks stores of values already there.
+        """
         wrong = clocks > self.known[rows[:, None], warps[:, None], earlier]
         if not wrong.any():
             return
@@ -241,7 +245,7 @@ class RaceChecks(Checks):
             return f"{_NAMES[agent // w - 1]} of warp {agent % w}"
         return "a product of tcgen05" if agent == self.beside else "a bulk copy"
 
-    # -- what orders ---------------------------------------------------------------------------------------------------------
+    # -- events that order accesses ----------------------------------------------------------------------------------------
     def synchronised(self, lanes) -> None:
         rows = np.unique(self.machine.threads.row[lanes])
         self.known[rows] = self.known[rows].max(1, keepdims=True)
@@ -286,12 +290,12 @@ class RaceChecks(Checks):
         self._waited(lanes, 0, _BESIDE[kind])
 
     def _committed(self, lanes, kind: int) -> None:
-        """Warps close a group of one kind of what runs beside them: copies, wgmma, bulk copies."""
+        """Count a group of one kind of asynchronous work (copies, wgmma, bulk copies) as closed."""
         rows, warps = self._distinct(lanes)
         self.clock[rows, kind * self.warps + warps] += 1
 
     def _waited(self, lanes, left: int, kind: int) -> None:
-        """Warps know of all groups of that kind but the last `left`."""
+        """Let warps know all groups of that kind but the last `left`."""
         rows, warps = self._distinct(lanes)
         agents = kind * self.warps + warps
         self.known[rows, warps, agents] = np.maximum(
@@ -340,5 +344,5 @@ class RaceChecks(Checks):
 
 
 def _form(words: np.ndarray) -> tuple[int, int]:
-    """Return (bytes of a word, words) of an access."""
+    """Return the bytes of a word and the number of words of an access."""
     return words.dtype.itemsize, words.shape[1]

@@ -1,4 +1,4 @@
-"""Reading compiled kernels: which text it is, and which reader takes it."""
+"""Reads compiled kernels: it recognises the text and calls its reader."""
 
 from os import PathLike
 from pathlib import Path
@@ -19,12 +19,13 @@ def read(
     Parameters
     ----------
     source : str or path
-        PTX or AMDGCN assembly, or the path of a file of it, or of a code object of AMD (which llvm-objdump takes apart).
+        PTX or AMDGCN assembly text, or the path of a file with such text or with an AMD code object (llvm-objdump disassembles
+        it).
     entry : str, optional
-        Name of the kernel, where the text has several.
+        Name of the kernel; needed if the text has several.
     fmad : bool, optional
-        For PTX: whether ptxas contracts products and additions that name no rounding, as it does by default
-        (:mod:`tensorcore_models.compiled.ptx.assembled`). False: as with ``--fmad=false``.
+        Whether ptxas contracts PTX's products and additions that name no rounding, as it does by default
+        (:mod:`tensorcore_models.compiled.ptx.assembled`). False means ``--fmad=false``.
     limits : KernelLimits, optional
         Limits of the text's size and of its runs.
 
@@ -36,8 +37,8 @@ def read(
     Raises
     ------
     ValueError
-        If the text is malformed (with its line), too long, or has no such entry; if `fmad` is given for code
-        of AMD, which is final.
+        If the text is malformed (with its line), too long, or has no such entry; if `fmad` is given for AMD
+        code, which no assembler contracts.
     OSError
         If the file cannot be read.
 
@@ -70,7 +71,9 @@ def read(
         try:
             source = data.decode()
         except UnicodeDecodeError:
-            raise ValueError(f"{source} is neither text nor a code object") from None
+            raise ValueError(
+                f"{source} is neither PTX or AMDGCN text nor an ELF code object: pass one of them"
+            ) from None
     _check_length(len(source), limits)
     if ".amdgcn_target" in source:
         _check_final(fmad)
@@ -80,7 +83,7 @@ def read(
 
 def _check_final(fmad: bool | None) -> None:
     if fmad is not None:
-        raise ValueError("fmad is for PTX, which ptxas assembles; AMD's code is final: leave it out")
+        raise ValueError("fmad is for PTX, which ptxas contracts, but this text is AMDGCN: leave fmad out")
 
 
 def _check_length(length: int, limits: KernelLimits) -> None:
@@ -91,5 +94,5 @@ def _check_length(length: int, limits: KernelLimits) -> None:
 
 
 def _is_text(source: str) -> bool:
-    """Return whether a string is a program, not a path."""
+    """Return whether a string is a program and no path."""
     return "\n" in source or ".version" in source or ".amdgcn_target" in source

@@ -1,6 +1,6 @@
-"""Registers of all lanes: bits, which of them nobody wrote, and (where expressions are carried) whose bytes they hold.
+"""Holds the registers of all lanes: bits, unwritten bits, and (if expressions are carried) the expressions of the bytes.
 
-An array in the file is never changed: a write to some lanes makes a new one, so that a move is no copy.
+An array in the file is never changed. A write to some lanes makes a new array, so that a move needs no copy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,16 +24,16 @@ def _ones(kind: np.dtype) -> int:
 
 
 class Registers:
-    """The register file.
+    """`Registers` is the register file.
 
     Parameters
     ----------
     widths, names : sequence
-        Bits of each register (1: a predicate), and what errors call it.
+        Bits of each register (1: a predicate), and its name in messages.
     lanes : int
-        Lanes.
+        Number of lanes.
     checks : bool
-        Whether reading what was never written is a fault; otherwise it is 0.
+        Whether reading an unwritten register is a fault; otherwise it reads as 0.
     traced : bool
         Whether expressions are carried.
     """
@@ -47,12 +47,15 @@ class Registers:
             traced,
         )
         self.bits: list[np.ndarray | None] = [None] * len(widths)
-        self.holes: list[np.ndarray | None] = [None] * len(widths)  # bits nobody wrote; None: none, if there are bits
+        self.holes: list[np.ndarray | None] = [None] * len(widths)  # unwritten bits; None beside bits: all are written
         self.ids: list[np.ndarray | None] = [None] * len(widths)
         self._forgotten: set[int] = set()
 
     def read(self, number: int, lanes: np.ndarray | None, used: int = -1) -> np.ndarray:
-        """Return bits in some lanes, None for all; those of the mask `used` have to be written."""
+        """Return the bits of a register in some lanes, None for all lanes.
+
+        The bits of the mask `used` must have been written.
+        """
         bits = self.bits[number]
         if bits is None or self.holes[number] is not None:
             bits = self._partly_written(number, lanes, used)
@@ -65,14 +68,14 @@ class Registers:
         if holes is not None and holes.any():
             first = int((holes != 0).argmax())
             name = self.names[number]
-            why = f"uses register {name}, which rests on one that was never written"
+            why = f"uses register {name}, whose value depends on an unwritten register"
             raise KernelFault(
                 why if number in self._forgotten else f"reads register {name} before it is written", index=first
             )
         return np.zeros(self.lanes, self.types[number]) if bits is None else bits
 
     def unwritten(self, number: int, lanes: np.ndarray | None) -> np.ndarray | None:
-        """Return bits of the register that nobody wrote, in some lanes; None if there are none, or nobody asks."""
+        """Return the unwritten bits of the register in some lanes; None if there are none, or checks are off."""
         bits, holes = self.bits[number], self.holes[number]
         if not self.checks or (bits is not None and holes is None):
             return None
@@ -83,7 +86,7 @@ class Registers:
         return holes if holes.any() else None
 
     def complete(self, numbers: Sequence[int]) -> bool:
-        """Return whether every bit of these registers is written in all lanes, or nobody asks."""
+        """Return whether every bit of these registers is written in all lanes, or checks are off."""
         if self.checks:
             for number in numbers:
                 if self.holes[number] is not None or self.bits[number] is None:
@@ -92,7 +95,7 @@ class Registers:
 
     @contextmanager
     def unchecked(self) -> Iterator[None]:
-        """Reads inside take what was never written for 0."""
+        """Run the body with checks off: unwritten bits read as 0."""
         checks, self.checks = self.checks, False
         try:
             yield
@@ -100,7 +103,7 @@ class Registers:
             self.checks = checks
 
     def forget(self, number: int, lanes: np.ndarray | None, holes: np.ndarray) -> None:
-        """These bits, one number for each lane, were not written after all: what was written there rests on nothing."""
+        """Mark the given bits, one mask for each lane, as unwritten, because their values depend on unwritten bits."""
         kind = self.types[number]
         if holes.any():
             own = self.holes[number]
@@ -110,7 +113,8 @@ class Registers:
             self._forgotten.add(number)
 
     def write(self, number: int, values, lanes: np.ndarray | None, ids: np.ndarray | None = None) -> None:
-        """Write bits (cut or zero-extended to the register; signed ones sign-extended) and whose bytes they are."""
+        """Write values (truncated or extended to the register; signed ones sign-extended) and the expressions of their
+        bytes."""
         kind = self.types[number]
         if values.dtype != kind:
             values = values.astype(kind)
@@ -136,7 +140,7 @@ class Registers:
 
     @contextmanager
     def unwatched(self) -> Iterator[None]:
-        """Reads and writes inside are not told to who watches the file; nobody does here."""
+        """Run the body without reports of reads and writes; this file makes no reports."""
         yield
 
     def _write_ids(self, number: int, lanes: np.ndarray, ids: np.ndarray | None) -> None:
@@ -148,6 +152,6 @@ class Registers:
         self.ids[number] = new
 
     def read_ids(self, number: int, lanes: np.ndarray | None) -> np.ndarray | None:
-        """Return whose bytes the register holds, shape (lanes, bytes), None for nobody's."""
+        """Return the expressions of the register's bytes, shape (lanes, bytes); None if no byte depends on an input."""
         ids = self.ids[number]
         return ids if ids is None or lanes is None else ids[lanes]

@@ -1,4 +1,4 @@
-"""Defines the record of a kernel's run beside the arrays that it wrote."""
+"""Defines the record of a kernel's run, apart from the arrays that it wrote."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ class KernelRun(Result):
     Attributes
     ----------
     kernel : str
-        The entry's name.
+        Name of the entry.
     unit : str
         Architecture of the matrix instructions.
     steps : int
-        Instructions; one that a group of threads ran together counts once.
+        Number of instructions; an instruction that a group of threads ran together counts once.
     assumptions : tuple of str
-        Assumptions of the result that the program does not determine.
+        Assumptions of the result, where the program does not determine it.
     """
 
     kernel: str

@@ -1,8 +1,8 @@
-"""SASS beside PTX: what ptxas made of the floating-point instructions, by their counts.
+"""Compares SASS with PTX: the floating-point instructions that ptxas made, by their counts.
 
-ptxas may contract mul.f32 and add.f32 without a rounding into one FFMA (`--fmad=false` stops it); then the PTX does not say
-what the hardware computes. Counts show it as long as PTX has nothing that ptxas writes out in several instructions (division,
-roots).
+ptxas may contract mul.f32 and add.f32 without a rounding into one FFMA (`--fmad=false` stops it). Then the PTX alone does not
+determine what the hardware computes. Counts show the contraction, unless the PTX has instructions that ptxas expands into
+several (division, roots).
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ from pathlib import Path
 from ..results import Result
 from .ptx.program import PTXProgram
 
-#: SASS's names, and the PTX instructions that become one each.
+#: SASS instructions, with the PTX instructions that become one of each.
 COUNTED = {
     "FADD": r"(?:add|sub)\.(?!.*x2).*f32", "FMUL": r"mul\.(?!.*x2).*f32", "FFMA": r"fma\.(?!.*x2).*f32",
     "FADD2": r"(?:add|sub)\..*f32x2", "FMUL2": r"mul\..*f32x2", "FFMA2": r"fma\..*f32x2",
@@ -26,7 +26,7 @@ COUNTED = {
     "HMMA, QMMA, OMMA": r"mma\.sync\..*(?:f16|bf16|tf32|e4m3|e5m2|e2m1|e3m2|e2m3).*", "IMMA": r"mma\.sync\..*s32\.[us][48].*",
     "DMMA": r"mma\.sync\..*f64.*", "HGMMA, QGMMA, IGMMA": r"wgmma\.mma_async.*", "UTCMMA": r"tcgen05\.mma.*",
 }  # fmt: skip
-#: (addition, product, what they become).
+#: Contractions: (addition, product, the multiply-add that they become).
 _CONTRACTIONS = (
     ("FADD", "FMUL", "FFMA"),
     ("FADD2", "FMUL2", "FFMA2"),
@@ -34,28 +34,28 @@ _CONTRACTIONS = (
     ("DADD", "DMUL", "DFMA"),
 )
 _HALVES = ("HADD2", "HMUL2", "HFMA2")
-#: Instructions that ptxas writes out as several, some of them counted ones.
+#: Instructions that ptxas expands into several, some of which are counted.
 _WRITTEN_OUT = ("div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "rem", "atom", "red")
 _SASS = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9]*)")
-#: Seconds that nvdisasm may take.
+#: Time limit of nvdisasm in seconds.
 _PATIENCE = 120.0
 
 
 @dataclass(frozen=True, repr=False)
 class SassComparison(Result):
-    """Counts of floating-point instructions in PTX and in SASS.
+    """`SassComparison` holds the counts of floating-point instructions in PTX and in SASS.
 
     Attributes
     ----------
     kernel : str
-        The entry.
+        Name of the entry.
     counts : dict of str to (int, int)
-        SASS's name: instructions in PTX, in SASS.
+        SASS's name -> (number of instructions in PTX, in SASS).
     verdict : {"agree", "contracted", "repeated", "unknown"}
-        Counts are the same; additions and products became multiply-adds; all are there equally often (unrolled loops); or they
-        say nothing.
+        Result of the comparison: counts are equal; additions and products became multiply-adds; all counts have one ratio
+        (unrolled loops); or the counts decide nothing.
     reason : str
-        Why, with the numbers.
+        Reason, with the numbers.
     """
 
     kernel: str
@@ -73,14 +73,14 @@ class SassComparison(Result):
 
 
 def beside_sass(program: PTXProgram, sass: str) -> SassComparison:
-    """Return counts of a PTX entry beside those of its SASS.
+    """Return the counts of a PTX entry beside those of its SASS.
 
     Parameters
     ----------
     program : PTXProgram
-        The entry.
+        Entry whose instructions are counted.
     sass : str
-        What `nvdisasm -c` writes of the cubin, or the cubin's function of that name: :func:`disassembled`.
+        Output of `nvdisasm -c` for the cubin (:func:`disassembled`), or its part for the function of that name.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def beside_sass(program: PTXProgram, sass: str) -> SassComparison:
     code = _section(sass, program.name)
     found = Counter(_SASS.findall(code))
     if not found:
-        raise ValueError(f"the SASS has no instructions of {program.name}: it may belong to another kernel")
+        raise ValueError(f"the SASS has no instructions of {program.name}: give the SASS of that kernel")
     counts: dict[str, tuple[int, int]] = {}
     opcodes = [ins.opcode for ins in program.written.code]
     for name, pattern in COUNTED.items():
@@ -121,15 +121,15 @@ def _verdict(counts: dict[str, tuple[int, int]], written_out: list[str]) -> tupl
         if a - more_a == m - more_m == more_f - f > 0:
             return "contracted", f"{more_f - f} of {a} {names[0]} and {m} {names[1]} became {names[2]}"
     if written_out:
-        return "unknown", f"ptxas writes {', '.join(written_out[:3])} out in several instructions"
+        return "unknown", f"ptxas expands {', '.join(written_out[:3])} into several instructions"
     times = {sass / ptx if ptx else 0.0 for ptx, sass in counts.values()}
     if len(times) == 1 and (ratio := times.pop()) > 1 and ratio == int(ratio):
-        return "repeated", f"each instruction is there {int(ratio)} times: ptxas unrolled loops"
-    return "unknown", "the counts differ in another way than a contraction makes them"
+        return "repeated", f"SASS has each instruction {int(ratio)} times: ptxas unrolled loops"
+    return "unknown", "the counts differ, and no contraction explains the difference"
 
 
 def _section(sass: str, name: str) -> str:
-    """Return the function of that name, where the text has several."""
+    """Return the function of that name, if the text has several."""
     parts = re.split(r"^\s*(?:\.section\s+\.text\.|Function : )", sass, flags=re.M)
     if len(parts) == 1:
         return sass
@@ -137,12 +137,12 @@ def _section(sass: str, name: str) -> str:
 
 
 def disassembled(path: str | PathLike) -> str:
-    """Return the SASS of a cubin by nvdisasm (of the PATH, or Triton's own); a file of text is taken as it is.
+    """Return the SASS of a cubin by nvdisasm (from the PATH, or Triton's own); a text file is returned as it is.
 
     Raises
     ------
     ValueError
-        If there is no nvdisasm, or it does not take the file.
+        If there is no nvdisasm, or it cannot read the file.
     OSError
         If the file cannot be read.
     """

@@ -1,9 +1,9 @@
-"""Who runs next: groups of lanes that stand at the same instruction.
+"""Schedules groups of lanes that stand at the same instruction.
 
-All lanes start as one group. A branch on which lanes differ splits a group; the group at the smallest instruction runs first,
+All lanes start as one group. A branch on which lanes differ splits a group. The group at the smallest instruction runs first,
 so that lanes which meet again go on together. Groups wait for barriers (:class:`Wait`) without running. A group that loops
-while others could run gives way, so that a lane which spins on memory sees what it waits for. When nothing can run and
-nothing that is waited for can come, the threads wait for ever, which is a fault.
+while others could run gives way, so that the memory on which it spins can change. If no group can run and no waited-for event
+can come, the threads wait for ever, which is a fault.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,20 +14,21 @@ import numpy as np
 
 from .errors import KernelFault, KernelLimits, Refused
 
-#: Backward jumps of a group after which another group has its turn.
+#: Number of backward jumps after which a group gives way to another one.
 PATIENCE = 2000
 
 
 @dataclass(slots=True)
 class Jump:
-    """All lanes of the group go to `target`."""
+    """`Jump` sends all lanes of the group to `target`."""
 
     target: int
 
 
 @dataclass(slots=True)
 class Split:
-    """The lanes go to `target`, the group's others to the next instruction; `target` None: they are done."""
+    """`Split` sends its lanes to `target`, and the group's other lanes to the next instruction; with `target` None, its lanes
+    end."""
 
     lanes: np.ndarray
     target: int | None
@@ -35,20 +36,20 @@ class Split:
 
 @dataclass(slots=True)
 class Wait:
-    """The lanes wait until `ready(lanes)` holds (a mask); then they run the instruction again, or go on behind it.
+    """`Wait` stops its lanes until `ready(lanes)` (a mask) holds; then they run the instruction again, or the next one.
 
     Parameters
     ----------
     lanes : ndarray
         Lanes of the group that wait; the others go on.
     ready : callable
-        Which of some of these lanes may go on.
+        Function that gives a mask of the lanes that may go on.
     again : bool
         Whether they run the instruction again.
     give_up : callable, optional
-        What happens to lanes when nothing else can run: an instruction that may time out does so. None: a fault.
+        Function that is called on the lanes when nothing else can run, for an instruction that may time out. None: a fault.
     merge : bool
-        The lanes wait for others to reach this instruction.
+        Whether the lanes wait for others to reach this instruction.
     """
 
     lanes: np.ndarray
@@ -60,7 +61,7 @@ class Wait:
 
 @dataclass(slots=True)
 class LaneGroup:
-    """Lanes (None: all) at instruction `pc`; `turn` is later for groups that gave way."""
+    """`LaneGroup` is a group of lanes (None: all) at instruction `pc`; `turn` is larger for groups that gave way."""
 
     pc: int
     lanes: np.ndarray | None
@@ -69,13 +70,13 @@ class LaneGroup:
 
 @dataclass(slots=True)
 class Sleeper(LaneGroup):
-    """A group that waits."""
+    """`Sleeper` is a group that waits."""
 
     wait: Wait = None  # type: ignore[assignment]  # always given
 
 
 class Scheduler:
-    """Runs a program's operations over all lanes.
+    """`Scheduler` runs a program's operations over all lanes.
 
     Parameters
     ----------
@@ -84,11 +85,11 @@ class Scheduler:
     lines : sequence of int
         Line of each operation.
     machine : object
-        What operations run on; its `events` counts what waiting lanes may wait for, `threads` says who a lane is.
+        Machine on which operations run; its `events` counts events that lanes may wait for, `threads` names lanes.
     limits : KernelLimits
         Limits of the run.
     threads : object, optional
-        Who runs, by default the machine's threads; waves, where these go together.
+        Threads to run, by default the machine's threads; waves on machines that branch by wave.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Scheduler:
         return self.threads.all_lanes if group.lanes is None else group.lanes
 
     def _next(self) -> LaneGroup:
-        """Return the group to run, with those at the same instruction merged into it."""
+        """Return the group to run, merged with all groups at the same instruction."""
         chosen = min(self.groups, key=lambda group: (group.turn, group.pc))
         same = [group for group in self.groups if group.pc == chosen.pc]
         same += [group for group in self.sleeping if group.pc == chosen.pc and group.wait.merge]
@@ -130,7 +131,7 @@ class Scheduler:
         return chosen
 
     def _advance(self, group: LaneGroup) -> None:
-        """Run a group until it meets another one, splits, waits or ends."""
+        """Run a group until it meets another group, splits, waits or ends."""
         machine, code, pc, lanes, back = self.machine, self.code, group.pc, group.lanes, 0
         stops = {other.pc for other in self.groups} | {other.pc for other in self.sleeping if other.wait.merge}
         steps, most = self.steps, self.limits.steps
@@ -150,7 +151,9 @@ class Scheduler:
                     self._part(control, pc, lanes, group.turn)
                     return
                 if steps > most:
-                    raise KernelFault(f"more than {most} steps: the program loops, or the limit is too low")
+                    raise KernelFault(
+                        f"the program takes more than {most} steps: it loops, or needs limits=KernelLimits(steps=...)"
+                    )
                 if pc in stops:
                     self.groups.append(LaneGroup(pc, lanes, group.turn))
                     return
@@ -160,7 +163,7 @@ class Scheduler:
             self.steps = steps
 
     def _named(self, error, pc: int, lanes: np.ndarray | None):
-        """Return the error with its line and, where it says which access was wrong, the thread."""
+        """Return the error with its line and, if it has the index of an access, the thread's name."""
         if error.line is not None:
             return error
         what = error.what
@@ -171,7 +174,7 @@ class Scheduler:
         return type(error)(what, self.lines[pc])
 
     def _part(self, control: Split | Wait, pc: int, lanes: np.ndarray | None, turn: int) -> None:
-        """Split the group in two: those that the control names, and the others, at the next instruction."""
+        """Split the group into the lanes that the control names and the others, which go to the next instruction."""
         everyone = self.threads.all_lanes if lanes is None else lanes
         named: np.ndarray | None = control.lanes
         if len(control.lanes) < len(everyone):
@@ -185,7 +188,7 @@ class Scheduler:
             self.groups.append(LaneGroup(control.target, named, turn))
 
     def _wake(self) -> None:
-        """Return groups whose lanes may go on."""
+        """Wake the groups whose lanes may go on."""
         self.seen = self.machine.events
         asleep, self.sleeping = self.sleeping, []
         for group in asleep:
@@ -203,7 +206,7 @@ class Scheduler:
                 self.sleeping.append(Sleeper(group.pc, lanes[~ready], group.turn, group.wait))
 
     def _stuck(self) -> None:
-        """Nothing can run: let what may time out do so, once for each change; else it is a fault."""
+        """Let waiting lanes time out, once after each event, if nothing can run; without such lanes raise KernelFault."""
         timed = [(group, group.wait.give_up) for group in self.sleeping if group.wait.give_up is not None]
         if timed and self.gave_up != self.machine.events:
             self.gave_up = self.machine.events

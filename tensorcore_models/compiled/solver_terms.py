@@ -1,6 +1,6 @@
-"""Expressions of kernels as terms for solvers: the same bits as the machine's, stated in :mod:`tensorcore_models.bitvectors`.
+"""Turns expressions of kernels into solver terms with the machine's bits, stated in :mod:`tensorcore_models.bitvectors`.
 
-Operations that have no term here raise :class:`Unencodable`, so that a question about them is left open.
+An operation without a term raises :class:`Unencodable`, so that a question about it is left open.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from .isa.meaning import Meaning
 from .isa.types import FORMATS
 from .nodes import Applied, Constant, DerivedConstant, Element, Masked, Node, Step, width_of
 
-#: Whose edge rules the vector units have: a NaN result has all bits below the sign set.
+#: Accumulator with the edge rules of the vector units: a NaN result has all bits below the sign set.
 _RULES = SequentialFMA(nan="all_ones")
 #: Types whose operations have terms.
 _TYPES = ("f32", "f16", "bf16")
@@ -37,14 +37,14 @@ def special_functions() -> dict[str, Function]:
 
 
 class NodeTerms:
-    """Terms of nodes; inputs, and nodes that two expressions share, are variables in the order in which they are met.
+    """`NodeTerms` makes terms of nodes; inputs, and nodes that two expressions share, are variables, numbered as they are met.
 
     Parameters
     ----------
     widths : mapping of int to int
         Bits of the elements of each array.
     shared : callable
-        A key for a node that is to be a variable of its own; None for one that is taken apart.
+        Function that gives a key for a node that becomes a variable of its own, and None for a node that is expanded.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class NodeTerms:
         self._known: dict[tuple[int, int], Term] = {}
 
     def of(self, node: Node, width: int = 32) -> Term:
-        """Return the term of a node of so many bits; Unencodable."""
+        """Return the term of a node with the given number of bits; raise Unencodable if it has none."""
         if (id(node), width) not in self._known:
             self._known[id(node), width] = self._new(node, width)
         return self._known[id(node), width]
@@ -68,7 +68,7 @@ class NodeTerms:
         if key not in self.variables:
             self.variables[key] = t.variable(f"v{len(self.variables)}", width)
         if self.variables[key].width != width:
-            raise Unencodable("a value is used in two widths")
+            raise Unencodable("a value is used with two widths")
         return self.variables[key]
 
     def _new(self, node: Node, width: int) -> Term:
@@ -79,7 +79,7 @@ class NodeTerms:
         if (key := self.shared(node)) is not None:
             return self._variable(key, width)
         if isinstance(node, Masked | DerivedConstant):
-            raise Unencodable("what follows an index has no term")
+            raise Unencodable("a value that depends on an index of the output has no term")
         return self._step(node) if isinstance(node, Step) else self._applied(node, width)
 
     def _applied(self, node: Applied, width: int) -> Term:
@@ -111,7 +111,7 @@ class NodeTerms:
         return n.without_subnormals(found, fmt) if m.flush[1] else found
 
     def _extreme(self, node: Applied, m: Meaning) -> Term | None:
-        """Return the first operand or the other: by encodings in the order of numbers, in which -0 is below +0."""
+        """Return the largest or smallest operand, by encodings in the order of numbers, in which -0 is below +0."""
         if m.result not in _TYPES or {*m.options} - {"NaN"} or m.saturate or m.nan != "all_ones":
             return None
         first, *others = self._codes(node, m)
@@ -135,7 +135,7 @@ class NodeTerms:
         return function.terms(*(self.of(operand, bits) for operand in node.operands))
 
     def _bytes(self, node: Applied, m: Meaning) -> Term:
-        """Return a value made of bytes of others: the option says which byte of each, "_" a constant one."""
+        """Return a value made of bytes of others: the option gives the byte of each operand, or "_" for a constant byte."""
         found = None
         for place, operand in zip(m.options[0], node.operands, strict=True):
             if place == "_":
@@ -143,7 +143,7 @@ class NodeTerms:
             else:
                 width = self.widths[operand.array] if isinstance(operand, Element) else width_of(operand)
                 if width is None:
-                    raise Unencodable("a value whose width is not known")
+                    raise Unencodable("a value has an unknown width")
                 byte = t.extract(self.of(operand, width), 8 * int(place) + 7, 8 * int(place))
             found = byte if found is None else t.joined(byte, found)
         assert found is not None
@@ -163,7 +163,7 @@ class NodeTerms:
 
 
 def _nothing(negative: Term) -> n.Number:
-    """Return a zero of a sign, which rounds another number of that sign where it is added."""
+    """Return a zero with the given sign; adding it to a number of that sign rounds the number."""
     return n.plain(negative, z.number(0), z.number(0), 0)
 
 
@@ -172,7 +172,7 @@ def _format(kind: str) -> Format:
 
 
 def _larger(x: Term, y: Term, fmt: Format, largest: bool, nan_wins: bool) -> Term:
-    """Return the larger of two codes, or the smaller; a NaN loses unless it wins."""
+    """Return the larger or smaller of two codes; a NaN and a number give the number unless NaN wins."""
     bits = fmt.bits
     top, ones = t.constant(1 << (bits - 1), bits), t.constant((1 << bits) - 1, bits)
     infinity = z.number(fmt.magnitude_mask - (1 << fmt.fraction_bits) + 1)
@@ -185,7 +185,7 @@ def _larger(x: Term, y: Term, fmt: Format, largest: bool, nan_wins: bool) -> Ter
 
 
 def _fitted(code: Term, width: int) -> Term:
-    """Return a code cut or filled with zeros, as registers do."""
+    """Return a code truncated or extended with zeros, as registers do."""
     if code.width == width:
         return code
     return t.extract(code, width - 1, 0) if code.width > width else t.zero_extended(code, width)

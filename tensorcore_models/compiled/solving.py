@@ -1,9 +1,9 @@
-"""Asks solvers about two expressions with different normal forms: whether they agree on all inputs, or inputs to try.
+"""Asks solvers whether two expressions with different normal forms agree on all inputs, or for inputs to try.
 
-Two expressions are walked side by side, operands first. Two parts are alike where their normal forms are the same, where they
-are one operation on operands that are alike, or where a solver finds no values that tell them apart; what both are made of is
-free in the first question and spelled out in the second. A model is a witness only where it shows in the bits of the kernels,
-which the caller asks.
+Two expressions are walked side by side, operands first. Two parts are equal if their normal forms are, if they are one
+operation on equal operands, or if a solver finds no values that tell them apart. Subexpressions common to both are free
+variables in the first question, and expanded in the second. A solver's model is a witness only if the bits of the kernels
+differ on it, which the caller tests.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ from .normal_form import Forms
 from .solver_terms import NodeTerms
 from .trial_inputs import drawn, operand_formats, scaled
 
-#: Products of matrix instructions in one question, at most; beyond them no solver comes to an end.
+#: Most products of matrix instructions in one question; with more, no solver ends.
 MOST_PRODUCTS = 64
-#: Powers of two by which the operands beside those of a model are scaled in turn.
+#: Powers of two by which the arrays without values of a model are scaled in turn.
 _SCALES = (0, 12, -12, 40, -40, 64, -64, 100, -100, 120)
-#: Share of the time that a question with free operands may take: a model of it need not occur.
+#: Share of the time limit for a question with free operands; its model need not occur.
 _SHARE = 0.3
 
 Model = dict[Element, int]
@@ -33,7 +33,7 @@ Model = dict[Element, int]
 
 @dataclass(frozen=True)
 class Answered:
-    """The solvers' answer: whether the expressions are equal; why, or why not; the witness that a model led to."""
+    """`Answered` is the solvers' answer: whether the expressions are equal, the reason, and the witness that a model led to."""
 
     equal: bool
     reason: str
@@ -41,11 +41,11 @@ class Answered:
 
 
 class _Shown(Exception):
-    """A model that shows in the results."""
+    """`_Shown` carries the witness of a model that shows in the results."""
 
 
 class Questions:
-    """Questions about parts of two recipes, within a time for all of them together.
+    """`Questions` asks about parts of two recipes, within a time limit for all questions together.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Questions:
     widths : mapping of int to int
         Bits of the elements of each array, by its number.
     shows : callable
-        The witness that a model of a part leads to, or None.
+        Function that gives the witness to which a model of a part leads, or None.
     seconds : float
         Time limit of the questions, without the time of `shows`.
     """
@@ -70,7 +70,7 @@ class Questions:
         self.open = ""
 
     def ask(self) -> Answered:
-        """Return whether the recipes' expressions agree on all inputs, as far as solvers say."""
+        """Return whether the recipes' expressions agree on all inputs, as far as solvers decide it."""
         from ..probing.formal.solvers import available_backends
 
         if not available_backends():
@@ -83,19 +83,20 @@ class Questions:
         except Unencodable as error:
             return Answered(False, f"no solver was asked: {error}")
         except _Shown as shown:
-            return Answered(False, "a solver's input shows it", shown.args[0])
+            return Answered(False, "a solver's input shows the difference", shown.args[0])
         if not alike:
             return Answered(False, self.open)
         count = list(self.answers.values()).count("unsat")
         return Answered(
-            True, f"a solver finds no values that tell apart the parts in which they differ ({count} questions)"
+            True,
+            f"solvers find no values that tell apart the parts in which the expressions differ ({count} questions)",
         )
 
     def _settle(self) -> bool:
-        """Return whether all pairs of expressions are alike; parts before what is made of them."""
+        """Return whether all pairs of expressions are equal; operands are asked before results."""
         where = [{int(i): form.root for form in recipe.forms for i in form.outputs} for recipe in self.recipes]
         if where[0].keys() != where[1].keys():
-            raise Unencodable("they write different elements")
+            raise Unencodable("the kernels write different elements")
         pairs = {(id(where[0][i]), id(where[1][i])): (where[0][i], where[1][i]) for i in where[0]}
         alike: dict[tuple, bool] = {}
         stack = [(pair, False) for pair in pairs.values()]
@@ -119,23 +120,23 @@ class Questions:
         return self.forms.of(pair[0]), self.forms.of(pair[1])
 
     def _asked(self, pair: tuple[Node, Node]) -> bool:
-        """Return whether no values tell two parts apart; models are shown to the caller."""
+        """Return whether no values tell two parts apart; a model is shown to the caller."""
         common: set[tuple] = _inside(pair[0], self.forms) & _inside(pair[1], self.forms)
         for free in [common, set()] if common else [set()]:
             if not free and sum(map(_products, pair)) > MOST_PRODUCTS:
-                self.open = f"parts of them have more than {MOST_PRODUCTS} products"
+                self.open = f"parts of the expressions have more than {MOST_PRODUCTS} products"
                 return False
             terms = NodeTerms(self.widths, partial(self._form_in, free))
             width = width_of(pair[0]) or 32
             question = t.negation(t.equal(terms.of(pair[0], width), terms.of(pair[1], width)))
             if terms.conditions:
-                raise Unencodable("the terms of a unit hold under conditions")
+                raise Unencodable("the terms of a unit hold only under conditions")
             if self._answer(question, terms, _SHARE if free else 1.0) == "unsat":
                 return True
         return False
 
     def _form_in(self, free: set[tuple], node: Node) -> tuple | None:
-        """Return a node's form, if it is free."""
+        """Return a node's form if it is among the free forms, else None."""
         form = self.forms.of(node)
         return form if form in free else None
 
@@ -148,7 +149,7 @@ class Questions:
         self.answers[question] = answer.status
         self.open = f"solvers: {answer.status}"
         if answer.status == "sat":
-            self.open = "values that tell parts of them apart show nothing in the results"
+            self.open = "values that tell parts of the expressions apart give the same results"
             model = {
                 key: answer.model.get(x.params[0], 0) for key, x in terms.variables.items() if isinstance(key, Element)
             }
@@ -158,7 +159,7 @@ class Questions:
 
 
 def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, Node]] | None:
-    """Return the operands of two nodes that are the same operation; None if they are not."""
+    """Return the operand pairs of two nodes that are the same operation; None for other nodes."""
     if isinstance(first, Applied) and isinstance(second, Applied):
         if (first.key, len(first.operands)) != (second.key, len(second.operands)):
             return None
@@ -176,7 +177,7 @@ def side_by_side(first: Node, second: Node, forms: Forms) -> list[tuple[Node, No
 
 
 def _inside(root: Node, forms: Forms) -> set[tuple]:
-    """Return the forms of what stands below a node and is computed."""
+    """Return the forms of the computed nodes below a node."""
     found, stack = set(), list(operands_of(root))
     while stack:
         node = stack.pop()
@@ -188,16 +189,17 @@ def _inside(root: Node, forms: Forms) -> set[tuple]:
 
 
 def _products(root: Node) -> int:
-    """Return products of the matrix instructions in an expression, each node once."""
+    """Return the number of products of matrix instructions in an expression, each node once."""
     return sum(len(node.left) for node in all_within(root) if isinstance(node, Step))
 
 
 def completed(
     model: Mapping[Element, int], recipe: KernelRecipe, arguments: Sequence, place: int, rng: np.random.Generator
 ) -> Iterator[list]:
-    """Yield arguments that hold a model's values, the other arrays drawn at several scales.
+    """Yield arguments that hold a model's values, with the other arrays drawn at several scales.
 
-    The elements of the model are those of the first output; the other elements of their arrays get the first value, too.
+    The model gives the elements from which the first output is computed. The other elements of their arrays get the first of
+    its values.
     """
     output = recipe.forms[0].outputs[0]
     numbers = [i for i, argument in enumerate(arguments) if isinstance(argument, np.ndarray)]

@@ -1,6 +1,7 @@
-"""The threads of a launch as lanes of arrays: which lane is which thread of which block.
+"""Numbers the threads of a launch as lanes of arrays.
 
-Lanes are ordered by block, then warp, then thread; a block whose threads do not fill its last warp has lanes that never run.
+Lanes are ordered by block, then warp, then thread. If the threads of a block do not fill its last warp, the remaining lanes
+never run.
 """
 
 from functools import cached_property
@@ -9,16 +10,16 @@ import numpy as np
 
 
 class Threads:
-    """Lanes of consecutive blocks of a grid.
+    """`Threads` maps lanes to the threads of consecutive blocks of a grid.
 
     Parameters
     ----------
     grid, block : tuple of three int
         Blocks of the grid and threads of a block.
     first, count : int
-        Which blocks, in the order x, y, z.
+        Number of the first block, and how many blocks there are, counted in the order x, y, z.
     warp : int
-        Threads of a warp (AMD: of a wave).
+        Number of threads of a warp (AMD: of a wave).
     """
 
     def __init__(self, grid: tuple[int, int, int], block: tuple[int, int, int], first: int, count: int, warp: int = 32):
@@ -31,22 +32,22 @@ class Threads:
 
     @cached_property
     def all_lanes(self) -> np.ndarray:
-        """Numbers of all lanes."""
+        """Return the numbers of all lanes."""
         return np.arange(self.count)
 
     @cached_property
     def row(self) -> np.ndarray:
-        """Which of the blocks held here each lane belongs to."""
+        """Return the row of each lane's block among the blocks held here."""
         return self.all_lanes // self.lanes_per_block
 
     @cached_property
     def in_block(self) -> np.ndarray:
-        """Number of each lane's thread in its block."""
+        """Return the number of each lane's thread in its block."""
         return self.all_lanes % self.lanes_per_block
 
     @cached_property
     def live(self) -> np.ndarray | None:
-        """Lanes that have a thread, None where all have."""
+        """Return the lanes that have a thread, None if all lanes have one."""
         return None if self.full else np.flatnonzero(self.in_block < self.per_block)
 
     def thread(self, axis: int) -> np.ndarray:
@@ -58,12 +59,12 @@ class Threads:
         return _coordinate(self.first + self.row, self.grid, axis).astype(np.uint32)
 
     def name(self, lane: int) -> str:
-        """Return a thread as text."""
+        """Return the name of a thread for messages."""
         thread = [int(_coordinate(np.array(lane % self.lanes_per_block), self.block, axis)) for axis in range(3)]
         return f"thread {tuple(thread)} of {self.block_name(self.first + lane // self.lanes_per_block)}"
 
     def block_name(self, number: int) -> str:
-        """Return a block of the grid as text."""
+        """Return the name of a block of the grid for messages."""
         return f"block {tuple(int(_coordinate(np.array(number), self.grid, axis)) for axis in range(3))}"
 
 

@@ -1,6 +1,6 @@
-"""Inputs on which two kernels are tried: of the same shapes, made to show order, roundings, ranges and special values.
+"""Draws inputs on which two kernels are tried: of the given shapes, made to show order, roundings, ranges and special values.
 
-An operand of a matrix instruction is drawn in that format also where the array holds plain encodings.
+An operand of a matrix instruction is drawn in the instruction's format even if the array holds plain encodings.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,12 +26,12 @@ def _spread(width: int) -> Callable:
 
 
 def _ties(rng, shape):
-    """Return powers of two and their neighbours: sums that lie half way between two results."""
+    """Return powers of two and their neighbours, whose sums lie halfway between two results."""
     return rng.choice([1.0, 1.5, -1.0, 2.0**-6, 2.0**-11, -(2.0**-12), 2.0**-12, 3 * 2.0**-13], shape)
 
 
 def _cancelling(rng, shape):
-    """Return large numbers, each with its negative somewhere on its line, among small ones."""
+    """Return small numbers and some large ones, each with its negative elsewhere in its row."""
     values = rng.standard_normal(shape) * 2.0**-5
     for line in values.reshape(-1, shape[-1]) if len(shape) else ():
         places = rng.permutation(len(line))[: 2 * (len(line) // 8)].reshape(2, -1)
@@ -45,7 +45,7 @@ def _sparse(rng, shape):
 
 
 def scaled(power: int) -> Callable:
-    """Return normal numbers times a power of two."""
+    """Return a function that draws normal numbers times a power of two."""
 
     def numbers(rng, shape):
         return rng.standard_normal(shape) * 2.0**power
@@ -54,12 +54,12 @@ def scaled(power: int) -> Callable:
 
 
 def _special(rng, shape):
-    """Now and then an infinity, a NaN or a zero with a sign."""
+    """Return normal numbers with a few infinities, NaN and signed zeros."""
     rare = rng.choice([np.inf, -np.inf, np.nan, -0.0, 0.0], shape)
     return np.where(rng.random(shape) < 0.02, rare, rng.standard_normal(shape))
 
 
-#: What is drawn in turn.
+#: Distributions, drawn in turn.
 DRAWN: tuple[Callable, ...] = (
     _normal, _spread(2), _spread(6), _ties, _cancelling, _spread(12), _sparse, scaled(-8), scaled(8), _special,
     scaled(-62), scaled(62), scaled(-70), _cancelling, _ties, _spread(4),
@@ -67,14 +67,14 @@ DRAWN: tuple[Callable, ...] = (
 
 
 def trial(arguments: Sequence, place: int, formats: dict[int, str], rng: np.random.Generator, turn: int) -> list:
-    """Return arguments of turn `turn`: as given first, then drawn; the output at `place` and numbers stay.
+    """Return the arguments of turn `turn`: the given ones first, then drawn ones; the output at `place` and scalars stay.
 
     Parameters
     ----------
     arguments : sequence
-        Of a launch.
+        Arguments of a launch.
     place : int
-        The output's place, which is not drawn.
+        Index of the output, which is not drawn.
     formats : dict of int to str
         Formats of the arrays by their number among the arrays (:func:`operand_formats`).
     rng : Generator
@@ -94,7 +94,7 @@ def trial(arguments: Sequence, place: int, formats: dict[int, str], rng: np.rand
 
 
 def drawn(array: np.ndarray, fmt: str | None, rng, style: Callable) -> np.ndarray:
-    """Return an array like `array` of numbers of a format (None: its type's) that `style` makes; integers are shuffled."""
+    """Return an array like `array`, drawn by `style` in a format (None: the array's type); integers are shuffled."""
     plain = array.dtype.kind in "fV"
     if plain and fmt in (None, "tf32", "fp32"):
         with np.errstate(all="ignore"):
@@ -108,7 +108,7 @@ def drawn(array: np.ndarray, fmt: str | None, rng, style: Callable) -> np.ndarra
 
 
 def operand_formats(recipe: KernelRecipe) -> dict[int, str]:
-    """Return the format of each array that a matrix instruction takes, as it is or converted."""
+    """Return the format of each array that a matrix instruction takes, directly or converted."""
     found: dict[int, str] = {}
 
     def walk(node: Node, fmt: str, seen: set[int]) -> None:

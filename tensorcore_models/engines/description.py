@@ -15,18 +15,21 @@ def words_of_engine(engine: MatrixEngine) -> Words:
     steps = list(words.steps)
     if engine.scale_format is not None and spec.scales_products:
         steps.append(
-            f"Each product is multiplied by its two block scales ({engine.scale_format}, one for {engine.block_size} "
-            "products), exactly."
+            f"Before the alignment each product is multiplied exactly by its two block scales ({engine.scale_format}, one for "
+            f"{engine.block_size} products)."
         )
     if words.formula and engine.k > length > 1:
         steps.append(
-            f"The {engine.k} products of one instruction are a chain of {-(-engine.k // length)} such steps: the result of one "
-            "is the c of the next, and so it goes on from instruction to instruction."
+            f"The {engine.k} products of one instruction are a chain of {-(-engine.k // length)} such steps. The result of a "
+            "step is the c of the next step, and the result of an instruction is the c of the next instruction."
         )
     elif words.formula:
-        steps.append("A longer sum is a chain: the result of one instruction is the c of the next.")
+        steps.append("In a longer sum the result of an instruction is the c of the next instruction.")
     if engine.largest_input_scale:
-        steps.append(f"c may be taken times 2^-s, s up to {engine.largest_input_scale}: its exponent is lowered first.")
+        steps.append(
+            f"An instruction can multiply c by 2^-s first, for s up to {engine.largest_input_scale}; this lowers its exponent "
+            "by s."
+        )
     return replace(words, steps=tuple(steps), window=tuple(_window(spec.inner)))
 
 

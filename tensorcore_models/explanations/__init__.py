@@ -1,4 +1,4 @@
-"""Accumulators and orders are described in three things: words and formulas, trees of sums, and drawings of boxes.
+"""Defines how accumulators and orders are described: in words and formulas, as trees of sums, and as drawings of boxes.
 
-The words of an engine are put together in `engines.description`; `orders.trees` draws what accumulators and recipes say.
+`engines.description` makes the description of an engine, and `orders.trees` the trees of accumulators and recipes.
 """

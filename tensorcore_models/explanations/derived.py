@@ -9,13 +9,13 @@ from ..arithmetic.nodes import ZERO, Node, in_order
 from ..arithmetic.program import meanings_of
 from ..arithmetic.recorder import Unrecordable
 from ..formats import get_format
-from .descriptions import ROUNDINGS, Words, floor_words
+from .descriptions import Words, floor_words, rounded
 from .sums import Position, SumBuilder
 
-#: Formats of operands for which a pass is described, and of results: the first operand formats that it takes must agree.
+#: Formats of operands and of results for which a pass is described; the descriptions for the first operand formats must agree.
 OPERANDS = ("fp16", "bf16", "e4m3", "fp32", "fp64")
 RESULTS = ("fp32", "fp16", "fp64")
-#: Operand formats that are asked.
+#: Number of operand formats whose descriptions are compared.
 AGREEING = 2
 
 
@@ -26,19 +26,20 @@ class Addition:
     Parameters
     ----------
     addends : tuple of int
-        Number k of a product, the number of products for c, or that plus 1 and more for the result of an operation before.
+        Indices of the addends: k for product k, the number of products for c, and higher numbers for results of earlier
+        operations.
     fused : bool
-        Whether one addend is a product that is rounded with the sum, and the other one is not.
+        Whether this is a fused multiply-add: of two addends, one is a product that is not rounded before the sum.
     cuts : tuple of (int, str)
-        Fraction bits that are kept of addends below the exponent to which they are aligned, and the rounding, each once.
+        Pairs of the fraction bits that are kept of aligned addends and the rounding, each pair once.
     raised, floor
-        How far that exponent is above the largest at most, and the least that it can be.
+        Largest distance of the alignment exponent above the largest exponent, and the smallest value of the alignment exponent.
     roundings : tuple of (int, str, str)
-        What the sum is rounded to before anything else is done with it: fraction bits, rounding, and the format, if it has one.
+        Roundings of the sum before it is used: fraction bits, rounding, and the format, if there is one.
     tree : bool
         Whether addends are added two by two.
     aligned : bool
-        Whether they are cut below the largest exponent of these addends, and of no others.
+        Whether the alignment exponent is the largest exponent of exactly these addends.
     """
 
     addends: tuple[int, ...]
@@ -52,7 +53,7 @@ class Addition:
 
 
 class PassSteps(NamedTuple):
-    """PassSteps holds the operations of a pass, how products are rounded before, and which subnormal numbers become zero."""
+    """PassSteps holds the operations of a pass, the roundings of products before, and the kinds of numbers that are flushed."""
 
     additions: tuple[Addition, ...]
     products: tuple[tuple[int, str, str], ...]
@@ -60,7 +61,7 @@ class PassSteps(NamedTuple):
 
 
 class _Reader:
-    """A _Reader collects what the nodes of a pass say that it does."""
+    """A _Reader collects the operations of a pass from its nodes."""
 
     def __init__(self, terms: int):
         self.terms = terms
@@ -70,7 +71,7 @@ class _Reader:
         self.places: dict[Node, int | tuple[str, int] | None] = {}
 
     def read(self, last: Node) -> PassSteps | None:
-        """Return all operations; None where a product or c is not added once, or something else is."""
+        """Return all operations; None if a product or c is not added exactly once, or another number is added."""
         for node in in_order(last):
             try:
                 self.places[node] = self._place(node)
@@ -83,13 +84,13 @@ class _Reader:
         return PassSteps(tuple(self.found), tuple(self.products), tuple(self.flushed))
 
     def _place(self, node: Node) -> int | tuple[str, int] | None:
-        """Return the operand that a node is, the place of an addend or of an operation's result; None for zeros."""
+        """Return the operand of a node, or the index of an addend or result that it is; None for zeros."""
         if node.does == "operand":
             return node.operand
         places = [place for x in node.of if (place := self.places[x]) is not None]
         if node.does == "flush":
             self.flushed[self._named(places[0])] = None
-        if node.does == "part":  # of which the first stands for all
+        if node.does == "part":  # the first part stands for all parts
             return places[0] if node.bits == 0 else None
         if node.does == "product":
             return self._product(places)
@@ -110,7 +111,7 @@ class _Reader:
         return "products" if place < self.terms else "sums"
 
     def _product(self, places: Sequence[int | tuple[str, int]]) -> int:
-        """Return the place of a product, or of a sum that is multiplied by scales."""
+        """Return the index of a product, or of a sum that is multiplied by scales."""
         numbers = [place for place in places if isinstance(place, int)]
         operands = sorted(x for x in places if isinstance(x, tuple) and not x[0].startswith("scale"))
         if len(numbers) == 1 and not operands:
@@ -120,7 +121,7 @@ class _Reader:
         raise LookupError("operands are multiplied that are not of one product")
 
     def _addend(self, place: int | tuple[str, int]) -> int:
-        """Return the place of what is added: of a product, of c, or of a sum before."""
+        """Return the index of an addend: a product, c, or the result of an earlier operation."""
         if isinstance(place, int):
             return place
         if place[0] != "c":
@@ -152,7 +153,7 @@ class _Reader:
         number = place - self.terms - 1
         if number == -1:
             raise LookupError("c is rounded before it is added")
-        # Of a format, bits are said where fewer than it has are kept.
+        # 0 stands for all fraction bits of the format.
         bits = 0 if node.format is not None and node.bits == node.format.fraction_bits else node.bits
         rounding = (bits, node.rounding, node.format.name if node.format else "")
         if number < 0:
@@ -165,9 +166,9 @@ class _Reader:
 
 @lru_cache(256)
 def steps_of(spec: Any, terms: int, d: str | None = None) -> PassSteps | None:
-    """Return what a pass over so many products does; None where its nodes do not say it, or operand formats disagree.
+    """Return the operations of a pass over `terms` products; None if its nodes do not tell, or operand formats disagree.
 
-    `d` is the format of c and of the result; by default one of :data:`RESULTS` that the algorithm takes.
+    `d` is the format of c and of the result; by default the first of :data:`RESULTS` that the algorithm takes.
     """
     for result in RESULTS if d is None else (d,):
         found: set[PassSteps | None] = set()
@@ -189,7 +190,7 @@ def steps_of(spec: Any, terms: int, d: str | None = None) -> PassSteps | None:
 
 
 def _all_passes(several: Sequence[PassSteps | None]) -> PassSteps | None:
-    """Return what passes do that differ at most in what they flush; None where they differ otherwise."""
+    """Return the common operations of passes that differ at most in the numbers they flush; None if they differ otherwise."""
     first, *others = several
     if first is None or any(x is None or x[:2] != first[:2] for x in others):
         return None
@@ -198,7 +199,7 @@ def _all_passes(several: Sequence[PassSteps | None]) -> PassSteps | None:
 
 # -- as a tree -----------------------------------------------------------------------------------------------------------
 def add_step(spec: Any, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
-    """Add the operations of one step to a tree of the sum; None where the nodes of its pass do not say them."""
+    """Add the operations of one step to a tree of the sum; None if the nodes of its pass do not tell them."""
     steps = steps_of(spec, len(ks))
     if steps is None:
         return None
@@ -222,18 +223,18 @@ def _label(addition: Addition) -> str:
 
 
 def _note(addition: Addition) -> str:
-    """Describe one operation."""
+    """Return a note for the box of one operation."""
     rounded = [f"rounded {rounding}" for _, rounding, _ in addition.roundings]
     if not addition.cuts and len(addition.addends) == 2:
         return ", ".join(["fused multiply-add" if addition.fused else "addition", *rounded])
-    kept = " and ".join(f"cut to {bits} fraction bits ({rounding})" for bits, rounding in addition.cuts)
-    start = f"aligned and {kept}" if addition.cuts else "nothing is cut off"
-    return ", ".join([f"one operation: {start}", "summed exactly", *rounded])
+    kept = " and ".join(f"rounded to {bits} fraction bits ({rounding})" for bits, rounding in addition.cuts)
+    start = f"addends aligned and {kept}, " if addition.cuts else ""
+    return ", ".join([f"one fused operation: {start}added exactly", *(f"sum {text}" for text in rounded)])
 
 
 # -- in words ------------------------------------------------------------------------------------------------------------
 def words(spec: Any, d: str) -> Words | None:
-    """Return the words of an algorithm whose results have the format `d`; None where the nodes of its pass do not say them."""
+    """Return the words of an algorithm whose results have the format `d`; None if the nodes of its pass do not tell them."""
     steps = steps_of(spec, spec.terms_per_step, d)
     if steps is None or any(addition.cuts and not addition.aligned for addition in steps.additions):
         return None
@@ -241,10 +242,11 @@ def words(spec: Any, d: str) -> Words | None:
     products = "a product" if terms == 1 else f"{terms} products"
     late = len(steps.additions) > 1 and terms in last.addends
     kinds = {bits for addition in steps.additions for bits, _ in addition.cuts}
-    title = f"Sum of {products} and c" + (", c last" if late else "")
-    title += f", {kinds.pop()} fraction bits" if len(kinds) == 1 else ""
-    sentences = [f"Too small {' and '.join(sorted(steps.flushed, reverse=True))} become zero."] if steps.flushed else []
-    sentences += [f"Each product is rounded {_rounded(x)}." for x in steps.products]
+    title = f"The unit adds {products} and " + ("c last" if late else "c")
+    title += f" and keeps {kinds.pop()} fraction bits of each" if len(kinds) == 1 else ""
+    flushed = " and ".join(sorted(steps.flushed, reverse=True))
+    sentences = [f"Subnormal {flushed} become zero."] if steps.flushed else []
+    sentences += [f"Each product is {_rounded(x)}." for x in steps.products]
     told = [_sentence(addition, terms) for addition in steps.additions]
     for text in dict.fromkeys(told):
         sentences.append(f"{told.count(text)} times: {text}" if told.count(text) > 1 else text)
@@ -256,8 +258,8 @@ def words(spec: Any, d: str) -> Words | None:
 def _rounded(rounding: tuple[int, str, str]) -> str:
     bits, how, fmt = rounding
     kept = f"{bits} fraction bits" if bits else ""
-    where = f"{kept} (stored as {fmt})" if kept and fmt else kept or fmt
-    return f"{ROUNDINGS[how]} to {where}"
+    where = f"{kept} of {fmt}" if kept and fmt else kept or fmt
+    return rounded(how, where)
 
 
 def _sentence(addition: Addition, terms: int) -> str:
@@ -265,7 +267,7 @@ def _sentence(addition: Addition, terms: int) -> str:
     products = sum(x < terms for x in addition.addends)
     before = sum(x > terms for x in addition.addends)
     named = ("", "a product")[products] if products < 2 else f"{products} products"
-    sums = ("", "the sum before")[before] if before < 2 else f"{before} sums before"
+    sums = ("", "the previous sum")[before] if before < 2 else f"{before} previous sums"
     subject = " and ".join(filter(None, (named, sums, "c" if terms in addition.addends else "")))
     subject = subject[0].upper() + subject[1:]
     if addition.fused:
@@ -273,14 +275,14 @@ def _sentence(addition: Addition, terms: int) -> str:
     elif not addition.cuts:
         text = f"{subject} are added exactly"
     else:
-        raised = f" or by up to {addition.raised} more" if addition.raised else ""
+        raised = f" plus at most {addition.raised}" if addition.raised else ""
         two = ", two by two as a binary tree" if addition.tree else ""
         text = f"{subject} are shifted to the largest exponent among them{raised}{two}."
         text += floor_words(addition.floor)[0]
-        cuts = [f"below {bits} fraction bits is rounded {ROUNDINGS[how]}" for bits, how in addition.cuts]
-        text += f" What lies {', of others '.join(cuts)}; they are added exactly"
+        cuts = [rounded(how, f"{bits} fraction bits") for bits, how in addition.cuts]
+        text += f" Each shifted number is {', others are '.join(cuts)}. They are added exactly"
     if addition.roundings:
-        text += f", and the sum is rounded {', then '.join(map(_rounded, addition.roundings))}"
+        text += f", and the sum is {', then '.join(map(_rounded, addition.roundings))}"
     return f"{text}."
 
 

@@ -1,4 +1,4 @@
-"""The words of an accumulator: a title, sentences, formulas in LaTeX and as plain text."""
+"""Describes an accumulator in words: a title, sentences, formulas in LaTeX and as plain text."""
 
 import re
 from dataclasses import asdict, dataclass
@@ -10,16 +10,26 @@ ROUNDINGS = {
     "rne": "to nearest, ties to even", "rna": "to nearest, ties away from zero", "rz": "toward zero", "ru": "up", "rd": "down",
     "ro": "to odd", "ra": "away from zero", "rnu": "to nearest, ties up", "rnd": "to nearest, ties down",
     "rnz": "to nearest, ties toward zero", "rno": "to nearest, ties to odd",
-    "sr": "up or down at random, as a key and the place in D say",
+    "sr": "up or down at random, by a key and the element's place in D",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
 class Words(Result):
-    """The description of a computation: sentences in the order of the arithmetic, a formula, a unit in a few words (`brief`).
+    """`Words` describes the arithmetic of a unit.
 
-    `formula` is LaTeX, equations apart by ", \\quad "; none where the arithmetic is not public. `window` is a picture in text
-    of which bits of an addend a fused sum keeps.
+    Parameters
+    ----------
+    title : str
+        A sentence without its full stop that says what the unit does.
+    steps : tuple of str
+        Sentences in the order of the arithmetic.
+    formula : str
+        LaTeX; ", \\quad " separates equations. It is empty where the arithmetic is not public.
+    brief : str
+        A verb with its object, for a sentence whose subject is the name of the unit.
+    window : tuple of str
+        Lines of text that show which bits of an addend a fused sum keeps.
     """
 
     title: str
@@ -43,11 +53,11 @@ class Words(Result):
         return [self.title]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-compatible values; the formula as plain text, too."""
+        """Return JSON-compatible values, with the formula as plain text and as LaTeX."""
         return {**asdict(self), "formula": list(map(plain, self.equations)), "latex": list(self.equations)}
 
 
-#: LaTeX and plain text; repeated until nothing changes, so that braces are opened from the inside out.
+#: Patterns in LaTeX and their plain text. They are applied until nothing changes, so that inner braces are replaced first.
 _PLAIN = (
     (r"\\sum_\{i=1\}\^\{(\d+)\}", r"sum(i=1..\1)"), (r"\\sum_\{i \\in G_j\}", "sum(i in G_j)"), (r"\\sum_(\w)", r"sum(\1)"),
     (r"\\mathrm\{([^{}]*)\}", r"\1"), (r"\\pmod\{([^{}]*)\}", r"(mod \1)"), (r"([_^])\{([A-Za-z0-9]+)\}", r"\1\2"),
@@ -67,14 +77,19 @@ def plain(latex: str) -> str:
 
 
 def kept_bits(spec: Any, d: str) -> str:
-    """Return the result's format `d`, or the fraction bits that are kept of it."""
+    """Return the result's format `d`, or the number of its fraction bits that a rounding keeps."""
     if spec.output_fraction_bits:
-        return f"{spec.output_fraction_bits} fraction bits (stored as {d})"
+        return f"{spec.output_fraction_bits} fraction bits of {d}"
     return d
+
+
+def rounded(rounding: str, to: str) -> str:
+    """Return "rounded to fp32 (toward zero)": `to` is a format or a number of bits, in words."""
+    return f"rounded to {to} ({ROUNDINGS[rounding]})"
 
 
 def floor_words(floor: int | None) -> tuple[str, str]:
     """Return an alignment floor as a sentence and as an argument of max in a formula; empty without a floor."""
     if floor is None:
         return "", ""
-    return f" This exponent never goes below {floor}.", rf"{floor},\;"
+    return f" This exponent is never below {floor}.", rf"{floor},\;"

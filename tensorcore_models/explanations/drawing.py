@@ -1,4 +1,4 @@
-"""Boxes that hang from each other: as SVG, drawn with the colour of the text around them, and as a matplotlib figure."""
+"""Draws a tree of boxes, as SVG in the colour of the surrounding text and as a matplotlib figure."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,12 +8,12 @@ LEVEL = 46
 GAP = 4
 HEIGHT = 20
 CHARACTER = 7.2
-#: Of a figure for paper, where it is as wide as the drawing asks.
+#: Pixels of the drawing for each inch of a matplotlib figure.
 PIXELS_PER_INCH = 96
 
 
 class DrawnBox(NamedTuple):
-    """One box: its text, a note for readers who point at it, and the boxes below it."""
+    """`DrawnBox` is a box with its text, a note that is shown when the pointer is on it, and the indices of the boxes below."""
 
     label: str
     note: str = ""
@@ -26,8 +26,10 @@ class DrawnBox(NamedTuple):
 
 
 def _places(boxes: Sequence[DrawnBox]) -> tuple[dict[int, tuple[float, float]], float]:
-    """Return the centre of each box that hangs from the last one, and the width of all (by a stack: chains are thousands
-    deep)."""
+    """Return the centre of each box below the last box, and the width of the drawing.
+
+    A stack replaces recursion, because chains are thousands of boxes deep.
+    """
     found: dict[int, tuple[float, float]] = {}
     edge, stack = 2.0, [(len(boxes) - 1, HEIGHT + 16.0, -1.0)]
     while stack:
@@ -56,8 +58,10 @@ def _drawn(box: DrawnBox, x: float, y: float) -> str:
 
 
 def svg(boxes: Sequence[DrawnBox], title: str) -> str:
-    """Return boxes as an SVG element, each after those below it and the last on top; `title` is for readers who do not see
-    it."""
+    """Return boxes as an SVG element with the last box on top; each box comes after the boxes below it.
+
+    `title` is the text for readers who cannot see the picture.
+    """
     places, width = _places(boxes)
     height = max(y for _, y in places.values()) + HEIGHT / 2 + 2
     lines = "".join(
@@ -78,7 +82,7 @@ def svg(boxes: Sequence[DrawnBox], title: str) -> str:
 
 
 def figure_of(boxes: Sequence[DrawnBox], title: str):
-    """Return boxes as :func:`svg` places them, as a matplotlib figure in the style of the moment.
+    """Return a matplotlib figure of boxes, placed as by :func:`svg`, in the current style.
 
     Raises ValueError if matplotlib is not installed.
     """
@@ -87,7 +91,7 @@ def figure_of(boxes: Sequence[DrawnBox], title: str):
     places, width = _places(boxes)
     height = max(y for _, y in places.values()) + HEIGHT / 2 + 2
     figure = new_figure(width / PIXELS_PER_INCH, height / PIXELS_PER_INCH + 0.4)
-    # Texts are part of the drawing: they shrink with it where a style's width is less than it is wide.
+    # Texts shrink with the drawing if the style's figure is narrower than the drawing.
     points = 7.2 * figure.get_figwidth() / (width / PIXELS_PER_INCH)
     axes = figure.subplots()
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")

@@ -1,4 +1,4 @@
-"""The order of a sum, put together operation by operation."""
+"""Builds the order of a sum, operation by operation."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .tree import Operation
 
-#: A position among the leaves and operations of a tree.
+#: Index of a leaf or of an operation of a tree; operations follow the leaves.
 Position = int
 
 
 class SumBuilder:
-    """Operations as they are found; an operation's position comes after those of the leaves."""
+    """`SumBuilder` collects the operations of a sum over `count` leaves; positions of operations follow those of the leaves."""
 
     def __init__(self, count: int):
         self.leaves = count
         self.operations: list[Operation] = []
 
     def add(self, addends: Sequence[Position], label: str = "", note: str = "", *, exact: bool = False) -> Position:
-        """Add an operation and return its position; with one addend alone, return the addend's position."""
+        """Add an operation and return its position; for a single addend return the addend's position and add nothing."""
         from .tree import Operation
 
         if len(addends) == 1:
@@ -27,7 +27,7 @@ class SumBuilder:
         return self.leaves + len(self.operations) - 1
 
     def halves(self, addends: Sequence[Position], label: str, note: str, *, exact: bool = False) -> Position:
-        """Return a binary tree of operations over neighbours."""
+        """Add a binary tree of operations over neighbours and return the position of its root."""
         level = list(addends)
         while len(level) > 1:
             level = [self.add(level[i : i + 2], label, note, exact=exact) for i in range(0, len(level), 2)]

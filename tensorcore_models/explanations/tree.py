@@ -1,8 +1,9 @@
-"""The order of a sum as a tree: which addends meet in one operation, and which operation takes whose result.
+"""Defines the order of a sum as a tree: which addends meet in one operation, and which operation takes whose result.
 
-A tree is flat: leaves are numbered 0 to n - 1 (of a dot product, leaf k is product k and the last one may be c), operations
-follow, each after those whose results it takes. An operation of two addends is an addition, one of more is fused (or exact:
-addends cancel and no other is lost). Flat, because a chain of thousands of additions is thousands deep.
+A tree is a flat list, because a chain of thousands of additions is thousands of levels deep. Leaves are numbered 0 to n - 1; in
+a dot product leaf k is product k, and the last leaf may be c. Operations follow the leaves, and each comes after the operations
+whose results it takes. An operation with two addends is an addition. An operation with more addends is fused, or exact if no
+small addend is lost when large addends cancel.
 """
 
 import json
@@ -18,17 +19,18 @@ from typing import Any, Literal, NamedTuple
 from ..files import write_text
 from .drawing import DrawnBox, figure_of, svg
 
-#: Lines of an outline that are shown.
+#: Number of lines of an outline that are shown.
 OUTLINE = 40
-#: Names and ranges of one operation that an outline shows before the last, where it leaves some out.
+#: Number of names and ranges of an operation that an outline shows before "..." and the last one.
 SHOWN = 4
 
 
 class Operation(NamedTuple):
-    """One operation of a sum: leaves, and operations as their number plus the number of leaves, in order of their first leaf.
+    """`Operation` is one operation of a sum.
 
-    `kind` says whether small addends are lost beside large ones that cancel ("aligned") or not ("exact"). `label` and `note`
-    say what the operation does, in a word and in a sentence; orders are compared without them.
+    `addends` are leaves, and operations as their number plus the number of leaves, in the order of their first leaf. `kind`
+    says whether small addends are lost when large addends cancel ("aligned") or not ("exact"). `label` and `note` describe the
+    operation in a word and in a sentence; comparisons of orders ignore them.
     """
 
     addends: tuple[int, ...]
@@ -38,12 +40,15 @@ class Operation(NamedTuple):
 
     @property
     def does(self) -> str:
-        """Return a word for what the operation does; a plain sum has none."""
+        """Return a word for the operation; empty for a plain sum."""
         return self.label or ("exact" if self.kind == "exact" else "")
 
 
 class Difference(NamedTuple):
-    """An input on which two orders differ: X at leaf i, -X at leaf j, a small y everywhere else; how many y survive in each."""
+    """`Difference` is an input on which two orders differ: X at leaf i, -X at leaf j, and a small y at all other leaves.
+
+    `counts` says how many y survive in each order.
+    """
 
     i: int
     j: int
@@ -59,16 +64,16 @@ class Tree:
     leaves : int
         Number of addends.
     operations : tuple of Operation
-        Each after those whose results it takes; the last is the whole sum.
+        Operations of the sum, each after the operations whose results it takes; the last one is the whole sum.
     names : tuple of (int, str)
-        Leaves with names of their own, such as c.
+        Leaves with names, such as (16, "c"); the name of any other leaf is its number.
     calls : int
-        Sums that were evaluated to find it; 0 for a tree that was not observed.
+        Number of sums that were evaluated to find the tree; 0 for a tree that was not observed.
 
     Raises
     ------
     ValueError
-        If an addend is used twice or never, or an operation takes a later one's result.
+        If an addend is used twice or never, or an operation takes the result of a later operation.
     """
 
     leaves: int
@@ -81,10 +86,16 @@ class Tree:
         for number, operation in enumerate(self.operations):
             for addend in operation.addends:
                 if addend in used or not 0 <= addend < self.leaves + number:
-                    raise ValueError(f"operation {number} takes addend {addend}, which is used already or comes later")
+                    raise ValueError(
+                        f"operation {number} takes addend {addend}, which was taken before or comes later: give each leaf and "
+                        "each result to one later operation"
+                    )
                 used.add(addend)
         if len(used) != self.leaves + len(self.operations) - 1:
-            raise ValueError(f"{self.leaves} leaves and {len(self.operations)} operations do not join to one sum")
+            raise ValueError(
+                f"{self.leaves} leaves and {len(self.operations)} operations do not form one sum: every leaf and every result "
+                "but the last must be an addend"
+            )
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -92,7 +103,7 @@ class Tree:
         return tuple(self._folded(sum, lambda leaf: 1))
 
     def _folded(self, combine: Callable, of_leaf: Callable) -> list:
-        """Return a value of each operation, made of those of its addends."""
+        """Return a value for each operation: `combine` of the values of its addends, where `of_leaf` gives those of leaves."""
         found: list = []
         for operation in self.operations:
             found.append(combine(of_leaf(x) if x < self.leaves else found[x - self.leaves] for x in operation.addends))
@@ -100,7 +111,7 @@ class Tree:
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """Return the operation (as its number) that takes each leaf and each result; -1 for the whole sum."""
+        """Return the number of the operation that takes each leaf and each result; -1 for the whole sum."""
         found = [-1] * (self.leaves + len(self.operations))
         for number, operation in enumerate(self.operations):
             for addend in operation.addends:
@@ -108,7 +119,7 @@ class Tree:
         return tuple(found)
 
     def met(self, i: int, j: int) -> tuple[int, int, int]:
-        """Return the operation in which two leaves meet, and its addends through which they come."""
+        """Return the operation in which two leaves meet, and the two of its addends that contain them."""
         ways = {}
         node = i
         while node >= 0:
@@ -130,34 +141,39 @@ class Tree:
     # -- comparing ---------------------------------------------------------------------------------------------------------
     @cached_property
     def _shape(self) -> dict[frozenset[int], str]:
-        """Each operation as the set of its leaves; sets of thousands are replaced by a number once they are known."""
+        """Return the kind of each operation by the set of its leaves."""
         below = self._folded(lambda parts: frozenset().union(*parts), lambda leaf: frozenset([leaf]))
         return {leaves: operation.kind for leaves, operation in zip(below, self.operations, strict=True)}
 
     def same(self, other: "Tree") -> bool:
-        """Return whether both orders are the same: addition commutes, so the order of an operation's addends does not count."""
+        """Return whether both orders are the same; the order of an operation's addends does not count, as addition commutes."""
         return self.leaves == other.leaves and self._shape == other._shape
 
     def difference(self, other: "Tree") -> Difference | None:
-        """Return an input on which two orders give different sums, None where they are the same.
+        """Return an input on which two orders give different sums, None if the orders are the same.
 
         Raises
         ------
         ValueError
-            If they add different numbers of addends.
+            If the trees have different numbers of leaves.
         """
         if self.leaves != other.leaves:
-            raise ValueError(f"one tree has {self.leaves} leaves, the other {other.leaves}: no input fits both")
+            raise ValueError(
+                f"one tree has {self.leaves} leaves, the other {other.leaves}, so no input fits both: compare sums of one "
+                "length"
+            )
         if self.same(other):
             return None
-        for i, j in chain(self._telling_pairs(), other._telling_pairs()):  # one of the two has a pair that tells
+        for i, j in chain(
+            self._telling_pairs(), other._telling_pairs()
+        ):  # one of the two trees has a pair that shows the difference
             one, two = self.survivors(i, j), other.survivors(i, j)
             if one != two:
                 return Difference(i, j, (one, two))
         return None
 
     def _telling_pairs(self):
-        """Pairs of leaves that meet in each operation: a first leaf of each addend with those of all others."""
+        """Yield pairs of leaves that meet in an operation: the first leaves of each two addends."""
         first: list[int] = []
         for operation in self.operations:
             leaves = [x if x < self.leaves else first[x - self.leaves] for x in operation.addends]
@@ -169,13 +185,13 @@ class Tree:
     # -- showing -----------------------------------------------------------------------------------------------------------
     @property
     def depth(self) -> int:
-        """Return the number of operations on the longest way from a leaf to the sum."""
+        """Return the number of operations on the longest path from a leaf to the sum."""
         depths = self._folded(lambda below: 1 + max(below), lambda leaf: 0)
         return depths[-1] if depths else 0
 
     @property
     def summary(self) -> str:
-        """Return one line: how many addends meet at once, and how deep the tree is."""
+        """Return one line with the numbers of leaves and operations, the addends of an operation, and the depth."""
         widths = Counter(len(operation.addends) for operation in self.operations)
         kinds = ", ".join(f"{count} of {width} addends" for width, count in sorted(widths.items()))
         exact = sum(operation.kind == "exact" for operation in self.operations)
@@ -191,15 +207,14 @@ class Tree:
         return self._named.get(leaf, str(leaf))
 
     def _terms(self, operation: Operation) -> str:
-        """Return addends of an operation: results in brackets and leaves as ranges, the middle of long sums left out."""
+        """Return the addends of an operation as text: results in brackets, leaves as ranges, long sums without their middle."""
         results = [f"[{text}]" for text in spelled([x - self.leaves for x in operation.addends if x >= self.leaves])]
         own = spelled([x for x in operation.addends if x < self.leaves and x not in self._named])
         named = [self.name(x) for x in operation.addends if x in self._named]
         return " + ".join(results + _shortened(own) + _shortened(named))
 
     def outline(self) -> list[str]:
-        """Return a line for each operation with its addends and what it does in parentheses; the middle of long orders is left
-        out."""
+        """Return a line for each operation: its addends, and in parentheses a word for it; long orders lack their middle."""
         lines = [
             f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)
         ] or [self.name(0)]
@@ -210,7 +225,7 @@ class Tree:
         return "\n  ".join([self.summary, *self.outline()])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: leaves, operations as lists of addends, their kinds."""
+        """Return plain data: leaves, operations as lists of addends, and their kinds."""
         return {
             "leaves": self.leaves,
             "operations": [list(operation.addends) for operation in self.operations],
@@ -221,12 +236,12 @@ class Tree:
         }
 
     def to_json(self) -> str:
-        """Return the tree as JSON text; :meth:`from_dict` takes what `json.loads` makes of it."""
+        """Return the tree as JSON text, which `json.loads` and :meth:`from_dict` read back."""
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Tree":
-        """Return the tree that :meth:`to_dict` wrote."""
+        """Return the tree of the data that :meth:`to_dict` returned."""
         exact, labels = set(data["exact"]), data["labels"]
         operations = (
             Operation(tuple(addends), "exact" if number in exact else "aligned", *labels.get(str(number), ()))
@@ -236,19 +251,20 @@ class Tree:
         return cls(data["leaves"], tuple(operations), names, data["calls"])
 
     def svg(self, title: str = "Order of a sum", shown: int | None = None) -> str:
-        """Return the tree as an SVG element: the result is on top, what is added first lies lowest.
+        """Return the tree as an SVG element with the result on top and the first additions at the bottom.
 
         Parameters
         ----------
         title : str
-            For readers who do not see the picture.
+            Text for readers who cannot see the picture.
         shown : int, optional
-            Addends of one operation that are drawn before the last, where it leaves some out; all by default.
+            Number of addends of an operation that are drawn before a box for the omitted addends and the last one; all by
+            default.
         """
         return svg(self._boxes(shown), title)
 
     def _boxes(self, shown: int | None) -> list[DrawnBox]:
-        """Leaves and operations as boxes, each after those below it; `shown` as :meth:`svg` takes it."""
+        """Return a box for each leaf and operation, each after the boxes below it; :meth:`svg` explains `shown`."""
         boxes = [DrawnBox(self.name(leaf)) for leaf in range(self.leaves)]
         at = list(range(self.leaves))  # the box of each leaf and result
         for operation in self.operations:
@@ -262,19 +278,19 @@ class Tree:
         return boxes
 
     def picture(self, path: str | PathLike, title: str = "Order of a sum", shown: int | None = None) -> list[str]:
-        """Write the picture of :meth:`svg` in the format that its name ends with: .svg, .png or .pdf.
+        """Write the picture of :meth:`svg` to a file in the format of its ending: .svg, .png or .pdf.
 
-        PNG and PDF are sized, coloured and named as :func:`tensorcore_models.figures.save` does it, and need matplotlib.
+        :func:`tensorcore_models.figures.save` writes PNG and PDF, which need matplotlib.
 
         Returns
         -------
         list of str
-            The names of the files.
+            Names of the written files.
 
         Raises
         ------
         ValueError
-            If the name has another ending, or if matplotlib is needed and not installed.
+            If the name has another ending, or matplotlib is needed and not installed.
         """
         from .. import figures
 
@@ -286,7 +302,7 @@ class Tree:
 
 
 def _shortened(texts: list[str]) -> list[str]:
-    """Return the first texts and the last, and how many are left out between them."""
+    """Return the first texts, the number of omitted texts, and the last text."""
     return texts if len(texts) <= SHOWN + 2 else [*texts[:SHOWN], f"... ({len(texts) - SHOWN - 1} more)", texts[-1]]
 
 

@@ -1,8 +1,8 @@
-"""Families of accumulator algorithms, each a folder or a file of its own: a class with every aspect of its arithmetic.
+"""Holds the families of accumulator algorithms: each is a class with all aspects of its arithmetic, in a folder or file here.
 
-`base` has the class that all are derived from, and its fallbacks; `aligned` and `ieee` have what several families share,
-`checks` checks of fields. A file or folder put here is a family of the package: its public classes are found, and nothing lists
-them. docs/families.md shows which family has which aspect.
+`base` has the base class of all families, with the fallback of each aspect. `aligned` and `ieee` have code that several
+families share, and `checks` checks fields. The package finds the public classes of every file and folder here, so that no list
+of families has to be kept. docs/families.md shows which family has which aspect.
 """
 
 from importlib import import_module
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .base import Accumulator
 
-    #: Every family of the package, by the names of their files; all files are imported when it is asked for.
+    #: All families of the package, in the order of their files, which are imported at the first use.
     FAMILIES: tuple[type[Accumulator], ...]
 
 
 def _found() -> "tuple[type[Accumulator], ...]":
-    """Return the classes in the modules and folders beside this file that compute something."""
+    """Return the classes with a `pass_bits` of their own in the modules and folders beside this file."""
     from .base import Accumulator
 
     found = []

@@ -29,13 +29,24 @@ ALIGNMENT_RULES: Rules = {
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedSum(Accumulator):
-    """Fields of every algorithm that aligns addends to a largest exponent."""
+    """`AlignedSum` holds the edge rules of every algorithm that aligns addends to a largest exponent.
+
+    Parameters
+    ----------
+    zero_operand, zero_c : {"skip", "minus126", "format_minimum"}
+        Exponent of a zero operand, or of c = 0, in the alignment: none ("skip"), -126, or the smallest of its format.
+    subnormal_c : {"raw", "normalised"}
+        Exponent of a subnormal c: the smallest of its format, or that of its leading bit.
+    negative_underflow : {"positive", "negative"}
+        Sign of the zero to which a negative sum is rounded.
+    exponent_floor : int or None
+        Exponent below which the alignment never goes; None for no floor.
+    """
 
     zero_operand: ZeroExponent = "skip"
     zero_c: ZeroExponent = "skip"
     subnormal_c: Literal["raw", "normalised"] = "raw"
     negative_underflow: Literal["positive", "negative"] = "positive"
-    #: The alignment exponent never goes below this, None for no floor.
     exponent_floor: int | None = None
 
     edge_rules: ClassVar = ALIGNMENT_RULES
@@ -45,13 +56,13 @@ class AlignedSum(Accumulator):
         check_exponent(self, "exponent_floor")
 
 
-#: Numbers of generic_plan.h.
+#: Constants of generic_plan.h.
 _FLUSHES = {"aligned": FLUSH_SIGNED, "as_zero": FLUSH_LIKE_ZERO}
 _SKIPPED_ZEROS = {"keeps_scale": 0, "skip": 1, "skip_zero_products": 2}
 
 
 def aligned_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
-    """Return fields of a plan that all aligned sums share."""
+    """Return the fields of a plan that all aligned sums share."""
     a, b, c, d = formats
     flush = _FLUSHES[spec.flushed] if getattr(spec, "flush_inputs", False) else KEEP
     flush_c = _FLUSHES[spec.flushed] if getattr(spec, "flush_c", False) else flush
@@ -88,7 +99,7 @@ def aligned_fields(spec: Any, formats, scale: Format | None, block_size: int | N
 
 
 def limit_products(fields: dict, exponent: int | None) -> None:
-    """Return the exponent from which products are infinite, as a field."""
+    """Set the field of the exponent from which products are infinite."""
     if exponent is not None:
         plans.require(abs(exponent) < LARGEST_EXPONENT, f"product_overflow_exponent is beyond {LARGEST_EXPONENT}")
         fields["limit"] = exponent

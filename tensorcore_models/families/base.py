@@ -1,4 +1,4 @@
-"""The base of every accumulator family: its specification, and each aspect of it as a method with a fallback."""
+"""Defines `Accumulator`, the base of every family, which has a method with a fallback for each aspect."""
 
 import dataclasses
 import enum
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..bitvectors.terms import Term
 
 NanRule = Literal["all_ones", "quiet", "x86", "dmma"]
-#: Rules under which a NaN result is one of the operands.
+#: NaN rules under which a NaN result is one of the operands.
 OPERAND_NAN = ("x86", "dmma")
 ZeroExponent = Literal["skip", "minus126", "format_minimum"]
 Rules = dict[str, tuple[str, ...] | None]
@@ -30,9 +30,10 @@ AnyFormat = Format | IntegerFormat
 
 
 class Aspect(NamedTuple):
-    """One thing that a family says of its arithmetic, by which method, what holds without it, and methods that go with it.
+    """`Aspect` is one thing that a family states about its arithmetic.
 
-    `derived` says whether the fallback is made from `pass_bits`.
+    `method` states it, together with `others`. `fallback` describes what happens if a family lacks the method, and `derived`
+    says whether the fallback is made from `pass_bits`.
     """
 
     title: str
@@ -42,52 +43,58 @@ class Aspect(NamedTuple):
     derived: bool = False
 
 
-#: What a family can say, in the order in which it is worth writing. docs/families.md shows who says what.
+#: Aspects in the order in which they are worth writing. docs/families.md shows the aspects of each family.
 ASPECTS = (
-    Aspect("integers", "pass_bits", "nothing runs: NotImplementedError"),
+    Aspect("integers", "pass_bits", "NotImplementedError is raised, because nothing can be computed"),
     Aspect(
         "words",
         "words",
-        "made from `pass_bits`; where that does more to its numbers than its arithmetic says, the name of the class",
+        "the words are derived from `pass_bits`; if that is impossible, the name of the class stands for them",
         ("scales_products", "inside"),
         derived=True,
     ),
-    Aspect("tree", "add_step", "made from `pass_bits`; else no tree is drawn", ("shows_order",), derived=True),
+    Aspect(
+        "tree",
+        "add_step",
+        "the tree is derived from `pass_bits`; if that is impossible, no tree is drawn",
+        ("shows_order",),
+        derived=True,
+    ),
     Aspect(
         "kernels",
         "plan_fields",
-        "Programs or the integers run",
+        "`pass_bits` runs, recorded as a Program if it is written in `p.arithmetic`, else in plain Python",
         ("arrangement", "operand_tables", "form", "conversion"),
     ),
     Aspect(
         "bound",
         "step_error",
-        "derived from `pass_bits`; else no bound: ValueError",
+        "the bound is derived from `pass_bits`; if that is impossible, ValueError is raised",
         ("group_facts", "group_facts_of_formats", "unrounded"),
         derived=True,
     ),
-    Aspect("search", "searches", "identify does not look for it", ("simplest",)),
+    Aspect("search", "searches", "`identify` does not look for the family", ("simplest",)),
     Aspect(
         "terms",
         "pass_term",
-        "`pass_bits` on terms where it can be recorded; else solvers cannot be asked: Unencodable",
+        "`pass_bits` runs on terms; if it cannot be recorded, Unencodable is raised",
         ("parametric",),
         derived=True,
     ),
-    Aspect("probe vectors", "probe", "there are none"),
-    Aspect("symmetries", "interchangeable", "no two products may change places", ("idle",)),
+    Aspect("probe vectors", "probe", "there are no probe vectors"),
+    Aspect("symmetries", "interchangeable", "no two products are known to be interchangeable", ("idle",)),
 )
 
 
 class SumAlgorithm(enum.Enum):
-    """The algorithms that code outside of the families knows: kernels of the fast paths run one or a few of them."""
+    """`SumAlgorithm` names the algorithms that code outside of the families knows, such as the fast kernels."""
 
     FUSED = enum.auto()  # FusedDotAdd
     INTERLEAVED = enum.auto()  # InterleavedDotAdd
     ROUND_DOWN = enum.auto()  # FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
-    LATE = enum.auto()  # ParametricDotAdd whose c joins the aligned sum
-    EXACT = enum.auto()  # ParametricDotAdd that cuts nothing off
-    PARAMETRIC = enum.auto()  # ParametricDotAdd with other rules than a FusedDotAdd has
+    LATE = enum.auto()  # ParametricDotAdd whose c is not early
+    EXACT = enum.auto()  # ParametricDotAdd that truncates nothing
+    PARAMETRIC = enum.auto()  # ParametricDotAdd with rules that FusedDotAdd lacks
     SCALED = enum.auto()  # ScaledDotAdd
     GROUP_SUM = enum.auto()  # GroupDotFusedSum
     PAIRWISE = enum.auto()  # GroupPairwiseSum
@@ -96,22 +103,23 @@ class SumAlgorithm(enum.Enum):
     LANES = enum.auto()  # LanedFMA
     INTEGER = enum.auto()  # IntegerDotAdd
     PHASES = enum.auto()  # FidelityPhases, IntegerPhases
-    CONVERTED = enum.auto()  # ConvertedDotAdd: another one of converted operands
-    WIDENED = enum.auto()  # WidenedDotAdd: another one between conversions of c and d
+    CONVERTED = enum.auto()  # ConvertedDotAdd: another algorithm on converted operands
+    WIDENED = enum.auto()  # WidenedDotAdd: another algorithm between conversions of c and d
 
 
 class Form(NamedTuple):
-    """An algorithm that code outside knows, None if it knows none, and the specification with the fields of that algorithm."""
+    """`Form` is an algorithm that code outside of the families knows (or None), and a specification with its fields."""
 
     algorithm: SumAlgorithm | None
     spec: Any
 
 
 class Conversion(NamedTuple):
-    """Operands converted before the sum: ``convert(codes, side)`` gives those of a (0) or b (1), which `spec` takes.
+    """`Conversion` describes operands and results that are converted before and after the sum of another accumulator `spec`.
 
-    Where results are converted, too, ``finish(codes)`` makes them of those of `spec`, after every `every` products (None: of
-    a whole chain), and ``convert(codes, 2)`` gives the addend that `spec` takes.
+    ``convert(codes, side)`` converts encodings of a (side 0) or b (1) to the formats of `spec`. If results are converted, too,
+    ``finish(codes)`` converts results of `spec` after every `every` products (None: at the end of a chain), and
+    ``convert(codes, 2)`` converts the addend.
     """
 
     spec: "Accumulator"
@@ -122,7 +130,7 @@ class Conversion(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """How a kernel takes the products of one pass: group after group, and the additions after them (`tree`, if any)."""
+    """`Arrangement` is the order in which a kernel takes the products of one pass: groups, then the additions of `tree`."""
 
     groups: list[list[int]]
     tree: list[int]
@@ -130,65 +138,65 @@ class Arrangement(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulator:
-    """`Accumulator` is one accumulator algorithm: what a matrix unit does with the products of one output element.
+    """`Accumulator` is an algorithm by which a matrix unit adds the products of one output element.
 
-    A family is a subclass, frozen, whose fields specify the algorithm. It says what it knows of its arithmetic by overriding
-    methods; each has a fallback, so that a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms
-    are made from what the functions of :mod:`tensorcore_models.arithmetic` say that it does; of what does more nothing is said:
+    A family is a frozen subclass whose fields specify the algorithm. It states aspects of its arithmetic by overriding methods.
+    Each method has a fallback, so a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms are
+    derived from the operations of :mod:`tensorcore_models.arithmetic` that `pass_bits` calls; a pass that also does other
+    things to its numbers has none of them:
 
     =============  =================================  =====================================================================
-    aspect         method                             without it
+    aspect         method                             fallback
     =============  =================================  =====================================================================
-    integers       `pass_bits`                        nothing runs (NotImplementedError)
-    words          `words`, `scales_products`,        they are made from `pass_bits`; else the class's name stands for them
+    integers       `pass_bits`                        NotImplementedError, because nothing can be computed
+    words          `words`, `scales_products`,        derived from `pass_bits`, else the name of the class
                    `inside`
-    tree           `add_step`, `shows_order`          it is made from `pass_bits`; else no tree of the sum is drawn
-    kernels        `plan_fields`, `arrangement`,      `pass_bits` is recorded and runs compiled if it is
-                   `operand_tables`, `form`,          written in `p.arithmetic`, else in plain Python
+    tree           `add_step`, `shows_order`          derived from `pass_bits`, else no tree is drawn
+    kernels        `plan_fields`, `arrangement`,      `pass_bits` runs, compiled if it is written in
+                   `operand_tables`, `form`,          `p.arithmetic`, else in plain Python
                    `conversion`
-    bound          `step_error`, `group_facts`,       it is derived from `pass_bits`; else a bound raises ValueError
+    bound          `step_error`, `group_facts`,       derived from `pass_bits`, else ValueError
                    `group_facts_of_formats`,
                    `unrounded`
-    search         `searches`, `simplest`             identify does not look for it
-    terms          `pass_term`, `parametric`          `pass_bits` runs on terms if it can be recorded; else SMT solvers cannot
-                                                      be asked about it (Unencodable)
-    probe vectors  `probe`                            it has none: `probe_set` is empty
-    symmetries     `interchangeable`, `idle`          kernels are compared with every product in its place
+    search         `searches`, `simplest`             `identify` does not look for the family
+    terms          `pass_term`, `parametric`          `pass_bits` runs on terms if it can be recorded, else Unencodable
+    probe vectors  `probe`                            `probe_set` is empty
+    symmetries     `interchangeable`, `idle`          comparisons of kernels let no product change its place
     =============  =================================  =====================================================================
 
-    A subclass that overrides `pass_bits` computes something else than the class it is derived from. So no kernel, bound or
-    sentence of the other algorithm may be used for it: a class that inherits one is refused when it is defined (TypeError).
+    A subclass that overrides `pass_bits` has another algorithm than its base class, so it may not use a kernel, bound or
+    sentence of the base class. A class that inherits such a method raises TypeError when it is defined.
 
     Parameters
     ----------
     nan : {"all_ones", "quiet", "x86", "dmma"}
         Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only, "dmma" for SequentialFMA only.
     tf32_nan : {"truncated", "kept"}
-        What a tf32 operand is whose NaN payload is in the ignored low bits only.
+        Value of a tf32 NaN whose payload is only in the ignored low bits: infinity ("truncated") or NaN ("kept").
     """
 
     nan: NanRule = "all_ones"
     tf32_nan: Literal["truncated", "kept"] = "truncated"
 
-    #: Whether an engine of this algorithm can have block scales.
+    #: Whether engines of this algorithm can have block scales.
     takes_scales: ClassVar[bool] = False
-    #: Whether it converts its operands first, so that their encodings need no fields of exponent and fraction.
+    #: Whether the algorithm converts its operands first, so that their encodings need no exponent and fraction fields.
     converts: ClassVar[bool] = False
-    #: Whether it multiplies integers; else floating-point numbers.
+    #: Whether the algorithm multiplies integers; else it multiplies floating-point numbers.
     takes_integers: ClassVar[bool] = False
-    #: Whether the algorithm is known: else the unit can be listed, and nothing can be computed with it.
+    #: Whether the algorithm is public; else the unit can be listed, but nothing can be computed with it.
     published: ClassVar[bool] = True
-    #: Whether block scales multiply each product, and a sentence is added that says so; else `words` says what they do.
+    #: Whether block scales multiply each product, which a sentence then adds to `words`; else `words` describes them.
     scales_products: ClassVar[bool] = True
-    #: Allowed values of the named edge rules; None where any value that the class validates will do.
+    #: Allowed values of the edge rules by name; None where the class validates the value.
     edge_rules: ClassVar[Rules] = {"nan": ("all_ones", "quiet"), "tf32_nan": ("truncated", "kept")}
-    #: Whether it adds parts of the products only, so that no result is that of a product.
+    #: Whether the algorithm adds only parts of the products, so that even the result of one product is not the product.
     partial: ClassVar[bool] = False
     #: Whether A and B of one format may change places.
     operands_alike: ClassVar[bool] = True
-    #: The field that says how many products one pass takes; None: it takes one.
+    #: Name of the field with the number of products of one pass; None if a pass takes one product.
     step_field: ClassVar[str | None] = None
-    #: Aspects that a family leaves to the fallback, each with the reason.
+    #: Titles of aspects that use the fallback, each with the reason.
     left_out: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **options: Any):
@@ -202,7 +210,7 @@ class Accumulator:
         if kept:
             raise TypeError(
                 f"{cls.__name__} overrides pass_bits of {others[0].__name__} and inherits its {', '.join(kept)}: "
-                "override them, too, or derive the class from Accumulator, where each has a fallback"
+                "override these, too, or derive the class from Accumulator, which has a fallback for each"
             )
 
     def __post_init__(self):
@@ -220,7 +228,7 @@ class Accumulator:
         self._check()
 
     def _check(self) -> None:
-        """Check the class's own fields: a hook."""
+        """Check the fields of a subclass, which overrides this method."""
 
     def with_rules(self, **rules):
         """Return a copy with other edge rules.
@@ -243,45 +251,43 @@ class Accumulator:
         Parameters
         ----------
         formats : sequence of Format or IntegerFormat
-            Of a, b, c and d.
+            Formats of a, b, c and d.
         block_size : int or None
-            Products that share a block scale.
+            Number of products that share a block scale.
 
         Raises
         ------
         ValueError
-            If a format is an integer format and the algorithm takes floating-point numbers, or the other way round.
+            If a format is an integer format and the algorithm takes floating-point numbers, or vice versa.
         """
         for name, fmt in zip("abcd", formats, strict=True):
             if isinstance(fmt, IntegerFormat) != self.takes_integers:
-                raise ValueError(
-                    f"{type(self).__name__} takes {'integers' if self.takes_integers else 'floating-point numbers'}, "
-                    f"{name}_format is {fmt.name}"
-                )
+                kind = "an integer" if self.takes_integers else "a floating-point"
+                raise ValueError(f"{type(self).__name__} got {name}_format {fmt.name}, expected {kind} format")
             if isinstance(fmt, Format) and not (fmt.has_fields or (self.converts and name in "ab")):
                 raise ValueError(
-                    f"{type(self).__name__} multiplies encodings with an exponent and a fraction, {name}_format {fmt.name} has "
-                    "none: ConvertedDotAdd converts it"
+                    f"{name}_format {fmt.name} has no exponent and fraction fields, which {type(self).__name__} needs: let "
+                    "ConvertedDotAdd convert the operands first"
                 )
 
     def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:
-        """Return the format as which a unit reads operands of a (side 0) or b (1); an edge rule may make it another one."""
+        """Return the format in which a unit reads operands of a (side 0) or b (1); an edge rule may change it."""
         return fmt
 
     # -- steps -----------------------------------------------------------------------------------------------------------
     @property
     def terms_per_step(self) -> int:
-        """Return the number of products that one pass takes; k is cut into chained passes of this length."""
+        """Return the number of products of one pass; k is split into chained passes of this length."""
         return 1 if self.step_field is None else getattr(self, self.step_field)
 
     @property
     def groups_per_instruction(self) -> int:
-        """Return the number of passes after which a chain repeats what it does: 1 where all passes are alike."""
+        """Return the number of passes after which a chain repeats its behaviour; 1 if all passes behave the same."""
         return 1
 
     @property
     def inner(self) -> "Accumulator":
-        """Return the specification of the sum in which products are aligned; for a chain of sums, of one of them."""
+        """Return the specification of the sum in which products are aligned; for a chain of sums, that of one sum."""
         return self
 
     @property
@@ -293,8 +299,8 @@ class Accumulator:
     def pass_bits(self, p: "Pass") -> int:
         """Return one pass of the algorithm in plain integers: the truth that kernels are tested against.
 
-        Whoever writes it in the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`) has compiled kernels,
-        terms for solvers, words, a tree and a bound by it.
+        If it uses only the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`), the family also has compiled
+        kernels, terms for solvers, words, a tree and a bound.
 
         Parameters
         ----------
@@ -304,7 +310,7 @@ class Accumulator:
         Raises
         ------
         NotImplementedError
-            If the class states no algorithm.
+            If the class does not override this method.
         """
         raise NotImplementedError(f"{type(self).__name__} states no algorithm: override pass_bits")
 
@@ -312,8 +318,8 @@ class Accumulator:
     def words(self, d: str) -> Words:
         """Return the description of the arithmetic for readers; `d` is the format of the result.
 
-        By default they are made from what `pass_bits` does; where that is not said by the functions of `p.arithmetic` alone,
-        the class is named, and has neither sentences nor a formula.
+        By default it is derived from `pass_bits`. If that is impossible, the description has the name of the class, and neither
+        sentences nor a formula.
         """
         from ..explanations import derived
 
@@ -321,17 +327,17 @@ class Accumulator:
         if found is not None:
             return found
         name = type(self).__name__
-        return Words(f"An algorithm of one's own, {name}", (), "", f"computes by {name}")
+        return Words(f"No words are derived for the algorithm of the class {name}", (), "", f"computes by {name}")
 
     def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
         """Return whether :func:`tensorcore_models.probing.summation_tree` can find the order of additions.
 
-        `formats` are those of a, b, c and d. Not in sums of integers or of parts of products.
+        `formats` are those of a, b, c and d. By default it is False for sums of integers and of parts of products.
         """
         return not (self.takes_integers or self.partial)
 
     def inside(self, p: "Pass") -> Sequence[tuple[str, float]]:
-        """Return the parts of one pass where that is more than one sum: (text, what is lost there); by default nothing."""
+        """Return (text, loss) for each sum of a pass with several sums; by default nothing."""
         return ()
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
@@ -340,8 +346,7 @@ class Accumulator:
         Returns
         -------
         int or None
-            Position of the step's result; None: the order is not said. By default it is what `pass_bits` does, where the
-            functions of `p.arithmetic` say that.
+            Position of the step's result, None if the order is not known. By default the order is derived from `pass_bits`.
         """
         from ..explanations import derived
 
@@ -349,20 +354,20 @@ class Accumulator:
 
     # -- kernels ---------------------------------------------------------------------------------------------------------
     def plan_fields(self, formats: Sequence[Any], scale: Format | None, block_size: int | None) -> dict[str, Any]:
-        """Return fields of the plan that the compiled generic kernel runs (:mod:`tensorcore_models.aspects.plans`).
+        """Return the fields of the plan that the compiled generic kernel runs (:mod:`tensorcore_models.aspects.plans`).
 
         Parameters
         ----------
         formats : sequence of Format or IntegerFormat
-            Of a, b, c and d.
+            Formats of a, b, c and d.
         scale, block_size
-            Block scales, None without.
+            Format of the block scales and number of products of a block; None without block scales.
 
         Raises
         ------
         BeyondKernels
-            Where no kernel holds it, and by default: `pass_bits` is then recorded and runs compiled
-            (:mod:`tensorcore_models.kernels.recorded`) if it can be, else in plain Python.
+            If no generic kernel holds the algorithm, and by default. Then `pass_bits` runs: compiled
+            (:mod:`tensorcore_models.kernels.recorded`) if it can be recorded, else in plain Python.
         """
         from ..aspects.plans import BeyondKernels
 
@@ -377,7 +382,7 @@ class Accumulator:
         return None, None
 
     def conversion(self, formats: Sequence[Any]) -> "Conversion | None":
-        """Return the conversion of operands after which another accumulator does the rest; None (the default) for none.
+        """Return the conversion after which another accumulator computes the sum; None (the default) if there is none.
 
         The kernels then convert the operands once, and run the other accumulator with its fast kernels.
         """
@@ -386,7 +391,8 @@ class Accumulator:
     def form(self) -> Form:
         """Return the algorithm that fast kernels know for this specification; by default none.
 
-        A family that computes what another one does for some of its values may give that one's form, and gets its fast kernels.
+        For values at which a family computes the same as another family, it may return the form of that family, and so use its
+        fast kernels.
         """
         return Form(None, self)
 
@@ -394,19 +400,19 @@ class Accumulator:
     def step_error(self, unit: Any, facts: "OperandFacts | None") -> "StepError":
         """Return a bound on the error of one step: a part relative to the largest size of its sum, and an absolute part.
 
-        By default it is derived from what `pass_bits` does (:mod:`tensorcore_models.aspects.derived_errors`).
+        By default it is derived from `pass_bits` (:mod:`tensorcore_models.aspects.derived_errors`).
 
         Parameters
         ----------
         unit : Engine
-            Formats, block scales and label.
+            Engine with its formats, block scales and label.
         facts : OperandFacts or None
             Exponents of the operands; None for integers.
 
         Raises
         ------
         ValueError
-            If no error is derived; the message says why.
+            If no bound can be derived; the message gives the reason.
         """
         from ..aspects import derived_errors
 
@@ -417,8 +423,7 @@ class Accumulator:
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
-        """Return facts of exact group sums of the given operands, which are float64 values; None for a unit without such
-        groups."""
+        """Return facts about the exact group sums of operands in float64; None for a unit without such groups."""
         return None
 
     def unrounded(self) -> "Accumulator | None":
@@ -428,18 +433,18 @@ class Accumulator:
     # -- search ----------------------------------------------------------------------------------------------------------
     @classmethod
     def searches(cls) -> "tuple[Search, ...]":
-        """Return the searches by which identify looks for the family (fields, values, where to start); by default none."""
+        """Return the searches by which `identify` looks for the family: fields, their values and starts; by default none."""
         return ()
 
     def simplest(self) -> "Accumulator":
-        """Return the specification of the plainest class that computes the same on every input."""
+        """Return the specification of the simplest class that computes the same on every input."""
         return self
 
     # -- terms -----------------------------------------------------------------------------------------------------------
     def pass_term(self, p: "TermPass") -> "Term":
-        """Return one pass as a term over bit-vectors: by default ``self.pass_bits(p)`` where that can be recorded.
+        """Return one pass as a term over bit-vectors, by default ``self.pass_bits(p)`` if that can be recorded.
 
-        What can be recorded asks no value what it is, so that it does the same with terms.
+        A pass that can be recorded does not branch on values, so it also runs on terms.
 
         Parameters
         ----------
@@ -455,7 +460,7 @@ class Accumulator:
 
         reason = self.left_out.get("terms") or why_unrecorded(p)
         if reason:
-            raise Unencodable(f"{type(self).__name__} has no encoding as terms: {reason}: override pass_term")
+            raise Unencodable(f"{type(self).__name__} has no encoding as terms ({reason}): override pass_term")
         return self.pass_bits(p)  # type: ignore[return-value]
 
     def parametric(self) -> "Any | None":
@@ -464,7 +469,7 @@ class Accumulator:
 
     # -- probe vectors ---------------------------------------------------------------------------------------------------
     def probe(self, build: "Builder") -> None:
-        """Add probe vectors: inputs whose results, worked out by hand, tell this specification from others; by default none.
+        """Add probe vectors, whose results were worked out by hand and tell this specification from others; by default none.
 
         Parameters
         ----------
@@ -478,16 +483,16 @@ class Accumulator:
         Returns
         -------
         tuple of tuple of int
-            Places of the products; each place is in one set. Block scales move with their products.
+            Places of the products; each place is in exactly one set. Block scales move with their products.
         """
         return tuple((place,) for place in range(length))
 
     def idle(self, formats: Sequence[Any]) -> bool:
-        """Return whether a pass over zeros leaves every result of another pass unchanged; False where this is not known.
+        """Return whether a pass over zeros leaves every result of another pass unchanged; False if this is not known.
 
         Parameters
         ----------
         formats : sequence of Format or IntegerFormat
-            Of a, b, c and d.
+            Formats of a, b, c and d.
         """
         return False

@@ -1,4 +1,4 @@
-"""Checks of an accumulator's fields: their types, ranges and roundings."""
+"""Checks the fields of an accumulator: types, ranges and roundings."""
 
 import dataclasses
 import types
@@ -14,7 +14,8 @@ from ..integers import checked_integer
 
 MAX_TERMS = 1024
 MAX_FRACTION_BITS = 120
-#: Exponents of parameters lie within this, beyond every product of two binary64 numbers: sums are integers of that many bits.
+#: Largest size of a parameter that is an exponent. It exceeds the exponents of products of binary64 numbers, and sums of plain
+#: integers have that many bits.
 MAX_EXPONENT = 4096
 
 
@@ -25,17 +26,17 @@ def require(condition: bool, spec: object, message: str) -> None:
 
 @lru_cache
 def field_checks(cls: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Return names of a dataclass's fields whose annotations are no strings, and what checks their values.
+    """Return (name, check) for each field of a dataclass whose annotation is not a string.
 
-    A check gives the value as the plain type of the annotation: NumPy's integers and booleans become Python's. Others are a
-    TypeError, and none of a Literal's values a ValueError.
+    A check returns the value in the type of the annotation, so that NumPy's integers and booleans become Python's. It raises
+    TypeError for a value of another type, and ValueError for a value that a Literal does not list.
     """
     fields = [field for field in dataclasses.fields(cls) if not isinstance(field.type, str)]
     return tuple((field.name, _check_of(field.type, f"{cls.__name__}: {field.name}")) for field in fields)
 
 
 def _check_of(expected: Any, what: str) -> Callable[[Any], Any]:
-    """Return the check of values called `what` against an annotation."""
+    """Return the function that checks a value against an annotation; `what` names the value in messages."""
     origin, choices = get_origin(expected), get_args(expected)
     if origin is Literal:
         return partial(_one_of, choices=choices, what=what)
@@ -70,7 +71,7 @@ def _truth(value: Any, what: str) -> bool:
 
 def _integers(value: Any, what: str) -> tuple[int, ...]:
     if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise TypeError(f"{what} is {value!r}, expected integers")
+        raise TypeError(f"{what} is {value!r}, expected a sequence of integers")
     return tuple(checked_integer(item, what) for item in value)
 
 
@@ -81,26 +82,34 @@ def _instance(value: Any, expected: type, what: str) -> Any:
 
 
 def check_range(spec: object, name: str, low: int, high: int, *, optional: bool = False) -> None:
-    """Return an integer from `low` to `high`, or None if the parameter is `optional`."""
+    """Raise ValueError unless a field is an integer from `low` to `high`, or None if it is `optional`."""
     value = getattr(spec, name)
     known = (optional and value is None) or low <= value <= high
     require(known, spec, f"{name} {value} must be {low} to {high}{', or None' if optional else ''}")
 
 
 def check_exponent(spec: object, name: str) -> None:
-    """Return a parameter that is an exponent, or None."""
+    """Raise ValueError unless a field is an exponent or None."""
     check_range(spec, name, -MAX_EXPONENT, MAX_EXPONENT, optional=True)
 
 
 def check_keyed(spec: Any, name: str) -> None:
-    """Return a rounding that may be stochastic, and the key of that, `seed`."""
+    """Raise ValueError unless a field is a rounding, and `seed` is a key that is nonzero only for stochastic rounding."""
     require(0 <= spec.seed < 1 << 64, spec, f"seed {spec.seed} must lie in [0, 2**64)")
     stochastic = check_rounding(getattr(spec, name)) == "sr"
-    require(stochastic or not spec.seed, spec, f"seed {spec.seed} is the key of stochastic rounding, {name} 'sr'")
+    require(
+        stochastic or not spec.seed,
+        spec,
+        f"seed {spec.seed} is a key of stochastic rounding: choose {name} 'sr' or seed 0",
+    )
 
 
 def check_deterministic(spec: object, name: str) -> None:
-    require(check_rounding(getattr(spec, name)) != "sr", spec, f"{name} cannot be stochastic")
+    require(
+        check_rounding(getattr(spec, name)) != "sr",
+        spec,
+        f"{name} cannot be stochastic: choose another rounding than 'sr'",
+    )
 
 
 def holds(wide: Format, narrow: Format) -> bool:

@@ -1,4 +1,4 @@
-"""SequentialFMA: a chain of fused multiply-adds."""
+"""Defines SequentialFMA, a chain of fused multiply-adds."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -9,34 +9,35 @@ from ..aspects.plans import FLUSH_NONE, FLUSH_SIGNED, FLUSH_TINY, KEEP, format_f
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, one_of
 from ..aspects.values import power
-from ..explanations.descriptions import ROUNDINGS, Words
+from ..explanations.descriptions import Words, rounded
 from ..formats import FORMATS
 from .base import OPERAND_NAN, Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import check_keyed, require
 from .ieee import X86_RULES, double_holds, ieee_fields, lanes_hold
 
-#: Chained FMAs in one pass of the kernel; the bits do not depend on it.
+#: Number of chained FMAs in one pass of the kernel; the bits do not depend on it.
 _FMA_PASS = 64
 
 
 @dataclass(frozen=True)
 class SequentialFMA(Accumulator):
-    """SFMA is a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
+    """`SequentialFMA` is a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
 
-    FP64 tensor cores, FP64 and FP32 matrix cores; with `flush_inputs`, `flush_outputs`, "odd_first" and the rule nan "x86"
-    VDPBF16PS (Intel SDM; measured: :mod:`tensorcore_models.catalogue.other`).
+    FP64 tensor cores and AMD's FP64 and FP32 matrix cores compute it. With `flush_inputs`, `flush_outputs`, "odd_first" and the
+    rule nan "x86" it is VDPBF16PS (Intel SDM; measured: :mod:`tensorcore_models.catalogue.other`).
 
     Parameters
     ----------
     rounding : str
-        Rounding of each FMA; "sr", in ascending order only, is keyed by `seed` as in :class:`FusedDotAdd`.
+        Rounding of each FMA; "sr" needs ascending order and has the key `seed` as in :class:`FusedDotAdd`.
     flush_inputs, flush_outputs : bool
-        Subnormal operands (a, b and c) are taken as zero. Results become zero that, rounded with an unbounded exponent, are
-        below the smallest normal number (x86: tininess is detected after rounding). The sign is kept.
+        Whether subnormal operands (a, b and c) are taken as zeros of the same sign, and whether results become zeros of the
+        same sign if they are below the smallest normal number when they are rounded with an unbounded exponent (as on x86,
+        which detects tininess after rounding).
     pair_order : {"ascending", "odd_first"}
-        "odd_first": of each pair of products the one with odd k comes first (VDPBF16PS).
+        Order of the products; with "odd_first" the product with odd k is the first of each pair (VDPBF16PS).
     saturate : bool
-        Overflow gives the largest finite number, and NaN results are zero (Ascend 910A).
+        Whether overflow gives the largest finite number and a NaN result is zero (Ascend 910A).
     seed : int
         Key of stochastic rounding.
     """
@@ -50,12 +51,16 @@ class SequentialFMA(Accumulator):
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
 
     edge_rules: ClassVar = {**X86_RULES, "nan": ("all_ones", "quiet", *OPERAND_NAN)}
-    left_out: ClassVar = {"symmetries": "every product is rounded into the sum before the next one"}
+    left_out: ClassVar = {"symmetries": "the sum is rounded after every product, so the order of the products matters"}
 
     def _check(self):
         check_keyed(self, "rounding")
         ordered = self.rounding != "sr" or self.pair_order == "ascending"
-        require(ordered, self, "stochastic rounding goes with pair_order 'ascending': a pass has one draw")
+        require(
+            ordered,
+            self,
+            f"rounding 'sr' with pair_order {self.pair_order!r}: a pass has only one draw, so choose pair_order 'ascending'",
+        )
 
     @property
     def key(self) -> int | None:
@@ -66,13 +71,13 @@ class SequentialFMA(Accumulator):
         return 2 if self.pair_order == "odd_first" else 1
 
     def _order(self, count: int) -> list[int]:
-        """Return the order in which `count` products are added."""
+        """Return the places of `count` products in the order in which they are added."""
         if self.pair_order == "ascending":
             return list(range(count))
         return [k for pair in range(0, count, 2) for k in (pair + 1, pair) if k < count]
 
     def pass_bits(self, p):
-        """Return a chain of fused multiply-adds in the output format (xie-mma-sim, SumAlgorithm 1)."""
+        """Return the code of a chain of fused multiply-adds in the output format (xie-mma-sim, Algorithm 1)."""
         z, (a_format, b_format, total_format, d_format), total = p.arithmetic, p.formats[:4], p.c
         flush = z.TINY if self.flush_outputs else z.KEEP
         for k in self._order(len(p.a)):
@@ -86,28 +91,28 @@ class SequentialFMA(Accumulator):
 
     def words(self, d):
         steps = [
-            f"One product after the other is added by a fused multiply-add, rounded {ROUNDINGS[self.rounding]} to "
-            f"{d}: product and sum are rounded once, together.",
+            "Products are added one after the other by fused multiply-adds, which do not round a product before it is added. "
+            f"Every sum is {rounded(self.rounding, d)}.",
         ]
         if self.pair_order == "odd_first":
-            steps.append("Of each pair of products, the one with odd k comes first.")
+            steps.append("In each pair of products, the product with odd k is added first.")
         if self.flush_inputs or self.flush_outputs:
             what = [text for on, text in ((self.flush_inputs, "operands"), (self.flush_outputs, "results")) if on]
             steps.append(f"Subnormal {' and '.join(what)} become zero and keep their sign.")
         if self.saturate:
             steps.append("Overflow gives the largest finite number, and a NaN result is zero.")
         return Words(
-            "Chain of fused multiply-adds", tuple(steps),
+            "The unit adds one product after the other by fused multiply-adds", tuple(steps),
             rf"d_0 = c, \quad d_i = \mathrm{{{self.rounding.upper()}}}(a_i b_i + d_{{i-1}})",
             "rounds after every single product",
         )  # fmt: skip
 
     def shows_order(self, formats):
-        """Return False for directed roundings, which lose places of the masks."""
+        """Return False for directed roundings, whose sums do not show where masks cancel."""
         return self.rounding == "rne"
 
     def plan_fields(self, formats, scale, block_size):
-        """Return a plan in doubles where products are exact in them, else in integers or by exact errors of products."""
+        """Return a plan in doubles where products are exact in double, else in integers or by exact errors of products."""
         a, b, c, d = formats
         plans.require_draws(self, d)
         flush = FLUSH_SIGNED if self.flush_inputs else KEEP
@@ -128,7 +133,9 @@ class SequentialFMA(Accumulator):
         known = self.key is None and (not is_fp64 or self.rounding in ("rne", "rna", "rz", "ru", "rd", "ro"))
         if plans.HAS_WIDE and doubles and one_flush and known and (is_fp64 or (d.precision <= 50 and double_holds(d))):
             return fields | {"family": plans.FMA_EXACT}
-        plans.require(not fields["late"]["nan_operand"], "NaN payloads of numbers that double does not hold")
+        plans.require(
+            not fields["late"]["nan_operand"], "the payload of a NaN operand in a format that double does not hold"
+        )
         signed = (a.precision + 1, b.precision + 1)  # packed with their sign
         fields.pop("c_flush", None), fields.pop("chained_flush", None)
         fields.update(
@@ -169,8 +176,8 @@ class SequentialFMA(Accumulator):
         )
 
     def probe(self, build):
-        """Add vectors of SFMA, one fused multiply-add after the other (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
-        if self.key is not None:  # whose results follow from no hand's count
+        """Add vectors of chained fused multiply-adds (fasi, section 3.3; khattak-mikaitis, section IV-A2)."""
+        if self.key is not None:  # nobody can work out stochastic results by hand
             return
         single_rounding(build, 0, self.rounding)
         half = power(-build.fraction_bits - 1)
@@ -184,7 +191,7 @@ class SequentialFMA(Accumulator):
             build.add(f"half a unit in c and at k = {first}, then 1", {first: half, second: ONE}, half, ONE + unit)
             around = f"half a unit in c, 1 at k = {first}, then half a unit"
             build.add(around, {first: ONE, second: half}, half, ONE + up, unit)
-            if self.rounding != "rd":  # -0, which is no number of its own
+            if self.rounding != "rd":  # with "rd" the result is -0, whose value is that of +0
                 kept = f"1 at k = {first}, -1 at k = {second}: c is {'a unit' if up else 'lost'}"
                 build.add(kept, {first: ONE, second: -ONE}, tiny, up / 2, tiny)
         p = build.row.formats[0].precision

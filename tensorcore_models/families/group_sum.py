@@ -1,4 +1,4 @@
-"""GroupDotFusedSum: exact sums of groups of products, scaled, then a fused sum."""
+"""Defines GroupDotFusedSum, a fused sum of scaled groups whose products are added exactly."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -20,23 +20,24 @@ from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_ran
 
 @dataclass(frozen=True)
 class GroupDotFusedSum(AlignedSum):
-    """GDFS adds mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
+    """`GroupDotFusedSum` is GDFS, which adds mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
 
-    Products are summed exactly in groups of `group`; each group sum is multiplied by its two block scales (significand by
-    significand, exponents added); the scaled sums and c are aligned to the largest exponent, kept to `fraction_bits` bits
-    (RZ), summed and rounded. The exponent of a group is the sum of its scales' exponents only.
+    Products are summed exactly in groups of `group`. Each group sum is multiplied by its two block scales: significands are
+    multiplied, exponents are added. The scaled sums and c are aligned to the largest exponent, truncated to `fraction_bits`
+    bits, summed and rounded. The alignment exponent of a group is the sum of its scales' exponents only.
 
     Parameters
     ----------
     group : int
-        Products in one exact group sum (16, whatever the block size).
+        Number of products in one exact group sum (16 for every block size).
     terms : int
-        Products in one fused operation.
+        Number of products in one fused operation.
     fraction_bits, output_rounding
-        As in :class:`FusedDotAdd`; 35 and rz.
+        Fraction bits and rounding as in :class:`FusedDotAdd`; 35 and rz on Blackwell.
     scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
-        Edge rule: which groups take no part in the alignment although their scales have exponents: those whose products are all
-        zero (a group that cancels keeps its scales' exponents; mmasim 2.1.1), those whose sum is zero, or none.
+        Edge rule: groups that take no part in the alignment although their scales have exponents. "skip_zero_products": groups
+        whose products are all zero, but not a group that cancels (mmasim 2.1.1). "skip": groups whose sum is zero.
+        "keeps_scale": no group.
     """
 
     group: int = 16
@@ -64,21 +65,21 @@ class GroupDotFusedSum(AlignedSum):
         if block_size and block_size % self.group:
             raise ValueError(
                 f"a scale for {block_size} products cuts through groups of {self.group}: "
-                "block_size must be a multiple of the group"
+                "choose a block_size that is a multiple of the group"
             )
 
     def interchangeable(self, length):
-        """Products of one group may change places: their sum is exact."""
+        """Return a set for each group, whose products may change places because their sum is exact."""
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):
-        """Return one GDFS operation: exact group sums times their scales, aligned with c (xie-mma-sim, section IV-E)."""
+        """Return the code of one GDFS operation (xie-mma-sim, section IV-E)."""
         z, fmt = p.arithmetic, p.formats[3]
         everything = [*p.x, *p.y, *(scale for pair in p.scales for scale in pair), p.addend]
         return z.unless_special(everything, lambda: self._finite(p, z, fmt), fmt, self)
 
     def _finite(self, p, z, fmt):
-        """Return the sum where no operand, scale or c is infinite or NaN."""
+        """Return the code of the sum where no operand, scale or c is infinite or NaN."""
         terms = [p.addend]
         for start in range(0, len(p.x), self.group):
             part = slice(start, start + self.group)
@@ -102,18 +103,19 @@ class GroupDotFusedSum(AlignedSum):
         floor, in_formula = names.floor_words(self.exponent_floor)
         f = self.fraction_bits
         return Words(
-            f"Exact sums of {self.group} products, scaled, then fused with {f} fraction bits",
+            f"The unit adds groups of {self.group} products exactly, scales the sums, and adds them with {f} fraction bits",
             (
                 f"Products are added exactly in groups of {self.group}.",
-                "Each group's sum is multiplied by its two block scales: significands are multiplied, exponents added.",
-                f"The scaled sums and c are shifted to the largest exponent, where a group has the exponent of its "
-                f"scales.{floor} What lies below {f} fraction bits is cut off.",
-                f"They are added exactly, and the result is rounded {names.ROUNDINGS[self.output_rounding]} to {d}.",
+                "The sum of each group is multiplied by its two block scales: significands are multiplied, exponents are "
+                "added.",
+                "The scaled sums and c are shifted to the largest exponent; the exponent of a group is that of its "
+                f"scales.{floor} Each shifted number is truncated to {f} fraction bits.",
+                f"The truncated numbers are added exactly, and the sum is {names.rounded(self.output_rounding, d)}.",
             ),
             rf"g_j = \alpha_j \beta_j \sum_{{i \in G_j}} a_i b_i, \quad e = \max({in_formula}e_c,\; e_{{\alpha_j}} "
             rf"+ e_{{\beta_j}}), \quad "
             rf"d = \mathrm{{{self.output_rounding.upper()}}}\left(T_{{e-{f}}}(c) + \sum_j T_{{e-{f}}}(g_j)\right)",
-            f"aligns exact sums of {self.group} products by their scales",
+            f"adds groups of {self.group} products exactly and aligns the sums by the exponents of their scales",
         )
 
     def plan_fields(self, formats, scale, block_size):
@@ -142,31 +144,34 @@ class GroupDotFusedSum(AlignedSum):
         return Form(SumAlgorithm.GROUP_SUM, self)
 
     def step_error(self, unit, facts):
-        """Return the error of one step: exact group sums are cut at their scales' exponents and rounded once.
+        """Return the error of one step, which truncates exact group sums at their scales' exponents and rounds once.
 
         Raises
         ------
         ValueError
-            If a group has more than one scale: the unit takes the first, so the result is none of the scaled product.
+            If a group has more than one scale, because the unit uses the first one for the whole group.
         """
         scales = errors.block_scales(unit)
         if scales is not None and scales.size % self.group:
-            raise ValueError(f"{unit.label}: a scale for {scales.size} products cuts through groups of {self.group}")
+            raise ValueError(
+                f"{unit.label}: a scale for {scales.size} products cuts through groups of {self.group}: choose a block size "
+                "that is a multiple of the group"
+            )
         groups = facts.groups or self.group_facts_of_formats(unit)
         count = self.terms // self.group
         cut = (count + 1) * 2.0**-self.fraction_bits
         floor = errors.alignment_floor(self, unit, groups.floor)
         relative, absolute, rounding_text = errors.output_error(self, unit.formats[3])
         text = (
-            f"{count} exact group sums + 1 addend cut at F = {self.fraction_bits} below the exponents of their scales, at most "
-            f"{groups.lift:.3g} times a group's |A||B|: {cut * groups.lift:.3g} of the largest; {rounding_text}"
+            f"{count} exact group sums + 1 addend are truncated at F = {self.fraction_bits} below the exponents of their "
+            f"scales, at most {groups.lift:.3g} times a group's |A||B|: {cut * groups.lift:.3g} of the largest; {rounding_text}"
         )
         total = errors.compounded(cut * groups.lift, relative)
         texts = (text, *errors.scales_text(unit))
         return errors.StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, self.terms, texts)
 
     def group_facts_of_formats(self, unit):
-        """Return bounds on the groups that hold for all operands of the engine's formats."""
+        """Return bounds on the exact group sums of all operands in the engine's formats."""
         a, b = (get_float_format(f) for f in unit.formats[:2])
         scales = errors.block_scales(unit)
         smallest = a.min_subnormal * b.min_subnormal
@@ -224,13 +229,13 @@ class GroupDotFusedSum(AlignedSum):
                     yield cls(group, terms)
 
     def probe(self, build):
-        """Add vectors of GDFS: groups of 16 are summed exactly, and the group sums are aligned with c at F = 35."""
+        """Add vectors that show the exact sums of groups and their alignment with c."""
         group, bits = self.group, self.fraction_bits
         kept_bits(build, (0, group), bits, None)
         alignment_rounding(build, (0, group), "rz", bits, None)
         output_rounding(build, (0, group, 2 * group, 1), self.output_rounding)
         terms_by_rounding(build, self.terms, self.output_rounding)
-        # c = -2^(F+1) has the quantum 2: two group sums of 1 are cut off one by one, one group sum of 2 is not.
+        # c = -2^(F+1) has the quantum 2, so two group sums of 1 are each truncated to 0, and one group sum of 2 is kept.
         c = -power(bits + 1)
         nearer = c + power(bits - build.fraction_bits)
         build.add(f"1 in each of two groups of {group} is cut off below c", {0: ONE, group: ONE}, c, c)

@@ -1,4 +1,4 @@
-"""Parts that the families made of IEEE operations share: fields of their plans, and their operands' loss to flushing."""
+"""Holds what families made of IEEE operations share: fields of their plans, and the loss of flushed operands."""
 
 import math
 from typing import Any
@@ -8,14 +8,14 @@ from ..aspects.plans import FLUSH_NONE, format_fields, result_fields, rule_field
 from ..formats import Format
 from .base import Accumulator, Rules
 
-#: Edge rules of the classes that x86 instructions are rows of.
+#: Edge rules of the classes that model x86 instructions.
 X86_RULES: Rules = {**Accumulator.edge_rules, "nan": ("all_ones", "quiet", "x86")}
 
 
 def ieee_fields(
     spec, formats, rounding: str, *, flush_inputs: int, to_inf=False, saturate=False, flush=FLUSH_NONE
 ) -> dict[str, Any]:
-    """Return fields of the algorithms made of IEEE operations."""
+    """Return the fields of a plan that all algorithms made of IEEE operations share."""
     a, b, c, d = formats
     rule = rule_fields(d, spec, rounding, to_inf=to_inf, saturate=saturate, flush=flush)
     return {
@@ -52,13 +52,13 @@ def lanes_hold(formats) -> bool:
 
 
 def require_lanes(formats) -> None:
-    """Leave to the plain integers what the lanes of doubles do not hold."""
+    """Raise BeyondKernels for formats that the lanes of doubles do not hold."""
     plans.require(
         lanes_hold(formats), "products or results that are not exact in double, or a result format without infinity"
     )
 
 
 def operand_flush(formats, largest: tuple[int, int]) -> float:
-    """Return the bound one product's loss where a subnormal operand is taken as zero; `largest` exponents in A and in B."""
+    """Return a bound on a product's loss where subnormal operands are taken as zero; `largest` has the exponents of A and B."""
     a, b = formats[:2]
     return math.ldexp(a.min_normal, largest[1] + 1) + math.ldexp(b.min_normal, largest[0] + 1)

@@ -1,4 +1,4 @@
-"""IntegerDotAdd: exact sums of integer products."""
+"""Defines IntegerDotAdd, the exact sum of integer products."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,9 +17,9 @@ class IntegerDotAdd(Accumulator):
     Parameters
     ----------
     saturate : bool
-        Clamp the result of each instruction to the int32 range (`.satfinite`) instead of wrapping.
+        Whether the result of each instruction is clamped to the int32 range (`.satfinite`); else it wraps around.
     terms : int
-        Products between two clamps.
+        Number of products between two clamps.
     """
 
     saturate: bool = False
@@ -28,8 +28,8 @@ class IntegerDotAdd(Accumulator):
     step_field: ClassVar = "terms"
     takes_integers: ClassVar[bool] = True
     left_out: ClassVar = {
-        "terms": "the term language is about floating-point formats",
-        "probe vectors": "an integer sum has no alignment and no rounding to show",
+        "terms": "solvers are asked about floating-point formats only",
+        "probe vectors": "an integer sum has no alignment and no rounding that a vector could show",
     }
 
     def _check(self):
@@ -43,7 +43,7 @@ class IntegerDotAdd(Accumulator):
         return formats[2] == formats[3]
 
     def pass_bits(self, p):
-        """Return the exact dot product, wrapped or clamped to the range of the result."""
+        """Return the code of the exact dot product, wrapped or clamped to the range of the result."""
         a_format, b_format, c_format, d_format = p.formats
         total = c_format.decode_integer(p.c)
         total += sum(a_format.decode_integer(x) * b_format.decode_integer(y) for x, y in zip(p.a, p.b, strict=True))
@@ -56,15 +56,16 @@ class IntegerDotAdd(Accumulator):
         formula = r"c + \sum_i a_i b_i"
         clamped = rf"\min\left(2^{{31}}-1,\; \max\left(-2^{{31}},\; {formula}\right)\right)"
         return Words(
-            "Exact integer dot product" + (", clamped" if self.saturate else ""),
+            "The unit adds integer products and c exactly and "
+            + ("clamps the sum" if self.saturate else "wraps the sum around"),
             (f"Products and c are added exactly, and the sum is {end}.",),
             f"d = {clamped}" if self.saturate else rf"d \equiv {formula} \pmod{{2^{{32}}}}",
-            "adds integers exactly",
+            "adds integers exactly and " + ("clamps the sum" if self.saturate else "wraps the sum around"),
         )
 
     def add_step(self, ks, c, to):
         end = "clamped to int32" if self.saturate else "wrapped to int32"
-        return to.add([c, *ks], "exact", f"exact integer sum, {end}", exact=True)
+        return to.add([c, *ks], "exact", f"the integer sum is exact and then {end}", exact=True)
 
     def plan_fields(self, formats, scale, block_size):
         a, b, c, d = formats

@@ -1,4 +1,4 @@
-"""InterleavedDotAdd: operands are converted, and chained fused sums run over interleaved k; c is added last."""
+"""Defines InterleavedDotAdd, which converts operands, chains fused sums over interleaved k, and adds c last."""
 
 import dataclasses
 import itertools
@@ -16,7 +16,7 @@ from ..aspects.plans import format_fields, rule_fields
 from ..aspects.probes import ONE, Builder, alignment_rounding, kept_bits, output_rounding, products_as_they_are
 from ..aspects.search import Field, Interface, Search, divisors, inside, one_of
 from ..aspects.values import power
-from ..explanations.descriptions import ROUNDINGS, Words
+from ..explanations.descriptions import Words, rounded
 from ..formats import Format, get_float_format, get_format
 from .base import Accumulator, Arrangement, Form, SumAlgorithm
 from .checks import check_deterministic, holds, require
@@ -26,24 +26,24 @@ from .fused.search import FIELDS as PARAMETRIC
 
 @dataclass(frozen=True)
 class InterleavedDotAdd(Accumulator):
-    """`InterleavedDotAdd` is the fp8 `mma.sync` of Hopper and Blackwell: chained FDAs over interleaved k in fp16, c last.
+    """`InterleavedDotAdd` is the sum of Hopper's and Blackwell's fp8 `mma.sync`: FDAs of fp16 chained over interleaved k.
 
-    With groups G_j = {k : (k // run) mod groups = j} in the order given by `group_order`:
-    ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``, every step rounded to the output format
-    (khattak-mikaitis, section IV; pinned for fp16 output by the published H100, H200 and B200 vectors).
+    The groups are G_j = {k : (k // run) mod groups = j}, in the order of `group_order`. The sum is
+    ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``; every step is rounded to the output format
+    (khattak-mikaitis, section IV; the published vectors of H100, H200 and B200 confirm it for fp16 results).
 
     Parameters
     ----------
     dot : FusedDotAdd
         The fused operation of one group.
     run : int
-        Consecutive k that belong to the same group.
+        Number of consecutive k that belong to the same group.
     groups : int
         Number of groups in a step.
     group_order : tuple of int
         Order in which the groups are chained.
     via_format : str
-        Format to which operands are converted (exactly) first; it fixes the exponents of subnormal operands.
+        Format to which operands are converted exactly; it decides the exponents of subnormal operands.
     final_rounding : str
         Rounding of the last addition.
     """
@@ -65,7 +65,12 @@ class InterleavedDotAdd(Accumulator):
             f"group_order {self.group_order} must order the groups 0 to {self.groups - 1}",
         )
         check_deterministic(self, "final_rounding")
-        require(self.dot.key is None, self, "a pass of several sums has one draw: dot is not rounded stochastically")
+        require(
+            self.dot.key is None,
+            self,
+            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of "
+            "dot",
+        )
 
     @property
     def terms_per_step(self) -> int:
@@ -82,7 +87,7 @@ class InterleavedDotAdd(Accumulator):
             if not holds(via, fmt):
                 raise ValueError(
                     f"InterleavedDotAdd converts its operands to {via.name} first, which lacks numbers of "
-                    f"{name}_format {fmt.name}"
+                    f"{name}_format {fmt.name}; choose a wider via_format"
                 )
 
     def _parts(self, length: int) -> list[list[int]]:
@@ -91,11 +96,11 @@ class InterleavedDotAdd(Accumulator):
         return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
 
     def interchangeable(self, length):
-        """Products of one fused operation may change places."""
+        """Return a set for each fused operation, whose products may change places."""
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):
-        """Return chained FDAs over interleaved groups of k from zero, c added last."""
+        """Return the code of FDAs that are chained from zero over interleaved groups of k, with c added last."""
         z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
         via, total = get_float_format(self.via_format), 0
         a = [z.converted(a_format, code, via, self) for code in p.a]
@@ -109,17 +114,18 @@ class InterleavedDotAdd(Accumulator):
     def words(self, d):
         f, n = self.dot.fraction_bits, self.dot.terms
         return Words(
-            f"{self.groups} chained fused dot products over interleaved k, c last",
+            f"The unit adds {self.groups} groups of {n} products by chained fused dot products, and then c",
             (
-                f"Operands are converted to {self.via_format}, exactly.",
-                f"Runs of {self.run} neighbouring k go in turn to {self.groups} groups of {n} products.",
-                f"The groups are added one after the other, starting from zero, each by a fused dot product with {f} fraction "
-                f"bits that is rounded {ROUNDINGS[self.dot.output_rounding]} to {d}.",
-                f"c is added last, rounded {ROUNDINGS[self.final_rounding]}.",
+                f"Operands are converted exactly to {self.via_format}.",
+                f"Runs of {self.run} neighbouring k are dealt in turn to {self.groups} groups of {n} products.",
+                "The groups are added one after the other, starting from zero. Each group is added by a fused dot product with "
+                f"{f} fraction bits, whose result is {rounded(self.dot.output_rounding, d)}.",
+                f"c is added last, and the result is {rounded(self.final_rounding, d)}.",
             ),
             rf"s_1 = \mathrm{{FDA}}_{{{f}}}(0, G_1), \quad s_2 = \mathrm{{FDA}}_{{{f}}}(s_1, G_2), \quad d = "
             rf"\mathrm{{{self.final_rounding.upper()}}}(s_2 + c)",
-            f"adds {self.groups} groups of interleaved products one after the other from zero and the running sum last",
+            f"adds {self.groups} groups of interleaved products one after the other, starting from zero, and the running sum "
+            "last",
         )
 
     def plan_fields(self, formats, scale, block_size):
@@ -193,7 +199,7 @@ class InterleavedDotAdd(Accumulator):
                 )  # fmt: skip
 
     def probe(self, build):
-        """Add vectors of fp8 via fp16: two chained FDAs over interleaved pairs, c last (khattak-mikaitis, section IV-A5)."""
+        """Add vectors of two FDAs of fp16, chained over interleaved pairs of fp8 products (khattak-mikaitis, section IV-A5)."""
         bits, run, groups = self.dot.fraction_bits, self.run, self.groups
         first = [k for k in range(build.row.k) if k // run % groups == self.group_order[0]]
         other = [k for k in range(build.row.k) if k // run % groups == self.group_order[1]]
@@ -208,7 +214,7 @@ class InterleavedDotAdd(Accumulator):
         self._probe_groups(build, first, other)
 
     def _probe_groups(self, build, first: list[int], other: list[int]) -> None:
-        """Which products meet before c: positions of the group that comes first, and of the other one."""
+        """Add vectors that show which products meet before c: `first` and `other` are places of the two groups."""
         small = power(-self.dot.fraction_bits - build.row.k.bit_length() - 2)
         alone = {first[0]: ONE, first[1]: -ONE}
         rows = (
@@ -231,7 +237,7 @@ class InterleavedDotAdd(Accumulator):
 
 @cache
 def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "kept"]) -> np.ndarray:
-    """Return encodings of `via` for all encodings of `fmt`; kept, because specifications that differ elsewhere share it."""
+    """Return the encoding in `via` of each encoding of `fmt`; specifications that differ in other fields share the table."""
     spec = InterleavedDotAdd(via_format=via.name, tf32_nan=tf32_nan)
     table = np.array(
         [converted(fmt, bits, via, spec) for bits in range(1 << 8 * fmt.container.itemsize)], via.container
@@ -241,14 +247,14 @@ def _conversion_table(fmt: Format, via: Format, tf32_nan: Literal["truncated", "
 
 
 def _carriers(interface: Interface) -> list[str]:
-    """Return formats in which products may be formed: the operands' own, and wider ones for operands of up to 8 bits."""
+    """Return formats in which products may be formed: the operands' formats, and wider ones for operands of up to 8 bits."""
     own, other = interface.formats[:2]
     wider = ("fp16", "bf16", "fp32") if max(own.bits, other.bits) <= 8 else ()
     return [name for name in (own.name, *wider) if all(holds(get_float_format(name), fmt) for fmt in (own, other))]
 
 
 def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
-    """Return (terms, run, groups) that divide a call."""
+    """Return the triples (terms, run, groups) whose step divides the products of a call."""
     return [
         (terms, run, groups)
         for groups, run, terms in itertools.product((2, 4, 8), (1, 2, 4, 8), divisors(interface))
@@ -257,7 +263,7 @@ def _interleavings(interface: Interface) -> list[tuple[int, int, int]]:
 
 
 def single_rounding_of_late_c(build: Builder, place: int, rounding: str) -> None:
-    """Probe the dot product 1 plus c = t u, u the unit in the last place of 1."""
+    """Add the sums of a dot product 1 and c = t u, where u is the unit in the last place of 1."""
     u = power(-build.fraction_bits)
     for t in TAILS:
         sign = -1 if t < 0 else 1

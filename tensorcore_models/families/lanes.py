@@ -1,4 +1,4 @@
-"""LanedFMA: interleaved chains of fused multiply-adds."""
+"""Defines LanedFMA, interleaved chains of fused multiply-adds."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ..aspects.plans import FLUSH_SIGNED, FLUSH_TINY, KEEP
 from ..aspects.probes import ONE, single_rounding
 from ..aspects.search import Field, Search, divisors, one_of
 from ..aspects.values import power
-from ..explanations.descriptions import Words
+from ..explanations.descriptions import Words, rounded
 from ..formats import get_float_format
 from .base import Accumulator, Arrangement, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, require
@@ -19,23 +19,25 @@ from .ieee import X86_RULES, ieee_fields, require_lanes
 
 @dataclass(frozen=True)
 class LanedFMA(Accumulator):
-    """`LanedFMA` is AMX's TDPBF16PS and TDPFP16PS: `lanes` interleaved FMA chains from zero, their sum, then c (Intel SDM).
+    """`LanedFMA` is the sum of AMX's TDPBF16PS and TDPFP16PS, interleaved chains of FMAs (Intel SDM).
 
-    Lane l takes k = l, l + lanes, ...; the lanes are added in order, the total is added to c last; every step is an FP32
-    operation rounded to nearest even, its result flushed as by SequentialFMA's `flush_outputs`; a subnormal c is zero.
+    Lane l starts from zero and takes k = l, l + lanes, ... The lanes are added in order, and their total is added to c last.
+    Every step is an FP32 operation that rounds to nearest even and flushes its result as SequentialFMA's `flush_outputs` does.
+    A subnormal c is zero.
 
     Parameters
     ----------
     lanes : int
-        2.
+        Number of chains; 2 in TDPBF16PS.
     terms : int
-        Products in one instruction.
+        Number of products in one instruction.
     flush_inputs : bool
-        Subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
+        Whether subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
     pairs : {"none", "two_lanes"}
-        Edge rule of AMX-FP8, whose operation adds four products of a dword in one expression. "none": one chain in their order;
-        "two_lanes": products 0 and 1 of each dword are added to each other, then to one lane, 2 and 3 to another one, every
-        operation rounded, and operands below 2^-14, the subnormal numbers of fp16, are zeros (Bochs 783b58fd6, amx.cc).
+        Edge rule of AMX-FP8, whose operation adds the four products of a dword in one expression. With "none" there is one
+        chain in their order. With "two_lanes" products 0 and 1 of each dword are added to each other and then to one lane,
+        products 2 and 3 to another lane; every operation is rounded, and operands below 2^-14, the subnormal numbers of fp16,
+        are zeros (Bochs 783b58fd6, amx.cc).
     """
 
     lanes: int = 2
@@ -47,7 +49,7 @@ class LanedFMA(Accumulator):
     step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**X86_RULES, "pairs": ("none", "two_lanes")}
     left_out: ClassVar = {
-        "symmetries": "x86 keeps the payload of the first NaN, so that order shows",
+        "symmetries": "a NaN result has the payload of the first NaN, so the order of the products matters",
     }
 
     def _check(self):
@@ -58,11 +60,13 @@ class LanedFMA(Accumulator):
         )
         dwords = self.pairs == "none" or (self.terms % 4 == 0 and self.lanes == 1)
         require(
-            dwords, self, f"pairs of products go with lanes 1 and whole dwords of 4, not {self.lanes} and {self.terms}"
+            dwords,
+            self,
+            f"pairs 'two_lanes' with lanes {self.lanes} and terms {self.terms}: choose lanes 1 and a multiple of 4 terms",
         )
 
     def pass_bits(self, p):
-        """Return interleaved FMA chains from zero, summed, then added to c (Intel SDM, TDPBF16PS)."""
+        """Return the code of c plus the sum of interleaved FMA chains from zero (Intel SDM, TDPBF16PS)."""
         a_format, b_format, c_format, d_format = p.formats
         if self.pairs == "two_lanes":
             return self._joined(self._lanes_of_pairs(p), p)
@@ -77,7 +81,7 @@ class LanedFMA(Accumulator):
         return self._joined(lanes, p)
 
     def _lanes_of_pairs(self, p) -> list[int]:
-        """Return pairs of products, added to two lanes in turn."""
+        """Return the codes of two lanes, to which pairs of products are added in turn."""
         d, lanes = p.formats[3], [0, 0]
         x, y = ([z.flushed(v, get_float_format("fp16").emin) for v in operands] for operands in (p.x, p.y))
         for start in range(0, len(x), 2):
@@ -87,7 +91,7 @@ class LanedFMA(Accumulator):
         return lanes
 
     def _joined(self, lanes: list[int], p) -> int:
-        """Return the lanes added in order, and c last."""
+        """Return the code of the lanes added in order, with c added last."""
         _, _, c_format, d_format = p.formats
         total = lanes[0]
         for lane in lanes[1:]:
@@ -102,46 +106,51 @@ class LanedFMA(Accumulator):
             return self._one_chain(d)
         steps = (
             f"Product k goes to lane k mod {self.lanes}. Each lane starts from zero and adds its products by fused "
-            f"multiply-adds, rounded to nearest even to {d}.",
+            f"multiply-adds. Every multiply-add is {rounded('rne', d)}.",
             "The lanes are added in order, and their total is added to c last.",
             self._flushes,
         )
         total = " + ".join(f"l_{j}" for j in range(self.lanes))
         lanes = rf"l_j = \mathrm{{FMA\ chain\ of}}\ a_k b_k,\ k \bmod {self.lanes} = j"
         return Words(
-            f"{self.lanes} interleaved chains of fused multiply-adds, c last",
+            f"The unit adds {self.lanes} interleaved chains of fused multiply-adds, and then c",
             steps,
             rf"{lanes}, \quad d = \mathrm{{RNE}}(c + \mathrm{{RNE}}({total}))",
-            f"adds {self.lanes} interleaved chains from zero, rounding after every product, and the running sum last",
+            f"adds {self.lanes} interleaved chains that start from zero, rounds after every product, and adds the running sum "
+            "last",
         )
 
     @property
     def _flushes(self) -> str:
-        operands = ", and so do subnormal operands" if self.flush_inputs else ""
-        return f"Subnormal results and a subnormal c become zero{operands}."
+        operands = ", subnormal operands," if self.flush_inputs else ""
+        return f"Subnormal results{operands} and a subnormal c become zero."
 
     def _one_chain(self, d: str) -> Words:
         steps = (
-            f"In 1 chain, which starts from zero, products are added by fused multiply-adds, rounded to nearest even to {d}.",
+            "Products are added by fused multiply-adds in 1 chain, which starts from zero. "
+            f"Every multiply-add is {rounded('rne', d)}.",
             "The total is added to c last.",
             self._flushes,
         )
         return Words(
-            "A chain of fused multiply-adds, c last", steps,
+            "The unit adds a chain of fused multiply-adds, and then c", steps,
             r"l = \mathrm{FMA\ chain\ of}\ a_k b_k, \quad d = \mathrm{RNE}(c + l)",
-            "adds a chain from zero, rounding after every product, and the running sum last",
+            "adds a chain that starts from zero, rounds after every product, and adds the running sum last",
         )  # fmt: skip
 
     def _words_of_pairs(self, d: str) -> Words:
         steps = (
-            f"Of the four products of a dword the first two are added, and their sum to one lane; the others, and theirs to "
-            f"another lane. Products and sums are rounded to nearest even to {d}; the lanes start from zero.",
+            "Each dword has four products. The sum of the first two is added to one lane, the sum of the last two to another "
+            f"lane. The lanes start from zero. Products and sums are {rounded('rne', d)}.",
             "The lanes are added, and their total is added to c last.",
-            "Subnormal results and a subnormal c become zero, and so do operands below 2^-14.",
+            "Subnormal results, operands below 2^-14, and a subnormal c become zero.",
         )
         formula = r"d = \mathrm{RNE}(c + \mathrm{RNE}(l_0 + l_1))"
         return Words(
-            "Two lanes of pairs of products, c last", steps, formula, "adds pairs of products to two lanes, c last"
+            "The unit adds pairs of products to two lanes, and then c",
+            steps,
+            formula,
+            "adds pairs of products to two lanes and the running sum last",
         )
 
     def plan_fields(self, formats, scale, block_size):
@@ -180,11 +189,11 @@ class LanedFMA(Accumulator):
                 yield cls(1, terms, False, "two_lanes")
 
     def simplest(self):
-        """Return a copy without a flush of operands that pairs already take for zeros."""
+        """Return a copy without `flush_inputs` if `pairs` already takes subnormal operands as zeros."""
         return dataclasses.replace(self, flush_inputs=False) if self.pairs != "none" else self
 
     def probe(self, build):
-        """Add vectors of AMX: two interleaved chains from zero, their sum, then c."""
+        """Add vectors that show AMX's two interleaved chains from zero, their sum, and c added last."""
         single_rounding(build, 0, "rne")
         half = power(-build.fraction_bits - 1)
         build.add("half a unit twice in one lane meets before c", {0: half, 2: half}, ONE, ONE + 2 * half)

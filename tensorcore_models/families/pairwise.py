@@ -1,4 +1,4 @@
-"""GroupPairwiseSum: trees of additions over groups of products."""
+"""Defines GroupPairwiseSum, which adds groups of products as trees of additions."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ FP32 = FORMATS["fp32"]
 
 @dataclass(frozen=True)
 class GroupPairwiseSum(Accumulator):
-    """GPS(G) adds fp16 and bf16 products on CDNA2 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
+    """`GroupPairwiseSum` is GPS(G), the sum of CDNA2's fp16 and bf16 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
 
-    Products are rounded to FP32; every `group` of them is summed as a binary tree of FP32 additions; the group sums are added
-    to c one after the other. All FP32 operations round to nearest even.
+    Products are rounded to FP32. Each group of `group` products is summed as a binary tree of FP32 additions, and the group
+    sums are added to c one after the other. All FP32 operations round to nearest even.
 
     Parameters
     ----------
     group : int
         G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
     flush_input : {"format", "fp32", "none"}
-        Operands below the smallest normal number of their own format (the paper's text), below 2^-126 (its SumAlgorithm 3), or
-        none, become +0, zeros of either sign too. c below 2^-126 becomes +0 unless "none".
+        Edge rule: operands that become +0, as zeros of either sign do: those below the smallest normal number of their own
+        format (the paper's text), those below 2^-126 (its Algorithm 3), or none. A c below 2^-126 becomes +0 unless "none".
     flush_results : bool
-        FP32 products and sums below 2^-126 become zero, the sign kept.
+        Whether FP32 products and sums below 2^-126 become zeros of the same sign.
     terms : int or None
-        Products of one instruction, whose c is flushed; None: `group`.
+        Number of products of one instruction, which flushes its c; None means `group`.
     """
 
     group: int = 4
@@ -71,7 +71,7 @@ class GroupPairwiseSum(Accumulator):
         return tuple(tuple(range(i, min(i + min(self.group, 2), length))) for i in range(0, length, min(self.group, 2)))
 
     def pass_bits(self, p):
-        """Return FP32 products, a tree of FP32 additions over each group, then c (xie-mma-sim, Algorithms 2 and 3)."""
+        """Return the code of c plus a tree of FP32 additions over one group (xie-mma-sim, Algorithms 2 and 3)."""
         a_format, b_format, c_format, d_format = p.formats
         x, y, c = p.x, p.y, p.c
         if self.flush_input != "none":
@@ -80,7 +80,7 @@ class GroupPairwiseSum(Accumulator):
                 [z.positive_zero(z.flushed(x, floor)) for x in side] for side, floor in zip((x, y), floors, strict=True)
             )
             groups = self.groups_per_instruction
-            if groups == 1 or p.index % groups == 0:  # the first one of an instruction, which flushes its c
+            if groups == 1 or p.index % groups == 0:  # the first group of an instruction, which flushes its c
                 c = z.flushed_to_positive(c, c_format, self, FP32.emin)
         flush = z.SUBNORMAL if self.flush_results else z.KEEP
         products = [z.product(u, v, d_format, self, "rne", flush) for u, v in zip(x, y, strict=True)]
@@ -88,7 +88,7 @@ class GroupPairwiseSum(Accumulator):
         return z.add(c, c_format, total, d_format, d_format, self, flush=flush)
 
     def _tree(self, terms, places: int, fmt, flush: int) -> int:
-        """Return binary tree over `places` neighbours, of which the first are present."""
+        """Return the code of a binary tree over `places` neighbours, of which `terms` has the first."""
         if len(terms) == 1:
             return terms[0]
         middle = places // 2
@@ -104,20 +104,30 @@ class GroupPairwiseSum(Accumulator):
             "fp32": "Operands below 2^-126 become +0.",
             "none": "",
         }[self.flush_input]
-        steps = (
-            f"Each product is rounded to {d}.",
-            f"Groups of {self.group} products are added as a binary tree, every addition rounded to nearest even.",
+        tree = (
+            f"Groups of {self.group} products are added as a binary tree. Every addition is rounded in the same way.",
             "The sum of each group is added to c, one group after the other.",
+        )
+        if self.group == 1:
+            tree = ("The products are added to c one after the other. Every addition is rounded in the same way.",)
+        steps = (
+            f"Each product is rounded to {d} (to nearest, ties to even).",
+            *tree,
             flush,
             "Products and sums below 2^-126 become zero and keep their sign." if self.flush_results else "",
         )
-        few = {2: r"p_1 + p_2", 4: r"\mathrm{RNE}(p_1 + p_2) + \mathrm{RNE}(p_3 + p_4)"}
-        pairs = few.get(self.group, r"\mathrm{tree}(p)")
+        few = {
+            1: "p_1",
+            2: r"\mathrm{RNE}(p_1 + p_2)",
+            4: r"\mathrm{RNE}(\mathrm{RNE}(p_1 + p_2) + \mathrm{RNE}(p_3 + p_4))",
+        }
+        pairs = few.get(self.group, r"\mathrm{RNE}(\mathrm{tree}(p))")
+        group, alone = f"groups of {self.group} products as a tree", self.group == 1
         return Words(
-            f"Trees of {d} additions over {self.group} products",
+            f"The unit rounds each product to {d} and adds " + ("the products one after the other" if alone else group),
             tuple(filter(None, steps)),
-            rf"p_i = \mathrm{{RNE}}(a_i b_i), \quad d = \mathrm{{RNE}}\left(c + \mathrm{{RNE}}({pairs})\right)",
-            f"rounds {self.group} products, adds them as a tree and rounds every sum",
+            rf"p_i = \mathrm{{RNE}}(a_i b_i), \quad d = \mathrm{{RNE}}\left(c + {pairs}\right)",
+            f"rounds every product and every sum, and adds {'one product at a time' if alone else group}",
         )
 
     def plan_fields(self, formats, scale, block_size):
@@ -156,7 +166,7 @@ class GroupPairwiseSum(Accumulator):
         return (Search("pairwise sums of groups", fields, search.unscaled(starts), shape, rank=30),)
 
     def probe(self, build):
-        """Add vectors of GPS: FP32 products, a binary tree over each group, then group sums added to c one after the other."""
+        """Add vectors that show FP32 products, the binary tree over a group, and group sums that are added to c in turn."""
         single_rounding(build, 0, "rne")
         half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
         for distance in (1, group // 2, group - 1):

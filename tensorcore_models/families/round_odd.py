@@ -1,4 +1,4 @@
-"""PairRoundOddSum: pairs of products, every operation rounded to odd."""
+"""Defines PairRoundOddSum, which adds pairs of products and rounds every operation to odd."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from .ieee import ieee_fields, require_lanes
 class PairRoundOddSum(Accumulator):
     """`PairRoundOddSum` is Arm's BFMMLA without the extended mode (Arm Architecture Reference Manual, BFMMLA).
 
-    Each pair of products is summed unfused and added to the accumulator; products, pair sum and accumulation are FP32, rounded
-    to odd, subnormal operands and results flushed to zero; overflow gives infinity.
+    The products of each pair are rounded, added, and their sum is added to the accumulator. Every operation is in FP32 and
+    rounds to odd. Subnormal operands and results are flushed to zero; overflow gives infinity.
     """
 
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
@@ -29,11 +29,11 @@ class PairRoundOddSum(Accumulator):
         return 2
 
     def interchangeable(self, length):
-        """Return the first two products as one set: they are added to each other, a third one to their sum."""
+        """Return the first two products as one set, because they are added to each other and a third one to their sum."""
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):
-        """Return the unfused sum of a pair of products, added to the accumulator, all rounded to odd (Arm ARM, BFMMLA)."""
+        """Return the code of the accumulator plus the sum of a pair of products (Arm ARM, BFMMLA)."""
         a_format, b_format, c_format, d_format = p.formats
         flush = z.SUBNORMAL
         products = [
@@ -50,9 +50,10 @@ class PairRoundOddSum(Accumulator):
 
     def words(self, d):
         return Words(
-            "Pairs of products, rounded to odd",
+            "The unit adds pairs of products to c and rounds every operation to odd",
             (
-                f"Each product, the sum of each pair of products, and its addition to c are rounded to odd in {d}.",
+                f"Three kinds of results are rounded to {d} (to odd): each product, the sum of each pair of products, and the "
+                "sum of c and a pair.",
                 "Subnormal operands and results become zero; overflow gives infinity.",
             ),
             r"d = \mathrm{RO}\left(c + \mathrm{RO}(\mathrm{RO}(a_1 b_1) + \mathrm{RO}(a_2 b_2))\right)",
@@ -60,7 +61,7 @@ class PairRoundOddSum(Accumulator):
         )
 
     def shows_order(self, formats):
-        """Return False: the last bit keeps what rounding to odd loses, so sums do not show their order."""
+        """Return False, because rounding to odd keeps a trace of lost bits in the last bit, which hides the order."""
         return False
 
     def plan_fields(self, formats, scale, block_size):
@@ -79,7 +80,7 @@ class PairRoundOddSum(Accumulator):
         return (Search("pairs rounded to odd", search.COMMON, search.unscaled(lambda i: [cls()]), rank=40),)
 
     def probe(self, build):
-        """Add vectors of BFMMLA, in which every operation rounds to odd, pairs first."""
+        """Add vectors that show BFMMLA's pairs and roundings to odd."""
         single_rounding(build, 0, "ro")
         half = power(-build.fraction_bits - 1)
         build.add("half a unit twice in a pair meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)

@@ -1,11 +1,11 @@
-"""ScaledDotAdd: an exact sum of products, scaled by a power of two, and c, rounded once (Arm's FP8 instructions)."""
+"""Defines ScaledDotAdd, Arm's FP8 sum: exact products, scaled by a power of two, and c, rounded once."""
 
 import dataclasses
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
 
-from ..explanations.descriptions import Words
+from ..explanations.descriptions import Words, rounded
 from ..formats import Format
 from .base import Accumulator, Conversion, Form, NanRule, SumAlgorithm
 from .checks import MAX_TERMS, check_range, require
@@ -17,18 +17,18 @@ MAX_SCALE = 127
 
 @dataclass(frozen=True)
 class ScaledDotAdd(Accumulator):
-    """`ScaledDotAdd` is Arm's FP8 sum: c + 2^-scale (sum of products), exact, rounded once to nearest even (Arm, FP8DotAddFP).
+    """`ScaledDotAdd` is Arm's FP8 sum, c + 2^-scale (sum of products), rounded once to nearest even (Arm, FP8DotAddFP).
 
-    Subnormal numbers are kept, NaN is the default one, a sum of zeros is -0 where c and all products are.
+    Subnormal numbers are kept, a NaN result is the default NaN, and a sum of zeros is -0 if c and all products are -0.
 
     Parameters
     ----------
     terms : int
-        Products of one sum.
+        Number of products of one sum.
     scale : int
-        Edge rule: FPMR.LSCALE.
+        Edge rule: exponent by which the sum of products is scaled down, FPMR.LSCALE.
     saturate : bool
-        Edge rule: FPMR.OSM, a finite sum that overflows gives the largest finite number.
+        Edge rule: whether a finite sum that overflows gives the largest finite number, FPMR.OSM.
     """
 
     terms: int = 4
@@ -39,8 +39,8 @@ class ScaledDotAdd(Accumulator):
     step_field: ClassVar = "terms"
     edge_rules: ClassVar = {**Accumulator.edge_rules, "scale": None, "saturate": None}
     left_out: ClassVar = {
-        "search": "without a scale it is found as an exact ParametricDotAdd",
-        "probe vectors": "LSCALE moves every number of the vectors of exact sums",
+        "search": "without a scale the algorithm is an exact ParametricDotAdd, which `identify` finds",
+        "probe vectors": "the vectors of exact sums have fixed numbers, which LSCALE scales",
     }
 
     def _check(self):
@@ -51,7 +51,7 @@ class ScaledDotAdd(Accumulator):
         super().check_formats(formats, block_size)
         most = 15 if formats[3].name == "fp16" else MAX_SCALE
         if self.scale > most:
-            raise ValueError(f"scale is {self.scale}, results in {formats[3].name} have 0 to {most}")
+            raise ValueError(f"scale is {self.scale}: with results in {formats[3].name} choose a scale of 0 to {most}")
 
     @property
     def exact(self) -> ParametricDotAdd:
@@ -61,11 +61,11 @@ class ScaledDotAdd(Accumulator):
         )
 
     def _scaled(self, fmt: Format) -> Format:
-        """Return the format of a with the scale in its exponents."""
+        """Return the format of a with the scale included in its bias."""
         return dataclasses.replace(fmt, bias=fmt.bias + self.scale) if self.scale else fmt
 
     def interchangeable(self, length):
-        """Products of the exact sum may change places."""
+        """Return one set of all products, because their sum is exact."""
         return self.exact.interchangeable(length)
 
     def pass_bits(self, p):
@@ -79,7 +79,7 @@ class ScaledDotAdd(Accumulator):
         return z.select(overflow, (z.natural(code) & fmt.sign_bit) + fmt.max_bits, code, fmt.bits)
 
     def conversion(self, formats):
-        """Return a conversion that changes no encoding and reads the exponents of a with the scale."""
+        """Return a conversion that changes no encoding, but reads those of a in the format that includes the scale."""
         if self.saturate:
             return None
         return Conversion(self.exact, (self._scaled(formats[0]), *formats[1:]), lambda codes, side: codes)
@@ -99,13 +99,15 @@ class ScaledDotAdd(Accumulator):
     def words(self, d):
         n, s = self.terms, self.scale
         steps = (
-            f"{n} products are added exactly{f', the sum times 2^-{s},' if s else ''} and c is added to that exactly.",
-            f"The total is rounded to nearest, ties to even, to {d}, once; subnormal numbers are kept.",
+            f"{n} products are added exactly, their sum is multiplied by 2^-{s}, and c is added exactly."
+            if s
+            else f"{n} products and c are added exactly.",
+            f"The total is {rounded('rne', d)} once. Subnormal numbers are kept.",
             *(("Overflow gives the largest finite number.",) if self.saturate else ()),
         )
         scale = rf"2^{{-{s}}} \, " if s else ""
         return Words(
-            f"Exact sum of {n} products and c, rounded once", steps,
+            f"The unit adds {n} products and c exactly and rounds once", steps,
             rf"d = \mathrm{{RNE}}\left(c + {scale}\sum_{{i=1}}^{{{n}}} a_i b_i\right)",
             f"adds {n} products and the running sum exactly and rounds once",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Unpublished: the arithmetic of units of which nothing is public."""
+"""Defines Unpublished, which stands for the arithmetic of units that nobody has published."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,15 +11,17 @@ _NOTHING = "nobody has published what the unit computes"
 
 @dataclass(frozen=True)
 class Unpublished(Accumulator):
-    """`Unpublished` is the arithmetic of a unit that nobody has published: it is listed, and computes nothing."""
+    """`Unpublished` stands for an arithmetic that nobody has published, so the unit can be listed and not computed."""
 
     takes_scales: ClassVar[bool] = True
     published: ClassVar[bool] = False
     left_out: ClassVar = {a.title: _NOTHING for a in ASPECTS if a.title not in ("integers", "words")}
 
     def pass_bits(self, p):
-        raise ValueError("this arithmetic is not public, so there is nothing to compute with")
+        raise ValueError(
+            "the arithmetic of this unit is not public, so nothing can be computed with it: choose another unit"
+        )
 
     def words(self, d):
         steps = ("Nobody has published what this unit computes, so there is no model of it.",)
-        return Words("Not public", steps, "", "computes what is not public")
+        return Words("The arithmetic is not public", steps, "", "has an arithmetic that is not public")

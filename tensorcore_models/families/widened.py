@@ -1,4 +1,4 @@
-"""WidenedDotAdd: c is widened, sums run in the wider format, and the result of a whole instruction is rounded to that of d."""
+"""Defines WidenedDotAdd, which widens c, sums in the wider format, and rounds the result of each instruction to d."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -7,36 +7,36 @@ from typing import ClassVar
 import numpy as np
 
 from ..arithmetic.numbers import NAN, special_bits
-from ..explanations.descriptions import Words
+from ..explanations.descriptions import Words, rounded
 from ..formats import FORMATS, Format, get_float_format
 from ..formats.rounding import decode, encode
 from .base import Accumulator, Conversion, Form, SumAlgorithm
 from .checks import MAX_TERMS, check_range, holds, require
 from .fused import FusedDotAdd
 
-#: Formats between which NumPy converts, to nearest, and their types.
+#: Formats between which NumPy converts by rounding to nearest, and their NumPy types.
 _NUMPY = {FORMATS[f"fp{8 * kind().itemsize}"]: kind for kind in (np.float16, np.float32, np.float64)}
 
 
 @dataclass(frozen=True)
 class WidenedDotAdd(Accumulator):
-    """`WidenedDotAdd` is WMMA whose C and D differ in format: the FP32 instruction between two conversions.
+    """`WidenedDotAdd` is WMMA whose C and D have different formats: the FP32 instruction between two conversions.
 
-    c is converted to `via_format`, exactly, so that its subnormal numbers are normal ones there; `dot` runs over the products
-    of one instruction, in chained steps; a d of another format is their result, rounded to nearest, ties to even. A negative
-    result that rounds to zero is -0.
+    c is converted exactly to `via_format`, in which its subnormal numbers are normal. `dot` runs over the products of one
+    instruction in chained steps. If d has another format, the result of the steps is rounded to it (to nearest, ties to even);
+    a negative result that rounds to zero is -0.
 
-    Source: SASS that nvcc 13.0 makes for sm_75 to sm_120 (HADD2.F32, HMMA.F32, F2FP.F16.F32 or F2F), and outputs of an H100
-    (docs/hardware.md).
+    Sources: the SASS that nvcc 13.0 makes for sm_75 to sm_120 (HADD2.F32, HMMA.F32, F2FP.F16.F32 or F2F), and outputs of an
+    H100 (docs/hardware.md).
 
     Parameters
     ----------
     dot : Accumulator
-        The sum, with addends and results in `via_format`.
+        Algorithm of the sum, whose addends and results have `via_format`.
     terms : int
-        Products of one instruction, after which its result is rounded; a multiple of those of one step of `dot`.
+        Number of products of one instruction, after which its result is rounded; a multiple of the products of a step of `dot`.
     via_format : str
-        Format of the sums.
+        Format in which `dot` sums.
     """
 
     dot: Accumulator = FusedDotAdd()
@@ -45,29 +45,36 @@ class WidenedDotAdd(Accumulator):
 
     step_field: ClassVar = "terms"
     left_out: ClassVar = {
-        "search": "it is found as its sum, on the instruction whose C and D have the format of the sum",
-        "probe vectors": "those of the sum show its last rounding, which the rounding to d hides",
+        "search": "`identify` finds the algorithm of `dot`, on the instruction whose C and D have the format of the sum",
+        "probe vectors": "the vectors of `dot` show its last rounding, which the rounding to d hides",
     }
 
     def _check(self):
         check_range(self, "terms", 1, MAX_TERMS)
         step = self.dot.terms_per_step
         require(
-            self.terms % step == 0, self, f"terms {self.terms} is no multiple of the {step} products of a step of dot"
+            self.terms % step == 0,
+            self,
+            f"terms {self.terms} must be a multiple of {step}, the products of a step of dot",
         )
-        require(self.dot.key is None, self, "a pass of several sums has one draw: dot is not rounded stochastically")
+        require(
+            self.dot.key is None,
+            self,
+            "dot is rounded stochastically, but a pass of several sums has only one draw: choose another output_rounding of "
+            "dot",
+        )
         for rule in Accumulator.edge_rules:
             mine, theirs = getattr(self, rule), getattr(self.dot, rule)
-            require(mine == theirs, self, f"{rule} is {mine!r}, that of dot {theirs!r}: they are one")
+            require(mine == theirs, self, f"{rule} is {mine!r} and that of dot is {theirs!r}: give both the same value")
         get_float_format(self.via_format)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules: those of the sum; NaN are encoded alike in both.
+        """Return a copy with other edge rules of `dot`; rules about NaN change in both.
 
         Raises
         ------
         ValueError
-            If the sum has no such rule, or not that value of it.
+            If `dot` has no such rule, or the rule does not allow that value.
         """
         own = {name: value for name, value in rules.items() if name in self.edge_rules}
         return dataclasses.replace(self, dot=self.dot.with_rules(**rules), **own)
@@ -78,11 +85,11 @@ class WidenedDotAdd(Accumulator):
 
     @property
     def _steps(self) -> int:
-        """Steps of the sum in one instruction."""
+        """Return the number of steps of `dot` in one instruction."""
         return self.terms // self.dot.terms_per_step
 
     def _formats(self, formats) -> tuple:
-        """Return formats of the sum."""
+        """Return the formats of `dot`."""
         via = get_float_format(self.via_format)
         return (*formats[:2], via, via)
 
@@ -92,13 +99,13 @@ class WidenedDotAdd(Accumulator):
         for name, fmt in zip("cd", formats[2:], strict=True):
             if not holds(via, fmt):
                 raise ValueError(
-                    f"WidenedDotAdd sums in {via.name}, which lacks numbers of {name}_format {fmt.name}: take a narrower "
-                    "format, or another via_format"
+                    f"WidenedDotAdd sums in {via.name}, which lacks numbers of {name}_format {fmt.name}: choose a narrower "
+                    "format or another via_format"
                 )
         self.dot.check_formats(self._formats(formats), block_size)
 
     def interchangeable(self, length):
-        """Return the sets of the sum, each within one of its steps."""
+        """Return the sets of `dot` in each of its steps."""
         step = self.dot.terms_per_step
         found: list[tuple[int, ...]] = []
         for start in range(0, length, step):
@@ -107,12 +114,12 @@ class WidenedDotAdd(Accumulator):
         return tuple(found)
 
     def idle(self, formats):
-        """As the sum's own where no result is rounded: a result that was rounded to -0 becomes +0."""
+        """Return `dot.idle` where no result is rounded, else False, because a result that was rounded to -0 becomes +0."""
         inner = self._formats(formats)
         return formats[2] == formats[3] == inner[3] and self.dot.idle(inner)
 
     def pass_bits(self, p):
-        """Return the steps of the sum from a widened c; -0 added to their result rounds it and changes nothing else."""
+        """Return the code of the steps of `dot` from a widened c; the addition of -0 only rounds their result."""
         z, inner = p.arithmetic, self._formats(p.formats[:4])
         via, d_format, step = inner[3], p.formats[3], self.dot.terms_per_step
         total = p.c if p.formats[2] == via else z.converted(p.formats[2], p.c, via, self)
@@ -124,16 +131,17 @@ class WidenedDotAdd(Accumulator):
     def words(self, d):
         inner = self.dot.words(self.via_format)
         last = (
-            f"The result of {self.terms} products is rounded to nearest, ties to even, to {d}; a negative one that rounds to "
-            "zero is -0."
+            f"The result of {self.terms} products is {rounded('rne', d)}. A negative result that rounds to zero is -0."
         )
         steps = (
-            f"c is converted to {self.via_format}, exactly: its subnormal numbers are normal ones there.",
+            f"c is converted exactly to {self.via_format}, in which its subnormal numbers are normal.",
             *inner.steps,
             *((last,) if d != self.via_format else ()),
         )
         brief = f"widens c to {self.via_format}, {inner.brief}" + (f", then to {d}" if d != self.via_format else "")
-        return Words(f"{inner.title}, between conversions of c and d", steps, inner.formula, brief, inner.window)
+        title = f"{inner.title}, after c is converted to {self.via_format}"
+        title += f" and before the result is rounded to {d}" if d != self.via_format else ""
+        return Words(title, steps, inner.formula, brief, inner.window)
 
     def shows_order(self, formats):
         return self.dot.shows_order(self._formats(formats))
@@ -157,7 +165,7 @@ class WidenedDotAdd(Accumulator):
         return Conversion(self.dot, inner, widened, finished, None if d_format == inner[3] else self.terms)
 
     def _rounded(self, codes: np.ndarray, fmt: Format, to: Format) -> np.ndarray:
-        """Return encodings of one format in another one, to nearest; NaN as the rule says."""
+        """Return encodings rounded to nearest to another format; a NaN becomes the one of the rule `nan`."""
         if fmt == to:
             return codes
         if fmt in _NUMPY and to in _NUMPY:

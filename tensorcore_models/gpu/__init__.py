@@ -1,1 +1,1 @@
-"""Matrix units on a GPU: bit-exact emulation in Triton, without matrix instructions (docs/units_on_gpus.md)."""
+"""Emulate matrix units on a GPU bit for bit, in Triton, without matrix instructions (docs/units_on_gpus.md)."""

@@ -1,4 +1,4 @@
-"""Sums whose products are cut one by one, on a GPU: plans, and operands converted and laid out on the device."""
+"""Plans sums whose products are truncated one by one, and lays out their operands on the device."""
 
 import math
 from functools import lru_cache
@@ -17,12 +17,12 @@ from .plans import ModePlan
 
 #: Exponent of zeros, below that of every product.
 _LOWEST = -2048
-#: Products of a step whose signs a word holds.
+#: Number of products of a step whose signs a word holds.
 _MOST_SIGNS = 16
 
 
 def aligned_plan(low: Lowered, mode: Any) -> ModePlan | None:
-    """Return the plan of sums whose products, or those of parts of their operands, are cut one by one; None for other units."""
+    """Return the plan of sums that truncate each product, or each product of parts of operands; None for other units."""
     (algorithm, spec), formats = low.form, low.floating
     if algorithm not in (SumAlgorithm.LATE, SumAlgorithm.PARAMETRIC) or formats is None or low.scale_format is not None:
         return None
@@ -47,7 +47,7 @@ def aligned_plan(low: Lowered, mode: Any) -> ModePlan | None:
 
 
 def _addend(spec: Any) -> str | None:
-    """Return how c comes in, where the kernel has the roundings and signs that go with it."""
+    """Return how c is added, if the kernel has the unit's roundings and signs for it; None otherwise."""
     rounding = spec.alignment_rounding, spec.output_rounding, spec.late_rounding
     rules = spec.negative_underflow, spec.zero_sign, spec.flush_c, spec.flush_outputs
     if spec.c_position == "early" and rounding[:2] == ("rz", "rz") and rules == ("positive", "positive", False, False):
@@ -66,7 +66,7 @@ def _read(fmt: Format) -> bool:
 
 
 def run_aligned(unit: Any, a, b, c, every: int | None, scales):
-    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return the encodings of D and the flags of tiles, as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` does."""
     import torch
 
     plan, (batch, m, k), n = unit.plan, a.shape, b.shape[1]
@@ -89,7 +89,7 @@ def run_aligned(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _operand(unit: Any, side: int, codes, padded: int):
-    """Return (parts of values, exponents and facts by the end of their names, whether tiles have infinities or NaN)."""
+    """Return parts of values, exponents and facts under the ends of their names, and whether tiles have infinities or NaN."""
     import torch
 
     low, constants, tile = unit.plan.low, unit.plan.constants, unit.tile[side]
@@ -118,7 +118,7 @@ def _operand(unit: Any, side: int, codes, padded: int):
 
 
 def _values(fmt: Format, codes):
-    """Return values of encodings in FP64."""
+    """Return the values of encodings in FP64."""
     import torch
 
     if fmt.container.itemsize <= 2:
@@ -129,5 +129,5 @@ def _values(fmt: Format, codes):
 
 @lru_cache(maxsize=64)
 def _table(fmt: Format) -> np.ndarray:
-    """Return values of all encodings of a format of up to 16 bits."""
+    """Return the values of all encodings of a format of up to 16 bits."""
     return decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))

@@ -1,4 +1,4 @@
-"""Chains of fused multiply-adds and exact integer sums on a GPU: plans, and operands laid out on the device."""
+"""Plans chains of fused multiply-adds and exact integer sums, and lays out their operands on the device."""
 
 import math
 from typing import Any
@@ -12,26 +12,26 @@ from .plans import ModePlan
 
 #: PTX's names of roundings.
 _ROUNDINGS = {"rne": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
-#: Types of torch that hold operand formats; numbers whose lowest bits are padding are FP32's without these.
+#: torch types that hold operand formats; numbers with padding in their lowest bits are FP32 numbers without it.
 _TYPES = {
     "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "e4m3fn": "float8_e4m3fn",
     "e5m2": "float8_e5m2", "tf32": "float32", "hf32": "float32", "hf32_950": "float32",
 }  # fmt: skip
-#: Products of a step of a chain, at most: whole steps of k are unrolled.
+#: Most products of a step of a chain, because whole steps of k are unrolled.
 _UNROLLED = 8
 
 
-#: Constants of the kernel that most units leave as they are.
+#: Kernel constants that most units leave unchanged.
 _PLAIN = {
     "CLAMPS": False, "TREE": None, "BOUNDS": False, "RESULT": None, "LANES": None, "FLUSHES": False, "FINITE": False,
 }  # fmt: skip
 
 
 def multiply_add_constants(low: Lowered, roundings: tuple[str, ...], several: bool = False) -> dict[str, Any] | None:
-    """Return constants of the kernel for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other
-    units.
+    """Return kernel constants for a chain of multiply-adds in FP32 or FP64 with one of the roundings; None for other units.
 
-    Chains that start from 0, whose sum is added to c (x86's lanes), are among them; with `several` only those of two and more.
+    This includes chains that start at 0 and whose sum is added to c (x86's lanes); with `several`, only units with two or more
+    such chains.
     """
     (algorithm, spec), formats = low.form, low.floating
     lanes = spec.lanes if algorithm is SumAlgorithm.LANES else None
@@ -47,7 +47,7 @@ def multiply_add_constants(low: Lowered, roundings: tuple[str, ...], several: bo
     flushes = lanes is not None or spec.flush_outputs
     if flushes and d.name != "fp32" or (lanes is None and spec.flush_inputs != spec.flush_outputs):
         return None
-    # NaN that keep payloads, and what saturates, are left to the CPU.
+    # NaN that keep payloads, and saturating results, are left to the CPU
     finite = spec.nan in OPERAND_NAN or (lanes is None and spec.saturate)
     return _PLAIN | {
         "ROUNDING": _ROUNDINGS["rne" if lanes is not None else spec.rounding], "NAN": _nan(spec, d), "LANES": lanes,
@@ -56,7 +56,7 @@ def multiply_add_constants(low: Lowered, roundings: tuple[str, ...], several: bo
 
 
 def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
-    """Return constants of the kernel for trees of FP32 additions over groups of rounded products; None for other units."""
+    """Return kernel constants for trees of FP32 additions over groups of rounded products; None for other units."""
     (algorithm, spec), formats = low.form, low.floating
     if algorithm is not SumAlgorithm.PAIRWISE or formats is None or low.scale_format is not None:
         return None
@@ -68,10 +68,10 @@ def pairwise_constants(low: Lowered) -> dict[str, Any] | None:
 
 
 def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None:
-    """Return constants of the kernel for exact sums that are rounded once, to nearest; None for other units.
+    """Return kernel constants for exact sums that are rounded once, to nearest; None for other units.
 
-    Multiply-adds in FP16 and bf16 are such sums of one product. errors: Their additions'
-    errors are summed, where no instruction rounds up or down.
+    Multiply-adds in FP16 and bf16 are such sums of one product. With `errors`, the errors of additions are summed, for targets
+    without instructions that round up or down.
     """
     (algorithm, spec), formats = low.form, low.floating
     if formats is None or low.scale_format is not None:
@@ -108,7 +108,7 @@ def exact_constants(low: Lowered, errors: bool = False) -> dict[str, Any] | None
 
 
 def odd_constants(low: Lowered) -> dict[str, Any] | None:
-    """Return constants of the kernel for pairs of products whose every operation is rounded to odd; None for other units."""
+    """Return kernel constants for pairs of products whose every operation is rounded to odd; None for other units."""
     formats = low.floating
     if low.form.algorithm is not SumAlgorithm.PAIR_ODD or formats is None or low.scale_format is not None:
         return None
@@ -120,7 +120,7 @@ def odd_constants(low: Lowered) -> dict[str, Any] | None:
 
 
 def _rounded_once(spec: Any) -> bool:
-    """Return whether an exact sum is rounded to nearest with subnormal numbers, and has no rule that is not IEEE 754's."""
+    """Return whether an exact sum is rounded to nearest with subnormal numbers, and follows IEEE 754 in all its rules."""
     rules = (spec.output_rounding, spec.negative_underflow, spec.nan, spec.subnormal_c)
     cut = (
         spec.fraction_bits, spec.integer_bits, spec.output_fraction_bits, spec.exponent_floor, spec.product_overflow_exponent,
@@ -134,7 +134,7 @@ def _nan(spec: Any, d: Any) -> int:
 
 
 def integer_constants(low: Lowered) -> dict[str, Any] | None:
-    """Return constants of the kernel for an exact integer sum to 32 bits; None for other units."""
+    """Return kernel constants for an exact integer sum to 32 bits; None for other units."""
     algorithm, spec = low.form
     formats = low.a_format, low.b_format, low.c_format, low.d_format
     if algorithm is not SumAlgorithm.INTEGER or not all(isinstance(f, IntegerFormat) for f in formats):
@@ -146,7 +146,7 @@ def integer_constants(low: Lowered) -> dict[str, Any] | None:
 
 
 def run_chain(unit: Any, a, b, c, every: int | None, scales):
-    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return the encodings of D and the flags of tiles, as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` does."""
     import torch
 
     plan, low, told = unit.plan, unit.plan.low, unit.plan.constants
@@ -180,10 +180,11 @@ def run_chain(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
-    """Return (values of an operand as [batch][tile][k][row of the tile] in a type of torch, whether tiles have infinities or
-    NaN).
+    """Return the values of an operand, [batch][tile][k][row of the tile], in a torch type, and whether tiles have infinities or
+    NaN.
 
-    side: 0 for a, 1 for b. Only sums between bounds, which leave them to the CPU, ask for the tiles; others get None.
+    `side` is 0 for a, 1 for b. Only sums between bounds, which leave such tiles to the CPU, ask for the second result; others
+    get None.
     """
     import torch
 
@@ -208,14 +209,14 @@ def _operand(unit: Any, side: int, codes, padded: int, kind: Any):
     if getattr(spec, "pair_order", "ascending") == "odd_first":
         turned = torch.arange(k, device=codes.device)
         values = values[:, :, torch.where(turned | 1 < k, turned ^ 1, turned)]
-    # A product of -0 and +0 changes no sum; in exact sums zeros that fill a step are +0, as the unit's.
+    # A product of -0 and +0 changes no sum; in exact sums, zeros that fill a step are +0, as the unit's zeros are.
     nothing = -0.0 if side == 0 and (odd or not told["BOUNDS"]) and told["ROUNDING"] is not None else 0
     values = torch.nn.functional.pad(values, (0, padded - k, 0, -rows % tile), value=nothing)
     return tiled(values, tile), special
 
 
 def _flushed(values, fmt: Any, below: str):
-    """Return operands as trees take them: those below the smallest normal number of their format or of FP32 are +0."""
+    """Return operands as trees take them: numbers below the smallest normal number of their format or of FP32 become +0."""
     import torch
 
     if below == "none":
@@ -225,7 +226,7 @@ def _flushed(values, fmt: Any, below: str):
 
 
 def _integers(codes, fmt: IntegerFormat):
-    """Return values of encodings of up to 8 bits."""
+    """Return the values of encodings of up to 8 bits, as integers."""
     import torch
 
     values = codes.to(torch.int32) & ((1 << fmt.bits) - 1)
@@ -234,7 +235,7 @@ def _integers(codes, fmt: IntegerFormat):
 
 
 def chain_plan(low: Lowered, mode: Any, constants: dict[str, Any] | None, terms: int):
-    """Return a plan of the chains' kernel; None without constants."""
+    """Return a plan of the kernel of chains; None if `constants` is None."""
     if constants is None:
         return None
     types = low.c_format.name, low.d_format.name

@@ -1,4 +1,4 @@
-"""Launches of Triton kernels compiled for a target, without a device."""
+"""Compiles launches of Triton kernels for a target, without a device."""
 
 import hashlib
 import importlib
@@ -12,9 +12,9 @@ from typing import Any
 from .launches import DescribedArray, TritonLaunch, View
 from .targets import KernelTarget
 
-#: The version of Triton whose compiled text the gate has run.
+#: Version of Triton whose compiled text the whole-kernel gate has run.
 TESTED_TRITON = "3.9.0"
-#: The oldest whose Gluon the kernels of units are written for.
+#: Oldest version of Triton with the Gluon for which the kernels of units are written.
 LEAST_TRITON = (3, 9)
 _POINTERS = {
     "fp32": "*fp32",
@@ -30,7 +30,7 @@ _POINTERS = {
 
 @cache
 def triton_module():
-    """Return the module triton; a warning, once, where it is not the version that was tested.
+    """Return the module triton; warn once if it is not the tested version.
 
     Raises
     ------
@@ -45,8 +45,8 @@ def triton_module():
         raise ImportError("this needs triton, which is not installed: pip install 'mpgemm[kernels]'") from None
     if triton.__version__ != TESTED_TRITON:
         warnings.warn(
-            f"bits of kernels were checked with Triton {TESTED_TRITON}, this is {triton.__version__}: another compiler "
-            "may fold additions or change orders; python -m mpgemm.kernels.whole_gate checks it",
+            f"Triton is {triton.__version__}, but the bits of kernels were checked with {TESTED_TRITON}: another compiler "
+            "may fold additions or change orders; run python -m mpgemm.kernels.whole_gate to check it",
             stacklevel=2,
         )
     return triton
@@ -54,18 +54,18 @@ def triton_module():
 
 @dataclass(frozen=True)
 class TargetKernel:
-    """A launch compiled for a target.
+    """`TargetKernel` is a launch compiled for a target.
 
     Attributes
     ----------
     assembly : str
         PTX, or AMD's assembly.
     binary : bytes or None
-        cubin or hsaco, where Triton's assembler was there.
+        cubin or hsaco, if Triton's assembler was available.
     name : str
-        Of the entry.
+        Name of the entry.
     parameters : tuple of str
-        Names of the arguments that are passed, in order; the others are constants.
+        Names of the arguments that are passed, in order; the other arguments are constants.
     shared : int
         Bytes of shared memory.
     target : KernelTarget
@@ -73,11 +73,11 @@ class TargetKernel:
     types : mapping
         Type of each parameter, as Triton names it.
     fixed : mapping
-        Arguments that are constants of the text: what the launch leaves out, and 1.
+        Arguments that are constants of the text: those that the launch leaves out, and those that are 1.
     multiples : tuple of str
-        Parameters that the text takes for multiples of 16: other values give wrong results.
+        Parameters that the text assumes to be multiples of 16; other values give wrong results.
     boxes : tuple of mapping
-        How the text wants the descriptor of each
+        Form in which the text takes the descriptor of each
         :class:`~tensorcore_models.gpu.launches.DescribedArray`: `block_size` and `swizzle`.
     """
 
@@ -95,16 +95,16 @@ class TargetKernel:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the assembly."""
+        """Return the SHA-256 of the assembly."""
         return hashlib.sha256(self.assembly.encode()).hexdigest()
 
 
 def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tuple[dict[str, str], dict, list[str]]:
-    """Return (type of each argument, values of those that are constants, those known to be multiples of 16), as Triton's own
-    launches specialise them: None and 1 are constants, numbers below 2^31 have 32 bits.
+    """Return the type of each argument, the values of constant ones, and the ones known to be multiples of 16.
 
-    launch: What is launched. names: Arguments in order. aligned: Whether addresses are multiples of 16 bytes, and numbers that
-    are multiples of 16 are known to be. whatever: Numbers that are arguments whatever their value.
+    Arguments are specialised as Triton's own launches do: None and 1 are constants, numbers below 2^31 have 32 bits. `launch`
+    is the launch; `names` are its arguments in order; `aligned` says whether addresses are multiples of 16 bytes and numbers
+    that are multiples of 16 are known to be; `whatever` names the numbers that stay arguments whatever their value.
     """
     types, constants, multiples = {}, {}, []
     for name in names:
@@ -128,7 +128,7 @@ def specialised(launch: TritonLaunch, names, aligned: bool, whatever=()) -> tupl
 
 
 def unspecialised(function: Any) -> set[str]:
-    """Return arguments of a kernel that never become constants."""
+    """Return the arguments of a kernel that never become constants."""
     return {p.name for p in function.params if p.do_not_specialize}
 
 
@@ -140,19 +140,19 @@ def compile_function(
     Parameters
     ----------
     function : triton.JITFunction
-        The kernel of that name, in Triton or in Gluon.
+        Kernel function, in Triton or in Gluon.
     launch : TritonLaunch
     target : KernelTarget
     aligned : bool
-        Whether addresses are multiples of 16 bytes, as those of tensors are, and the text may rest on numbers of the launch
-        that are multiples of 16, as Triton's own launches do.
+        Whether addresses are multiples of 16 bytes, as those of tensors are, and the text may assume that numbers of the
+        launch which are multiples of 16 always are, as in Triton's own launches.
 
     Raises
     ------
     ImportError
-        Without Triton.
+        If Triton is not installed.
     ValueError
-        If Triton cannot compile it, with what it says.
+        If Triton cannot compile the launch; the message has its reason.
     """
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
@@ -183,18 +183,18 @@ def compile_function(
 
 
 def unit_kernel(name: str) -> Any:
-    """Return the kernel of this room by that name.
+    """Return the kernel of this package with the given name.
 
     Raises
     ------
     ImportError
-        Without Triton, or with one that is too old.
+        If Triton is not installed or too old.
     """
     version = importlib.import_module("triton").__version__ if importlib.util.find_spec("triton") else None
     if version is not None and tuple(map(int, version.split(".")[:2])) < LEAST_TRITON:
         least = ".".join(map(str, LEAST_TRITON))
         raise ImportError(
-            f"this is Triton {version}, units on a GPU need {least} or newer: pip install 'triton>={least}'"
+            f"Triton is {version}, but units on a GPU need {least} or newer: pip install 'triton>={least}'"
         )
     triton_module()
     from . import (

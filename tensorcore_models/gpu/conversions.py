@@ -1,4 +1,4 @@
-"""Operands that a unit converts before it multiplies, converted on the device."""
+"""Converts operands on the device, for units that convert them before they multiply."""
 
 from functools import lru_cache
 from typing import Any
@@ -11,12 +11,12 @@ _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32}
 
 
 def converted(low: Lowered, codes: Any, side: int) -> Any:
-    """Return encodings of what the unit multiplies, as signed integers of that format's size.
+    """Return encodings of the converted operand, as signed integers of its format's size.
 
     Parameters
     ----------
     low : Lowered
-        Of a unit that converts its operands.
+        Unit that converts its operands.
     codes : Tensor
         Encodings of a (side 0) or b (side 1).
     side : int
@@ -42,7 +42,7 @@ def converted(low: Lowered, codes: Any, side: int) -> Any:
 
 @lru_cache(maxsize=64)
 def _table(low: Lowered, side: int) -> np.ndarray:
-    """Tabulate the converted encodings of an operand of up to 16 bits."""
+    """Return the converted encodings of all encodings of an operand of up to 16 bits."""
     fmt = (low.a_format, low.b_format)[side]
     assert low.convert is not None
     codes = low.convert(np.arange(1 << fmt.bits, dtype=fmt.container), side)

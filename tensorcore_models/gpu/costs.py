@@ -1,8 +1,8 @@
-"""Computes the cost of products on a GPU, on paper: counted instructions, the pipes that bound them, the rates that follow.
+"""Computes the cost of products on a GPU on paper: counted instructions, the pipes that bound them, and the resulting rates.
 
-Nothing here was measured on a GPU. Instructions are those of the inner loop in SASS
-(:func:`tensorcore_models.gpu.counting.loop_count`, by which a test counts them anew); the limit is that of issue, four
-instructions of a warp in a cycle on a multiprocessor, or of a pipe. ``mpgemm campaign times`` measures.
+Predictions are computed, not measured; :data:`MEASURED` holds the rates that were timed on a GPU. The instructions are those of
+the inner loop in SASS (:func:`tensorcore_models.gpu.counting.loop_count`, with which a test counts them anew). The limit is the
+issue rate, four warp instructions a cycle on a multiprocessor, or a pipe. ``mpgemm campaign times`` measures rates.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from ..results import Result
 
 
 class GPUPipes(NamedTuple):
-    """Multiprocessors and clock of a GPU, and lanes a cycle of the pipes that emulation uses, for each multiprocessor."""
+    """`GPUPipes` holds a GPU's multiprocessors, clock, and the lanes a cycle of each pipe that emulation uses, per
+    multiprocessor."""
 
     multiprocessors: int
     gigahertz: float
@@ -26,9 +27,9 @@ DEVICES = {
     "sm_89": GPUPipes(142, 2.52, 2, 16),
     "sm_90": GPUPipes(132, 1.83, 64, 16),
 }
-#: Threads a cycle that a multiprocessor issues for.
+#: Threads that a multiprocessor issues for in a cycle.
 ISSUE = 128
-#: Counted instructions for a product by unit and target, of the modes' own tiles, Triton 3.9.0; these kernels spill nothing.
+#: Instructions counted for a product, by unit and target, with the modes' own tiles, Triton 3.9.0; these kernels spill nothing.
 COUNTED: dict[tuple[str, str], float] = {
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"): 4.461,
     ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_90"): 5.461,
@@ -60,8 +61,9 @@ COUNTED: dict[tuple[str, str], float] = {
     ("wormhole:mvmul.m8n16k16.f32.f16.f16.f32.phase0", "sm_80"): 13.508,
     ("hopper:wmma.m16n16k16.f16.f16.f16.f32", "sm_90"): 4.688,
 }
-#: 10^12 products a second of 4096^3 on an NVIDIA H100 80GB HBM3 (2026-11-26, Triton 3.9.0; docs/units_on_gpus.md), of the
-#: kernels whose loops loaded operands from global memory; those that copy them ahead were counted, not timed.
+#: Rates in 10^12 products a second, measured for 4096^3 on an NVIDIA H100 80GB HBM3 (2026-11-26, Triton 3.9.0;
+#: docs/units_on_gpus.md) with kernels that loaded operands from global memory in their loops. Kernels that copy operands ahead
+#: were counted, not timed.
 MEASURED: dict[tuple[str, str], float] = {
     ("hopper:mma.m16n8k16.f32.f16.f16.f32", "sm_90"): 1.11,
     ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "sm_90"): 0.85,
@@ -73,19 +75,19 @@ MEASURED: dict[tuple[str, str], float] = {
 
 @dataclass(frozen=True, repr=False)
 class PredictedRate(Result):
-    """The predicted rate of a unit on a GPU.
+    """`PredictedRate` is the predicted rate of a unit on a GPU.
 
     Attributes
     ----------
     unit, target : str
     instructions : float
-        Counted for a product.
+        Number of instructions counted for a product.
     bound : str
-        What limits it.
+        Pipe, or issue, that limits the rate.
     limit : float
-        10^12 products a second, where nothing but the bound costs time.
+        Rate in 10^12 products a second if only the bound costs time.
     measured : float or None
-        What a GPU did (:data:`MEASURED`), None where none was timed.
+        Rate measured on a GPU (:data:`MEASURED`), None if no GPU was timed.
     """
 
     unit: str
@@ -110,21 +112,21 @@ class PredictedRate(Result):
 
 
 def predicted(unit: str, target: str) -> PredictedRate:
-    """Return the limit of a unit on a GPU, from counted instructions.
+    """Return the predicted rate of a unit on a GPU, from counted instructions.
 
     Parameters
     ----------
     unit, target : str
-        A key of :data:`COUNTED`; the target one of :data:`DEVICES`.
+        Key of :data:`COUNTED`, whose target is in :data:`DEVICES`.
 
     Raises
     ------
     ValueError
-        If nothing was counted for them.
+        If no instructions were counted for the unit on the target.
     """
     if (unit, target) not in COUNTED or target not in DEVICES:
         known = ", ".join(f"{u} on {t}" for u, t in COUNTED if t in DEVICES)
-        raise ValueError(f"nothing was counted for {unit} on {target}; counted are {known}")
+        raise ValueError(f"no instructions were counted for {unit} on {target}; counted are {known}")
     device, count = DEVICES[target], COUNTED[unit, target]
     limits = {"issue": ISSUE / count}
     if (number := _fp64_instructions(unit, target)) > 0:
@@ -135,7 +137,8 @@ def predicted(unit: str, target: str) -> PredictedRate:
 
 
 def _fp64_instructions(unit: str, target: str) -> float:
-    """Return FP64 instructions for a product: its multiply-add, or both of bounds, and the additions at a step's end."""
+    """Return the FP64 instructions for a product: its multiply-add, or both of the bounds, and the additions at a step's
+    end."""
     from ..catalogue import get_instruction
     from ..kernels import lowered
     from .modes import plan_of

@@ -10,23 +10,23 @@ from ..compiled.sass import disassembled
 _LABEL = re.compile(r"\s*(\.L_[\w]+):")
 _CODE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
 _TARGET = re.compile(r"`\((\.L_[\w]+)\)")
-#: Opcodes of local memory, where registers are spilled to.
+#: Opcodes of local memory, to which registers are spilled.
 LOCAL = ("LDL", "STL")
 
 
 @dataclass(frozen=True)
 class LoopCount:
-    """Instructions of the inner loop of a kernel.
+    """`LoopCount` holds the instructions of a kernel's inner loop.
 
     Attributes
     ----------
     instructions : int
-        Of one turn, for each thread.
+        Instructions of one iteration, for each thread.
     products : int
-        That one turn adds up in each thread.
+        Number of products that one iteration adds in each thread.
     opcodes : dict of str to int
     spills : int
-        Loads and stores of local memory in the whole kernel.
+        Number of loads and stores of local memory in the whole kernel.
     """
 
     instructions: int
@@ -36,36 +36,38 @@ class LoopCount:
 
     @property
     def each(self) -> float:
-        """Instructions for a product."""
+        """Return the instructions for one product."""
         return self.instructions / self.products
 
 
-#: In .nv.info: format 4, attribute 0x2f (registers), 8 bytes: symbol and number.
+#: Entry of .nv.info: format 4, attribute 0x2f (registers), 8 bytes: symbol and number.
 _REGISTERS = b"\x04\x2f\x08\x00"
 
 
 def register_count(cubin: bytes) -> int:
-    """Return registers of a thread of a cubin's kernel, as ptxas -v says; ValueError where the cubin does not say."""
+    """Return the registers of a thread of a cubin's kernel, as ptxas -v prints them; raise ValueError if the cubin has no such
+    entry.
+    """
     at = cubin.find(_REGISTERS)
     if at < 0:
-        raise ValueError("the cubin does not say how many registers its kernel takes")
+        raise ValueError("the cubin has no .nv.info entry for the registers of its kernel")
     return int.from_bytes(cubin[at + 8 : at + 12], "little")
 
 
 def loop_count(cubin: bytes, products: int) -> LoopCount:
-    """Return the inner loop of a cubin with one nest of loops: of those without another in them the one with the most
+    """Return the inner loop of a cubin with one nest of loops: of the loops without another one inside, the one with most
     instructions.
 
     Parameters
     ----------
     cubin : bytes
     products : int
-        That a turn adds up in each thread.
+        Number of products that one iteration adds in each thread.
 
     Raises
     ------
     ValueError
-        If nothing loops.
+        If the kernel has no loop.
     """
     labels: dict[str, int] = {}
     code: list[tuple[str, str]] = []
@@ -85,7 +87,7 @@ def loop_count(cubin: bytes, products: int) -> LoopCount:
             loops.append((labels[target[1]], place))
     inner = [x for x in loops if not any(x != y and x[0] <= y[0] and y[1] <= x[1] for y in loops)]
     if not inner:
-        raise ValueError("the kernel has no loop whose instructions could be counted")
+        raise ValueError("the kernel has no loop, so that no instructions of a loop can be counted")
     first, last = max(inner, key=lambda loop: loop[1] - loop[0])
     opcodes = Counter(opcode.partition(".")[0] for opcode, _ in code[first : last + 1])
     spills = sum(opcode.partition(".")[0] in LOCAL for opcode, _ in code)

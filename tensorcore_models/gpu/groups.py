@@ -1,4 +1,4 @@
-"""Exact sums of groups with block scales on a GPU: plans, and operands packed on the device as bytes."""
+"""Plans exact sums of groups with block scales, and packs their operands on the device as bytes."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ from .launches import TritonLaunch, view_of
 from .layouts import tiled
 from .plans import ModePlan
 
-#: Bits of the facts of a group that say which of its operands are not zero.
+#: Bits of a group's facts that say which of its operands are nonzero.
 _MOST_GROUP = 16
 
 
@@ -49,7 +49,8 @@ def group_plan(low: Lowered, mode: Any, integers: bool = False) -> ModePlan | No
         or spec.group > _MOST_GROUP
     ):
         return None
-    # A scaled sum is below 2^growth of its scales' exponents; the sum of all and c has to stay on a window of 2^52 units.
+    # A scaled sum is below 2^growth times 2 to its scales' exponents; the sum of all groups and c must stay on a window of
+    # 2^52 units.
     largest = math.prod(int(np.abs(table.astype(int)).max()) for table in tables if table is not None)
     growth = (largest * spec.group).bit_length() + a.quantum_exponent + b.quantum_exponent + 2
     if spec.fraction_bits + growth + (spec.terms // spec.group + 1).bit_length() > 50:
@@ -64,7 +65,7 @@ def group_plan(low: Lowered, mode: Any, integers: bool = False) -> ModePlan | No
 
 
 def run_groups(unit: Any, a, b, c, every: int | None, scales):
-    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return the encodings of D and the flags of tiles, as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` does."""
     import torch
 
     plan, (batch, m, k), n = unit.plan, a.shape, b.shape[1]
@@ -89,8 +90,8 @@ def run_groups(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _operand(unit: Any, side: int, codes, scales, padded: int):
-    """Return (bytes in words, facts of groups, scales in FP64, whether tiles have a scale that is NaN):
-    [batch][tile][..][row]."""
+    """Return bytes in words, facts of groups, scales in FP64, [batch][tile][..][row], and whether tiles have a scale that is
+    NaN."""
     import torch
 
     plan, low = unit.plan, unit.plan.low
@@ -113,7 +114,7 @@ def _operand(unit: Any, side: int, codes, scales, padded: int):
     each = torch.nn.functional.pad(each, (0, padded // group - each.shape[2]))
     special = each.isnan()
     each = each.nan_to_num(0.0)
-    # The exponent of an encoding: subnormal numbers have the smallest normal one.
+    # The exponent of an encoding; subnormal numbers have that of the smallest normal number.
     exponents = torch.frexp(each)[1].to(torch.int32) - 1
     exponents = exponents.clamp(min=of_scale.emin)
     bits = (values != 0).reshape(*values.shape[:2], -1, group).to(torch.int32)

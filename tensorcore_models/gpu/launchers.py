@@ -1,4 +1,4 @@
-"""Who runs a launch: the machine of its compiled text, for arrays, or a device, for tensors."""
+"""Runs launches: on the machine of their compiled text, for arrays, or on a device, for tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ from .targets import KernelTarget
 
 @dataclass(frozen=True)
 class CompiledText:
-    """A launch's text, compiled before.
+    """`CompiledText` is a launch's text, compiled earlier.
 
     Attributes
     ----------
     function, assembly : str
     parameters : sequence of str
-        Names of the arguments that are passed, in order; the others are 1 or left out.
+        Names of the arguments that are passed, in order; the other arguments are 1 or left out.
     constants : mapping
-        Those by which texts of one function differ.
+        Constants by which texts of one function differ.
     """
 
     function: str
@@ -31,25 +31,25 @@ class CompiledText:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def fits(self, launch: TritonLaunch) -> bool:
-        """Return whether the text passes every argument of a launch that is not 1 or left out, and has its constants."""
+        """Return whether the text passes every argument of a launch that is neither 1 nor left out, and has its constants."""
         passed = {name for name, x in launch.arguments.items() if x is not None and not (isinstance(x, int) and x == 1)}
         same = all(launch.constants.get(name) == value for name, value in self.constants.items())
         return same and launch.function == self.function and passed.issubset(self.parameters)
 
 
 class TextMachine:
-    """Launches run on the machine of a target's text: what a device does, for arrays.
+    """`TextMachine` runs launches on the machine of a target's text, which does for arrays what a device does for tensors.
 
     Parameters
     ----------
     target : KernelTarget
-        What a launch is compiled for, specialised as Triton's own launches are, once for each kind.
+        Target for which launches are compiled, specialised as Triton's own launches are, once for each kind.
     find : callable
-        Name of a function -> the kernel.
+        Function from the name of a kernel to the kernel.
     texts : sequence of CompiledText, optional
-        Compiled before; each runs in the place of every launch that it fits.
+        Texts that were compiled earlier; each runs in place of every launch that it fits.
     unpublished : {"refuse", "nearest"}, optional
-        What becomes of results that no document gives, as payloads of NaN; by default NVIDIA's are refused.
+        Rule for results that no document gives, such as payloads of NaN; by default, such results of NVIDIA's are refused.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class TextMachine:
         unpublished: str | None = None,
     ):
         self.target, self.find = target, find
-        # AMD publishes no payloads of NaN; here every NaN is one.
+        # AMD publishes no payloads of NaN; here every NaN has one encoding.
         self.unpublished = unpublished or ("refuse" if target.backend == "cuda" else "nearest")
         self._programs: dict[Any, tuple[Any, tuple[str, ...], tuple]] = {}
         self._given = [(text, compiled.read(text.assembly)) for text in texts]
 
     def program(self, launch: TritonLaunch):
-        """Return (program, names of its parameters, how its descriptors are) of a launch."""
+        """Return the program of a launch, the names of its parameters, and the form of its descriptors."""
         given = [pair for pair in self._given if pair[0].function == launch.function]
         if given:
             return self._fitting(given, launch)
@@ -77,7 +77,7 @@ class TextMachine:
             kernel = compile_function(function, launch, self.target, aligned=True)
             if kernel.shared > self.target.shared:
                 raise compiled.Refused(
-                    f"{launch.function} takes {kernel.shared} bytes of shared memory, a block on {self.target.name} has "
+                    f"{launch.function} takes {kernel.shared} bytes of shared memory, but a block on {self.target.name} has "
                     f"{self.target.shared}: take fewer stages or a smaller tile"
                 )
             self._programs[key] = compiled.read(kernel.assembly), kernel.parameters, kernel.boxes
@@ -85,7 +85,7 @@ class TextMachine:
 
     @staticmethod
     def _fitting(given, launch: TritonLaunch):
-        """Return the first text that fits a launch; ValueError if there is none."""
+        """Return the first text that fits a launch; raise ValueError if no text does."""
         for text, program in given:
             if text.fits(launch):
                 return program, tuple(text.parameters), ()
@@ -107,7 +107,7 @@ class TextMachine:
 
 
 def box_parameters(data: np.ndarray, wanted: Mapping[str, Any]) -> list[Any]:
-    """Return the five parameters of a text for a descriptor: the map of an array in rows, its shape and its strides."""
+    """Return a text's five parameters for a descriptor: the map of an array in rows, its shape and its strides."""
     swizzle = ("none", "32B", "64B", "128B")[wanted["swizzle"]]
     rows, columns = data.shape
     return [
@@ -116,7 +116,7 @@ def box_parameters(data: np.ndarray, wanted: Mapping[str, Any]) -> list[Any]:
 
 
 def _array(data: Any) -> np.ndarray:
-    """Return the memory of an array or of a tensor on the CPU from its first element on, flat."""
+    """Return the memory of an array, or of a tensor on the CPU, from its first element on, flat."""
     if isinstance(data, np.ndarray):
         return data
     start = data.storage_offset()

@@ -1,4 +1,5 @@
-"""One launch of a kernel in Triton: arguments by name, constants, grid. Devices and machines of text run the same ones."""
+"""Defines one launch of a Triton kernel: arguments by name, constants, grid. Devices and machines of text run the same
+launches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,19 +8,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class View:
-    """An operand or result in memory.
+    """`View` is an operand or result in memory.
 
     Attributes
     ----------
     data : Tensor, ndarray or None
-        Whose first element is that of the view; None: only compiled for.
+        Memory whose first element is that of the view; None if the launch is only compiled.
     type : str
-        "fp32", "fp16", "bf16", "fp64", or an integer's: "s8", "s16", "s32", "s64"
-        Of an element.
+        Type of an element: "fp32", "fp16", "bf16", "fp64", "s8", "s16", "s32" or "s64".
     strides : (int, int, int)
-        Of batch, row and column, in elements.
+        Strides of batch, row and column, in elements.
     plane : int or None
-        Elements from one word to the next where it holds planes of words.
+        Number of elements from one word to the next, if the view holds planes of words.
     """
 
     data: Any
@@ -30,16 +30,17 @@ class View:
 
 @dataclass(frozen=True)
 class DescribedArray:
-    """An array in rows of which a kernel copies boxes to shared memory, by a TMA descriptor that the host makes.
+    """`DescribedArray` is an array in rows, of which a kernel copies boxes to shared memory by a TMA descriptor made on the
+    host.
 
     Attributes
     ----------
     data : Tensor, ndarray or None
-        The whole array, shape `shape`, without gaps; None: only compiled for.
+        Whole array, shape `shape`, without gaps; None if the launch is only compiled.
     type : str
-        Of an element, as :class:`View` has it.
+        Type of an element, as in :class:`View`.
     shape : (int, int)
-        Rows and columns: zeros are copied where a box leaves them.
+        Rows and columns; zeros are copied where a box extends beyond them.
     box : (int, int)
         Rows and columns of a box.
     """
@@ -50,13 +51,13 @@ class DescribedArray:
     box: tuple[int, int]
 
 
-#: Programs of a grid of one dimension: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+#: Most programs of a one-dimensional grid: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 MOST_PROGRAMS = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class TritonLaunch:
-    """A launch of a Triton kernel.
+    """`TritonLaunch` is a launch of a Triton kernel.
 
     Attributes
     ----------
@@ -67,13 +68,13 @@ class TritonLaunch:
     constants : mapping
         Triton's constants by name.
     grid : int
-        Programs.
+        Number of programs.
     warps, stages : int
 
     Raises
     ------
     ValueError
-        If there are more programs than a grid has.
+        If there are more programs than a grid can have.
     """
 
     function: str
@@ -87,8 +88,8 @@ class TritonLaunch:
     def __post_init__(self):
         if self.grid > MOST_PROGRAMS:
             raise ValueError(
-                f"{self.function} takes {self.grid} programs, a grid has at most {MOST_PROGRAMS}: pass fewer rows, columns or "
-                "batches at a time"
+                f"{self.function} takes {self.grid} programs, but a grid has at most {MOST_PROGRAMS}: pass fewer rows, "
+                "columns or batches at a time"
             )
 
 
@@ -97,7 +98,7 @@ _INTEGERS = {1: "s8", 2: "s16", 4: "s32", 8: "s64"}
 
 
 def view_of(tensor, fmt: str | None = None) -> View:
-    """Return a tensor in memory; `fmt`: its bits are that format's."""
+    """Return a tensor as a view; with `fmt`, its bits are read in that format."""
     if fmt is not None:
         import torch
 

@@ -1,8 +1,8 @@
 """Turns the operations of a PassProgram into the steps that :mod:`.source_program` compiles: order, widths, masks.
 
-Types follow from ranges: a step has 32 bits where its numbers and its result have, else 64. What depends on one operand of A
-and one of B by a single cheap operation is computed anew wherever it is used: the exponents of a pass, kept for all outputs of
-a thread, would fill its registers.
+Types follow from ranges: a step has 32 bits if its numbers and its result fit, else 64. A value that one cheap operation
+computes from one operand of A and one of B is computed anew wherever it is used, because such values (the exponents of a pass),
+kept for all outputs of a thread, would fill its registers.
 """
 
 import hashlib
@@ -16,13 +16,12 @@ from ..kernels.programs import TooWide
 #: Operations that cost less than the registers that hold their results.
 _CHEAP = ("add", "both", "either", "differ")
 _JOINTS = ("both", "either", "differ")
-#: Roundings that look at the sign.
+#: Roundings that depend on the sign.
 _SIGNED = ("ru", "rd", "rnu", "rnd")
 
 
 class LineStep(NamedTuple):
-    """A LineStep is an operation of a kernel: name, the type it works in ("bool", "int32", "uint32" or "int64"), what it has
-    beside its sources, and the steps that these are."""
+    """`LineStep` is an operation of a kernel: name, type ("bool", "int32", "uint32" or "int64"), constant, and source steps."""
 
     name: str
     type: str
@@ -31,15 +30,15 @@ class LineStep(NamedTuple):
 
 
 class ProgramLine:
-    """A ProgramLine is a straight line of steps, a constant of a Triton kernel.
+    """`ProgramLine` is a straight line of steps, a constant of a Triton kernel.
 
     Parameters
     ----------
     steps : sequence of LineStep
     results : tuple of int
-        Steps whose values are wanted.
+        Steps whose values are the results.
     seldom : tuple of int
-        Steps of conditions under which results are wrong.
+        Steps of (rare) conditions under which results are wrong.
     """
 
     def __init__(self, steps: Sequence[LineStep], results: tuple[int, ...], seldom: tuple[int, ...] = ()):
@@ -47,7 +46,7 @@ class ProgramLine:
 
     @cached_property
     def cache_key(self) -> str:
-        """Return the digest by which Triton tells lines apart."""
+        """Return the digest by which Triton distinguishes lines."""
         return hashlib.sha256(repr((self.steps, self.results, self.seldom)).encode()).hexdigest()
 
     def __repr__(self) -> str:
@@ -65,15 +64,15 @@ def _leaves(tree: Any) -> list[int]:
 
 
 class LineBuilder:
-    """A LineBuilder makes a ProgramLine of recorded operations.
+    """`LineBuilder` makes a ProgramLine of recorded operations.
 
     Parameters
     ----------
     operations : sequence of RecordedOperation
     loads : mapping
-        Of inputs, by their constants: name and constant of the step that gives them.
+        Constant of an input -> name and constant of the step that gives it.
     masks : container of inputs' constants
-        Those that are conditions: -1 or 0.
+        Inputs that are conditions, with the values -1 or 0.
     """
 
     def __init__(
@@ -103,13 +102,13 @@ class LineBuilder:
         return "uint32" if low >= 0 and high < 1 << 32 else "int64"
 
     def _type_of_shift(self, at: int, places: int, rounding: str) -> str:
-        """Return a type in which a number can be rounded: to nearest it needs a bit more, and one for its sign."""
+        """Return a type in which a number can be rounded: rounding to nearest needs one more bit, and one for the sign."""
         if rounding in ("rz", "ru", "rd", "ra", "ro"):
-            all_gone = self.operations[places].high > 31  # of a number of 32 bits, a shift by 31 places leaves one
+            all_gone = self.operations[places].high > 31  # of a 32-bit number, a shift by 31 places leaves one bit
             return "int64" if all_gone and self._type(at) == "uint32" else self._type(at)
         bits = self.operations[at].high.bit_length()
         if bits > 61:
-            raise TooWide(f"a number of {bits} bits is rounded, of which a GPU kernel rounds 61")
+            raise TooWide(f"a number of {bits} bits is rounded, but a GPU kernel rounds at most 61 bits")
         return "int32" if bits <= 29 else "int64"
 
     # -- steps -----------------------------------------------------------------------------------------------------------
@@ -131,7 +130,7 @@ class LineBuilder:
         return x.name == "subtract" and x.sources[1] == of and self.operations[x.sources[0]].constant == 0
 
     def _rounded_down(self, at: int) -> bool:
-        """Return whether a value is a magnitude that is rounded down with the sign it then gets."""
+        """Return whether a value is a magnitude that is rounded down together with the sign that it gets."""
         x = self.operations[at]
         if x.name != "choose" or not self._negated(*x.sources[1:]):
             return False
@@ -139,7 +138,9 @@ class LineBuilder:
         return size.name == "shr" and size.constant == "rd" and size.sources[2] == x.sources[0]
 
     def _signed(self, at: int, negative: int) -> Any:
-        """Return a magnitude with its sign: an operation, or a step's name, type and sources, each of them the like."""
+        """Return a magnitude with its sign: an operation, or a step's name, type and sources, where each source has this form
+        again.
+        """
         x, sign = self.operations[at], self.operations[negative]
         if x.name == "shl":
             return "shl", self._type(at), self._signed(x.sources[0], negative), x.sources[1]
@@ -149,14 +150,14 @@ class LineBuilder:
         return "signed", self._type(at), negative, at
 
     def _step_of(self, tree: Any) -> int:
-        """Return the step of what :meth:`_signed` gives."""
+        """Return the step of a result of :meth:`_signed`."""
         if type(tree) is int:
             return self._condition(tree) if self.operations[tree].name in CONDITIONS else self._whole(tree)
         name, kind, *sources = tree
         return self._put(name, kind, None, *map(self._step_of, sources))
 
     def _needs(self, at: int) -> list[int]:
-        """Return the operations that a step takes values of."""
+        """Return the operations whose values a step takes."""
         x = self.operations[at]
         if self._rounded_down(at):
             size = self.operations[x.sources[2]].sources
@@ -198,7 +199,7 @@ class LineBuilder:
         return self._put(x.name, kind, x.constant, *map(self._whole, s))
 
     def _order(self, wanted: Sequence[int]) -> list[int]:
-        """Return operations in the order of steps: the longest line to a source first, so that few values wait."""
+        """Return operations in the order of steps: the longest path to a source first, so that few values wait."""
         found: list[int] = []
         begun: set[int] = set()
         stack = [(at, False) for at in reversed(wanted)]
@@ -213,7 +214,7 @@ class LineBuilder:
         return found
 
     def line(self, results: Sequence[int], seldom: Sequence[int] = ()) -> ProgramLine:
-        """Return the ProgramLine of some values, and of conditions under which these are wrong."""
+        """Return the ProgramLine of some values, and of conditions under which these values are wrong."""
         for at in self._order([*results, *seldom]):
             self.kept[at] = self._emit(at)
         return ProgramLine(self.steps, tuple(map(self._whole, results)), tuple(map(self._condition, seldom)))

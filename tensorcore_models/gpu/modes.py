@@ -1,21 +1,22 @@
-"""Modes: which lowered units a GPU kernel runs, as rows, and the numbers that the kernel is compiled with.
+"""Lists, as rows, the modes in which a GPU kernel runs lowered units, and computes the numbers with which a kernel is compiled.
 
-A mode is exact in its domain and flags the tiles in which something leaves it; :mod:`.products` does those again.
+A mode is exact in its domain and flags the tiles that leave it; :mod:`.products` computes those tiles again.
 
-Why a sum of floors is one of truncated addends: the accumulator starts at 1.5 2^52 units, a unit being 2^(e - F) below the
-largest exponent e of a step, and stays between 2^52 and 2^53 units, where FP64 holds exactly the multiples of a unit. A
-multiply-add toward zero of such a positive sum rounds it down, so that each product is added as its floor. Toward zero a
-product is one unit above its floor if it is negative and not a multiple of the unit, and else the floor. A product is a
-multiple of the unit if the places of the lowest bits of its factors add up to e - F or more, because the lowest bit of a
-product of odd numbers is 1. Codes of these places fall as places rise, so that for a threshold the sum of two codes and the
-threshold has its field's top bit set if and only if the product is not a multiple; with the signs' exclusive or, the bits that
-are left are counted. What this needs:
+Sums of floors give sums of truncated addends in the following way. The unit is 2^(e - F), where e is the largest exponent of a
+step. The accumulator starts at 1.5 2^52 units and stays between 2^52 and 2^53 units, where FP64 holds exactly the multiples of
+a unit. A multiply-add toward zero rounds such a positive sum down, so that each product is added as its floor. A product
+truncated toward zero is one unit above its floor if it is negative and not a multiple of the unit, and equals the floor
+otherwise. A product is a multiple of the unit if the places of the lowest set bits of its factors add up to e - F or more,
+because the lowest set bit of the product is the product of theirs. Each operand has a code that falls as that place rises. For
+a suitable threshold, the sum of two codes and the threshold has its field's top bit set if and only if the product is not a
+multiple of the unit. These bits, masked by the exclusive or of the signs, are counted. This needs three conditions:
 
-- Sums of fields never carry into the next one, and those of zeros, whose code is 0, never reach the top bit. Highest codes are
-  half of the top bit less one, thresholds at most half of it.
-- Every other product reaches the top bit where the unit is above it. Fields of a byte have 128 values, codes of fp16 spread
-  over 40 places for each factor: for units above 2^15, which c alone can ask for, the smallest codes would not. There the tile
-  is flagged (`LIMITED`, c of about 2^40). Formats of fewer places (FP8) fit whole, and bf16 and tf32 have fields of 16 bits.
+- Sums of fields never carry into the next field, and sums of two codes 0 (of zeros) never reach the top bit. For this, codes
+  are below half of the top bit and thresholds at most half of it.
+- The sum of every other product reaches the top bit if the unit is above the product's lowest bit. Fields of a byte have 128
+  values, and codes of fp16 spread over 40 places for each factor, so that for units above 2^15, which only c can cause, the
+  smallest codes do not reach it. Such tiles are flagged (`LIMITED`, c of about 2^40). Formats with fewer places (FP8) fit, and
+  bf16 and tf32 have fields of 16 bits.
 - c is added toward zero onto a window of its own sign, which needs no count.
 """
 
@@ -41,15 +42,17 @@ from .phases import phase_plan
 from .plans import ModePlan, OperandForm, UnitMode
 from .programs import program_plan
 
-#: NVIDIA's targets, whose instructions have roundings of their own: with 32 lanes of FP64 or more in a multiprocessor, and with
-#: two.
+#: NVIDIA's targets, which have instructions with roundings of their own: first those with 32 or more FP64 lanes in a
+#: multiprocessor, then those with two.
 FULL_FP64, FEW_FP64 = ("sm_80", "sm_90", "sm_100"), ("sm_86", "sm_89", "sm_120")
 NVIDIA = (*FULL_FP64, *FEW_FP64)
-#: Codes of lowest bits have their top bit for the sum with a threshold; the highest code of an operand is below half of that.
+#: Field widths of codes of lowest bits. The top bit is for the sum with a threshold; the highest code of an operand is below
+#: half of it.
 _BYTES, _HALVES = 8, 16
-#: By so much exponents of nonzero operands lie above 0, that of zeros: a sum with one of these is below every addend's.
+#: Amount by which exponents of nonzero operands lie above 0, the exponent of zeros: a sum with a zero's is below every
+#: addend's.
 _LIFT, _SCALED_LIFT = 288, 1024
-#: By so much codes of scaled operands lie lower, and their threshold twice as much higher: it stays positive.
+#: Amount by which codes of scaled operands lie lower; their threshold lies twice as much higher, so that it stays positive.
 _SCALES = 256
 
 
@@ -66,7 +69,7 @@ def _operand(fmt: Format, bits: int, normalise: bool, low: Lowered) -> OperandFo
 
 
 def _lowest_range(fmt: Format) -> int:
-    """Return places that lowest bits of nonzero numbers can have, less one."""
+    """Return the number of places that the lowest set bit of nonzero numbers can have, minus one."""
     return fmt.emax - (fmt.emin - fmt.fraction_bits)
 
 
@@ -78,7 +81,7 @@ def _operands_fit(a: Format, b: Format) -> bool:
 
 
 def _window_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """As :func:`_fused_plan` in FP32, where its sums have few bits."""
+    """Return the plan of :func:`_fused_plan` in FP32, if the sums have few bits; None otherwise."""
     plan = _fused_plan(low, mode)
     if plan is None or plan.constants["WIDE"]:
         return None
@@ -88,7 +91,7 @@ def _window_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 
 
 def _split_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """As :func:`_fused_plan` on two windows of FP32, of which the second takes what is below 2^SPLIT units of each product."""
+    """Return the plan of :func:`_fused_plan` on two windows of FP32; the second takes parts of products below 2^SPLIT units."""
     plan = _fused_plan(low, mode)
     if plan is None or plan.constants["WIDE"] or plan.constants["TYPES"] != ("fp32", "fp32"):
         return None
@@ -100,7 +103,7 @@ def _split_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 
 
 def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """Return constants of `fused_floating` for a fused sum, or for chained ones over interleaved k."""
+    """Return the plan of `fused_floating` for a fused sum, or for chained fused sums over interleaved k."""
     read = low.as_read
     if read is None:
         return None
@@ -135,13 +138,13 @@ def _fused_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     forms = [_operand(fmt, bits, via is not None, low) for fmt in (a, b)]
     lowest = sum(fmt.emin - fmt.fraction_bits for fmt in (a, b))
     threshold = 1 - 127 - dot.fraction_bits - lowest + (2 * _SCALES if scaled else 0)
-    # Codes of zeros are 0; a zero's product must not reach the top bit, and every other one must under a large enough c.
+    # Codes of zeros are 0; a zero's product must not reach the top bit, and every other product must under a large enough c.
     every = sum(_lowest_range(fmt) for fmt in (a, b)) + 2
     limited = 0 if wide or every <= 64 else 64 - threshold
     floor = -(1 << 11) if dot.exponent_floor is None else dot.exponent_floor + 127
     kept = 23 if dot.output_fraction_bits is None else min(23, dot.output_fraction_bits)
     if groups is not None and dot.fraction_bits < kept:
-        return None  # an operation of a group that a short last pass leaves empty would cut the sum
+        return None  # an operation of a group that a short last pass leaves empty would truncate the sum
     constants = {
         "TERMS": terms, "BITS": bits, "FRACTION": dot.fraction_bits,
         "ALIGN": 127 - sum(form.shape[1] + fmt.bias for form, fmt in zip(forms, (a, b), strict=True)),
@@ -167,7 +170,7 @@ def _down_fits(spec: Any, a: Format, b: Format, c: Format, d: Format) -> bool:
         return False
     fits = _operands_fit(a, b) and (c.name, d.name) == ("fp32", "fp32") and spec.terms % 4 == 0
     widths = spec.fraction_bits, spec.dot_fraction_bits, spec.c_fraction_bits
-    # The dot product and c are added exactly: from a carry above the terms down to the lowest unit.
+    # The dot product and c are added exactly, from a carry above the terms down to the lowest unit.
     if not fits or max(widths) + (4 * spec.terms).bit_length() > 50 or not 24 <= (spec.sum_fraction_bits or 31) <= 31:
         return False
     if not 0 <= spec.dot_fraction_bits - spec.c_fraction_bits <= 20:
@@ -178,7 +181,7 @@ def _down_fits(spec: Any, a: Format, b: Format, c: Format, d: Format) -> bool:
 
 
 def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
-    """Return constants of `fused_floating` for CDNA3's sums."""
+    """Return the plan of `fused_floating` for CDNA3's sums."""
     read = low.as_read
     if read is None or low.scale_format is not None or read.via is not None:
         return None
@@ -189,7 +192,7 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
     if wide and spec.parity_groups == 2:
         return None
     lowest = sum(fmt.emin - fmt.fraction_bits for fmt in (a, b))
-    # Exponents of products are those of their windows; the code of a lowest bit is half of the top bit at most.
+    # Exponents of products are those of their windows; the code of a lowest bit is at most half of the top bit.
     offset = 1023 + 52 - spec.fraction_bits
     bits = _HALVES if wide else _BYTES
     left, right = (_operand(fmt, bits, False, low) for fmt in (a, b))
@@ -209,7 +212,7 @@ def _down_plan(low: Lowered, mode: UnitMode) -> ModePlan | None:
 
 
 def _truncates(dot: Any) -> bool:
-    """Return whether addends are cut at one alignment in which zeros take no part, within the bits of FP64."""
+    """Return whether addends are truncated at one alignment in which zeros take no part, within the bits of FP64."""
     rules = (dot.zero_operand, dot.zero_c, dot.alignment_rounding, dot.negative_underflow)
     return rules == ("skip", "skip", "rz", "positive") and not dot.normalised_products and dot.fraction_bits <= 28
 
@@ -227,8 +230,8 @@ CUT_ONE_BY_ONE = UnitMode(
     "aligned_sums",
     FULL_FP64,
     aligned_plan,
-    "Gaudi's matrix engines, which convert operands or cut the products of parts of these, and RISC-V's dot products, "
-    "which round to odd; on NVIDIA's GPUs with few FP64 units Gaudi's, slowly",
+    "Gaudi's matrix engines, which convert operands or truncate the products of their parts, and RISC-V's dot products, "
+    "which round to odd; on NVIDIA's GPUs with few FP64 units only Gaudi's, slowly",
     "infinities and NaN, results of 2^127 or more",
     (2, 2),
 )
@@ -239,8 +242,8 @@ MODES = (
         "fused_floating",
         NVIDIA,
         _window_plan,
-        "fused sums as below of less than 2^22 units: F = 13 of Ada's and Hopper's FP8",
-        "as below, and c of 2^103 or more",
+        "fused sums that truncate at one alignment, of fewer than 2^22 units: FP8 of Ada and Hopper (F = 13)",
+        "values that the mode in FP64 flags, and c of 2^103 or more",
     ),
     UnitMode(
         "fused sums on two windows of FP32",
@@ -248,7 +251,7 @@ MODES = (
         FEW_FP64,
         _split_plan,
         "fused sums of fp16 and narrower operands to FP32, without block scales, on NVIDIA's GPUs with few FP64 units",
-        "as in FP64, and c of 2^103 or more",
+        "values that the mode in FP64 flags, and c of 2^103 or more",
     ),
     UnitMode(
         "fused sums in FP64",
@@ -256,7 +259,7 @@ MODES = (
         FULL_FP64,
         _fused_plan,
         "fused sums that truncate at one alignment (N 4 to 32, F up to 28; fp4 to fp16, bf16, tf32) to FP32 or FP16, and "
-        "chained ones over interleaved k",
+        "chained fused sums over interleaved k",
         "infinities and NaN, results at the end of the range, c far above the products of fp16 (2^40) or below 2^-100",
     ),
     UnitMode(
@@ -264,7 +267,8 @@ MODES = (
         "fused_floating",
         FULL_FP64,
         _down_plan,
-        "CDNA3's: products cut at one alignment, or those of even and of odd k, then the dot product and c rounded down",
+        "CDNA3's sums: products truncated at one alignment, or at one for even and one for odd k, then the dot product and c "
+        "rounded down",
         "infinities and NaN, products or addends of 2^126 or more",
     ),
     UnitMode(
@@ -273,15 +277,15 @@ MODES = (
         (*NVIDIA, "gfx942"),
         lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rne",)), low.accumulator.terms_per_step),
         "multiply-adds in FP32 or FP64 in the order of k, rounded to nearest, infinities and NaN included",
-        "nothing; where small results are zeros, those of 2^-126; x86's and Ascend's infinities and NaN",
+        "no values; on units that flush small results, results of 2^-126; on x86 and Ascend, infinities and NaN",
     ),
     UnitMode(
         "chains of multiply-adds, rounded otherwise",
         "chains",
         NVIDIA,
         lambda low, mode: chain_plan(low, mode, multiply_add_constants(low, ("rz", "rd", "ru")), 1),
-        "the same, rounded toward zero, up or down",
-        "nothing",
+        "multiply-adds in FP32 or FP64 in the order of k, rounded toward zero, up or down",
+        "no values",
     ),
     UnitMode(
         "lanes of multiply-adds",
@@ -291,7 +295,7 @@ MODES = (
             low, mode, multiply_add_constants(low, ("rne",), True), low.accumulator.terms_per_step
         ),
         "x86's two chains over even and odd k, which are added to each other and then to c",
-        "sums that are 2^-126, infinities and NaN",
+        "sums of 2^-126, infinities and NaN",
     ),
     UnitMode(
         "trees of products",
@@ -299,7 +303,7 @@ MODES = (
         (*NVIDIA, "gfx942"),
         lambda low, mode: chain_plan(low, mode, pairwise_constants(low), low.cycle),
         "CDNA2's fp16 and bf16: products rounded to FP32, groups of them added as a tree, infinities and NaN included",
-        "nothing",
+        "no values",
     ),
     UnitMode(
         "exact sums between bounds",
@@ -314,7 +318,7 @@ MODES = (
         "chains",
         ("gfx942",),
         lambda low, mode: chain_plan(low, mode, exact_constants(low, True), low.accumulator.terms_per_step),
-        "the same where no instruction rounds up or down: FP64 sums, and the sum of what they lose",
+        "the same sums on targets without directed roundings: FP64 sums, and the sum of their rounding errors",
         "infinities and NaN, sums of errors that FP64 does not hold",
     ),
     UnitMode(
@@ -330,8 +334,9 @@ MODES = (
         "phases",
         (*NVIDIA, "gfx942"),
         phase_plan,
-        "Tenstorrent's: parts of significands multiplied phase after phase, groups and sums rounded in integers; s8, too",
-        "nothing",
+        "Tenstorrent's fidelity phases: parts of significands multiplied phase after phase, groups and sums rounded in "
+        "integers; also s8",
+        "no values",
     ),
     UnitMode(
         "exact sums of groups in integers",
@@ -339,7 +344,7 @@ MODES = (
         FEW_FP64,
         lambda low, mode: group_plan(low, mode, integers=True),
         "Blackwell's FP4 with block scales on NVIDIA's GPUs with few FP64 units",
-        "as in FP64",
+        "values that the mode in FP64 flags",
         (2, 4),
     ),
     UnitMode(
@@ -357,26 +362,26 @@ MODES = (
         (*NVIDIA, "gfx942"),
         lambda low, mode: chain_plan(low, mode, integer_constants(low), low.step),
         "exact sums of integers of up to 8 bits, modulo 2^32 or clamped after each step",
-        "nothing",
+        "no values",
     ),
     CUT_ONE_BY_ONE,
 )
 
-#: What runs units that no mode above holds.
+#: Mode for units that no mode above holds.
 PROGRAMS = UnitMode(
     "Programs in integers",
     "program_passes",
     (*NVIDIA, "gfx942"),
     program_plan,
-    "whatever a family's `pass_bits` records in numbers of at most 62 bits, one's own families and block scales included: what "
-    "AMD runs of fused sums, and NVIDIA's GPUs with few FP64 units of those that no window of FP32 holds",
-    "nothing: tiles with infinities and NaN are computed again by longer Programs",
+    "any family (also the user's own, and with block scales) whose `pass_bits` is recorded in numbers of at most 62 bits; "
+    "fused sums on AMD's GPUs, and on NVIDIA's GPUs with few FP64 units the fused sums that no window of FP32 holds",
+    "no values; tiles with infinities and NaN are computed again by longer Programs",
     (4, 2),
 )
 
 
 def _first(modes: Iterable[UnitMode], low: Lowered, target: str) -> ModePlan | None:
-    """Return the plan of the first mode that holds a unit, or the one behind a conversion of its operands."""
+    """Return the plan of the first mode that holds a unit, or holds the unit after a conversion of its operands."""
     for mode in modes:
         if target in mode.targets and (plan := mode.plan(low, mode)) is not None:
             return plan
@@ -392,21 +397,21 @@ def _planned(low: Lowered, target: str) -> ModePlan | None:
 
 
 def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:
-    """Return the first mode that holds a unit.
+    """Return the plan of a unit in the first mode that holds it.
 
     Parameters
     ----------
     low : Lowered
-        As :func:`tensorcore_models.kernels.lowered` makes it.
+        Unit, as :func:`tensorcore_models.kernels.lowered` makes it.
     target : str
         Name of a row of :data:`tensorcore_models.gpu.targets.TARGETS`.
     label : str
-        What errors call the unit.
+        Name of the unit in messages.
 
     Raises
     ------
     ValueError
-        If there is none; the message says what runs the unit on the CPU.
+        If no mode holds the unit; the message names the CPU kernel that runs it.
     """
     found = _planned(low, target)
     if found is None:

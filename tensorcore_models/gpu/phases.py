@@ -1,4 +1,4 @@
-"""Fidelity phases on a GPU: plans, and parts of operands laid out on the device."""
+"""Plans fidelity phases, and lays out the parts of their operands on the device."""
 
 import math
 from typing import Any
@@ -11,12 +11,12 @@ from ..kernels.lowering import Lowered
 from .launches import TritonLaunch, view_of
 from .plans import ModePlan
 
-#: By so much exponent fields of numbers lie above 0, that of zeros: a product with a zero is below every other one.
+#: Amount by which exponent fields of numbers lie above 0, that of zeros: a product with a zero is below every other one.
 _LIFT = 288
 
 
 def phase_plan(low: Lowered, mode: Any) -> ModePlan | None:
-    """Return a plan of the kernel of phases; None for other units."""
+    """Return a plan of the kernel of fidelity phases; None for other units."""
     algorithm, spec = low.form
     if algorithm is not SumAlgorithm.PHASES or low.scale_format is not None:
         return None
@@ -35,7 +35,7 @@ def phase_plan(low: Lowered, mode: Any) -> ModePlan | None:
 
 
 def run_phases(unit: Any, a, b, c, every: int | None, scales):
-    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them."""
+    """Return the encodings of D and the flags of tiles, as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` does."""
     import torch
 
     plan, (batch, m, k), n = unit.plan, a.shape, b.shape[1]
@@ -74,7 +74,9 @@ def _whole_steps(codes, tile: int):
 
 
 def _planes(codes, low: Lowered, side: int, tile: int, padded: int):
-    """Return (leading parts, parts that follow and exponents of an operand as [batch][tile][k][row of the tile], tiles)."""
+    """Return leading parts, following parts and exponents of an operand, [batch][tile][k][row of the tile], and the number of
+    tiles.
+    """
     import torch
 
     batch, rows, k = codes.shape
@@ -86,8 +88,9 @@ def _planes(codes, low: Lowered, side: int, tile: int, padded: int):
 
 
 def _parts(codes, fmt: Format, side: int) -> list:
-    """Return leading and following parts with their signs, and exponents, of floating-point encodings; every field is a
-    number's."""
+    """Return signed leading and following parts, and exponents, of floating-point encodings; every exponent field is a finite
+    number's.
+    """
     import torch
 
     bits = codes.to(torch.int32)
@@ -105,7 +108,7 @@ def _parts(codes, fmt: Format, side: int) -> list:
 
 
 def _integer_parts(codes, fmt: IntegerFormat, side: int) -> list:
-    """Return leading and following bits of magnitudes, with their signs."""
+    """Return the leading and following bits of magnitudes, with their signs."""
     import torch
 
     values = codes.to(torch.int32)

@@ -1,4 +1,4 @@
-"""Defines modes, and units as a mode runs them."""
+"""Defines modes, and plans of units in a mode."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from ..kernels.lowering import Lowered
 
 @dataclass(frozen=True)
 class OperandForm:
-    """How an operand is packed: what :func:`tensorcore_models.gpu.source_pack.pack` is told about it.
+    """`OperandForm` says how :func:`tensorcore_models.gpu.source_pack.pack` packs an operand.
 
     Attributes
     ----------
     format : tuple
         Exponent bits, fraction bits, bias, padding bits, place of the sign (-1: none), kind of specials.
     shape : (int, int, int)
-        Bits of a code, what lifts exponents of nonzero numbers above those of zeros, code of the lowest lowest bit.
+        Bits of a code, offset of exponents of nonzero numbers above that of zeros, code of the lowest possible lowest bit.
     normalise : bool
         Whether subnormal numbers have the exponents of their leading bits.
     scale : (int, int, int, int) or None
-        Products that share a block scale, exponent bits, fraction bits and bias of scales.
+        Number of products that share a block scale; exponent bits, fraction bits and bias of scales.
     """
 
     format: tuple
@@ -30,33 +30,33 @@ class OperandForm:
     scale: tuple[int, int, int, int] | None = None
 
     def constants(self) -> dict[str, Any]:
-        """As the kernel names them."""
+        """Return the form under the names of the kernel's constants."""
         return {"FORMAT": self.format, "SHAPE": self.shape, "NORMALISE": self.normalise, "SCALE": self.scale}
 
 
 @dataclass(frozen=True)
 class ModePlan:
-    """A unit as a mode runs it.
+    """`ModePlan` is the plan of a unit in a mode.
 
     Attributes
     ----------
     mode : UnitMode
     low : Lowered
-        What the kernel computes.
+        Unit that the kernel computes.
     constants : mapping
-        Of the mode's kernel.
+        Constants of the mode's kernel.
     terms : int
-        Products of one step of the kernel.
+        Number of products of one step of the kernel.
     a, b : OperandForm or None
-        None where operands are taken as values.
+        Forms of the packed operands; None if operands are taken as values.
     types : (str, str)
         Formats of c and d.
     step : int
-        Products of the unit's own step.
+        Number of products of the unit's own step.
     groups : tuple or None
-        The products of each fused operation of a step, where these are not its only one.
+        Products of each fused operation of a step, if a step has several.
     given : Lowered or None
-        The unit, where it converts its operands to those of `low` first.
+        Unit as it was given, if it first converts its operands to those of `low`.
     """
 
     mode: "UnitMode"
@@ -71,7 +71,7 @@ class ModePlan:
     given: Lowered | None = None
 
     def order(self, k: int):
-        """Return which k stands at each place of the packed operands, -1 for none; None where all are in turn."""
+        """Return which k stands at each place of the packed operands, -1 for no k; None if all are in order."""
         if self.groups is None and self.step == self.terms:
             return None
         return step_order(k, self.step, self.terms, self.groups)
@@ -79,21 +79,21 @@ class ModePlan:
 
 @dataclass(frozen=True)
 class UnitMode:
-    """A way to run units on a GPU.
+    """`UnitMode` is a way to run units on a GPU.
 
     Attributes
     ----------
     name : str
     function : str
-        The kernel, which :func:`tensorcore_models.gpu.compiling.unit_kernel` finds.
+        Name of the kernel, which :func:`tensorcore_models.gpu.compiling.unit_kernel` finds.
     targets : tuple of str
-        That run it.
+        Targets that run the kernel.
     plan : callable
-        (lowered, mode) -> ModePlan, None where the mode does not hold the unit.
+        Function (lowered, mode) -> ModePlan, None if the mode does not hold the unit.
     holds, flags : str
-        Its domain in words: what it computes, and what it leaves to another mode.
+        Domain of the mode in words: the units that it computes, and the values whose tiles it flags.
     each : (int, int)
-        Outputs of a thread, down and across, for which its kernel spills least.
+        Outputs of a thread, down and across, for which the kernel spills least.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Products of tensors on a unit: operands packed on the device, tiles launched, flagged tiles computed again.
+"""Multiplies tensors on a unit: packs operands on the device, launches tiles, computes flagged tiles again.
 
-Everything here is of torch tensors on one device and a launcher; where that is the machine of compiled text, the tensors lie on
-the CPU and the same code runs there.
+All code here works on torch tensors on one device and a launcher. If the launcher is the machine of compiled text, the tensors
+lie on the CPU and the same code runs there.
 """
 
 import math
@@ -31,13 +31,13 @@ WARPS = (2, 2)
 #: Bytes of packed operands at a time; longer products are computed in slices of k.
 PACKED_BYTES = 1 << 31
 _BYTES_EACH = 12
-#: Bytes of an operand's element while special values of tiles are taken apart: kinds, signs and zeros in FP32, and copies.
+#: Bytes of an operand's element while special values of tiles are separated: kinds, signs and zeros in FP32, and copies.
 _BYTES_APART = 96
-#: What computes flagged tiles again.
+#: Names of the units that compute flagged tiles again.
 APART, ON_CPU = "the device, special values apart", "the CPU's exact kernels"
 
 
-#: What lays operands out and launches the kernel of a mode, where that is not :meth:`DeviceUnit.chain` itself.
+#: Functions that lay operands out and launch a mode's kernel, for modes that do not use :meth:`DeviceUnit.chain`.
 _RUNS = {
     "chains": run_chain, "phases": run_phases, "group_sums": run_groups,
     "aligned_sums": run_aligned, "program_passes": run_programs,
@@ -46,22 +46,22 @@ _RUNS = {
 
 @dataclass(frozen=True)
 class UnitRun:
-    """The result of a product on a GPU, and which units computed its tiles.
+    """`UnitRun` is the result of a product on a GPU, with the units that computed its tiles.
 
     Attributes
     ----------
     bits : Tensor
         Encodings of D, shape (batch, m, n).
     mode : str
-        That ran all tiles first.
+        Name of the mode that ran all tiles first.
     tiles : int
-        How many there are.
+        Number of tiles.
     again : tuple of (int, int, int)
-        (batch, first row, first column) of those that were computed again.
+        (batch, first row, first column) of each tile that was computed again.
     by : str
-        What computed them again; empty where none was.
+        Names of the units that computed them again; empty if no tile was.
     on_cpu : tuple of (int, int, int)
-        Those of `again` that the CPU's exact kernels computed; the device did the others, their special values apart.
+        Tiles of `again` that the CPU's exact kernels computed; the device computed the others, with special values separated.
     """
 
     bits: Any
@@ -74,13 +74,13 @@ class UnitRun:
 
 @dataclass(frozen=True)
 class Packed:
-    """An operand as a mode takes it."""
+    """`Packed` is an operand as a mode takes it."""
 
     values: Any
     words: Any
     special: Any
     tiles: int
-    size: int  # elements by 16
+    size: int  # number of elements / 16
 
 
 #: Steps of a fused sum whose operands are in shared memory or on their way there.
@@ -88,15 +88,15 @@ STEPS_AHEAD = 3
 
 
 def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) -> int:
-    """Return steps of operands that a block keeps in shared memory: three where two blocks of them fit a multiprocessor, two
-    else.
+    """Return the number of steps whose operands a block keeps in shared memory: three if two such blocks fit a multiprocessor,
+    else two.
 
-    Registers leave room for two blocks, and a second block hides more than a third step.
+    Registers leave room for two blocks, and a second block hides more latency than a third step.
 
     Raises
     ------
     ValueError
-        If two do not fit.
+        If two steps do not fit.
     """
     assert plan.a is not None and plan.b is not None
     value = 4 if plan.constants["WINDOW"] else 8
@@ -107,7 +107,7 @@ def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) ->
     fit = target.shared // size
     if fit < 2:
         raise ValueError(
-            f"two steps of a tile of {tile[0]} x {tile[1]} take {2 * size} bytes of shared memory, {target.name} has "
+            f"two steps of a tile of {tile[0]} x {tile[1]} take {2 * size} bytes of shared memory, but {target.name} has "
             f"{target.shared}: give fewer warps or outputs of a thread"
         )
     return min(max(fit // 2, 2), STEPS_AHEAD)
@@ -115,14 +115,14 @@ def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) ->
 
 @dataclass(frozen=True)
 class DeviceUnit:
-    """A unit on a device.
+    """`DeviceUnit` is a unit on a device.
 
     Attributes
     ----------
     plan : ModePlan
     target : KernelTarget
     launch : callable
-        Runs a TritonLaunch.
+        Function that runs a TritonLaunch.
     warps, each : (int, int)
         Warps of a block and outputs of a thread, down and across.
     """
@@ -135,11 +135,11 @@ class DeviceUnit:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of a tile."""
+        """Return the rows and columns of a tile."""
         return self.target.warp // 8 * self.each[0] * self.warps[0], 8 * self.each[1] * self.warps[1]
 
     def pack(self, codes, scales, form: OperandForm, tile: int, padded: int, order) -> Packed:
-        """Return an operand, encodings of shape (batch, rows, k) with any strides, packed on its device with its block
+        """Return an operand (encodings of shape (batch, rows, k) with any strides) packed on its device, with its block
         scales."""
         import torch
 
@@ -167,10 +167,10 @@ class DeviceUnit:
         return made
 
     def chain(self, a, b, c, every: int | None = None, scales=(None, None)):
-        """Return (encodings of D, flags of tiles) for encodings (batch, m, k), (batch, n, k), (batch, m, n) or None.
+        """Return the encodings of D and the flags of tiles, for encodings (batch, m, k), (batch, n, k), (batch, m, n) or None.
 
-        every: Products after which a chain is added outside and starts again. scales: Of both operands, (batch, m, blocks) and
-        (batch, n, blocks).
+        `every` is the number of products after which a chain is added outside and starts again. `scales` are those of both
+        operands, (batch, m, blocks) and (batch, n, blocks).
         """
         import torch
 
@@ -210,7 +210,7 @@ class DeviceUnit:
 
     @property
     def pairs(self) -> str:
-        """How two largest exponents are found at once."""
+        """Return the packed type in which two largest exponents are found at once."""
         return "u16x2" if int(self.target.arch) >= 90 else "f16x2"
 
     def run(self, a, b, c=None, every: int | None = None, scales=(None, None)) -> UnitRun:
@@ -223,7 +223,7 @@ class DeviceUnit:
         c : Tensor, optional
             Encodings, shape (batch, m, n).
         every : int, optional
-            Products of a chain that is added outside in FP32.
+            Number of products of a chain whose sum is added outside in FP32.
         scales : (Tensor, Tensor), optional
             Encodings of block scales, shapes (batch, m, blocks), (batch, blocks, n).
 
@@ -252,7 +252,7 @@ class DeviceUnit:
         return UnitRun(d, self.plan.mode.name, a.shape[0] * down * across, again, "; ".join(by), on_cpu)
 
     def _sliced(self, a, b, c, every: int | None, scales):
-        """Return (encodings of D, flags of tiles) as :meth:`chain` gives them, in slices of k that memory holds."""
+        """Return the encodings of D and the flags of tiles as :meth:`chain` does, computed in slices of k that memory holds."""
         d, flags = c, None
         for start, stop in self._slices(a, b, every):
             size = self.plan.low.block_size or 1
@@ -263,7 +263,7 @@ class DeviceUnit:
         return d, flags
 
     def _again_here(self, d, again, operands) -> tuple[tuple[int, int, int], ...]:
-        """Put results of flagged tiles into d that only special values had flagged; those that are left."""
+        """Write results of tiles that only special values had flagged into d; return the remaining tiles."""
         rule = special_rule(self.plan.low, operands[3])
         if rule is None:
             return again
@@ -277,12 +277,12 @@ class DeviceUnit:
         return tuple(left)
 
     def _apart(self, d, tiles, rule: SpecialRule, operands) -> list[bool]:
-        """Return tiles as a batch of their own, their special values apart; which of them the CPU has to compute."""
+        """Compute tiles as a batch of their own with special values separated; return which of them the CPU has to compute."""
         import torch
 
         a, b, c, every, scales = operands
         batch, row, column = (torch.tensor(x, device=a.device) for x in zip(*tiles, strict=True))
-        # Tiles at the end have its last row and column several times.
+        # Tiles at the end repeat the last row and column.
         rows = (row[:, None] + torch.arange(self.tile[0], device=a.device)).clamp(max=a.shape[1] - 1)
         columns = (column[:, None] + torch.arange(self.tile[1], device=a.device)).clamp(max=b.shape[1] - 1)
         of_a, of_b = (batch[:, None], rows), (batch[:, None], columns)
@@ -295,7 +295,8 @@ class DeviceUnit:
         return left.tolist()
 
     def _slices(self, a, b, every: int | None) -> list[tuple[int, int]]:
-        """Return slices of k whose packed operands take a bounded amount of memory; chains go on from one to the next."""
+        """Return slices of k whose packed operands take a bounded amount of memory; chains continue from one slice to the
+        next."""
         (batch, m, k), n, low = a.shape, b.shape[1], self.plan.low
         if low.c_format != low.d_format:
             return [(0, k)]
@@ -305,7 +306,7 @@ class DeviceUnit:
         return [(start, min(start + most, k)) for start in range(0, k, most)]
 
     def _exact(self, a, b, c, every: int | None, scales):
-        """Return the same on the CPU, for encodings of a tile: (rows, k), (columns, k)."""
+        """Return the encodings of D computed on the CPU, for encodings of a tile: (rows, k), (columns, k)."""
         import torch
 
         low = self.plan.low
@@ -333,11 +334,11 @@ def unit_on(
     ----------
     low : Lowered
     target : KernelTarget
-        The device's.
+        Target of the device.
     launch : callable
-        Runs a TritonLaunch there.
+        Function that runs a TritonLaunch on the device.
     label : str
-        What errors call the unit.
+        Name of the unit in messages.
     **how
         `warps` of a block, `each` outputs of a thread.
 

@@ -1,4 +1,4 @@
-"""Recorded Programs on a GPU: plans of units that no other mode holds, and operands prepared on the device."""
+"""Plans units that no other mode holds by their recorded Programs, and prepares their operands on the device."""
 
 import math
 from dataclasses import replace
@@ -14,20 +14,20 @@ from .launches import TritonLaunch, view_of
 from .lines import LineBuilder, ProgramLine
 from .plans import ModePlan
 
-#: Bytes of an operand's element for which slices of k are made (:data:`tensorcore_models.gpu.products.PACKED_BYTES`).
+#: Bytes of an operand's element when k is sliced (:data:`tensorcore_models.gpu.products.PACKED_BYTES`).
 _BYTES_EACH = 12
-#: Products of a pass up to which 4 x 2 outputs of a thread fit its registers.
+#: Most products of a pass with which 4 x 2 outputs of a thread fit its registers.
 _MOST_WIDE = 16
 
 
 class _Side:
-    """A _Side holds what Programs of one chain take of each operand of a side, and where it lies.
+    """`_Side` holds the values that Programs of one chain take of each operand of a side, and their places.
 
     Parameters
     ----------
     side : {"a", "b"}
     prepared : Prepared
-        The same for all Programs of a chain.
+        Preparation that all Programs of a chain share.
     """
 
     def __init__(self, side: str, prepared: Prepared):
@@ -41,7 +41,7 @@ class _Side:
             self.counts[wide] += 1
 
     def line(self) -> ProgramLine:
-        """Return the ProgramLine from an encoding and its scale to what is taken of it."""
+        """Return the ProgramLine from an encoding and its scale to the values taken of them."""
         loads: dict[tuple, tuple[str, Any]] = {
             (self.side, 0): ("code", None),
             (f"scale_{self.side}", 0): ("scale", None),
@@ -61,12 +61,12 @@ class _Side:
 
 
 class UnitPrograms:
-    """A UnitPrograms has the Programs of a unit as lines of a kernel.
+    """`UnitPrograms` holds the Programs of a unit as lines of a kernel.
 
     Parameters
     ----------
     kernel : RecordedKernel
-        That runs them on the CPU.
+        Kernel that runs the Programs on the CPU.
     """
 
     def __init__(self, kernel: RecordedKernel):
@@ -74,8 +74,9 @@ class UnitPrograms:
         self._made: dict[tuple, Any] = {}
 
     def chain(self, regular: bool, first: int, last: int) -> tuple[tuple[_Side, _Side], tuple[ProgramLine | None, ...]]:
-        """Return what is taken of operands, and the lines of the first pass of `first` products (0: as the others), of whole
-        passes, and of the last one of `last` products (0: as the others)."""
+        """Return both sides, and the lines of the first pass of `first` products, of whole passes, and of the last pass of
+        `last` products.
+        """
         key = (regular, first, last)
         if key not in self._made:
             program, step = self.kernel.program, self.kernel.step
@@ -98,12 +99,15 @@ def _laid_out(programs: list[PassProgram | None]) -> tuple[tuple[_Side, _Side], 
 
 
 def _line(program: PassProgram, sides: dict[str, _Side], places: Any) -> ProgramLine:
-    """Return the ProgramLine of a pass; places: of each side, where the Program finds its outputs among all."""
+    """Return the ProgramLine of a pass.
+
+    `places` holds, for each side, the places of the Program's outputs among all outputs.
+    """
     loads: dict[tuple, tuple[str, Any]] = {("c", 0): ("code", None)}
     masks = set()
     for x in program.operations:
         if max(x.high, -x.low) >= LARGEST:
-            raise TooWide(f"numbers of {x.high.bit_length()} bits, of which a GPU kernel has 62")
+            raise TooWide(f"a pass has numbers of {x.high.bit_length()} bits, but a GPU kernel has at most 62")
         if x.name == "input" and x.constant[0] in sides:
             side, term, output = x.constant
             output = places["ab".index(side)][output]
@@ -132,8 +136,7 @@ def program_plan(low: Lowered, mode: Any) -> ModePlan | None:
 
 
 def run_programs(unit: Any, a, b, c, every: int | None, scales):
-    """Return (encodings of D, flags of tiles) as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` gives them; no tile is
-    flagged, because those that the shorter Programs leave out are done by the full ones."""
+    """Return the encodings of D and the flags of tiles, as :meth:`tensorcore_models.gpu.products.DeviceUnit.chain` does."""
     import torch
 
     plan, (batch, m, _), n = unit.plan, a.shape, b.shape[1]
@@ -148,7 +151,7 @@ def run_programs(unit: Any, a, b, c, every: int | None, scales):
 
 
 def _launch(unit: Any, operands, c, every: int | None, scales, out, flags, regular: bool) -> None:
-    """Compute all tiles by the Programs that leave out what is seldom, or those that are flagged by the full ones."""
+    """Compute all tiles by the Programs that leave out rare cases, or the flagged tiles by the full Programs."""
     plan, (batch, m, k), n = unit.plan, operands[0].shape, out.shape[2]
     programs, kernel = plan.constants["PROGRAMS"], plan.constants["PROGRAMS"].kernel
     step = kernel.step
@@ -179,7 +182,7 @@ def _launch(unit: Any, operands, c, every: int | None, scales, out, flags, regul
 
 
 def _prepared(unit: Any, side: _Side, codes, scales, tile: int, padded: int):
-    """Return (words, numbers of 64 bits and special rows of an operand as views or None, tiles)."""
+    """Return words, 64-bit numbers and special rows of an operand, as views or None, and the number of tiles."""
     import torch
 
     low, (batch, rows, k) = unit.plan.low, codes.shape

@@ -1,7 +1,7 @@
-"""Parts that the Gluon kernels of this folder share: layouts, instructions that Gluon has no name for, tiles of a program.
+"""Holds parts that the Gluon kernels of this folder share: layouts, instructions without a name in Gluon, tiles of a program.
 
-Gluon, not Triton's tiles: each thread keeps 4 x 4 outputs and takes its own rows and columns from memory, which layouts say.
-What a kernel computes stands in its constants, which :mod:`.modes` makes of a lowered accumulator.
+The kernels use Gluon and not Triton's tiles, because each thread keeps 4 x 4 outputs and loads its own rows and columns, which
+layouts describe. A kernel's constants, which :mod:`.modes` makes of a lowered accumulator, define what it computes.
 """
 
 # mypy: ignore-errors
@@ -11,38 +11,39 @@ from triton.experimental.gluon import language as gl
 
 @gluon.constexpr_function
 def tile_layout(EACH, WARPS):
-    """Return outputs of a tile: EACH[0] x EACH[1] of each thread, 4 x 8 threads of a warp, WARPS[0] x WARPS[1] of these."""
+    """Return the layout of a tile's outputs: EACH[0] x EACH[1] of each thread, 4 x 8 threads of a warp, WARPS[0] x WARPS[1]
+    warps."""
     return gl.BlockedLayout([EACH[0], EACH[1]], [4, 8], [WARPS[0], WARPS[1]], [1, 0])
 
 
 @gluon.constexpr_function
 def tile_rows(EACH, WARPS):
-    """Return rows of a tile."""
+    """Return the rows of a tile."""
     return 4 * EACH[0] * WARPS[0]
 
 
 @gluon.constexpr_function
 def tile_columns(EACH, WARPS):
-    """Return columns of a tile."""
+    """Return the columns of a tile."""
     return 8 * EACH[1] * WARPS[1]
 
 
 @gluon.constexpr_function
 def thread_layout(EACH, THREADS, WARPS):
-    """Return outputs of a tile: EACH of each thread, THREADS of a warp, WARPS of these, down and across."""
+    """Return the layout of a tile's outputs, down and across: EACH of each thread, THREADS of a warp, WARPS of a block."""
     return gl.BlockedLayout([EACH[0], EACH[1]], [THREADS[0], THREADS[1]], [WARPS[0], WARPS[1]], [1, 0])
 
 
 @gluon.constexpr_function
 def extent(EACH, THREADS, WARPS, SIDE):
-    """Return rows (side 0) or columns (side 1) of a tile."""
+    """Return the rows (side 0) or columns (side 1) of a tile."""
     return EACH[SIDE] * THREADS[SIDE] * WARPS[SIDE]
 
 
 # -- instructions that Gluon has no name for -----------------------------------------------------------------------------------
 @gluon.jit
 def fma_rz(x, y, z):
-    """Return x y + z toward zero, in FP64 or FP32."""
+    """Return x y + z rounded toward zero, in FP64 or FP32."""
     if z.dtype == gl.float32:
         return gl.inline_asm_elementwise("fma.rz.f32 $0, $1, $2, $3;", "=f,f,f,f", [x, y, z], gl.float32, True, 1)
     else:
@@ -51,7 +52,7 @@ def fma_rz(x, y, z):
 
 @gluon.jit
 def add_rz(x, y):
-    """Return x + y toward zero, in FP64 or FP32."""
+    """Return x + y rounded toward zero, in FP64 or FP32."""
     if y.dtype == gl.float32:
         return gl.inline_asm_elementwise("add.rz.f32 $0, $1, $2;", "=f,f,f", [x, y], gl.float32, True, 1)
     else:
@@ -60,27 +61,28 @@ def add_rz(x, y):
 
 @gluon.jit
 def add_rm(x, y):
-    """Return x + y toward minus infinity, in FP64."""
+    """Return x + y rounded toward minus infinity, in FP64."""
     return gl.inline_asm_elementwise("add.rm.f64 $0, $1, $2;", "=d,d,d", [x, y], gl.float64, True, 1)
 
 
 @gluon.jit
 def to_fp32_rz(x):
-    """Return FP64 to FP32 toward zero."""
+    """Return an FP64 number rounded toward zero to FP32."""
     return gl.inline_asm_elementwise("cvt.rz.f32.f64 $0, $1;", "=f,d", [x], gl.float32, True, 1)
 
 
 @gluon.jit
 def larger_of_pairs(x, y, PAIRS: gl.constexpr):
-    """Return the larger one in both 16-bit halves; as FP16, where PAIRS is "f16x2": positive numbers of 15 bits are ordered
-    alike."""
+    """Return the larger number in each 16-bit half; with PAIRS "f16x2" by an FP16 maximum, which orders positive 15-bit numbers
+    alike.
+    """
     TEXT: gl.constexpr = "max." + PAIRS + " $0, $1, $2;"
     return gl.inline_asm_elementwise(TEXT, "=r,r,r", [x, y], gl.int32, True, 1)
 
 
 @gluon.jit
 def larger_sums(x, y, z, PAIRS: gl.constexpr):
-    """Return the larger of x + y and z in both 16-bit halves."""
+    """Return the larger of x + y and z in each 16-bit half."""
     if PAIRS == "u16x2":
         total = gl.inline_asm_elementwise("add.u16x2 $0, $1, $2;", "=r,r,r", [x, y], gl.int32, True, 1)
     else:
@@ -90,8 +92,8 @@ def larger_sums(x, y, z, PAIRS: gl.constexpr):
 
 @gluon.jit
 def counted(word, count, BYTES: gl.constexpr):
-    """Return count + 128 for each byte of the word that has its top bit alone set and 1 in BYTES, and less 128 for 255
-    there."""
+    """Return count + 128 for each byte of the word that is 0x80 and has 1 in BYTES, and - 128 for each that has 255 in
+    BYTES."""
     return gl.inline_asm_elementwise(
         "dp4a.u32.s32 $0, $1, $2, $3;", "=r,r,r,r", [word, gl.full_like(word, BYTES), count], gl.int32, True, 1
     )
@@ -99,7 +101,7 @@ def counted(word, count, BYTES: gl.constexpr):
 
 @gluon.jit
 def permuted(x, ORDER: gl.constexpr):
-    """Return bytes of x: the digits of ORDER say which stands at each place, the highest first."""
+    """Return the bytes of x in the order that the digits of ORDER give, the highest byte first."""
     return gl.inline_asm_elementwise(
         "prmt.b32 $0, $1, 0, $2;", "=r,r,r", [x, gl.full_like(x, ORDER)], gl.int32, True, 1
     )
@@ -107,37 +109,37 @@ def permuted(x, ORDER: gl.constexpr):
 
 @gluon.jit
 def as_exponent(code, low):
-    """Return the upper word of two after a shift by 20 places: an FP64 number's, whose exponent field the code is."""
+    """Return the upper word of two words shifted by 20 places: an FP64 number's, whose exponent field is the code."""
     return gl.inline_asm_elementwise("shf.l.wrap.b32 $0, $1, $2, 20;", "=r,r,r", [low, code], gl.int32, True, 1)
 
 
 @gluon.jit
 def replicated(x, BITS: gl.constexpr):
-    """Return the lowest BITS bits in every field of a word."""
+    """Return the lowest BITS bits of x in every field of a word."""
     return permuted(x, 0x0000 if BITS == 8 else 0x1010)
 
 
 @gluon.jit
 def fp64_of(high, low):
-    """Return the FP64 number of two words."""
+    """Return the FP64 number that consists of two words."""
     return ((high.to(gl.int64) << 32) | low.to(gl.uint32, bitcast=True).to(gl.int64)).to(gl.float64, bitcast=True)
 
 
 @gluon.jit
 def fp64_of_high(high):
-    """Return the FP64 number whose upper word this is, and whose lower word is 0."""
+    """Return the FP64 number with the given upper word and the lower word 0."""
     return (high.to(gl.int64) << 32).to(gl.float64, bitcast=True)
 
 
 @gluon.jit
 def highest_place(x):
-    """Return the place of the highest bit of integers below 2^24; 0 has -127."""
+    """Return the place of the highest bit of integers below 2^24; -127 for 0."""
     return (x.to(gl.float32).to(gl.int32, bitcast=True) >> 23) - 127
 
 
 @gluon.jit
 def lowest_place(x):
-    """Return the place of the lowest bit of integers below 2^24; 0 has -127."""
+    """Return the place of the lowest bit of integers below 2^24; -127 for 0."""
     return highest_place(x & -x)
 
 
@@ -151,7 +153,7 @@ def narrowed(d, steps, EVERY: gl.constexpr):
 
 
 # -- tiles ---------------------------------------------------------------------------------------------------------------------
-#: Sizes and strides: a kernel is compiled once for all.
+#: Sizes and strides, which never become constants: a kernel is compiled once for all values.
 ANY_VALUE = (
     *(
         "rows",
@@ -174,7 +176,7 @@ ANY_VALUE = (
 
 @gluon.jit
 def placed(row_tiles, column_tiles):
-    """Return (program, batch, tile of rows, tile of columns) of this program; the batch has 64 bits."""
+    """Return the program's number, batch (64 bits), tile of rows and tile of columns."""
     program = gl.program_id(0)
     column_tile = program % column_tiles
     row_tile = program // column_tiles % row_tiles
@@ -183,7 +185,7 @@ def placed(row_tiles, column_tiles):
 
 @gluon.jit
 def covered(row_tile, column_tile, m, n, L: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr):
-    """Return (rows, columns, whether D has them) of a tile."""
+    """Return rows and columns of a tile, and whether D has them."""
     rows = row_tile * BM + gl.arange(0, BM, gl.SliceLayout(1, L))
     columns = column_tile * BN + gl.arange(0, BN, gl.SliceLayout(0, L))
     return rows, columns, (rows[:, None] < m) & (columns[None, :] < n)
@@ -191,7 +193,7 @@ def covered(row_tile, column_tile, m, n, L: gl.constexpr, BM: gl.constexpr, BN: 
 
 @gluon.jit
 def elements(batch, rows, columns, of_batch, of_row, of_column):
-    """Return offsets of a tile's elements for strides of a batch, a row and a column, in 64 bits."""
+    """Return the 64-bit offsets of a tile's elements, for strides of a batch, a row and a column."""
     return batch * of_batch + rows.to(gl.int64)[:, None] * of_row + columns.to(gl.int64)[None, :] * of_column
 
 
@@ -203,7 +205,7 @@ def mark(flags, program, flagged):
 
 @gluon.jit
 def strange_tile(a_special, b_special, a_tile, b_tile, L: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr):
-    """Return which elements of a tile have an infinity or NaN in their row or column."""
+    """Return a mask of the elements of a tile that have an infinity or NaN in their row or column."""
     of_rows = gl.load(a_special + a_tile * BM + gl.arange(0, BM, gl.SliceLayout(1, L)))
     of_columns = gl.load(b_special + b_tile * BN + gl.arange(0, BN, gl.SliceLayout(0, L)))
     return (of_rows[:, None] | of_columns[None, :]) != 0
@@ -212,9 +214,9 @@ def strange_tile(a_special, b_special, a_tile, b_tile, L: gl.constexpr, BM: gl.c
 # -- operands ------------------------------------------------------------------------------------------------------------------
 @gluon.jit
 def taken_apart(bits, FORMAT: gl.constexpr):
-    """Return (sign, exponent field, 0 of subnormal numbers; significand; whether they are infinities or NaN) of encodings.
+    """Return sign, exponent field (0 of subnormal numbers), significand of encodings, and whether they are infinities or NaN.
 
-    FORMAT: (exponent bits, fraction bits, bias, padding bits, place of the sign, -1: none; kind of specials).
+    FORMAT holds exponent bits, fraction bits, bias, padding bits, place of the sign (-1: no sign), kind of special values.
     """
     EXPONENT: gl.constexpr = FORMAT[0]
     FRACTION: gl.constexpr = FORMAT[1]

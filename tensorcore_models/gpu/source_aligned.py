@@ -1,4 +1,4 @@
-"""The Gluon kernel of sums whose products are cut one by one: Gaudi's matrix engines and RISC-V's dot products."""
+"""Holds the Gluon kernel of sums whose products are truncated one by one: Gaudi's matrix engines and RISC-V's dot products."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -29,7 +29,7 @@ def high_word(x):
 
 @gluon.jit
 def odd_one(low, high):
-    """Of a number rounded down and up the one with an odd last bit; where both are zeros, the second."""
+    """Return, of a number rounded down and up, the one whose last bit is odd; if both are zeros, the second."""
     if low.dtype == gl.float32:
         return gl.where((low.to(gl.int32, bitcast=True) & 1) != 0, low, high)
     else:
@@ -45,7 +45,7 @@ def added_odd(x, y):
 
 @gluon.jit
 def to_fp32_odd(x):
-    """Return FP64 to FP32, rounded to odd."""
+    """Return an FP64 number rounded to odd in FP32."""
     low = gl.inline_asm_elementwise("cvt.rm.f32.f64 $0, $1;", "=f,d", [x], gl.float32, True, 1)
     high = gl.inline_asm_elementwise("cvt.rp.f32.f64 $0, $1;", "=f,d", [x], gl.float32, True, 1)
     return odd_one(low, high)
@@ -53,7 +53,7 @@ def to_fp32_odd(x):
 
 @gluon.jit
 def cut_product(x, y, high, ODD: gl.constexpr):
-    """Return x y on the unit of the window whose upper word is given: toward zero, or to odd."""
+    """Return x y truncated to the unit of the window with the given upper word, toward zero or to odd."""
     if ODD:
         base = fp64_of_high(high)
         return odd_one(multiply_add(x, y, base, "rm"), multiply_add(x, y, base, "rp")) - base
@@ -67,7 +67,7 @@ def largest_product(
     pa, pb, ea, eb, top, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, PARTS: gl.constexpr,
     NORMALISED: gl.constexpr,
 ):  # fmt: skip
-    """Return the largest of `top` and the exponents of the products: sums of exponents, or those of their leading bits."""
+    """Return the largest of `top` and the exponents of the products: sums of exponents, or exponents of their leading bits."""
     for k in gl.static_range(TERMS):
         if NORMALISED:
             product = gl.load(pa + k * PARTS * BM)[:, None] * gl.load(pb + k * PARTS * BN)[None, :]
@@ -81,7 +81,7 @@ def largest_product(
 def sum_of_products(
     pa, pb, high, total, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, PARTS: gl.constexpr, ODD: gl.constexpr
 ):
-    """Return total + all products of parts of operands, each cut to the unit of a window."""
+    """Return total + all products of parts of operands, each truncated to the unit of a window."""
     for k in gl.static_range(TERMS):
         for i in gl.static_range(PARTS):
             for j in gl.static_range(PARTS):
@@ -93,10 +93,10 @@ def sum_of_products(
 
 @gluon.jit
 def with_exact_addend(total, c, facts, ZERO: gl.constexpr):
-    """Return total + c rounded once, to nearest; results and c below 2^-126 are zeros of their sign.
+    """Return total + c, rounded once to nearest; results and c below 2^-126 are zeros of their sign.
 
-    facts: Which products are negative, and above them which are not zero. ZERO: (whether a sum of zeros is negative where all
-    of them are, c too, not where most products are; how many these are at least).
+    `facts` says which products are negative and, in its upper half, which are nonzero. ZERO is (rule, number of products); a
+    sum of zeros is negative if all products and c are (rule true), or if most products are (rule false).
     """
     d = added_odd(total, c.to(gl.float64)).to(gl.float32)
     d = gl.where(gl.abs(d) < 2.0**-126, d * 0.0, d)
@@ -112,7 +112,7 @@ def aligned_step(
     FRACTION: gl.constexpr, FLOOR: gl.constexpr, NORMALISED: gl.constexpr, ODD: gl.constexpr, ADDEND: gl.constexpr,
     ZERO: gl.constexpr,
 ):  # fmt: skip
-    """Return one sum of products and d: places of an operand are those of its values, exponents and facts."""
+    """Return one sum of products and d; places of an operand hold its values, exponents and facts."""
     if ADDEND == "exact":
         d = gl.where(gl.abs(d) < 2.0**-126, d * 0.0, d)
     top = gl.full([BM, BN], FLOOR, gl.int32, L)
@@ -143,14 +143,17 @@ def aligned_sums(
     ODD: gl.constexpr, ADDEND: gl.constexpr, ZERO: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr,
     WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C of sums whose TERMS products are cut FRACTION bits below the largest exponent, FLOOR at least.
+    """Compute D = A B + C as sums of TERMS products, each truncated FRACTION bits below the largest exponent, at least FLOOR.
 
-    A and B: values in FP64, PARTS of each that add up to it, [batch][tile][k][part][row or column]. Exponents: of each k; zeros
-    have one below all others. Facts: of each step, which operands are negative, and in the upper half which are not zero.
-    NORMALISED: exponents are those of products' leading bits. ODD: products are cut to odd, not toward zero. ADDEND: c is
-    "early", one of the addends that are cut, and the sum is rounded toward zero; "exact", added to the cut products and rounded
-    with them, to nearest; or "late", added to the rounded sum, both to odd. ZERO: that of :func:`with_exact_addend`.
-    PROMOTES: chains of `chain` steps start from 0 and are added outside.
+    - A and B: values in FP64, PARTS of each that add up to it, [batch][tile][k][part][row or column].
+    - Exponents: those of each k; zeros have an exponent below all others.
+    - Facts: for each step, which operands are negative and, in the upper half, which are nonzero.
+    - NORMALISED: exponents are those of products' leading bits.
+    - ODD: products are rounded to odd, not toward zero.
+    - ADDEND: c is "early" (truncated like the products, the sum rounded toward zero), "exact" (added to the truncated products
+      and rounded with them, to nearest), or "late" (added to the rounded sum, both roundings to odd).
+    - ZERO: that of :func:`with_exact_addend`.
+    - PROMOTES: chains of `chain` steps start at 0 and are added outside.
     """
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)

@@ -1,4 +1,4 @@
-"""Gluon kernels of chains: fused multiply-adds one after the other, and exact sums of integers."""
+"""Holds Gluon kernels of chains: fused multiply-adds one after the other, and exact sums of integers."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -22,14 +22,15 @@ def multiply_add(x, y, z, ROUNDING: gl.constexpr):
 
 @gluon.jit
 def kept(x, FLUSHES: gl.constexpr):
-    """x, which with FLUSHES is a zero of its sign below 2^-126."""
+    """Return x; with FLUSHES, an x below 2^-126 becomes a zero of its sign."""
     return gl.where(gl.abs(x) < 2.0**-126, x * 0.0, x) if FLUSHES else x
 
 
 @gluon.jit
 def kept_of_sum(x, close):
-    """Return (x, which below 2^-126 is a zero of its sign; close, or 1 where x is of that size and may have been rounded up to
-    it)."""
+    """Return x flushed below 2^-126 to a zero of its sign, and `close`, set if |x| is 2^-126, to which it may have been rounded
+    up.
+    """
     return kept(x, True), close | (gl.abs(x) == 2.0**-126).to(gl.int32)
 
 
@@ -37,7 +38,7 @@ def kept_of_sum(x, close):
 def lane(
     pa, pb, close, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, FIRST: gl.constexpr, LANES: gl.constexpr
 ):
-    """Return (chain of multiply-adds from 0 over every LANES-th product from FIRST on, close), small sums zeros."""
+    """Return the chain of multiply-adds from 0 over every LANES-th product from FIRST on, small sums flushed, and `close`."""
     total = gl.zeros_like(close).to(gl.float32)
     for i in gl.static_range(FIRST, TERMS, LANES):
         x, y = gl.expand_dims(gl.load(pa + i * BM), 1), gl.expand_dims(gl.load(pb + i * BN), 0)
@@ -47,7 +48,7 @@ def lane(
 
 @gluon.jit
 def as_fp32(x):
-    """Return numbers of FP32, FP16 or, as encodings of 16 bits, bf16 in FP32."""
+    """Return numbers of FP32, FP16 or (as 16-bit encodings) bf16 in FP32."""
     if x.dtype == gl.int16:
         return (x.to(gl.int32) << 16).to(gl.float32, bitcast=True)
     else:
@@ -56,8 +57,8 @@ def as_fp32(x):
 
 @gluon.jit
 def rounded_once(x, TYPE: gl.constexpr):
-    """Return FP64 to nearest in FP32, FP16 or bf16, as FP32."""
-    if TYPE == "bf16":  # through FP32 rounded to odd: whatever is lost shows in its last bit
+    """Return an FP64 number rounded to nearest in FP32, FP16 or bf16, as FP32."""
+    if TYPE == "bf16":  # through FP32 rounded to odd: its last bit shows any loss
         bits = fp32_to_odd(x)
         return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -0x10000).to(gl.float32, bitcast=True)
     elif TYPE == "fp16":
@@ -68,7 +69,7 @@ def rounded_once(x, TYPE: gl.constexpr):
 
 @gluon.jit
 def with_error(x, y):
-    """Return (x + y, what rounding it to nearest lost)."""
+    """Return x + y rounded to nearest, and the rounding error."""
     total = x + y
     of_y = total - x
     return total, (x - (total - of_y)) + (y - of_y)
@@ -76,7 +77,7 @@ def with_error(x, y):
 
 @gluon.jit
 def to_odd(x, y):
-    """Return x + y rounded to odd: the last bit says that something is lost."""
+    """Return x + y rounded to odd: the last bit is set if the sum is inexact."""
     total, lost = with_error(x, y)
     bits = total.to(gl.int64, bitcast=True)
     back = ((lost < 0.0) != (total < 0.0)) & ((bits & 1) == 0)
@@ -85,7 +86,7 @@ def to_odd(x, y):
 
 @gluon.jit
 def fp32_to_odd(x):
-    """Return the encoding of FP64 rounded to odd in FP32."""
+    """Return the encoding of an FP64 number rounded to odd in FP32."""
     near = x.to(gl.float32)
     back = near.to(gl.float64)
     bits = near.to(gl.int32, bitcast=True) - (gl.abs(back) > gl.abs(x)).to(gl.int32)
@@ -94,8 +95,7 @@ def fp32_to_odd(x):
 
 @gluon.jit
 def odd_sum(x, y, flagged):
-    """Return (x + y in FP32 rounded to odd, small numbers zeros of their sign, as FP64; flagged, or 1 near the end of the
-    range)."""
+    """Return x + y in FP32 rounded to odd as FP64, small numbers flushed, and `flagged`, set near the end of the range."""
     whole = to_odd(x, y)
     found = fp32_to_odd(gl.where(gl.abs(whole) < 2.0**-126, whole * 0.0, whole)).to(gl.float32, bitcast=True)
     return found.to(gl.float64), flagged | ((gl.abs(whole) < 2.0**127) == 0).to(gl.int32)
@@ -103,7 +103,7 @@ def odd_sum(x, y, flagged):
 
 @gluon.jit
 def pairs_to_odd(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr):
-    """Return (d and the sum of each pair of products, every operation rounded to odd, flagged)."""
+    """Return d plus the sum of each pair of products, every operation rounded to odd, and `flagged`."""
     total = kept(d, True).to(gl.float64)
     nothing = gl.full_like(total, -0.0)
     for i in gl.static_range(0, TERMS, 2):
@@ -118,7 +118,10 @@ def pairs_to_odd(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: 
 
 @gluon.jit
 def with_errors(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, RESULT: gl.constexpr):
-    """As :func:`between_bounds` where no instruction rounds up or down: the sum of errors is exact, or the tile flagged."""
+    """Return the result of :func:`between_bounds` without directed roundings.
+
+    The sum of errors is exact, or the tile is flagged.
+    """
     total = gl.full_like(d, -0.0).to(gl.float64) if RESULT[2] else d.to(gl.float64)
     lost = gl.zeros_like(total)
     for i in gl.static_range(TERMS):
@@ -135,8 +138,8 @@ def with_errors(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: g
 
 @gluon.jit
 def between_bounds(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS: gl.constexpr, RESULT: gl.constexpr):
-    """Return (sum of a step's products and d, rounded once, flagged): chains rounded down and up, which must round to the
-    same."""
+    """Return the sum of a step's products and d, rounded once, and `flagged`, set if chains rounded down and up give two
+    results."""
     low = gl.full_like(d, -0.0).to(gl.float64) if RESULT[2] else d.to(gl.float64)
     high = low
     for i in gl.static_range(TERMS):
@@ -154,7 +157,7 @@ def between_bounds(pa, pb, d, flagged, BM: gl.constexpr, BN: gl.constexpr, TERMS
 def tree_of_products(
     pa, pb, BM: gl.constexpr, BN: gl.constexpr, FIRST: gl.constexpr, COUNT: gl.constexpr, FLUSHES: gl.constexpr
 ):
-    """COUNT products from FIRST on, each rounded, added as a binary tree."""
+    """Return the sum of COUNT products from FIRST on, each rounded, added as a binary tree."""
     if COUNT == 1:
         x, y = gl.expand_dims(gl.load(pa + FIRST * BM), 1), gl.expand_dims(gl.load(pb + FIRST * BN), 0)
         return kept(x * y, FLUSHES)
@@ -171,18 +174,23 @@ def chains(
     TREE: gl.constexpr, BOUNDS: gl.constexpr, RESULT: gl.constexpr, LANES: gl.constexpr, FLUSHES: gl.constexpr,
     FINITE: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C product by product. A and B: [batch][tile][k][row or column of the tile], in the type of the sum.
+    """Compute D = A B + C product by product.
 
-    ROUNDING: of each multiply-add; None: integers, added modulo 2^32, or clamped after each step with CLAMPS. TERMS: Products
-    of a step. NAN: Encoding of NaN results. PROMOTES: chains of `chain` steps start from 0 and are added outside.
-    TREE: (products of a group, whether c below 2^-126 is +0 at each step, whether results below are 0) of sums whose rounded
-    products are added as a tree, and each group's sum to c; None: multiply-adds.
-    BOUNDS: of exact sums of a step's products and c, rounded once: A and B are FP64, chains rounded down and up enclose the
-    sum, and where they round to different numbers the tile is flagged. RESULT: of such sums, (format of c and of d, whether a
-    sum that is 0 has IEEE 754's sign, whether c is added to the rounded sum of products, "bounds", or "errors": the sum of what
-    additions lose takes their place, or "odd": pairs of products instead, every operation rounded to odd). LANES: Chains of a
-    step that start from 0, are added, and then to c; None: one chain from c. FLUSHES: results below 2^-126 are zeros, and tiles
-    in which one may have been rounded up to it are flagged. FINITE: tiles with infinities and NaN are flagged.
+    - A and B: [batch][tile][k][row or column of the tile], in the type of the sum.
+    - ROUNDING: rounding of each multiply-add; None: integers, added modulo 2^32, or clamped after each step with CLAMPS.
+    - TERMS: number of products of a step.
+    - NAN: encoding of NaN results.
+    - PROMOTES: chains of `chain` steps start at 0 and are added outside.
+    - TREE: rounded products are added as a tree, and each group's sum to c. It holds the number of products of a group, whether
+      c below 2^-126 is +0 at each step, and whether such results are 0. None: multiply-adds.
+    - BOUNDS: the exact sum of a step's products and c is rounded once. A and B are FP64. Chains rounded down and up enclose the
+      sum; if they round to different numbers, the tile is flagged.
+    - RESULT: for such sums, the format of c and of d, whether a zero sum has IEEE 754's sign, whether c is added to the rounded
+      sum of products, and the method: "bounds"; "errors", which sums the additions' rounding errors instead; or "odd", pairs of
+      products whose every operation is rounded to odd.
+    - LANES: number of chains of a step that start at 0, are added to each other, and then to c; None: one chain from c.
+    - FLUSHES: results below 2^-126 are zeros; a tile is flagged if one may have been rounded up to 2^-126.
+    - FINITE: tiles with infinities and NaN are flagged.
     """
     L: gl.constexpr = thread_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)

@@ -1,4 +1,4 @@
-"""The sum of one step of CDNA3's units on windows of FP64."""
+"""Computes the sum of one step of CDNA3's units on windows of FP64."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -12,8 +12,7 @@ from .source_steps import above_window, floored, inexact_negatives, window
 def dot_of_group(
     a_at, b_at, high, limit, TERMS: gl.constexpr, BITS: gl.constexpr, GROUPS: gl.constexpr, GROUP: gl.constexpr,
 ):  # fmt: skip
-    """Return the sum of the products of one of the groups of k, each truncated to the unit of a window; `high` is its upper
-    word."""
+    """Return the sum of one group's products, each truncated to the unit of a window; `high` is the window's upper word."""
     count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, False, GROUPS, GROUP)
     total = floored(a_at, b_at, window(high), TERMS, GROUP, GROUPS)
     return above_window(total, high, count)
@@ -21,10 +20,9 @@ def dot_of_group(
 
 @gluon.jit
 def rounded_down(x, BITS: gl.constexpr):
-    """Return x rounded down to BITS fraction bits below its leading bit, at most 31: those are the places of a window of x's
-    size.
+    """Return x rounded down to BITS (at most 31) fraction bits below its leading bit, the places of a window of x's size.
 
-    The window's lower word is 0, so that x, which is 2^21 times smaller or more, never leaves its binade.
+    The window's lower word is 0, so that adding x, which is 2^21 times smaller or more, never leaves its binade.
     """
     high = (x.to(gl.int64, bitcast=True) >> 32).to(gl.int32) + ((52 - BITS) << 20)
     base = fp64_of_high(high)
@@ -36,12 +34,16 @@ def down_sum(
     a_at, b_at, pairs, value, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, THRESHOLD: gl.constexpr,
     WIDE: gl.constexpr, DOWN: gl.constexpr, PAIRS: gl.constexpr,
 ):  # fmt: skip
-    """Return (sum of a step as CDNA3 forms it, window of c): products cut, the dot product and c rounded down.
+    """Return the sum of a step as CDNA3 forms it, and the window of c.
 
-    pairs: Largest codes of exponents of even and odd k, each of which is the exponent field of its window. THRESHOLD: (what is
-    added to them, the least sum), of which the lower byte lifts the codes of inexact products to the top bit; in fields of
-    halves the codes themselves do. value: c, whose window is given by its upper word. DOWN: (fraction bits of the dot product,
-    of c, of the sum; what c's exponent may be below the largest, None: any; groups).
+    Products are truncated; then the dot product and c are rounded down.
+
+    - pairs: largest codes of exponents of even and odd k, each of which is the exponent field of its window.
+    - THRESHOLD: (offset added to these codes, least sum). The sum's lower byte lifts the codes of inexact products to the top
+      bit; with fields of 16 bits, the codes themselves do so.
+    - value: c, whose window is given by its upper word.
+    - DOWN: fraction bits of the dot product, of c, and of the sum; how far c's exponent may be below the largest (None: any
+      distance); number of groups.
     """
     GROUPS: gl.constexpr = DOWN[4]
     half = gl.full_like(pairs, -0x80000000)
@@ -66,7 +68,7 @@ def down_sum(
     top = gl.maximum(of_c, high + ((FRACTION - DOWN[1]) << 20))
     if DOWN[3] is not None:
         value = gl.where(top - of_c > (DOWN[3] << 20), 0.0, value)
-    # c in units of its own, 1.5 2^52 units of the dot product less
+    # c in its own units, minus 1.5 2^52 units of the dot product
     base = window(top)
     RATIO: gl.constexpr = 2.0 ** (DOWN[1] - DOWN[0])
     total = gl.fma(base, -1.0 - RATIO, add_rz(base, value)) + add_rz(base * RATIO, dot)

@@ -1,4 +1,4 @@
-"""The Gluon kernel of fused sums in FP64, or in FP32 where these have few bits, without a matrix instruction."""
+"""Holds the Gluon kernel of fused sums in FP64, or in FP32 if they have few bits, without a matrix instruction."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -38,7 +38,7 @@ from .source_steps import (
 
 @gluon.jit
 def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
-    """Return a sum in the type of the result, as FP32; what rounds to zero is positive."""
+    """Return a sum in the type of the result, as FP32; a result that rounds to zero is positive."""
     if TYPE == "fp16":
         return exact.to(gl.float16).to(gl.float32) + 0.0
     else:
@@ -54,8 +54,10 @@ def rounded(exact, TYPE: gl.constexpr, KEEP: gl.constexpr, WIDE: gl.constexpr):
 def truncated_sum(
     a_at, b_at, d, top, limit, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, WINDOW: gl.constexpr,
 ):  # fmt: skip
-    """Return products and d, each truncated FRACTION bits below an exponent field; d's magnitude is added to a window of its
-    sign."""
+    """Return the sum of products and d, each truncated FRACTION bits below an exponent field.
+
+    A window of d's sign truncates d.
+    """
     sign = d.to(gl.int32, bitcast=True) & -0x80000000
     count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, True, 1, 0)
     if WINDOW:
@@ -72,9 +74,11 @@ def truncated_sum(
 def split_sum(
     a_at, b_at, d, top, limit, TERMS: gl.constexpr, BITS: gl.constexpr, FRACTION: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """Return the same on two windows of FP32: what a product leaves below 2^SPLIT units goes to the second, rounded down twice.
+    """Return the result of :func:`truncated_sum` on two windows of FP32: the second gets each product's part below 2^SPLIT
+    units.
 
-    What is left is not negative and below 2^SPLIT units; toward zero it keeps 24 bits, which end far below a unit.
+    That part is not negative and below 2^SPLIT units. Rounded toward zero it keeps 24 bits, whose last one lies far below a
+    unit.
     """
     sign = d.to(gl.int32, bitcast=True) & -0x80000000
     count = inexact_negatives(a_at, b_at, limit, TERMS * BITS // 32, True, 1, 0)
@@ -99,18 +103,17 @@ def fused_step(
     ALIGN: gl.constexpr, THRESHOLD: gl.constexpr, FLOOR: gl.constexpr, WIDE: gl.constexpr, LIMITED: gl.constexpr,
     TYPE: gl.constexpr, KEEP: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """Return one sum that truncates: products and d, whose exponent field is `field`, cut below the largest exponent, and
-    rounded.
+    """Return one sum of products and d (exponent field `field`), truncated below the largest exponent, then rounded.
 
-    lowest: Field of d's subnormal numbers. pairs: Largest codes of exponents of even and odd k. highest: Largest field of d so
-    far.
+    `lowest` is the exponent field of d's subnormal numbers, `pairs` the largest codes of exponents of even and odd k, `highest`
+    the largest field of d so far.
     """
     top = gl.maximum((pairs & 0xFFFF) + ALIGN, (pairs >> 16) + ALIGN)
     if TYPE == "fp16":
         d = gl.where(highest < 143, d, 0.0)
     if WIDE:
         field = gl.where(d == 0.0, -2048, gl.maximum(field, 1))
-    elif TYPE == "fp16":  # subnormal numbers have the exponent of the smallest normal one
+    elif TYPE == "fp16":  # subnormal numbers have the exponent of the smallest normal number
         field = gl.where(d == 0.0, 0, gl.maximum(field, lowest))
     top = gl.maximum(top, field)
     if FLOOR != 0:
@@ -133,19 +136,20 @@ def beyond_domain(
     d, highest, c, addends, inside, WIDE: gl.constexpr, LIMITED: gl.constexpr, TYPES: gl.constexpr, WINDOW: gl.constexpr,
     DOWN: gl.constexpr,
 ):  # fmt: skip
-    """Return which elements are not vouched for: NaN and infinities of c, an overflow that was cut to the largest number.
+    """Return a mask of the elements outside of the domain: NaN and infinities of c, overflow that was cut to the largest
+    number.
 
-    Sums rounded down have c and products below 2^126; narrow products, whose `highest` is not known, are.
+    Sums rounded down need c and products below 2^126. The `highest` of narrow products is unknown, but they are small enough.
     """
     MOST: gl.constexpr = (
         143 if TYPES[1] == "fp16" else 230 if WINDOW else 254 if DOWN is None else (1023 + 126 + 52 - DOWN[1]) << 20
     )
     LARGEST: gl.constexpr = 2.0**126 if DOWN is not None else float("inf")
     flagged = highest >= MOST
-    if c is not None:  # read again: what is known of it takes no registers in the loop
+    if c is not None:  # c is read again, because keeping it would take registers in the loop
         size = gl.abs(gl.load(c + addends, inside, 0.0).to(gl.float32))
         flagged = flagged | ((size < LARGEST) == 0)
-        if not WIDE and DOWN is None:  # its exponent is then below those that windows know, or that of its own format
+        if not WIDE and DOWN is None:  # its exponent is then below those of windows, or that of its own format
             least: gl.constexpr = 2.0**-14 if TYPES == ("fp16", "fp32") else 2.0**-100
             flagged = flagged | ((size != 0) & (size < least))
     if TYPES[1] == "fp32" and DOWN is None:
@@ -164,17 +168,24 @@ def fused_floating(
     NARROWED: gl.constexpr, WINDOW: gl.constexpr, SPLIT: gl.constexpr, DOWN: gl.constexpr, PROMOTES: gl.constexpr,
     PAIRS: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C of a fused sum that truncates: TERMS products and c on FRACTION bits below the largest exponent.
+    """Compute D = A B + C of a fused sum that truncates: TERMS products and c on FRACTION bits below the largest exponent.
 
-    A multiply-add toward zero onto 1.5 2^52 units multiplies, aligns and adds: the sum stays positive, so that toward zero is
-    down. Truncation differs by one unit for each product that is negative and has bits below the unit; those are counted.
-    ALIGN: from a sum of exponent codes to FP32's exponent field. THRESHOLD: from that field to what lifts the codes of inexact
-    products to a field's top bit. FLOOR: the lowest exponent field. WIDE: whether products reach below FP32's exponents.
-    LIMITED: the largest exponent field of c for which fields hold the codes of all products; 0: any is. TYPES: (of c, of d) in
-    the sum. KEEP: fraction bits of d. NARROWED: steps after which d is rounded to FP16; 0: never. WINDOW: FP32 in the place of
-    FP64, for sums of less than 2^22 units; with SPLIT two of them, 2^SPLIT units apart. DOWN: that of
-    :func:`tensorcore_models.gpu.source_down.down_sum`, for sums rounded down. PROMOTES: chains of `chain` steps start from 0
-    and are added outside, to nearest. STAGES: steps whose operands are in shared memory or on their way there, 2 or more.
+    A multiply-add toward zero onto 1.5 2^52 units multiplies, aligns and adds. The sum stays positive, so that rounding toward
+    zero rounds down. Truncation differs by one unit for each negative product with bits below the unit; such products are
+    counted.
+
+    - ALIGN: added to a sum of exponent codes, it gives FP32's exponent field.
+    - THRESHOLD: added to that field, it gives the number that lifts the codes of inexact products to a field's top bit.
+    - FLOOR: lowest exponent field.
+    - WIDE: whether products reach below FP32's exponents.
+    - LIMITED: largest exponent field of c with which fields hold the codes of all products; 0: every c.
+    - TYPES: types of c and of d in the sum.
+    - KEEP: fraction bits of d.
+    - NARROWED: number of steps after which d is rounded to FP16; 0: never.
+    - WINDOW: FP32 instead of FP64, for sums of less than 2^22 units; with SPLIT, two windows of FP32, 2^SPLIT units apart.
+    - DOWN: that of :func:`tensorcore_models.gpu.source_down.down_sum`, for sums rounded down.
+    - PROMOTES: chains of `chain` steps start at 0 and are added outside, to nearest.
+    - STAGES: number of steps whose operands are in shared memory or on their way there, at least 2.
     """
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)
@@ -201,7 +212,7 @@ def fused_floating(
         d = gl.where(gl.abs(d) < float("inf"), d, 0.0)
     total = d
     highest = gl.zeros([BM, BN], gl.int32, L)
-    lowest = 1 if TYPES[0] == "fp32" else 127 - 14  # field of subnormal numbers of c, then of d
+    lowest = 1 if TYPES[0] == "fp32" else 127 - 14  # exponent field of subnormal numbers of c, then of d
     left, after = steps, 0
     while left > 0:
         here = gl.minimum(left, chain)
@@ -209,7 +220,7 @@ def fused_floating(
             d = gl.zeros([BM, BN], gl.float32, L)
         for _ in range(here):
             async_copy.wait_group(STAGES - 2)
-            gl.barrier()  # this step is there for all warps, and all are done with the one whose place is filled now
+            gl.barrier()  # this step has arrived for all warps, and all warps are done with the step whose place is filled now
             copy_step(a_at, a_rooms, coming, coming % STAGES, steps, BM, TERMS, BITS, ALL)
             copy_step(b_at, b_rooms, coming, coming % STAGES, steps, BN, TERMS, BITS, ALL)
             async_copy.commit_group()
@@ -226,7 +237,7 @@ def fused_floating(
             else:
                 field = (d.to(gl.int32, bitcast=True) >> 23) & 0xFF
                 highest = gl.maximum(highest, field)
-                if NARROWED:  # infinity, which a sum in FP64 would make NaN of
+                if NARROWED:  # an infinity, which a sum in FP64 would turn into NaN
                     d = gl.where(highest < 254, d, 0.0)
                 d = fused_step(
                     x_at, y_at, d, field, lowest, pairs, highest, TERMS, BITS, FRACTION, ALIGN, THRESHOLD, FLOOR,
@@ -242,7 +253,7 @@ def fused_floating(
             if TYPES[1] == "fp16":
                 total = total.to(gl.float16).to(gl.float32)
         left -= here
-    async_copy.wait_group(0)  # shared memory is used again behind the loop: nothing may be on its way there
+    async_copy.wait_group(0)  # shared memory is used again after the loop, so that no copy may be on its way
     gl.barrier()
     flagged = beyond_domain(d, highest, c, addends, inside, WIDE, LIMITED, TYPES, WINDOW, DOWN)
     if PROMOTES:

@@ -1,4 +1,4 @@
-"""The Gluon kernel of exact sums of groups, scaled, then a fused sum: FP4 with block scales on Blackwell."""
+"""Holds the Gluon kernel of exact sums of groups, scaled, then fused: FP4 with block scales on Blackwell."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -19,13 +19,13 @@ from .source import (
     to_fp32_rz,
 )
 
-#: Below every exponent.
+#: Exponent below every other exponent.
 LOWEST = gl.constexpr(-4096)
 
 
 @gluon.jit
 def aligned_addend(d, top, FRACTION: gl.constexpr):
-    """Return an FP32 number in units of 2^-FRACTION below an exponent field, toward zero."""
+    """Return an FP32 number in units of 2^-FRACTION below an exponent field, rounded toward zero."""
     bits = d.to(gl.int32, bitcast=True)
     field = (bits >> 23) & 0xFF
     significand = ((bits & 0x7FFFFF) | gl.where(field > 0, 1 << 23, 0)).to(gl.int64)
@@ -36,7 +36,7 @@ def aligned_addend(d, top, FRACTION: gl.constexpr):
 
 @gluon.jit
 def power(field):
-    """2 to the power that a field of FP32 stands for, which may be any that FP64 has, in FP64."""
+    """Return 2 to the power of an FP32 exponent field, which may be any exponent of FP64, in FP64."""
     return ((field + (1023 - 127)).to(gl.int64) << 52).to(gl.float64, bitcast=True)
 
 
@@ -52,7 +52,7 @@ def dot_of_bytes(pa, pb, count, BM: gl.constexpr, BN: gl.constexpr, WORDS: gl.co
 
 @gluon.jit
 def signed_window(high, of):
-    """Return the window with that upper word and the sign of an integer."""
+    """Return the window with the given upper word and the sign of an integer."""
     return fp64_of_high(high | (of & -0x80000000))
 
 
@@ -61,8 +61,7 @@ def units_of_groups(
     pa, pb, fa, fb, sa, sb, top, total, BM: gl.constexpr, BN: gl.constexpr, L: gl.constexpr, GROUPS: gl.constexpr,
     WORDS: gl.constexpr, SHIFT: gl.constexpr,
 ):  # fmt: skip
-    """Return total + the scaled sums of all groups in 64-bit integers, cut toward zero. SHIFT: from exponents of scales to
-    units."""
+    """Return total + the scaled sums of all groups in 64-bit integers, truncated. SHIFT: from exponents of scales to units."""
     for g in gl.static_range(GROUPS):
         dot = dot_of_bytes(pa + g * WORDS * BM, pb + g * WORDS * BN, gl.zeros([BM, BN], gl.int32, L), BM, BN, WORDS)
         value = dot * (gl.load(sa + g * BM)[:, None] * gl.load(sb + g * BN)[None, :])
@@ -108,12 +107,15 @@ def group_sums(
     TERMS: gl.constexpr, GROUP: gl.constexpr, FRACTION: gl.constexpr, FLOOR: gl.constexpr, SHIFT: gl.constexpr,
     PROMOTES: gl.constexpr, EACH: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C of exact sums of GROUP products of small integers, times scales, TERMS / GROUP of them fused with c.
+    """Compute D = A B + C from exact sums of GROUP products of small integers; TERMS / GROUP scaled sums are fused with c.
 
-    A and B: four k in the bytes of a word, [batch][tile][word][row or column]. Facts, for each group: its scale's exponent and,
-    in the lower half, which operands are not zero, none where the scale is. Scales: in FP64; A's with the unit of the integers.
-    SHIFT: that of :func:`units_of_groups`, for which scales are integers; None: sums are scaled and cut in FP64. FLOOR: the
-    lowest exponent. PROMOTES: chains of `chain` steps start from 0 and are added outside.
+    - A and B: four k in the bytes of a word, [batch][tile][word][row or column].
+    - Facts, for each group: its scale's exponent and, in the lower half, which operands are nonzero (none if the scale is
+      zero).
+    - Scales: in FP64; A's include the unit of the integers.
+    - SHIFT: that of :func:`units_of_groups`, for which scales are integers; None: sums are scaled and truncated in FP64.
+    - FLOOR: lowest exponent.
+    - PROMOTES: chains of `chain` steps start at 0 and are added outside.
     """
     L: gl.constexpr = tile_layout(EACH, WARPS)
     BM: gl.constexpr = tile_rows(EACH, WARPS)

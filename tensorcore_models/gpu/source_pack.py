@@ -1,4 +1,4 @@
-"""The Gluon kernel that packs operands on the device as FP64 kernels take them."""
+"""Holds the Gluon kernel that packs operands on the device as the FP64 kernels take them."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -9,10 +9,11 @@ from .source import ANY_VALUE, fp64_of_high, highest_place, lowest_place, taken_
 
 @gluon.jit
 def scaled(scale, significand, SCALE: gl.constexpr):
-    """Return (significand, what is added to the exponent, lowest place of the scale, whether it is NaN) of products with block
-    scales.
+    """Return significand, exponent offset, and lowest place of products of operands with block scales, and whether the scale is
+    NaN.
 
-    SCALE: (products that share a scale, exponent bits, fraction bits, bias); a scale without fraction bits is a power of two.
+    SCALE holds the number of products that share a scale, exponent bits, fraction bits, bias; without fraction bits, a scale is
+    a power of two.
     """
     FRACTION: gl.constexpr = SCALE[2]
     bits = scale.to(gl.int32) & ((1 << (SCALE[1] + FRACTION)) - 1)
@@ -30,8 +31,7 @@ def packed_element(
     codes, scales, inside, place, place_of_scale, SHAPE: gl.constexpr, FORMAT: gl.constexpr, NORMALISE: gl.constexpr,
     SCALE: gl.constexpr,
 ):  # fmt: skip
-    """Return (value in FP64, code of its exponent, code of its lowest bit, sign, whether it is an infinity or NaN) of
-    elements."""
+    """Return value in FP64, code of exponent, code of lowest bit, sign of elements, and whether they are an infinity or NaN."""
     FRACTION: gl.constexpr = FORMAT[1]
     sign, field, significand, strange = taken_apart(gl.load(codes + place, inside, 0).to(gl.int32), FORMAT)
     field = gl.maximum(field, 1)
@@ -59,12 +59,17 @@ def pack(
     row_tiles, padded_k, size,
     SHAPE: gl.constexpr, FORMAT: gl.constexpr, NORMALISE: gl.constexpr, SCALE: gl.constexpr, TILE: gl.constexpr,
 ):  # fmt: skip
-    """Four neighbouring k of a tile of rows: values in FP64, pairs of exponents, codes of lowest bits, signs.
+    """Pack four neighbouring k of a tile of rows: values in FP64, pairs of exponents, codes of lowest bits, signs.
 
-    order: which k stands at each place, -1: none; None: all in turn. FORMAT: that of :func:`taken_apart`. SHAPE: (bits of a
-    code, offset of exponents, code of the lowest lowest bit). NORMALISE: subnormal numbers have the exponents of their leading
-    bits. Where it is stored: [batch][tile of rows][k][row of the tile]. size: Elements, padding included, by 16. SCALE: that of
-    :func:`scaled`, or None: an operand is its product with its scale, which is exact, and its exponent is the sum of both.
+    They are stored as [batch][tile of rows][k][row of the tile].
+
+    - order: which k stands at each place, -1 for no k; None: all in order.
+    - size: number of elements with padding, divided by 16.
+    - FORMAT: that of :func:`taken_apart`.
+    - SHAPE: bits of a code, offset of exponents, code of the lowest possible lowest bit.
+    - NORMALISE: subnormal numbers have the exponents of their leading bits.
+    - SCALE: that of :func:`scaled`, or None. With it, an element is its product with its scale, which is exact, and its
+      exponent is the sum of both exponents.
     """
     BITS: gl.constexpr = SHAPE[0]
     PER: gl.constexpr = 32 // BITS

@@ -1,4 +1,4 @@
-"""Gluon kernels of fidelity phases: parts of significands multiplied, aligned and rounded in integers, on any vendor's GPU."""
+"""Holds Gluon kernels of fidelity phases: parts of significands multiplied, aligned and rounded in integers, on any GPU."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -6,19 +6,19 @@ from triton.experimental.gluon import language as gl
 
 from .source import ANY_VALUE, extent, highest_place, thread_layout
 
-#: Products of a group; a step has two.
+#: Number of products of a group; a step has two groups.
 GROUP = gl.constexpr(8)
 
 
 @gluon.jit
 def half_up(x, down):
-    """Return x / 2^down to nearest, ties up, for |x| below 2^29; down is at most 30."""
+    """Return x / 2^down rounded to nearest, ties up, for |x| below 2^29; down is at most 30."""
     return (x + ((1 << down) >> 1)) >> down
 
 
 @gluon.jit
 def with_sign(magnitude, negative):
-    """Return the magnitude, negative where told."""
+    """Return the magnitude, negated where `negative` is true."""
     return gl.where(negative, -magnitude, magnitude)
 
 
@@ -26,11 +26,10 @@ def with_sign(magnitude, negative):
 def group_sum(
     pa, pb, ea, eb, least, align, BM: gl.constexpr, BN: gl.constexpr, FIRST: gl.constexpr, LAYOUT: gl.constexpr
 ):
-    """Return (sum of a group in units of 2^-23 at its exponent, the exponent): products rounded half away from zero to its
-    places.
+    """Return a group's sum in units of 2^-23 at its exponent, and the exponent; products are rounded half away from zero.
 
-    pa, pb: Parts, those of a doubled. ea, eb: Exponents. least: The exponent of a zero product, below which none is. align:
-    What exponents of products are raised by.
+    `pa`, `pb` are parts, those of a doubled; `ea`, `eb` exponents. `least` is the exponent of a zero product, the smallest one.
+    `align` is added to the exponents of products.
     """
     top = gl.full([BM, BN], 0, gl.int32, LAYOUT) + least
     for k in gl.static_range(FIRST, FIRST + GROUP):
@@ -41,19 +40,20 @@ def group_sum(
         x, y = gl.expand_dims(gl.load(ea + k * BM), 1) + align, gl.expand_dims(gl.load(eb + k * BN), 0)
         down = gl.minimum(top - (x + y), 15)
         twice = gl.expand_dims(gl.load(pa + k * BM), 1) * gl.expand_dims(gl.load(pb + k * BN), 0)
-        # half a unit is added after all other bits went down; of a negative tie the larger magnitude: one less than the tie
+        # Adds half a unit after all lower bits were shifted out. For a negative tie, `twice >> 31` gives the larger magnitude.
         total += (((twice + (twice >> 31)) >> down) + 1) >> 1
     return gl.where(top > 0, total << 13, 0), top
 
 
 @gluon.jit
 def encoded(total, exponent, EXPONENT: gl.constexpr, FRACTION: gl.constexpr, ERRATUM: gl.constexpr):
-    """Return a sum in units of 2^-23 at an exponent field, normalised and rounded half away from zero; below the normal numbers
-    +0."""
+    """Return the encoding of a sum in units of 2^-23 at an exponent field, rounded half away from zero; +0 below the normal
+    numbers.
+    """
     LARGEST: gl.constexpr = (1 << EXPONENT) - 1
     FIVE: gl.constexpr = EXPONENT == 5
     size = gl.abs(total)
-    place = highest_place(size & ~(size >> 1))  # no rounding to FP32 carries
+    place = highest_place(size & ~(size >> 1))  # rounding to FP32 never carries here
     over = place - FRACTION
     kept = gl.where(over > 0, half_up(size, gl.maximum(over, 0)), size << gl.maximum(-over, 0))
     exponent += (kept >> (FRACTION + 1)) + place - 23
@@ -89,7 +89,7 @@ def added(
 
 @gluon.jit
 def integer_step(pa, pb, total, BM: gl.constexpr, BN: gl.constexpr, LAYOUT: gl.constexpr):
-    """Return total + the products of a step, which stops at 2^31 - 1 and its negative."""
+    """Return total + the products of a step, clamped to 2^31 - 1 and its negative."""
     products = gl.zeros([BM, BN], gl.int32, LAYOUT)
     for k in gl.static_range(2 * GROUP):
         products += gl.expand_dims(gl.load(pa + k * BM), 1) * gl.expand_dims(gl.load(pb + k * BN), 0)
@@ -104,14 +104,17 @@ def phases(
     LEAST: gl.constexpr, ERRATUM: gl.constexpr, PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr,
     WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C in fidelity phases, which take turns over TILE steps of TERMS products.
+    """Compute D = A B + C in fidelity phases, which alternate over TILE steps of TERMS products.
 
-    a, b: Planes of `a_size` and `b_size` integers, each [batch][tile][k][row or column of the tile]: leading parts, those that
-    follow, exponents (0 of zeros, which have no part); parts of a are doubled where sums are rounded. steps: Of TERMS
-    products. PHASES: (number, two bits for each). RESULT: (exponent bits, fraction bits) of the accumulator, None: integers.
-    ALIGN: From a sum of two exponents to the accumulator's field in phase 0. LEAST: The field of a zero product in phase 0;
-    none is below 0. ERRATUM: A sum of -1 unit is 2^27 times as large. PROMOTES: chains of `chain` steps start from 0 and are
-    added outside.
+    - a, b: planes of `a_size` and `b_size` integers, each [batch][tile][k][row or column of the tile]: leading parts, following
+      parts, exponents (0 of zeros, which have no parts). Parts of a are doubled if sums are rounded.
+    - steps: number of steps, each of TERMS products.
+    - PHASES: number of phases, and two bits for each.
+    - RESULT: exponent bits and fraction bits of the accumulator; None: integers.
+    - ALIGN: added to a sum of two exponents, it gives the accumulator's field in phase 0.
+    - LEAST: field of a zero product in phase 0; no field is below 0.
+    - ERRATUM: a sum of -1 unit becomes 2^27 times as large.
+    - PROMOTES: chains of `chain` steps start at 0 and are added outside.
     """
     L: gl.constexpr = thread_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)

@@ -1,4 +1,4 @@
-"""The Gluon kernels of Programs: any family's recorded passes, which are constants of the kernel, in integers on any GPU."""
+"""Holds the Gluon kernels of Programs: any family's recorded passes, given as constants, in integers on any GPU."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -11,7 +11,7 @@ _TYPES = {"bool": gl.int1, "int32": gl.int32, "uint32": gl.uint32, "int64": gl.i
 
 @gluon.constexpr_function
 def count_of(LINE):
-    """Return how many steps a line has."""
+    """Return the number of steps of a line."""
     return len(LINE.steps)
 
 
@@ -24,20 +24,20 @@ def step_of(LINE, AT, WHAT):
 
 @gluon.constexpr_function
 def source_of(LINE, AT, PLACE):
-    """Return a source of a step; its last one where it has fewer."""
+    """Return a source of a step; the last one if it has fewer."""
     sources = LINE.steps[AT].sources
     return sources[min(PLACE, len(sources) - 1)]
 
 
 @gluon.constexpr_function
 def sources_of(LINE, AT):
-    """Return how many sources a step has."""
+    """Return the number of sources of a step."""
     return len(LINE.steps[AT].sources)
 
 
 @gluon.constexpr_function
 def wanted(LINE, WHAT):
-    """Return the steps that are the results of a line, or its seldom conditions."""
+    """Return the steps that are the results of a line, or its rare conditions."""
     return getattr(LINE, WHAT)
 
 
@@ -55,13 +55,13 @@ def natural(code, TYPE: gl.constexpr):
 
 @gluon.jit
 def places_above(word):
-    """Return by AMD's instruction how many zeros a word of 32 bits begins with; 2^32 - 1 where it has no others."""
+    """Return the number of leading zeros of a 32-bit word by AMD's instruction, which gives 2^32 - 1 for zero."""
     return gl.inline_asm_elementwise("v_ffbh_u32 $0, $1", "=v,v", [word], gl.uint32, True, 1)
 
 
 @gluon.jit
 def leading_zeros(x, CLAMPS: gl.constexpr):
-    """Return how many zeros an integer begins with, by instructions of NVIDIA with CLAMPS, else by AMD's."""
+    """Return the number of leading zeros of an integer, by instructions of NVIDIA with CLAMPS, else of AMD."""
     if CLAMPS:
         if x.dtype == gl.int64:
             return gl.inline_asm_elementwise("clz.b64 $0, $1;", "=r,l", [x], gl.int32, True, 1)
@@ -76,9 +76,9 @@ def leading_zeros(x, CLAMPS: gl.constexpr):
 
 @gluon.jit
 def shifted_down(x, places, MOST: gl.constexpr, SIGNED: gl.constexpr, CLAMPS: gl.constexpr):
-    """Return x / 2^places rounded down; MOST: places from which on it is the same, 0: none are more.
+    """Return x / 2^places rounded down; from MOST places on, the result is the same (0: no larger shift occurs).
 
-    CLAMPS: Instructions take any number of places, as NVIDIA's do.
+    With CLAMPS, instructions take any number of places, as NVIDIA's do.
     """
     if CLAMPS and MOST > 0:
         x, places = gl.broadcast(x, places.to(gl.int32))
@@ -94,7 +94,7 @@ def shifted_down(x, places, MOST: gl.constexpr, SIGNED: gl.constexpr, CLAMPS: gl
 
 @gluon.jit
 def goes_down(kept, negative, ROUNDING: gl.constexpr):
-    """Return 1 where a tie goes toward zero, 0 elsewhere; None where it never does."""
+    """Return 1 if a tie goes toward zero, else 0; None for roundings in which no tie does."""
     if ROUNDING == "rna":
         return None
     elif ROUNDING == "rne":
@@ -112,9 +112,10 @@ def goes_down(kept, negative, ROUNDING: gl.constexpr):
 
 @gluon.jit
 def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr, SOME: gl.constexpr, CLAMPS: gl.constexpr):
-    """Return x / 2^places rounded, for natural numbers; MOST, CLAMPS: those of :func:`shifted_down`; SOME: places are never 0.
+    """Return x / 2^places rounded, for natural numbers; MOST and CLAMPS are those of :func:`shifted_down`; with SOME, places
+    are never 0.
 
-    Rounded to nearest, half of the last place is added, less 1 where a tie goes toward zero.
+    Rounding to nearest adds half of the last place, minus 1 if a tie goes toward zero.
     """
     if MOST > 0 and ROUNDING != "rz":
         places = gl.minimum(places, MOST)
@@ -142,7 +143,7 @@ def shifted(x, places, negative, ROUNDING: gl.constexpr, MOST: gl.constexpr, SOM
 
 @gluon.jit
 def operation(x, y, z, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.constexpr, CLAMPS: gl.constexpr):
-    """Return what a step computes of its sources."""
+    """Return the value that a step computes from its sources."""
     if NAME == "true":
         return x != 0
     elif NAME == "no":
@@ -193,7 +194,7 @@ def given(
     code, scale, pa, qa, pb, qb, NAME: gl.constexpr, TYPE: gl.constexpr, CONSTANT: gl.constexpr, BM: gl.constexpr,
     BN: gl.constexpr,
 ):  # fmt: skip
-    """Return the value of a step without sources, as :func:`line_values` has it."""
+    """Return the value of a step without sources, with the arguments of :func:`line_values`."""
     if NAME == "code":
         return natural(code, TYPE)
     elif NAME == "scale":
@@ -217,7 +218,8 @@ def line_values(
 ):  # fmt: skip
     """Return the values of all steps of a line.
 
-    code: The addend's encoding, or an operand's; scale: its block scale's. pa, pb: Words of operands, qa, qb: those of 64 bits.
+    `code` is the encoding of the addend or of an operand, `scale` that of its block scale; `pa`, `pb` are 32-bit words of
+    operands, `qa`, `qb` 64-bit numbers.
     """
     values = ()
     for i in gl.static_range(count_of(LINE)):
@@ -244,9 +246,11 @@ def pack_program(
 ):  # fmt: skip
     """Store the values that a Program takes of an operand, for one k of a tile of rows: [batch][tile][k][value][row].
 
-    LINE: From an encoding of BITS bits and its block scale to these values. SCALE: (products that share a scale, its bits).
-    PLACES: Where values belong, in words (counted from 0) or in numbers of 64 bits (-1, -2 and so on); a value more than there
-    are places says that the Program leaves the operand to another one. COUNTS: Words, and numbers of 64 bits, of an operand.
+    - LINE: steps from an encoding of BITS bits and its block scale to these values.
+    - SCALE: number of products that share a scale, and its bits.
+    - PLACES: places of the values, in words (counted from 0) or in 64-bit numbers (-1, -2 and so on). A value beyond them says
+      whether the Program leaves the operand to another Program.
+    - COUNTS: number of words, and of 64-bit numbers, of an operand.
     """
     layout: gl.constexpr = gl.BlockedLayout([1], [LANES], [1], [0])
     program = gl.program_id(0)
@@ -282,7 +286,7 @@ def pack_program(
 def one_pass(
     code, flagged, pa, qa, pb, qb, LINE: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr, CLAMPS: gl.constexpr
 ):  # fmt: skip
-    """Return (encodings after a pass, flagged, or 1 where the pass is another Program's)."""
+    """Return encodings after a pass, and `flagged`, set if the pass needs another Program."""
     values = line_values(code, code, pa, qa, pb, qb, LINE, BM, BN, CLAMPS)
     for i in gl.static_range(len(wanted(LINE, "seldom"))):
         flagged = flagged | values[item(wanted(LINE, "seldom"), i)].to(gl.int32)
@@ -291,7 +295,7 @@ def one_pass(
 
 @gluon.jit
 def advanced(pointer, by):
-    """Return a pointer further on; none stays none."""
+    """Return a pointer moved forward; None stays None."""
     if pointer is None:
         return None
     else:
@@ -306,11 +310,11 @@ def program_passes(
     B_COUNTS: gl.constexpr, C_BITS: gl.constexpr, NAN: gl.constexpr, CLAMPS: gl.constexpr, AGAIN: gl.constexpr,
     PROMOTES: gl.constexpr, EACH: gl.constexpr, THREADS: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
-    """D = A B + C by Programs: `passes` of TERMS products by WHOLE, before them one by FIRST, after them one by LAST, or None.
+    """Compute D = A B + C by Programs: `passes` of TERMS products by WHOLE, with FIRST before and LAST after them, or None.
 
-    Operands are those of :func:`pack_program`. AGAIN: only tiles that are flagged are computed; else they are flagged where a
-    condition holds that the Programs leave out. PROMOTES: chains of `chain` passes start from 0 and are added outside in FP32,
-    whose NaN is NAN.
+    - Operands: those of :func:`pack_program`.
+    - AGAIN: only flagged tiles are computed; otherwise a tile is flagged if a condition holds that the Programs leave out.
+    - PROMOTES: chains of `chain` passes start at 0 and are added outside in FP32, where NaN has the encoding NAN.
     """
     L: gl.constexpr = thread_layout(EACH, THREADS, WARPS)
     BM: gl.constexpr = extent(EACH, THREADS, WARPS, 0)

@@ -1,4 +1,5 @@
-"""Parts that the kernels of sums on a window share: an operand's steps in shared memory, exponents, floors, what they lack."""
+"""Holds parts that the kernels of sums on a window share: an operand's steps in shared memory, exponents, floors,
+corrections."""
 
 # mypy: ignore-errors
 from triton.experimental import gluon
@@ -10,7 +11,7 @@ from .source import counted, fma_rz, fp64_of, larger_sums
 
 @gluon.jit
 def operand_at(values, words, tile, padded_k, size, ROWS: gl.constexpr, BITS: gl.constexpr):
-    """Where a tile of an operand starts: (values, pairs of exponents, codes of lowest bits, signs)."""
+    """Return the pointers to a tile of an operand: values, pairs of exponents, codes of lowest bits, signs."""
     PER: gl.constexpr = 32 // BITS
     size = size.to(gl.int64)
     code = words + size * 8 + tile * (padded_k // PER) * ROWS
@@ -19,11 +20,12 @@ def operand_at(values, words, tile, padded_k, size, ROWS: gl.constexpr, BITS: gl
 
 
 # -- shared memory -----------------------------------------------------------------------------------------------------------
-# Of an operand STAGES steps are there, or on their way. Values, pairs, codes and signs each have a room of STAGES blocks of
-# rows, a row being what the lines of a tile have at one place of k; a step is named by (rooms of rows, its slot).
+# STAGES steps of an operand are in shared memory or on their way there. Values, pairs, codes and signs each have a room (part
+# of shared memory) of STAGES blocks of rows. A row holds the elements of a tile's lines at one place of k. A step is named by
+# (rooms as rows, its slot).
 @gluon.constexpr_function
 def copy_layout(COLUMNS, VEC, WARPS):
-    """Return vectors of VEC elements, a warp over as many of a row as there are."""
+    """Return the layout of vectors of VEC elements, in which a warp covers as much of a row as there is."""
     across = min(32, COLUMNS // VEC)
     return gl.BlockedLayout([1, VEC], [32 // across, across], [WARPS, 1], [1, 0])
 
@@ -41,7 +43,7 @@ def room(TYPE: gl.constexpr, STAGES: gl.constexpr, ROWS: gl.constexpr, COLUMNS: 
 def copy_rows(
     source, blocks, step, slot, steps, ROWS: gl.constexpr, COLUMNS: gl.constexpr, VEC: gl.constexpr, WARPS: gl.constexpr
 ):
-    """Start to copy a step's rows; behind the last step nothing is copied."""
+    """Start to copy the rows of a step; after the last step, copy nothing."""
     C: gl.constexpr = copy_layout(COLUMNS, VEC, WARPS)
     down = gl.arange(0, ROWS, gl.SliceLayout(1, C))
     across = gl.arange(0, COLUMNS, gl.SliceLayout(0, C))
@@ -54,7 +56,7 @@ def copy_rows(
 def copy_step(
     at, rooms, step, slot, steps, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr, WARPS: gl.constexpr
 ):
-    """Start to copy what an operand has in a step."""
+    """Start to copy an operand's values, pairs, codes and signs of a step."""
     WORDS: gl.constexpr = TERMS * BITS // 32
     VEC: gl.constexpr = 16 // (at[0].dtype.element_ty.primitive_bitwidth // 8)
     copy_rows(at[0], rooms[0][0], step, slot, steps, TERMS, COLUMNS, VEC, WARPS)
@@ -65,7 +67,7 @@ def copy_step(
 
 @gluon.jit
 def rooms_of(VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, TERMS: gl.constexpr, BITS: gl.constexpr):
-    """Return shared memory of an operand."""
+    """Return the shared memory of an operand."""
     WORDS: gl.constexpr = TERMS * BITS // 32
     return (
         room(VALUE, STAGES, TERMS, COLUMNS),
@@ -77,7 +79,7 @@ def rooms_of(VALUE: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr, T
 
 @gluon.jit
 def step_at(rooms, slot):
-    """Return a step that was copied: (values, pairs, codes, signs, slot)."""
+    """Return a copied step: values, pairs, codes, signs, slot."""
     return rooms[0][1], rooms[1][1], rooms[2][1], rooms[3][1], slot
 
 
@@ -93,7 +95,7 @@ def largest(
     a_at, b_at, LEAST: gl.constexpr, ROWS: gl.constexpr, COLUMNS: gl.constexpr, L: gl.constexpr, TERMS: gl.constexpr,
     PAIRS: gl.constexpr,
 ):  # fmt: skip
-    """Return the largest sum of exponents of even and of odd k, in the two halves, LEAST at least."""
+    """Return the largest sum of exponents of even k and of odd k in the two halves, each at least LEAST."""
     found = gl.full([ROWS, COLUMNS], LEAST * 0x10001, gl.int32, L)
     for j in gl.static_range(TERMS // 2):
         x, y = lines_at(a_at, 1, TERMS // 2, j, 1, L), lines_at(b_at, 1, TERMS // 2, j, 0, L)
@@ -101,7 +103,7 @@ def largest(
     return found
 
 
-#: Counts of inexact negative products go down from here by 128 each.
+#: Value from which counts of inexact negative products go down by 128 each.
 MOST_COUNTED = gl.constexpr(1 << 30)
 
 
@@ -109,8 +111,8 @@ MOST_COUNTED = gl.constexpr(1 << 30)
 def inexact_negatives(
     a_at, b_at, threshold, WORDS: gl.constexpr, UP: gl.constexpr, GROUPS: gl.constexpr, GROUP: gl.constexpr,
 ):  # fmt: skip
-    """128 for each negative product that has bits below the unit, of all k or of one of two groups of these: counted up from 0,
-    or down from MOST_COUNTED.
+    """Return 128 for each negative product with bits below the unit, of all k or of one group, counted up from 0 or down from
+    MOST_COUNTED.
     """
     EVERY: gl.constexpr = 0x01010101 if GROUPS == 1 else 0x00010001 << (8 * GROUP)
     BYTES: gl.constexpr = EVERY if UP else EVERY * 0xFF
@@ -134,7 +136,8 @@ def floored(a_at, b_at, total, TERMS: gl.constexpr, FIRST: gl.constexpr, EVERY: 
 
 @gluon.jit
 def lifted(units, count):
-    """units + count / 128 units, a sum on its window: toward zero is one unit above down for inexact negative products."""
+    """Return a sum on its window plus count / 128 units, because truncation is one unit above floor for inexact negative
+    products."""
     if units.dtype == gl.float32:
         return (units.to(gl.int32, bitcast=True) + (count >> 7)).to(gl.float32, bitcast=True)
     else:
@@ -143,11 +146,14 @@ def lifted(units, count):
 
 @gluon.jit
 def window(high):
-    """1.5 2^52 units, or about as many, of which the upper word is given; below, as many as counts take away at most."""
+    """Return the window of 1.5 2^52 units with the given upper word.
+
+    Its lower word is the largest number that counts can subtract.
+    """
     return fp64_of(high, gl.full_like(high, MOST_COUNTED >> 7))
 
 
 @gluon.jit
 def above_window(total, high, count):
-    """total, lifted by what was counted down, less its window: fewer instructions, and more registers."""
+    """Return total, raised by the counts subtracted so far, minus its window: fewer instructions, but more registers."""
     return total - fp64_of(high, count >> 7)

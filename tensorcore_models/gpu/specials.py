@@ -1,9 +1,9 @@
-"""Infinities and NaN of a product, decided on the device by what its operands are.
+"""Decides infinities and NaN of a product on the device, by the kinds of its operands.
 
 A sum with a special operand is NaN if an operand or a block scale is NaN, if a product is an infinity times zero, or if
-infinities of both signs meet among products and c; else it is the infinity (:func:`tensorcore_models.arithmetic.numbers.\
-special_sum`). None of this asks for the other numbers, so that a kernel which leaves special values to others runs on
-operands with zeros in their place, and here the results are put in which special values decide.
+infinities of both signs meet among products and c; else it is the infinity
+(:func:`tensorcore_models.arithmetic.numbers.special_sum`). This does not depend on the finite numbers. So a kernel without
+special values runs on operands with zeros in their place, and this module then writes the results that special values decide.
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from ..formats.exact_rounding import overflow_bits
 from ..formats.rounding import decode
 from ..kernels.lowering import Lowered
 
-#: Algorithms whose sums are special by that rule alone; others keep payloads, saturate or flush.
+#: Algorithms whose special sums follow this rule alone; others keep payloads, saturate or flush.
 _HELD = (
     SumAlgorithm.FUSED, SumAlgorithm.INTERLEAVED, SumAlgorithm.ROUND_DOWN, SumAlgorithm.GROUP_SUM, SumAlgorithm.LATE,
     SumAlgorithm.PARAMETRIC, SumAlgorithm.EXACT,
 )  # fmt: skip
-#: Counts of special products are exact in FP32 up to here.
+#: Number up to which counts of special products are exact in FP32.
 _MOST_COUNTED = 1 << 23
 
 
 @dataclass(frozen=True)
 class SpecialRule:
-    """How a unit's special values are read and written.
+    """`SpecialRule` says how a unit's special values are read and written.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class SpecialRule:
     padding : bool
         Whether the padding of an operand belongs to its NaN payload.
     nan, infinity : int
-        Encodings of the result, infinity without its sign.
+        Encodings of NaN and of positive infinity in the result.
     """
 
     low: Lowered
@@ -48,13 +48,13 @@ class SpecialRule:
 
 
 def special_rule(low: Lowered, every: int | None) -> SpecialRule | None:
-    """Return the rule of a unit's special values; None where they follow another.
+    """Return the rule of a unit's special values; None for units that follow another rule.
 
     Parameters
     ----------
     low : Lowered
     every : int or None
-        Products of a chain that is added outside in FP32, whose NaN is the quiet one.
+        Number of products of a chain whose sum is added outside in FP32, where a NaN is the quiet NaN.
     """
     read = low.as_read
     if read is None:
@@ -66,7 +66,7 @@ def special_rule(low: Lowered, every: int | None) -> SpecialRule | None:
         return None
     d, scale = formats[3], low.scale_format
     if d.specials != "ieee" or (scale is not None and scale.fraction_bits and any(f.has_inf for f in formats[:2])):
-        return None  # the latter: an infinity times a scale of zero
+        return None  # an infinity times a scale of zero
     nan = special_bits("nan", d, spec) if every is None else FORMATS["fp32"].nan_encoding()
     return SpecialRule(low, spec.tf32_nan == "kept", nan, overflow_bits(False, d))
 
@@ -77,13 +77,13 @@ def _readable(fmt: Format) -> bool:
 
 @lru_cache(maxsize=64)
 def _table(fmt: Format) -> np.ndarray:
-    """Return the sign (0 of zeros), infinity or NaN of all encodings of a format of up to 16 bits, in FP32."""
+    """Return, for all encodings of a format of up to 16 bits, the sign (0 of zeros), infinity or NaN, in FP32."""
     values = decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))
     return np.where(np.isfinite(values), np.sign(values), values).astype(np.float32)
 
 
 def kinds(fmt: Format, codes: Any, padding: bool = False) -> Any:
-    """For each encoding 1, -1 or 0 by its sign, an infinity or NaN, in FP32.
+    """Return 1, -1 or 0 for each encoding by its sign, or an infinity or NaN, in FP32.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def kinds(fmt: Format, codes: Any, padding: bool = False) -> Any:
     codes : Tensor
         Encodings as integers.
     padding : bool
-        Whether bits in the padding alone make a NaN of an infinity.
+        Whether set bits in the padding turn an infinity into a NaN.
     """
     import torch
 
@@ -112,22 +112,23 @@ def without_specials(codes: Any, kind: Any) -> Any:
 
 @dataclass(frozen=True)
 class SpecialTiles:
-    """Operands of tiles, (tiles, rows, k), (tiles, columns, k) and (tiles, rows, columns), apart from their special values.
+    """`SpecialTiles` holds operands of tiles with special values separated: (tiles, rows, k), (tiles, columns, k), (tiles,
+    rows, columns).
 
     Attributes
     ----------
     a, b, c : Tensor
-        Encodings, special ones replaced by zeros; c may be None.
+        Encodings, in which special values are replaced by zeros; c may be None.
     scales : tuple
-        Of a and b, those that are NaN replaced by the smallest; or None.
+        Block scales of a and b, in which NaN is replaced by the smallest scale; or None.
     any : Tensor
-        Which tiles have special values.
+        Mask of the tiles that have special values.
     special, nan : Tensor
-        For each element of the result whether special values decide it, and whether it is NaN then.
+        Masks of the elements of the result that special values decide, and of those that are NaN.
     codes : Tensor
-        What it is then.
+        Encodings of those elements.
     result : Format
-        Of the result.
+        Format of the result.
     """
 
     a: Any
@@ -141,21 +142,21 @@ class SpecialTiles:
     result: Format
 
     def undecided(self, d: Any) -> Any:
-        """Return tiles where the results `d` without special values overflow and special values make an infinity.
+        """Return a mask of the tiles where the results `d` without special values overflow and special values make an infinity.
 
-        Whether that comes first decides whether two infinities of different signs meet.
+        There, the order of overflow and infinity decides whether two infinities of different signs meet.
         """
         return (self.special & ~self.nan & ~kinds(self.result, d).isfinite()).flatten(1).any(1)
 
     def put_into(self, d: Any) -> Any:
-        """Return the results `d` of the operands without special values, with those that these decide."""
+        """Return the results `d` with the elements replaced that special values decide."""
         import torch
 
         return torch.where(self.special, self.codes.to(d.dtype), d)
 
 
 def taken_apart(rule: SpecialRule, a: Any, b: Any, c: Any, scales: tuple[Any, Any]) -> SpecialTiles:
-    """Return the special values of tiles, and what they make of the results."""
+    """Return the special values of tiles, separated, and the results that they decide."""
     import torch
 
     low = rule.low
@@ -193,7 +194,8 @@ def taken_apart(rule: SpecialRule, a: Any, b: Any, c: Any, scales: tuple[Any, An
 
 
 def _infinite_products(x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Where +inf, -inf and an infinity times zero are among the products of kinds (tiles, rows, k) and (tiles, columns, k)."""
+    """Return masks of +inf, -inf and infinity times zero among the products of kinds (tiles, rows, k) and (tiles, columns,
+    k)."""
     import torch
 
     kind = torch.float32 if x.shape[2] < _MOST_COUNTED else torch.float64

@@ -1,4 +1,4 @@
-"""Lists the targets for which kernels in Triton are compiled: architecture, matrix unit, limits."""
+"""Lists the targets for which Triton kernels are compiled: architecture, matrix unit, limits."""
 
 from dataclasses import dataclass
 
@@ -7,30 +7,30 @@ _KIB = 1024
 
 @dataclass(frozen=True)
 class KernelTarget:
-    """A compilation target.
+    """`KernelTarget` is a compilation target.
 
     Attributes
     ----------
     name : str
-        As `--target` and Triton have it.
+        Name of the target in `--target` and in Triton.
     backend : {"cuda", "hip"}
-        Triton's.
+        Backend of Triton.
     arch : int or str
-        Capability (80) or AMD's name.
+        Compute capability (80), or AMD's name of the architecture.
     warp : int
-        Threads of a warp (wavefront).
+        Number of threads of a warp (wavefront).
     unit : str or None
-        Architecture of the catalogue whose instructions run the products; None: it has no rows there.
+        Architecture of the catalogue whose instructions run the products; None if the catalogue has none.
     shared : int
         Bytes of shared memory that a block may take.
     registers : int
-        32-bit registers of a multiprocessor.
+        Number of 32-bit registers of a multiprocessor.
     multiprocessors : int
-        Of the device named in `device`.
+        Number of multiprocessors of the device named in `device`.
     device : str
-        Whose numbers these are.
+        Name of the device that has these numbers.
     gated : bool
-        Whether a machine runs its compiled text here, so that bits are checked without the device.
+        Whether the package's machine runs the compiled text, so that bits are checked without the device.
     """
 
     name: str
@@ -67,7 +67,7 @@ def get_target(name: str) -> KernelTarget:
     Raises
     ------
     ValueError
-        If it is not known; the message lists those that are.
+        If the target is unknown; the message lists the known targets.
     """
     text = str(name)
     text = f"sm_{text}" if text.isdigit() else text.rstrip("af") if text.startswith("sm_") else text

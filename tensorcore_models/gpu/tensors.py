@@ -1,8 +1,8 @@
-"""Engines on torch tensors of a GPU: what `gemm`, `gemm_bits`, `mma` and `mma_bits` do with them.
+"""Runs `gemm`, `gemm_bits`, `mma` and `mma_bits` of engines on torch tensors of a GPU.
 
-Chains of plain operands stay on the device. What the host decides (other orders of k, scales outside of the unit, roundings of
-operands, alpha and beta) is done by the engine itself on the host, and each of its chains on the device; the bits are the same.
-torch is not imported here before a tensor comes.
+Chains of plain operands stay on the device. For steps that the host decides (other orders of k, scales outside of the unit,
+roundings of operands, alpha and beta), the engine works on the host and runs each of its chains on the device; the bits are the
+same. torch is not imported before a tensor comes.
 """
 
 import copy
@@ -24,9 +24,9 @@ from .products import UnitRun, unit_on
 from .targets import TARGETS, KernelTarget
 from .tiles import FASTEST, UnitTile
 
-#: Multiply-adds below which a chain that the host asks for runs on the host.
+#: Number of multiply-adds below which a chain that the host asks for runs on the host.
 WORTH_DEVICE = 1 << 20
-#: Units of which it was said that the CPU computes some of their tiles.
+#: Units for which the warning was given that the CPU computes some of their tiles.
 _SAID: set[str] = set()
 _DTYPES = {
     "fp64": "float64", "fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3fn": "float8_e4m3fn",
@@ -36,21 +36,21 @@ _DTYPES = {
 
 
 class ComputedOnCPU(RuntimeWarning):
-    """Says that tiles of a product left the domain of its mode, so that the CPU computed them."""
+    """`ComputedOnCPU` warns that tiles of a product left the domain of its mode, so that the CPU computed them."""
 
 
 @dataclass(frozen=True)
 class GPU:
-    """Where tensors are multiplied.
+    """`GPU` is a device on which tensors are multiplied.
 
     Attributes
     ----------
     target : KernelTarget
     launch : callable
-        Runs a TritonLaunch.
+        Function that runs a TritonLaunch.
     warps, each : (int, int) or None
-        Warps of a block and outputs of a thread, down and across; None: those that were the fastest
-        (:data:`tensorcore_models.gpu.tiles.FASTEST`), or the mode's.
+        Warps of a block and outputs of a thread, down and across; None: the fastest ones timed
+        (:data:`tensorcore_models.gpu.tiles.FASTEST`), or else the mode's.
     """
 
     target: KernelTarget
@@ -59,7 +59,7 @@ class GPU:
     each: tuple[int, int] | None = None
 
     def tile(self, unit: str) -> dict[str, tuple[int, int]]:
-        """Return warps and outputs of a thread for a unit, where they are not the mode's."""
+        """Return the warps and outputs of a thread for a unit, if they are not the mode's."""
         known = FASTEST.get((unit, self.target.name))
         chosen = {
             "warps": self.warps or (known and known.warps), "each": self.each or (known and known.each),
@@ -68,7 +68,7 @@ class GPU:
 
 
 def is_tensor(x: Any) -> bool:
-    """Return whether it is a torch tensor; nothing is before torch has been imported."""
+    """Return whether an object is a torch tensor; false before torch has been imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
@@ -84,9 +84,9 @@ def gpu_of(tensor: Any) -> GPU:
     Raises
     ------
     ValueError
-        If no target describes it; the message lists those that there are.
+        If no target describes it; the message lists the known targets.
     ImportError
-        Without Triton.
+        If Triton is not installed.
     """
     import torch
 
@@ -95,7 +95,7 @@ def gpu_of(tensor: Any) -> GPU:
     device = tensor.device
     if device.type != "cuda":
         raise ValueError(
-            f"units run on cuda (or HIP) devices and on the CPU, the tensor is on {device}: move it by .cpu()"
+            f"units run on cuda (or HIP) devices and on the CPU, but the tensor is on {device}: move it by .cpu()"
         )
     if torch.version.hip:
         name = torch.cuda.get_device_properties(device).gcnArchName.partition(":")[0]
@@ -103,15 +103,15 @@ def gpu_of(tensor: Any) -> GPU:
         name = "sm_{}{}".format(*torch.cuda.get_device_capability(device))
     if name not in TARGETS:
         raise ValueError(
-            f"{device} is {name}, for which no kernel has been checked: targets are {', '.join(TARGETS)}; "
-            "tensors moved by .cpu() are multiplied there"
+            f"{device} is {name}, for which no kernel has been checked: use one of {', '.join(TARGETS)}, or "
+            "move tensors by .cpu()"
         )
     triton_module()
     return GPU(TARGETS[name], partial(launch_on, device))
 
 
 def launch_on(device: Any, what: TritonLaunch) -> None:
-    """Run a launch on a torch device, compiled by Triton when it is the first of its kind."""
+    """Run a launch on a torch device; Triton compiles it at the first launch of its kind."""
     import torch
 
     from .compiling import unit_kernel
@@ -136,7 +136,7 @@ def run_bits(
     promote_every: int | None = None,
     tile: UnitTile | None = None,
 ) -> UnitRun:
-    """Return D = A B + C for encodings on a GPU, with what was computed again.
+    """Return D = A B + C for encodings on a GPU, with the tiles that were computed again.
 
     Parameters
     ----------
@@ -146,19 +146,20 @@ def run_bits(
     scale_a, scale_b : Tensor, optional
         Encodings of block scales, shapes (batch, m, blocks), (batch, blocks, n).
     promote_every : int, optional
-        As :meth:`tensorcore_models.Instruction.gemm_bits` has it.
+        See :meth:`tensorcore_models.Instruction.gemm_bits`.
     tile : UnitTile, optional
-        Instead of the one that the GPU has for the unit; it changes no bit.
+        Tile instead of the GPU's tile for the unit; it changes no bit.
 
     Returns
     -------
     tensorcore_models.gpu.products.UnitRun
-        `bits`, which tiles left the mode's domain, by what they were computed again, and which by the CPU (`on_cpu`).
+        `bits`, the tiles that left the mode's domain, the units that computed them again, and those that the CPU computed
+        (`on_cpu`).
 
     Raises
     ------
     ValueError
-        If no mode holds the unit on this device; the message says what runs it on the CPU.
+        If no mode holds the unit on this device; the message names the CPU kernel that runs it.
     """
     gpu, low = gpu_of(a), lowered(engine)
     how = gpu.tile(engine.label) if tile is None else tile._asdict()
@@ -168,8 +169,8 @@ def run_bits(
         _SAID.add(engine.label)
         warnings.warn(
             f"{engine.label}: {len(done.on_cpu)} of {done.tiles} tiles left the domain of {done.mode!r} and were computed on "
-            "the CPU, which takes long where they are many; tensorcore_models.gpu.tensors.run_bits names them (`on_cpu`). "
-            "This is said once for a unit",
+            "the CPU, which is slow if there are many; tensorcore_models.gpu.tensors.run_bits names them (`on_cpu`). "
+            "This warning comes once for a unit",
             ComputedOnCPU,
             stacklevel=2,
         )
@@ -177,7 +178,7 @@ def run_bits(
 
 
 def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, options: dict[str, Any]) -> Any:
-    """Compute :meth:`Engine.gemm_bits` for tensors on a GPU, there."""
+    """Compute :meth:`Engine.gemm_bits` for tensors on a GPU, on that GPU."""
     low = lowered(engine)
     a, b = _codes(a, low.a_format, "a"), _codes(b, low.b_format, "b")
     c = None if c is None else _codes(c, low.c_format, "c")
@@ -191,7 +192,10 @@ def gemm_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, o
 
 
 def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dict[str, Any]) -> Any:
-    """Compute :meth:`Engine.gemm` for tensors on a GPU, there; `ends` has alpha, beta, scales and roundings of operands."""
+    """Compute :meth:`Engine.gemm` for tensors on a GPU, on that GPU.
+
+    `ends` has alpha, beta, scales and roundings of operands.
+    """
     import torch
 
     low = lowered(engine)
@@ -214,7 +218,7 @@ def gemm(engine: Any, a: Any, b: Any, c: Any, ends: dict[str, Any], options: dic
 
 
 def mma_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, input_scale: int) -> Any:
-    """Compute :meth:`Instruction.mma_bits` for tensors on a GPU, there."""
+    """Compute :meth:`Instruction.mma_bits` for tensors on a GPU, on that GPU."""
     low = lowered(engine)
     a, b, c = (_codes(x, fmt, name) for x, fmt, name in zip((a, b, c), engine.formats, "abc", strict=False))
     _check_tile(engine, a, b, c)
@@ -227,7 +231,7 @@ def mma_bits(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any, in
 
 
 def mma(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> Any:
-    """Compute :meth:`Instruction.mma` for tensors on a GPU, there."""
+    """Compute :meth:`Instruction.mma` for tensors on a GPU, on that GPU."""
     _check_tile(engine, a, b, c)
     options = {"k_order": "sequential", "promote_every": None, "promote_rounding": "rne"}
     ends = dict.fromkeys(("scale_a", "scale_b", "input_rounding")) | {
@@ -244,7 +248,7 @@ def mma(engine: Any, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> Any:
 
 
 def _check_tile(engine: Any, a: Any, b: Any, c: Any) -> None:
-    """Refuse operands that are not those of the instruction."""
+    """Raise ValueError unless the operands have the shapes of the instruction."""
     m, n, k = engine.m, engine.n, engine.k
     shapes = [tuple(x.shape) for x in (a, b, c)]
     lead = shapes[2][:-2]
@@ -256,12 +260,12 @@ def _check_tile(engine: Any, a: Any, b: Any, c: Any) -> None:
 
 
 def _held(engine: Any, *operands: Any) -> list:
-    """Return encodings of the operands whose types hold the engine's formats; None for others."""
+    """Return encodings of operands if their types hold the engine's formats; None for other types."""
     return [None if x is None else _own_codes(x, fmt) for x, fmt in zip(operands, engine.formats, strict=False)]
 
 
 def _plain(engine: Any, a: Any, options: dict[str, Any]) -> bool:
-    """Return whether the sum is one chain, or chains that the kernels add up outside."""
+    """Return whether the sum is one chain, or chains that the kernels add outside."""
     every = options["promote_every"]
     one = (
         type(options["k_order"]) is str and options["k_order"] == "sequential" and options["promote_rounding"] == "rne"
@@ -277,12 +281,12 @@ def _plain(engine: Any, a: Any, options: dict[str, Any]) -> bool:
 
 
 def _shaped(engine: Any, a: Any, b: Any, c: Any, every: int | None) -> Any:
-    """Return encodings of D for operands with any leading dimensions, which are broadcast; signed integers."""
+    """Return encodings of D, as signed integers, for operands with any leading dimensions, which are broadcast."""
     import torch
 
     if a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2]:
         raise ValueError(
-            f"a is {tuple(a.shape)} and b is {tuple(b.shape)}: the columns of a must be as many as the rows of b"
+            f"a has shape {tuple(a.shape)} and b {tuple(b.shape)}: a must have as many columns as b has rows"
         )
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*lead, a.shape[-2], b.shape[-1])
@@ -309,7 +313,9 @@ def _codes(x: Any, fmt: Any, name: str) -> Any:
     size = fmt.container.itemsize
     if not is_tensor(x) or x.dtype.is_floating_point or x.element_size() != size:
         kind = x.dtype if is_tensor(x) else type(x).__name__
-        raise TypeError(f"{name}: encodings of {fmt.name} are a tensor of uint{8 * size} or int{8 * size}, got {kind}")
+        raise TypeError(
+            f"{name}: encodings of {fmt.name} must be a tensor of uint{8 * size} or int{8 * size}, got {kind}"
+        )
     x = x.view(_signed(size))
     if fmt.bits < 8 * size and bool((x & ~((1 << fmt.bits) - 1)).any()):
         raise ValueError(f"{name}: {fmt.name} has {fmt.bits} bits, the high bits of each element must be 0")
@@ -317,7 +323,7 @@ def _codes(x: Any, fmt: Any, name: str) -> Any:
 
 
 def _own_codes(x: Any, fmt: Any) -> Any:
-    """Return encodings of a tensor whose type holds the format already, as signed integers; None for others."""
+    """Return encodings of a tensor whose type already holds the format, as signed integers; None for other types."""
     if not is_tensor(x) or fmt is None or str(x.dtype) != f"torch.{_DTYPES.get(fmt.name)}":
         return None
     codes = x.detach().view(_signed(fmt.container.itemsize))
@@ -334,7 +340,7 @@ def _host_bits(x: Any) -> Any:
 
 
 def _tensor(array: np.ndarray, device: Any) -> Any:
-    """Return a result on the device; types of ml_dtypes become torch's."""
+    """Return a result on the device; types of ml_dtypes become torch types."""
     import torch
 
     fmt = array.dtype.name
@@ -344,18 +350,18 @@ def _tensor(array: np.ndarray, device: Any) -> Any:
 
 
 def chained_there(engine: Any, tensor: Any) -> Any:
-    """Return an engine on arrays whose chains run on a GPU where they are long.
+    """Return an engine for arrays whose long chains run on a GPU.
 
     Parameters
     ----------
     engine : MatrixEngine or Instruction
     tensor : Tensor
-        On that GPU.
+        Tensor on that GPU.
 
     Raises
     ------
     ValueError
-        If no mode holds the unit there; the message says what runs it on the CPU.
+        If no mode holds the unit there; the message names the CPU kernel that runs it.
     """
     low, like = lowered(engine), copy.copy(engine)
     plan_of(low, gpu_of(tensor).target.name, engine.label)

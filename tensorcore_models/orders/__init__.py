@@ -1,1 +1,1 @@
-"""The order of a sum over k as data: chains and the sums that join them (`order`), the same drawn as trees (`trees`)."""
+"""Defines the order of a sum over k as data, chains and the sums that join them (`order`), and draws it as trees (`trees`)."""

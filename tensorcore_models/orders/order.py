@@ -1,9 +1,9 @@
-"""The order of a sum over k, as data: chains that an engine runs, and the additions outside of it that join them.
+"""Defines the order of a sum over k as data: chains that an engine runs, and additions outside of the engine that join them.
 
-A :class:`Chain` starts from +0 and takes pieces of k one after the other; a :class:`Sum` adds the results of its parts from
-left to right. Nested, they spell every order that a GEMM kernel has: slices of a split k, restarts, lanes of a vector
-product and the tree that joins them. :func:`evaluate` is the one interpreter; what it multiplies runs in the engine's
-kernels on whole matrices.
+A :class:`Chain` starts from +0 and takes pieces of k one after the other. A :class:`Sum` adds the results of its parts from
+left to right. Nested chains and sums describe every order of a GEMM kernel, such as slices of a split k, restarts, and the
+lanes of a vector product with the tree that joins them. :func:`evaluate` interprets an order; the engine's kernels run its
+chains on whole matrices.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from ..formats.operands import values_of_bits
 from ..formats.rounding import encode
 from ..formats.sums import add_all, add_rounded, scale_rounded
 
-#: Where a sum may be rounded to the kernel's output format, before that format is known.
+#: Name that stands for the kernel's output format in an order, until :func:`with_output` replaces it.
 OUTPUT = "output"
 
 
@@ -28,10 +28,11 @@ class Chain:
     Parameters
     ----------
     pieces : tuple of range
-        Values of k in the order in which they are multiplied, each piece padded with zeros to a multiple of the engine's k
-        step. A step above 1 takes every second, third, ... value. No pieces: the chain is +0.
+        Ranges of k in the order in which they are multiplied, each padded with zeros to a multiple of the engine's k step. A
+        range with a step above 1 takes every second, third, ... value. A chain without pieces is +0.
     joined : bool
-        The pieces share k steps: only the end of the chain is padded. So a kernel that interleaves k fills its instructions.
+        Whether the pieces share k steps, so that only the end of the chain is padded, as in a kernel that interleaves k to fill
+        its instructions.
 
     Raises
     ------
@@ -45,9 +46,11 @@ class Chain:
     def __post_init__(self):
         for piece in self.pieces:
             if not isinstance(piece, range):
-                raise TypeError(f"a piece of a chain is a range of k, got {piece!r}")
+                raise TypeError(f"got {piece!r} as a piece of a chain, expected a range of k")
             if not len(piece) or piece.start < 0 or piece.step < 1:
-                raise ValueError(f"a piece of a chain ascends from 0 or above and is not empty, got {piece!r}")
+                raise ValueError(
+                    f"got {piece!r} as a piece of a chain, expected a range that is not empty and ascends from 0 or above"
+                )
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,13 @@ class Sum:
     Parameters
     ----------
     parts : tuple of Chain or Sum
-        At least one.
+        Parts of the sum, at least one.
     start : {"first", "zero"}
-        The running sum starts as the first part, or as +0 to which the first part is added (which loses the sign of -0).
+        Start of the running sum: the first part, or +0, to which the first part is added (which loses the sign of -0).
     partials : str, optional
         Format to which each part is rounded before it is added.
     carry : str, optional
-        Format to which the running sum is rounded after each addition; the first part too, after `partials`.
+        Format to which the running sum is rounded after each addition; the first part is rounded to it after `partials`.
 
     Raises
     ------
@@ -80,9 +83,9 @@ class Sum:
 
     def __post_init__(self):
         if not self.parts:
-            raise ValueError("a sum needs at least one part")
+            raise ValueError("got a sum without parts, expected at least one Chain or Sum")
         if self.start not in ("first", "zero"):
-            raise ValueError(f"a sum starts from its 'first' part or from 'zero', got {self.start!r}")
+            raise ValueError(f"start is {self.start!r}, expected 'first' or 'zero'")
 
 
 Order = Chain | Sum
@@ -90,16 +93,24 @@ KOrder = str | Order | Sequence[tuple[int, int]]
 
 
 def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
-    """Return the order in which a kernel sums over k, None for one chain over all of it.
+    """Return the order in which a kernel sums over k; None for one chain over all k.
 
-    ``"sequential"``: one chain. ``"split_k:S"``: S contiguous parts of equally many steps (the last may be shorter).
-    ``"sliced_k:S"``: S chains, chain s takes steps s, s + S, ... (warps that share a tile). A sequence of half-open ranges
-    that cover 0 to k in order and start on steps: stream-k. Any other order as an Order. Else ValueError.
+    `k_order` is one of these:
+
+    - ``"sequential"``: one chain
+    - ``"split_k:S"``: S contiguous parts with the same number of steps (the last may be shorter)
+    - ``"sliced_k:S"``: S chains, of which chain s takes the steps s, s + S, ... (warps that share a tile)
+    - a sequence of half-open ranges that cover 0 to k in order and start on steps (stream-k)
+    - an Order
+
+    Raises ValueError for anything else.
     """
     if isinstance(k_order, Chain | Sum):
         left_out = uncovered(k_order, k)
         if left_out.size:
-            raise ValueError(f"the order leaves out {left_out.size} values of k, the first is {left_out[0]}")
+            raise ValueError(
+                f"the order leaves out {left_out.size} values of k, of which the first is {left_out[0]}: add them to a chain"
+            )
         return k_order
     if isinstance(k_order, str):
         name, _, count = k_order.partition(":")
@@ -107,7 +118,7 @@ def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
             return None
         if name not in ("split_k", "sliced_k") or not count.isdigit() or int(count) < 1:
             raise ValueError(
-                f"unknown k_order {k_order!r}: 'sequential', 'split_k:S', 'sliced_k:S' or a sequence of (start, stop)"
+                f"unknown k_order {k_order!r}, expected 'sequential', 'split_k:S', 'sliced_k:S' or a sequence of (start, stop)"
             )
         parts, steps = int(count), -(-k // step)
         if name == "split_k":
@@ -115,7 +126,7 @@ def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
             ranges = [(start, min(start + per_part, k)) for start in range(0, k, per_part)] if k else []
             chains = [Chain((range(*r),)) for r in ranges]
         else:
-            held = min(parts, steps)  # the others have no step
+            held = min(parts, steps)  # further chains would have no step
             owned = ([range(j * step, min((j + 1) * step, k)) for j in range(s, steps, parts)] for s in range(held))
             chains = [Chain(tuple(pieces)) for pieces in owned]
         return Sum(tuple(chains)) if chains else Chain(())
@@ -138,7 +149,7 @@ def leaves(order: Order) -> Iterator[Chain]:
 
 
 def with_output(order: Order, fmt: str) -> Order:
-    """Return the order with `fmt` where it says :data:`OUTPUT`."""
+    """Return the order with the format `fmt` in place of :data:`OUTPUT`."""
     if isinstance(order, Chain):
         return order
     named = {f: fmt if getattr(order, f) == OUTPUT else getattr(order, f) for f in ("partials", "carry")}
@@ -146,21 +157,23 @@ def with_output(order: Order, fmt: str) -> Order:
 
 
 def uncovered(order: Order, k: int) -> np.ndarray:
-    """Return the values of k that no chain takes, ascending; raises ValueError if one is beyond k - 1 or is taken twice."""
+    """Return the values of k that no chain takes, ascending; raises ValueError for values above k - 1 or taken twice."""
     pieces = [piece for chain in leaves(order) for piece in chain.pieces]
     beyond = [piece for piece in pieces if piece[-1] >= k]
     if beyond:
-        raise ValueError(f"k is {k}, but the order takes values up to {beyond[0][-1]}; make an order for this k")
+        raise ValueError(f"k is {k}, but the order takes values up to {beyond[0][-1]}: make an order for this k")
     taken = np.zeros(k, np.int64)
     for piece in pieces:
         taken[piece.start : piece.stop : piece.step] += 1
     if (taken > 1).any():
-        raise ValueError(f"the order takes k = {int(np.flatnonzero(taken > 1)[0])} more than once")
+        raise ValueError(
+            f"the order takes k = {int(np.flatnonzero(taken > 1)[0])} more than once: let one chain take it"
+        )
     return np.flatnonzero(taken == 0)
 
 
 def restart_length(parts: Sequence[Order], step: int) -> int | None:
-    """Return the products of each part where all are chains of equally many k steps (the last may be shorter), else None."""
+    """Return the number of products of each part if all parts are chains of one length (the last may be shorter), else None."""
     lengths = []
     for index, part in enumerate(parts):
         if not isinstance(part, Chain) or not part.pieces or part.joined:
@@ -173,7 +186,7 @@ def restart_length(parts: Sequence[Order], step: int) -> int | None:
 
 
 def merged(pieces: Sequence[range]) -> list[range]:
-    """Return the pieces with neighbours of step 1 joined."""
+    """Return the pieces, with adjacent pieces of step 1 joined."""
     found: list[range] = []
     for piece in pieces:
         if found and found[-1].step == piece.step == 1 and found[-1].stop == piece.start:
@@ -185,11 +198,21 @@ def merged(pieces: Sequence[range]) -> list[range]:
 
 @dataclass(frozen=True)
 class OrderUnit:
-    """The parts of an engine that the interpreter uses: the format of its results and sums, its k step, its chains.
+    """`OrderUnit` holds the parts of an engine that the interpreter uses.
 
-    ``chain(pieces, joined)`` gives encodings of one chain from +0; ``restarts(pieces, every, total)`` those of `total` plus a
-    chain of every `every` products of the pieces, added one after the other, or None where the engine has no kernel for that;
-    ``zeros()`` those of +0, which may be written to.
+    Parameters
+    ----------
+    result : Format or IntegerFormat
+        Format of results and sums.
+    step : int
+        Number of products of a k step.
+    chain : callable
+        ``chain(pieces, joined)`` returns the encodings of a chain from +0.
+    restarts : callable
+        ``restarts(pieces, every, total)`` adds chains of `every` products to `total`, one after the other, and returns the
+        encodings; None if the engine has no kernel for that.
+    zeros : callable
+        ``zeros()`` returns a new array with encodings of +0.
     """
 
     result: Format | IntegerFormat
@@ -200,8 +223,10 @@ class OrderUnit:
 
 
 def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
-    """Return the encodings of the sum in the unit's result format; it must not be rounded to :data:`OUTPUT`
-    (:func:`with_output`)."""
+    """Return the encodings of the sum in the unit's result format.
+
+    Raises ValueError if the order rounds to :data:`OUTPUT`, which :func:`with_output` replaces.
+    """
     if isinstance(order, Chain):
         return unit.chain(order.pieces, order.joined) if order.pieces else unit.zeros()
     parts = list(order.parts)
@@ -226,7 +251,7 @@ def evaluate(order: Order, unit: OrderUnit) -> np.ndarray:
 
 
 def _rounded(first: np.ndarray, order: Sum, unit: OrderUnit) -> np.ndarray:
-    """Return the first part, rounded as a partial and then as a running sum."""
+    """Return the first part rounded to `partials` and then to `carry`."""
     for fmt in (order.partials, order.carry):
         first = _through(first, unit.result, fmt) if fmt else first
     return first
@@ -236,7 +261,8 @@ def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.
     """Return encodings rounded to the format `name` and back, which is exact."""
     if name == OUTPUT:
         raise ValueError(
-            "the order rounds to the output format; name it (with_output, or Recipe.gemm_bits(out_format=...))"
+            "the order rounds to the output format, which is not known: name it by with_output or "
+            "Recipe.gemm_bits(out_format=...)"
         )
     narrow = get_format(name)
     if narrow == result:

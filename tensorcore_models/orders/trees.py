@@ -1,4 +1,4 @@
-"""The order in which an accumulator or a recipe sums, as a tree."""
+"""Draws the order in which an accumulator or a recipe sums as a tree."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,18 +9,18 @@ from .order import Chain, Order, leaves
 
 
 class Summing(Protocol):
-    """An accumulator, as far as its order is asked for: :class:`tensorcore_models.accumulators.Accumulator` is one."""
+    """`Summing` is the part of an :class:`tensorcore_models.accumulators.Accumulator` that its order needs."""
 
     @property
     def terms_per_step(self) -> int:
         """Return the number of products of one step."""
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
-        """Add the operations of one step to a tree; the position of its sum, None where the order is not said."""
+        """Add the operations of one step to a tree and return the position of its sum; None if the order is not known."""
 
 
 def tree_of(spec: Summing, k: int) -> Tree | None:
-    """Return the order in which an accumulator sums k products, in chained steps, and c, leaf k; None where it does not say."""
+    """Return the order in which an accumulator sums k products in chained steps, and c as leaf k; None if it is not known."""
     total: Position = k
     found = SumBuilder(k + 1)
     for start in range(0, k, spec.terms_per_step):
@@ -53,7 +53,7 @@ def tree_of_order(order: Order) -> Tree:
         named = (("parts", part.partials), ("sums", part.carry))
         does = [f"{len(addends)} parts, left to right", *(["from +0"] if part.start == "zero" else [])]
         does += [f"{what} rounded to {fmt}" for what, fmt in named if fmt]
-        operations.append(Operation(addends, "aligned", ", ".join(does), "one addition after the other"))
+        operations.append(Operation(addends, "aligned", ", ".join(does), "the parts are added one after the other"))
         return len(chains) + len(operations) - 1
 
     position(order)

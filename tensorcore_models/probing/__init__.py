@@ -1,8 +1,8 @@
-"""Probing: what does a matrix unit compute, seen from outside?
+"""Probe a matrix unit from outside: find the arithmetic that it computes.
 
-`identify` finds the specification of any black box and runs it as an engine, with the evidence; `characterise` runs
-the probes of the literature on any engine and reports what it found; `probe_vectors` gives, for an instruction, inputs whose
-results follow by hand from its published parameters and from no other ones.
+`identify` finds the specification of any black box, with the evidence for it, and an engine that runs it. `characterise` runs
+the probes of the literature on any engine and reports the properties that they show. `probe_vectors` gives, for an instruction,
+inputs whose results follow by hand from its published parameters and from no others.
 """
 
 from tensorcore_models.lazy import attach

@@ -1,8 +1,8 @@
-"""Dot products of chosen exact values: encodings for a probe's addends, and their result on an engine.
+"""Runs dot products of chosen exact values on an engine: it encodes a probe's addends and reads the result.
 
 A product v is made of two operands, v = a b, with its exponent shared between them (fasi-numerical-behavior builds products
-with b = 1, which the 8-bit formats cannot do: 2^-24 does not exist in e4m3). All probes are free of scale: every addend may be
-multiplied by the same power of two.
+with b = 1, which 8-bit formats cannot do, because 2^-24 does not exist in e4m3). All probes are free of scale: all addends may
+be multiplied by the same power of two.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from ..formats import Format, get_float_format
 
 
 def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
-    """Block scales of 1 for a dot product, if the engine has any."""
+    """Return block scales of 1 for a dot product, None if the engine has no block scales."""
     if engine.scale_format is None or engine.block_size is None:
         return ()
     fmt = get_float_format(engine.scale_format)
@@ -29,15 +29,16 @@ def unit_scales(engine: Engine, length: int) -> tuple[np.ndarray, np.ndarray] | 
 
 
 def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return encodings of d (batch) of dots a, b (batch, length) plus c (batch), with unit scales if any; a model's run at
-    once."""
+    """Return encodings of d (batch) of dot products a, b (batch, length) plus c (batch), with unit block scales if the engine
+    has any.
+    """
     count, length = a.shape
     scales = unit_scales(engine, length)
     if isinstance(engine, MatrixEngine) and not length % engine.k:
         spread = [np.ascontiguousarray(np.broadcast_to(s, (count, *s.shape))) for s in scales]
         low = kernels.lowered(engine)
         return kernels.generic_batch_bits(low, a[:, None, :], b[:, :, None], c[:, None, None], *spread)[:, 0, 0]
-    with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
+    with np.errstate(all="ignore"):  # a user's callable may be numpy, and special values are probed
         rows = [
             engine.gemm_bits(p[None], q[:, None], r.reshape(1, 1), *scales)[0, 0]
             for p, q, r in zip(a, b, c, strict=True)
@@ -47,18 +48,18 @@ def dot_codes(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np
 
 @dataclass(frozen=True)
 class Dots:
-    """Runs dot products of `length` products, a multiple of the engine's k step, on an engine."""
+    """`Dots` runs dot products of `length` products, a multiple of the engine's k step, on an engine."""
 
     engine: Engine
     length: int
 
     @property
     def formats(self) -> tuple[Format, Format, Format, Format]:
-        """Formats of a, b, c, d."""
+        """Return the formats of a, b, c, d."""
         return self.engine.formats
 
     def run_bits(self, a: Mapping[int, int], b: Mapping[int, int], c: int = 0) -> int:
-        """Return the encoding of d for encodings at given positions; the rest is +0."""
+        """Return the encoding of d for encodings at given positions; all other products are +0."""
         return int(self.run_many([(a, b, c)])[0])
 
     def run_many(self, cases: Sequence[tuple[Mapping[int, int], Mapping[int, int], int]]) -> np.ndarray:
@@ -74,7 +75,9 @@ class Dots:
     def operands(
         self, products: Mapping[int, Product], c: Fraction, scale: int
     ) -> tuple[dict[int, int], dict[int, int], int]:
-        """Return encodings of products and c, all times 2**scale, as :meth:`run_bits` takes them; raises Unreachable."""
+        """Return encodings of products and c, all times 2**scale, as :meth:`run_bits` takes them; raise Unreachable if a format
+        lacks one.
+        """
         a_format, b_format, c_format, _ = self.formats
         known: dict[int, tuple[int, int]] = {}  # by identity: long dot products repeat few numbers
         for product in products.values():
@@ -86,8 +89,9 @@ class Dots:
     def operands_at_any_scale(
         self, products: Mapping[int, Product], c: Fraction, smallest: Fraction | None = None
     ) -> tuple[int, tuple[dict[int, int], dict[int, int], int]]:
-        """Return the scale nearest to 1 at which the formats have all addends and d has `smallest`, and :meth:`operands`
-        there."""
+        """Return :meth:`operands` and their scale: the one nearest to 1 at which the formats have all addends and d has
+        `smallest`.
+        """
         last = Unreachable("no scale")
         for scale in SCALES:
             try:
@@ -99,7 +103,7 @@ class Dots:
         raise last
 
     def value(self, bits: int, scale: int) -> Fraction | None:
-        """Return a result / 2**scale; None if it is not finite."""
+        """Return the value of an encoding of d, divided by 2**scale; None if it is not finite."""
         value = decode_value(bits, self.formats[3])
         return None if value is None else value / power(scale)
 

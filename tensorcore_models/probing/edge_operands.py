@@ -1,4 +1,4 @@
-"""Draws operands at the edges of what the fast kernels decide by; :mod:`.edges` compares kernels on them."""
+"""Draws operands at the edges where fast kernels change their way of computing; :mod:`.edges` compares kernels on them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,17 +11,17 @@ from ..formats.rounding import encode
 from ..kernels.lowering import Lowered
 from .random_operands import DrawnOperands, of_exponents
 
-#: What products are drawn to lie at; each product has a share of the others, too.
+#: Edges at which products are drawn; each product also has some properties of the other edges.
 EDGES = ("windows", "range", "largest sums", "addends", "pruned", "pairs of rows", "cancelling", "specials", "tails")
 
 #: Sizes at which panels, blocks of rows and blocks of k end (block_sizes.h and the headers of the families).
 SIZES = (1, 2, 4, 6, 8, 16, 32, 48, 64, 96, 128)
 LENGTHS = (*SIZES, 256, 512)
-#: Multiply-adds of a product, at most.
+#: Most multiply-adds of a product.
 _LARGEST = 1 << 16
-#: Shifts of a window: every one that tf32 and bf16 can have.
+#: Shifts of a window: every shift that tf32 and bf16 can have.
 _SHIFTS = range(-111, 113)
-_LONG = (2000, 30000)  # k that is packed in several slices
+_LONG = (2000, 30000)  # lengths that are packed in several slices of k
 
 
 def draw(rng: np.random.Generator, low: Lowered, edge: str, turn: int = 0, shape: tuple | None = None) -> DrawnOperands:
@@ -30,13 +30,13 @@ def draw(rng: np.random.Generator, low: Lowered, edge: str, turn: int = 0, shape
     Parameters
     ----------
     rng : numpy.random.Generator
-        What it is drawn from.
+        Generator of the random numbers.
     low : Lowered
-        The unit.
+        Unit for which the product is drawn.
     edge : str
         One of :data:`EDGES`.
     turn : int
-        Windows: turns that follow each other take all shifts in turn, every fourth one of those that are special.
+        Number of the product. At the edge "windows", successive turns take all shifts; every fourth turn takes a special shift.
     shape : tuple of int, optional
         m, n and k; by default drawn around the sizes at which kernels change.
 
@@ -63,7 +63,7 @@ def draw(rng: np.random.Generator, low: Lowered, edge: str, turn: int = 0, shape
 
 
 def _shape(rng: np.random.Generator, low: Lowered, edge: str) -> tuple[int, int, int]:
-    """m, n and k near places where kernels change; one after which k is cut in slices now and then."""
+    """Return m, n and k near sizes where kernels change; some k are so long that they are cut into slices."""
     if edge == "tails" and rng.random() < 0.1:
         return 1, int(rng.integers(1, 3)), int(rng.integers(*_LONG))
     step = low.accumulator.terms_per_step
@@ -75,7 +75,7 @@ def _shape(rng: np.random.Generator, low: Lowered, edge: str) -> tuple[int, int,
 
 
 def _integers(rng: np.random.Generator, fmt: Any, shape: tuple) -> np.ndarray:
-    """Return any numbers, or the ends of the range, or one number everywhere."""
+    """Return random integers, or the ends of the range, or one number everywhere."""
     mask = (1 << fmt.bits) - 1
     ends = np.array([fmt.minimum & mask, fmt.maximum, 0, 1, mask], np.uint64)
     bits = rng.integers(0, mask, shape, np.uint64, endpoint=True)
@@ -88,7 +88,7 @@ def _integers(rng: np.random.Generator, fmt: Any, shape: tuple) -> np.ndarray:
 
 
 def _factors(rng, low: Lowered, a_shape, b_shape, edge: str, turn: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return A and B whose exponents lie as the edge wants them, and about the largest exponent of a product."""
+    """Return A and B whose exponents lie where the edge needs them, and about the largest exponent of a product."""
     kinds = ("windows", "range", "largest sums", "near", "any")
     kind = edge if edge in kinds else str(rng.choice(kinds))
     assert low.floating is not None
@@ -108,22 +108,22 @@ def _factors(rng, low: Lowered, a_shape, b_shape, edge: str, turn: int) -> tuple
             x.flat[rng.integers(x.size)] = rng.choice([0, _sign(fmt)])
     if kind == "largest sums":
         a, b = (x | f.container.type(_fraction(f)) for x, f in zip((a, b), formats, strict=True))
-        if rng.random() < 0.6:  # of one sign
+        if rng.random() < 0.6:  # all of one sign
             a, b = (x & f.container.type(f.magnitude_mask) for x, f in zip((a, b), formats, strict=True))
     return a, b, spans[0][1] + spans[1][1]
 
 
 def _fraction(fmt: Format) -> int:
-    """Return a fraction of ones only; where all ones would be a NaN, without the last."""
+    """Return a fraction of ones, without the last one if all ones would be a NaN."""
     ones = (1 << fmt.fraction_bits) - 1
     return (ones if fmt.specials != "fn" else ones & ~1) << fmt.padding_bits
 
 
 def _windows(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
-    """Return exponents that fill a window, or one more; products shifted as far as windows go, less, and further.
+    """Return ranges of exponents that fill a window exactly or miss it by one, with shifts up to and beyond the largest.
 
-    At every fourth turn the power of two of a zero of A would be infinite: as an integer or a fraction, A as it is or times
-    2^-33.
+    At every fourth turn, the power of two that stands for a zero of A would be infinite. A is taken as integers or as
+    fractions, unscaled or times 2^-33.
     """
     assert low.floating is not None
     fmt, most, (fourth, rest) = low.floating[0], narrow.SHIFT, divmod(turn, 4)
@@ -144,7 +144,8 @@ def _windows(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
 
 
 def _range(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
-    """Return products around the smallest and largest numbers of the result, and where lanes change over to another way."""
+    """Return exponents of products near the smallest and largest numbers of the result, and where lanes switch to another
+    method."""
     assert low.floating is not None
     a, b, _, d = low.floating
     fraction = getattr(low.accumulator, "fraction_bits", None) or 24
@@ -162,7 +163,7 @@ def _near(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
 
 
 def _largest(rng, low: Lowered, turn: int) -> tuple[tuple[int, int], ...]:
-    """Return one exponent: sums of products of the largest significands."""
+    """Return one exponent for each operand, for sums of products of the largest significands."""
     assert low.floating is not None
     tops = [int(rng.integers(max(f.emin, -40), min(f.emax, 40) + 1)) for f in low.floating[:2]]
     return (tops[0], tops[0]), (tops[1], tops[1])
@@ -172,7 +173,7 @@ _RANGES: dict[str, Callable] = {"windows": _windows, "range": _range, "near": _n
 
 
 def _within(rng, fmt: Format, shape: tuple, low: int, high: int) -> np.ndarray:
-    """Return numbers from 2^low to below 2^(high + 1), both ends among them; half of the time most of them at the ends."""
+    """Return numbers from 2^low to below 2^(high + 1) that include both ends; half of the time most numbers lie at the ends."""
     exponents = rng.integers(low, high + 1, shape)
     if rng.random() < 0.5:
         exponents = np.where(rng.random(shape) < 0.7, rng.choice([low, high], shape), exponents)
@@ -184,8 +185,7 @@ def _within(rng, fmt: Format, shape: tuple, low: int, high: int) -> np.ndarray:
 
 
 def _addends(rng, low: Lowered, shape: tuple, top: int, edge: str) -> np.ndarray:
-    """Return zeros of one sign, or addends at the limits of what lanes take, or as far from the products as they may be to
-    count."""
+    """Return zeros of one sign, addends at the limits of lanes, or addends as far from the products as they may be to count."""
     fmt = low.c_format
     assert isinstance(fmt, Format)
     kind = rng.integers(5) if edge != "addends" else 1 + rng.integers(4)
@@ -206,7 +206,7 @@ def _addends(rng, low: Lowered, shape: tuple, top: int, edge: str) -> np.ndarray
 
 
 def _scales(rng, name: Any, shape: tuple) -> np.ndarray:
-    """Block scales near 1, any, or the ends of their encodings."""
+    """Return block scales near 1, of any size, or at the ends of their encodings."""
     fmt = get_float_format(name)
     one, most = fmt.bias << fmt.fraction_bits, (1 << fmt.bits) - 1
     kind = rng.integers(4)
@@ -219,12 +219,12 @@ def _scales(rng, name: Any, shape: tuple) -> np.ndarray:
 
 # -- changes of operands ------------------------------------------------------------------------------------------------------
 def _sign(fmt: Any) -> int:
-    """Return the sign bit of a format, 0 without."""
+    """Return the sign bit of a format, 0 if it has none."""
     return 0 if isinstance(fmt, IntegerFormat) or not fmt.signed else fmt.sign_bit
 
 
 def _prune(rng, low: Lowered, a: np.ndarray, b: np.ndarray) -> None:
-    """Zeros of either sign: anywhere, two of four neighbours, whole operations, whole rows."""
+    """Set to zeros of either sign: any elements, two of four neighbours, whole operations, or whole rows."""
     for x, fmt, along in ((a, low.a_format, 1), (b, low.b_format, 0)):
         kind = rng.integers(5)
         gone = rng.random(x.shape) < rng.choice([0.02, 0.5, 0.97])
@@ -243,7 +243,7 @@ def _prune(rng, low: Lowered, a: np.ndarray, b: np.ndarray) -> None:
 
 
 def _pair(rng, low: Lowered, a: np.ndarray, b: np.ndarray) -> None:
-    """Rows and columns next to each other: alike, of opposite sign, or one of them zero."""
+    """Make each second row of A and column of B equal to its neighbour, or its negative, or zero."""
     for x, fmt in ((a, low.a_format), (b.T, low.b_format)):
         other = x[1::2]
         kind = rng.integers(4)
@@ -256,7 +256,7 @@ def _pair(rng, low: Lowered, a: np.ndarray, b: np.ndarray) -> None:
 
 
 def _cancel(rng, low: Lowered, a: np.ndarray, b: np.ndarray) -> None:
-    """Products of the second half of k, or of odd places, are those of the rest with the other sign."""
+    """Make the products of the second half of k, or of odd k, the negatives of the other products."""
     half = a.shape[1] // 2
     if half and rng.random() < 0.5:
         a[:, half : 2 * half], b[half : 2 * half] = (
@@ -292,7 +292,7 @@ _CHANGES: dict[str, Callable] = {
 
 
 def _laid_out(rng, x: np.ndarray) -> np.ndarray:
-    """Return the same encodings in memory by rows, by columns, or with others in between."""
+    """Return the same encodings in memory by rows, by columns, or with gaps between the columns."""
     kind = rng.integers(3)
     if kind == 0:
         return x

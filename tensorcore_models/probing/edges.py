@@ -1,9 +1,9 @@
-"""Operands at the edges of what the fast kernels decide by, and every fast kernel beside its twins on them.
+"""Compares every fast kernel with the generic kernel on operands at the edges where fast kernels change their way of computing.
 
 Fast kernels decide by exponents (whether operands fit in a window, where sums may wrap, underflow or overflow), by zeros and
-specials, by the addend's size, and by where rows, columns and products end. :mod:`.edge_operands` draws
-products that lie there, :func:`sweep` compares them on every instruction set. A product follows from a seed and a turn: what
-:func:`sweep` names can be drawn again.
+special values, by the addend's size, and by where rows, columns and products end. :mod:`.edge_operands` draws such products,
+and :func:`sweep` compares them on every instruction set. A product is determined by its edge, a seed and a turn, so that a
+product that :func:`sweep` names can be drawn again.
 """
 
 import time
@@ -26,13 +26,13 @@ from ..machine.instruction_sets import available_isas, set_isa
 from .edge_operands import EDGES, draw
 from .random_operands import DrawnOperands
 
-#: Products at each edge between the first of one seed and the first of the next (tests/tensorcore_models/test_edges.py).
+#: Number of products at each edge between the first one of a seed and that of the next (tests/tensorcore_models/test_edges.py).
 _TURNS = 75
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A fast kernel, and a unit that it runs."""
+    """`Subject` is a fast kernel with a unit that it runs."""
 
     path: str
     unit: str
@@ -41,12 +41,12 @@ class Subject:
 
     @property
     def windowed(self) -> bool:
-        """Whether operands are shifted into the range of the lanes."""
+        """Return whether operands are shifted into the range of the lanes."""
         return bool(getattr(getattr(self.kernel, "task", None), "windowed", False))
 
 
 class EdgeResult(NamedTuple):
-    """The comparison of one product, and where kernels differ."""
+    """`EdgeResult` is the comparison of one product: where kernels differ."""
 
     edge: str
     compared: int
@@ -56,7 +56,7 @@ class EdgeResult(NamedTuple):
 
 @cache
 def subjects() -> tuple[Subject, ...]:
-    """Return one unit of the catalogue for each arithmetic, formats and fast kernel; those of different kernels take turns."""
+    """Return one unit of the catalogue for each arithmetic, formats and fast kernel; units of different kernels alternate."""
     found: dict[str, dict[tuple, Subject]] = {}
     for row in list_instructions():
         for path, low, kernel in fast_kernels(row):
@@ -66,21 +66,21 @@ def subjects() -> tuple[Subject, ...]:
 
 
 def _in_turn(lists: list[list[Subject]]) -> tuple[Subject, ...]:
-    """Return members of several lists, one of each after the other; short ones start again."""
+    """Return the members of several lists in turns, one of each list; short lists start again."""
     longest = max(map(len, lists))
     return tuple(members[turn % len(members)] for turn in range(longest) for members in lists)
 
 
 @cache
 def _subjects_at(edge: str) -> tuple[Subject, ...]:
-    """Return the units that an edge is drawn for."""
+    """Return the units for which an edge is drawn."""
     if edge == "windows":
         return tuple(x for x in dict.fromkeys(subjects()) if x.windowed)
     return tuple(x for x in subjects() if _reaches_ends(x.low)) if edge == "range" else subjects()
 
 
 def _reaches_ends(low: Lowered) -> bool:
-    """Return whether products are as small as the result's smallest numbers."""
+    """Return whether products reach the result's smallest numbers."""
     if low.floating is None:
         return False
     a, b, _, d = low.floating
@@ -88,12 +88,12 @@ def _reaches_ends(low: Lowered) -> bool:
 
 
 # -- comparison ---------------------------------------------------------------------------------------------------------------
-#: One way to run a kernel: its name, what it gives, and what it should.
+#: One way to run a kernel: its name, its result, and the expected result.
 Way = tuple[str, Callable[[], np.ndarray | None], np.ndarray]
 
 
 def _ways(rng, subject: Subject, p: DrawnOperands, edge: str, turn: int) -> Iterator[Way]:
-    """Yield a product as such; at times also in a batch, in chains added up outside, and with scaled sums."""
+    """Yield a product as such; some turns also yield it in a batch, in chains added outside, and with scaled sums."""
     low, kernel, (m, k), n = subject.low, subject.kernel, p.a.shape, p.b.shape[1]
     yield "a product", lambda: kernel.run(low, *p), generic_bits(low, *p)
     if hasattr(kernel, "run_batch") and rng.random() < 0.4:
@@ -119,14 +119,14 @@ def _ways(rng, subject: Subject, p: DrawnOperands, edge: str, turn: int) -> Iter
 
 
 def _shorter(p: DrawnOperands, k: int, block: int | None) -> DrawnOperands:
-    """Return the first `k` products."""
+    """Return a product without the terms beyond the first `k`."""
     blocks = slice(None) if block is None else slice(-(-k // block))
     scales = (None, None) if p.scale_a is None or p.scale_b is None else (p.scale_a[:, blocks], p.scale_b[blocks])
     return DrawnOperands(p.a[:, :k], p.b[:k], p.c, *scales)
 
 
 def _scaled(low: Lowered, p: DrawnOperands, every: int, places: int, exponent: int) -> np.ndarray:
-    """Return `kernels.scaled_bits` by the generic kernel, step by step."""
+    """Return the result of `kernels.scaled_bits`, computed step by step by the generic kernel."""
     step, total = low.accumulator.terms_per_step, p.c
     for start in range(0, p.a.shape[1], every):
         d = np.zeros(total.shape, np.uint32)
@@ -139,25 +139,24 @@ def _scaled(low: Lowered, p: DrawnOperands, every: int, places: int, exponent: i
 
 
 def _place(seed: int, turn: int) -> int:
-    """Return the number of a product among those of its edge, counted over all seeds: units and shifts of windows follow it."""
+    """Return the number of a product among those of its edge over all seeds, which selects units and shifts of windows."""
     return _TURNS * seed + turn // len(EDGES)
 
 
 def subject_at(edge: str, seed: int, turn: int) -> Subject:
-    """Return the kernel and unit that :func:`sweep` takes for an edge of :data:`EDGES` at a turn of a seed, both 0 or more."""
+    """Return the kernel and unit that :func:`sweep` takes for an edge of :data:`EDGES` at a seed and a turn, both 0 or more."""
     members = _subjects_at(edge)
     return members[_place(seed, turn) % len(members)]
 
 
 def product(low: Lowered, edge: str, seed: int, turn: int) -> tuple[np.random.Generator, DrawnOperands]:
-    """Return the product that :func:`differences` compares, and the generator that drew it, which draws the other ways to run
-    it."""
+    """Return the product that :func:`differences` compares, and its generator, which draws the ways to run it."""
     rng = np.random.default_rng((seed, turn))
     return rng, draw(rng, low, edge, _place(seed, turn))
 
 
 def differences(subject: Subject, edge: str, seed: int, turn: int, against_reference: bool = False) -> EdgeResult:
-    """Return one product on every instruction set beside the generic kernel.
+    """Return the comparison of one product on every instruction set with the generic kernel.
 
     Parameters
     ----------
@@ -166,9 +165,9 @@ def differences(subject: Subject, edge: str, seed: int, turn: int, against_refer
     edge : str
         One of :data:`EDGES`.
     seed, turn : int
-        What the product is drawn from.
+        Numbers from which the product is drawn.
     against_reference : bool
-        Compare two elements of the generic kernel with the reference in plain integers, too, if k is not long.
+        Whether two elements of the generic kernel are also compared with the plain-integer reference, unless k is long.
     """
     rng, p = product(subject.low, edge, seed, turn)
     compared = different = 0
@@ -206,9 +205,9 @@ def differences(subject: Subject, edge: str, seed: int, turn: int, against_refer
 
 
 def sweep(seconds: float = 0, seed: int = 0, clock=time.monotonic, rounds: int = 1) -> Iterator[EdgeResult]:
-    """Yield products at each edge in turn: `rounds` of each, and more until `seconds` are over.
+    """Yield the comparisons of products at each edge in turn: `rounds` of each, and more until `seconds` are over.
 
-    A result is yielded for each product; the choice of kernel and instruction set is as before between them.
+    Between two results, the choice of kernel and instruction set is the caller's.
     """
     start, turn = clock(), 0
     while turn < rounds * len(EDGES) or clock() - start < seconds:

@@ -1,4 +1,4 @@
-"""Defines a unit's own statements before anybody probes it, shape and formats, and dot products for it, one or many."""
+"""Defines the shape and formats of a unit, known before any probe, and dot products for it, single and in batches."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -13,10 +13,11 @@ from ..formats import IntegerFormat, get_format
 
 @dataclass(frozen=True)
 class Interface:
-    """Shape and formats of a black box: formats of a, b, c and d, and k products, m rows and n columns of one call.
+    """`Interface` holds the shape and formats of a black box: formats of a, b, c and d; k products, m rows and n columns of one
+    call.
 
-    `block_size` products share a block scale of `scale_format`. `key` is the key that the unit was given for stochastic
-    roundings; a dot product is the one element of its matrix.
+    `block_size` products share a block scale of `scale_format`. `key` is the key of the unit's stochastic roundings, for which
+    a dot product is the only element of its matrix.
     """
 
     formats: tuple[Any, ...]
@@ -35,12 +36,12 @@ class Interface:
 
     @property
     def scale_blocks(self) -> int:
-        """Block scales of one row of A, or column of B; 0 without."""
+        """Return the number of block scales of one row of A, or column of B; 0 without block scales."""
         return 0 if self.block_size is None else -(-self.k // self.block_size)
 
     @property
     def integer(self) -> bool:
-        """Whether it multiplies integers."""
+        """Return whether the unit multiplies integers."""
         return isinstance(self.formats[0], IntegerFormat)
 
     def tile(self, m: int, n: int) -> "Interface":
@@ -56,18 +57,18 @@ class Interface:
 
 
 def key_of(unit: Any) -> int | None:
-    """Return the key of a model's stochastic roundings; None of a unit without, or that is no model."""
+    """Return the key of a model's stochastic roundings; None for a unit without such roundings, or that is no model."""
     accumulator = getattr(unit, "accumulator", None)
     return None if accumulator is None else accumulator.key
 
 
-#: What has the shape and the formats of a unit.
+#: Types that have the shape and the formats of a unit.
 Shaped = Instruction | Interface
 
 
 @dataclass
 class Dot:
-    """Encodings of one dot product: a (k), b (k), c (no axis), scales along k or None."""
+    """`Dot` holds the encodings of one dot product: a (k), b (k), c (scalar), scales along k or None."""
 
     a: np.ndarray
     b: np.ndarray
@@ -82,13 +83,13 @@ class Dot:
 
     @property
     def live(self) -> np.ndarray:
-        """Positions at which an operand is not +0."""
+        """Return the positions at which an operand is not +0."""
         return np.flatnonzero(self.a | self.b)
 
 
 @dataclass(frozen=True, eq=False)
 class DotBatch:
-    """Encodings of many dot products: a and b (size, k), c (size), scales (size, blocks) or None."""
+    """`DotBatch` holds the encodings of many dot products: a and b (size, k), c (size), scales (size, blocks) or None."""
 
     a: np.ndarray
     b: np.ndarray
@@ -98,31 +99,31 @@ class DotBatch:
 
     @property
     def size(self) -> int:
-        """How many."""
+        """Return the number of dot products."""
         return len(self.c)
 
     @property
     def scales(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The block scales, None without."""
+        """Return the block scales, None if there are none."""
         return None if self.scale_a is None or self.scale_b is None else (self.scale_a, self.scale_b)
 
     @property
     def products(self) -> np.ndarray:
-        """Products that are not +0 times +0, of each (size): the fewer, the easier it is to read."""
+        """Return the number of products other than +0 times +0, for each dot product (size): fewer are easier to read."""
         return np.count_nonzero((self.a != 0) | (self.b != 0), axis=1)
 
     @property
     def addends(self) -> np.ndarray:
-        """Products of two operands that are not +0, and c where it is not, of each (size)."""
+        """Return the number of products of two operands other than +0, plus one if c is not +0, for each dot product (size)."""
         return np.count_nonzero((self.a != 0) & (self.b != 0), axis=1) + (self.c != 0)
 
     def rows(self, part) -> "DotBatch":
-        """Return part of the batch."""
+        """Return some dot products of the batch."""
         scales = () if self.scales is None else (self.scales[0][part], self.scales[1][part])
         return DotBatch(self.a[part], self.b[part], self.c[part], *scales)
 
     def dot(self, index: int) -> Dot:
-        """Return one of them."""
+        """Return one dot product of the batch."""
         scales = (None, None) if self.scales is None else (self.scales[0][index], self.scales[1][index])
         return Dot(self.a[index], self.b[index], np.array(self.c[index]), *scales).copy()
 
@@ -133,7 +134,7 @@ class DotBatch:
 
     @classmethod
     def joined(cls, batches: Iterable["DotBatch"]) -> "DotBatch":
-        """Return batches one after the other."""
+        """Return batches joined into one, in order."""
         return cls._combined(np.concatenate, list(batches))
 
     @classmethod
@@ -143,14 +144,14 @@ class DotBatch:
 
 
 def is_nan(bits: np.ndarray, fmt: Any) -> np.ndarray:
-    """Return which encodings are NaN; none in formats without infinities."""
+    """Return a mask of the encodings that are NaN; none in formats without infinities."""
     if not fmt.has_inf:
         return np.zeros(np.shape(bits), bool)
     return (bits & fmt.container.type(fmt.magnitude_mask)) > fmt.container.type(fmt.inf_bits)
 
 
 def along_diagonals(unit: Shaped, batch: DotBatch) -> tuple[Any, ...]:
-    """Return a (count, m, k), b (count, k, n), c (count, m, n) and scales or None with the dots of a batch along their
+    """Return a (count, m, k), b (count, k, n), c (count, m, n) and scales or None, with a batch's dot products on their
     diagonals."""
     width = min(unit.m, unit.n)
     count = -(-batch.size // width)

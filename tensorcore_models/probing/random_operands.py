@@ -1,4 +1,4 @@
-"""Random operands by kind, to compare a unit with a model of it: encodings, so that no bit pattern is missing."""
+"""Draws random operands of several kinds, to compare a unit with a model: encodings, so that every bit pattern can occur."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from .interface import Shaped
 
 
 class DrawnOperands(NamedTuple):
-    """Encodings of a batch of matrices; scales are None for instructions without."""
+    """`DrawnOperands` holds the encodings of a batch of matrices; scales are None for instructions without block scales."""
 
     a: np.ndarray
     b: np.ndarray
@@ -20,7 +20,7 @@ class DrawnOperands(NamedTuple):
     scale_b: np.ndarray | None
 
     def rows(self, part) -> "DrawnOperands":
-        """Return part of the batch."""
+        """Return some matrices of the batch."""
         scales = (None if x is None else x[part] for x in (self.scale_a, self.scale_b))
         return DrawnOperands(self.a[part], self.b[part], self.c[part], *scales)
 
@@ -29,21 +29,21 @@ Shape = tuple[int, ...]
 
 
 def signed_zeros(fmt: Format, negative: np.ndarray) -> np.ndarray:
-    """Return encodings of zeros, negative where that is asked for and the format has it.
+    """Return encodings of zeros, negative where asked for if the format has a negative zero.
 
-    The sign bit is a number of the container's type: numpy refuses FP64's as a Python integer.
+    The sign bit is a number of the container's type, because numpy refuses FP64's as a Python integer.
     """
     sign = fmt.sign_bit if fmt.has_negative_zero else 0
     return np.where(negative, fmt.container.type(sign), fmt.container.type(0))
 
 
 def _random_bits(fmt: Format | IntegerFormat, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Return uniform over all encodings."""
+    """Return uniformly random encodings."""
     return rng.integers(0, 1 << fmt.bits, shape, dtype=fmt.container, endpoint=False)
 
 
 def of_exponents(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return random sign and fraction with the given exponent fields (never infinities or NaN)."""
+    """Return numbers with the given exponent fields and random sign and fraction (never infinities or NaN)."""
     if not fmt.has_fields:
         sizes = np.ldexp(1 + rng.random(exponent.shape), exponent - fmt.bias)
         return encode(np.where(rng.integers(0, 2, exponent.shape) == 1, -sizes, sizes), fmt, "rz", saturate=True)
@@ -54,38 +54,41 @@ def of_exponents(fmt: Format, exponent: np.ndarray, rng: np.random.Generator) ->
     sign = rng.integers(0, 2, exponent.shape, dtype=np.uint64) << np.uint64(fmt.bits - 1)
     bits = field << np.uint64(below) | fraction | (sign if fmt.signed else np.uint64(0))
     bits = bits.astype(fmt.container)
-    if fmt.specials in ("fn", "fnuz"):  # their NaN becomes zero
+    if fmt.specials in ("fn", "fnuz"):  # the NaN of these formats becomes zero
         read = bits & fmt.container.type(fmt.magnitude_mask) if fmt.specials == "fn" else bits
         bits = np.where(read == fmt.nan_bits, fmt.container.type(0), bits)
     return bits
 
 
 def _normals(fmt, shape, rng):
-    """Return standard normal values, without signs where the format has none."""
+    """Return standard normal values, without signs if the format has none."""
     values = rng.standard_normal(shape)
     return encode(values if fmt.signed else np.abs(values), fmt, "rne", saturate=True)
 
 
 def _clustered(fmt, shape, rng):
-    """Return exponents within a few binades of one centre for each matrix."""
+    """Return numbers with exponents within a few binades of one centre for each matrix."""
     centre = rng.integers(1, (1 << fmt.exponent_bits) - 1, (shape[0], *(1,) * (len(shape) - 1)))
     return of_exponents(fmt, centre + rng.integers(-3, 4, shape), rng)
 
 
 def _near_one(fmt, shape, rng):
-    """Return exponents around the exponent of 1, from wide to narrow."""
+    """Return numbers with exponents around that of 1, from wide to narrow."""
     return of_exponents(fmt, fmt.bias + rng.integers(-12, 13, shape), rng)
 
 
 def _zeros(fmt, shape, rng):
-    """Two of three elements are zeros of either sign; the third has any exponent."""
+    """Return zeros of either sign for two of three elements; the third has any exponent."""
     numbers = of_exponents(fmt, rng.integers(0, 1 << fmt.exponent_bits, shape), rng)
     zeros = signed_zeros(fmt, rng.integers(0, 2, shape) == 1)
     return np.where(rng.integers(0, 3, shape) > 0, zeros, numbers)
 
 
 def _subnormals(fmt, shape, rng):
-    """Half of the elements are subnormal; the others have any exponent in half of the matrices, small ones in the rest."""
+    """Return subnormal numbers for half of the elements.
+
+    The others have any exponent in half of the matrices, small ones in the rest.
+    """
     any_exponent = rng.integers(0, 1 << fmt.exponent_bits, shape)
     small = rng.integers(0, 4, shape)
     wide = rng.integers(0, 2, (shape[0], *(1,) * (len(shape) - 1))) == 1
@@ -106,15 +109,15 @@ def _smallest_normal(fmt, shape, rng):
     return (bits << np.uint64(fmt.padding_bits) | sign).astype(fmt.container)
 
 
-#: For kinds whose A and B are made together: range of their products' exponents above the exponent of the result's last bit.
+#: Kinds whose A and B are made together -> range of their products' exponents above the exponent of the result's last bit.
 UNDERFLOWING = {"underflow": (-6, 8), "smallest_normal": (-6, 1)}
 
 
 def _underflowing_factors(
     row: Shaped, kind: str, a_shape: Shape, b_shape: Shape, rng: np.random.Generator
 ) -> tuple[np.ndarray, ...]:
-    """Return A and B whose products lie within some binades of the result's smallest numbers, if their formats reach so far
-    down."""
+    """Return A and B whose products lie within some binades of the result's smallest numbers, if their formats reach that
+    far."""
     a_format, b_format, _, d_format = row.formats
     target = d_format.quantum_exponent + rng.integers(*UNDERFLOWING[kind], (a_shape[0], 1, 1))
     share = np.clip(target // 2, a_format.emin, a_format.emax)
@@ -124,7 +127,7 @@ def _underflowing_factors(
 
 
 def edge_encodings(fmt: Format) -> np.ndarray:
-    """Zeros, the ends of the subnormal and normal ranges, 1 and its neighbours, infinities and NaN, both signs."""
+    """Return zeros, the ends of the subnormal and normal ranges, 1 and its neighbours, infinities and NaN, of both signs."""
     unit = 1 << fmt.padding_bits
     one = fmt.bias << (fmt.fraction_bits + fmt.padding_bits)
     min_normal = 1 << (fmt.fraction_bits + fmt.padding_bits)
@@ -139,7 +142,7 @@ def edge_encodings(fmt: Format) -> np.ndarray:
 
 
 def _edges(fmt, shape, rng):
-    """Return edge encodings; specials are rare enough that most results are finite."""
+    """Return edge encodings; special values are rare enough that most results are finite."""
     table = edge_encodings(fmt)
     finite = np.array([bits for bits in table if fmt.decode_exact(int(bits)).kind == "finite"], fmt.container)
     chosen = finite[rng.integers(0, len(finite), shape)]
@@ -147,7 +150,7 @@ def _edges(fmt, shape, rng):
     return np.where(special, table[rng.integers(0, len(table), shape)], chosen)
 
 
-#: Kinds of operands: how an array of encodings is filled.
+#: Kinds of operands -> function that fills an array with encodings.
 KINDS: dict[str, Callable[[Format, Shape, np.random.Generator], np.ndarray]] = {
     "random_bits": _random_bits,
     "normals": _normals,
@@ -181,10 +184,10 @@ def _cancel(a: np.ndarray, b: np.ndarray, sign: int, rng: np.random.Generator) -
 
 
 def operands(row: Shaped, kind: str, count: int, rng: np.random.Generator) -> DrawnOperands:
-    """Return a batch of `count` matrices for one instruction (or interface), of one of :data:`KINDS`; raises ValueError on
+    """Return a batch of `count` matrices for one instruction (or interface), of one of :data:`KINDS`; raise ValueError for
     others."""
     if kind not in KINDS:
-        raise ValueError(f"unknown kind {kind!r}: {', '.join(KINDS)}")
+        raise ValueError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}")
 
     def fill(fmt, *tail: int) -> np.ndarray:
         shape = (count, *tail)

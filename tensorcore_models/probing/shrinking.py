@@ -12,7 +12,9 @@ SHRINK_ROUNDS = 200
 
 
 def _simpler(unit: Shaped, dot: Dot) -> Iterator[Dot]:
-    """Yield simplifications of a dot product, the boldest first: halves and single products away, c away, simpler numbers."""
+    """Yield simplifications of a dot product, the boldest first: without halves or single products, without c, with simpler
+    numbers.
+    """
 
     def changed(names: str, places: Any, value: int) -> Dot:
         smaller = dot.copy()
@@ -44,7 +46,7 @@ def _simpler(unit: Shaped, dot: Dot) -> Iterator[Dot]:
 
 
 def shrink(unit: Shaped, differ: Callable[[DotBatch], np.ndarray], dot: Dot, rounds: int = SHRINK_ROUNDS) -> Dot:
-    """Return the simplest dot product found for which `differ` still says so; all candidates of a round are one batch."""
+    """Return the simplest dot product found for which `differ` still holds; all candidates of a round are one batch."""
     for _ in range(rounds):
         candidates = list(_simpler(unit, dot))
         if not candidates:

@@ -1,4 +1,4 @@
-"""Sums as counters of small addends: what X, -X and y are for an engine, a library's recipe or a function on numbers."""
+"""Uses sums as counters of small addends: chooses X, -X and y for an engine, a library's recipe or a function on numbers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,17 +14,17 @@ from ..libraries.recipe import Recipe
 from .dots import dot_codes
 from .tree_search import ABSENT, MINUS, PLUS, TINY, Counts, Inconsistent, TreeSearch
 
-#: Operands of one batch.
+#: Number of operands of one batch.
 BATCH_ELEMENTS = 1 << 22
-#: Binades between X and y: more than any unit aligns, and a zero may be aligned far above the smallest number.
+#: Binades between X and y: more than any unit aligns; a zero may be aligned far above the smallest number.
 REACH = 160
 
 
 def spans(formats: tuple[Format, ...], addend: bool) -> Iterator[tuple[Any, Any]]:
-    """X and y to try: powers of two that serve as products (and as c), and whose counts the result can show.
+    """Return pairs X and y to try: powers of two that serve as products (and as c), and whose counts the result can show.
 
     Products of subnormal operands are smaller still, but some units align them by a larger exponent and cut them off among
-    themselves, or flush them; and a rounding up makes something of every y, so that -y must serve.
+    themselves, or flush them. Rounding up keeps a part of every y, so that -y must serve, too.
     """
     a, b, c, d = formats
     for subnormal in (False, True):
@@ -50,11 +50,11 @@ def _reachable(formats: tuple[Format, ...], exponent: int, step: int, addend: bo
             return exponent
         except Unreachable:
             exponent += step
-    raise ValueError("no power of two is a product of these formats")
+    raise ValueError("no power of two is a product of these operand formats")
 
 
 def _counted(values: np.ndarray, y: float) -> np.ndarray:
-    """Return sums as numbers of y, -1 where they are none."""
+    """Return sums as numbers of y, -1 for a sum that is no such number."""
     with np.errstate(all="ignore"):
         counts = np.asarray(values, np.float64) / y
         whole = np.isfinite(counts) & (counts == np.round(counts)) & (counts >= 0) & (counts < 2.0**53)
@@ -62,13 +62,13 @@ def _counted(values: np.ndarray, y: float) -> np.ndarray:
 
 
 def _factor_tables(x: Any, y: Any, formats: Sequence[Format]) -> list[np.ndarray]:
-    """Return encodings of A and of B whose products are what a mask value says: 0, y, X, -X."""
+    """Return encodings of A and of B whose products have the value of a mask entry: 0, y, X, -X."""
     pairs = [(0, 0), *(factors(value, *formats) for value in (y, x, -x))]
     return [np.array(side, fmt.container) for side, fmt in zip(zip(*pairs, strict=True), formats, strict=True)]
 
 
 def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
-    """Return counts of an engine's dot products of n products and c."""
+    """Return the counts of an engine's dot products of n products and c."""
     c_format, d_format = unit.formats[2:]
     a_table, b_table = _factor_tables(x, y, unit.formats[:2])
     c_table = np.array([0, *(encode_value(v, c_format) for v in (y, x, -x))], c_format.container)
@@ -85,7 +85,7 @@ def engine_counts(unit: Engine, n: int, x: Any, y: Any) -> Counts:
 
 
 def recipe_counts(recipe: Recipe, x: Any, y: Any) -> Counts:
-    """Return counts of a library recipe's dot products, which add no c."""
+    """Return the counts of a library recipe's dot products, which add no c."""
     a_table, b_table = _factor_tables(x, y, recipe.engine.formats[:2])
 
     def counts(masks: np.ndarray) -> np.ndarray:
@@ -96,14 +96,16 @@ def recipe_counts(recipe: Recipe, x: Any, y: Any) -> Counts:
 
 
 def function_spans(dtype: np.dtype) -> Iterator[tuple[float, float]]:
-    """X and y to try with a function: those of its addends' type, then those of fp16, which it may round or split them to."""
+    """Return pairs X and y to try with a function: those of its addends' type, then those of fp16, to which it may round or
+    split them.
+    """
     for info in dict.fromkeys(map(np.finfo, (dtype, np.dtype(np.float16)))):
         y = 1.0 if info.maxexp > 64 else float(info.smallest_subnormal)
         yield from ((2.0 ** (info.maxexp - 2), sign * y) for sign in (1, -1))
 
 
 def function_counts(function: Callable, dtype: np.dtype, batched: bool, x: float, y: float) -> Counts:
-    """Return counts of a function that adds up numbers."""
+    """Return the counts of a function that adds up numbers."""
     table = np.zeros(4, dtype)
     table[[ABSENT, TINY, PLUS, MINUS]] = 0.0, y, x, -x
 
@@ -114,17 +116,21 @@ def function_counts(function: Callable, dtype: np.dtype, batched: bool, x: float
             else:
                 sums = np.array([float(function(table[row])) for row in masks])
         if sums.shape != (len(masks),):
-            raise ValueError(f"the function returned shape {sums.shape} for {len(masks)} sums")
+            raise ValueError(
+                f"the function returned shape {sums.shape}, expected one sum for each of {len(masks)} inputs"
+            )
         return _counted(sums, y)
 
     return counts
 
 
 def _attempts(f: Any, n: int, dtype: Any, batched: bool) -> tuple[int, Iterator[Counts], int]:
-    """Leaves, ways to count, and up to what the result shows every count."""
+    """Return the leaves, the ways to count, and the number up to which the result shows every count."""
     if isinstance(f, Engine):
         if any(isinstance(fmt, IntegerFormat) for fmt in f.formats):
-            raise ValueError(f"{f.label} multiplies integers: their sum does not depend on the order")
+            raise ValueError(
+                f"{f.label} multiplies integers, whose sum does not depend on the order: pass a floating-point engine"
+            )
         return n + 1, (engine_counts(f, n, x, y) for x, y in spans(f.formats, True)), 1 << f.formats[3].precision
     if isinstance(f, Recipe):
         formats = tuple(f.engine.formats)
@@ -133,7 +139,7 @@ def _attempts(f: Any, n: int, dtype: Any, batched: bool) -> tuple[int, Iterator[
         raise TypeError(f"f must be an engine, a recipe or a function of the addends, got {type(f).__name__}")
     kind = np.dtype(dtype)
     if kind.kind != "f":
-        raise ValueError(f"addends are floating-point numbers of numpy, got dtype {kind}")
+        raise ValueError(f"dtype must be a floating-point type of numpy, got {kind}")
     digits = np.finfo(kind).nmant + 1
     return n, (function_counts(f, kind, batched, x, y) for x, y in function_spans(kind)), 1 << digits
 
@@ -151,22 +157,22 @@ def summation_tree(
     Parameters
     ----------
     f : Engine, Recipe or callable
-        An engine's dot product of n products and c (leaf n); a recipe's of n products; or a function that adds up n numbers:
-        ``f(x)`` for x of shape (n,). A dot product with ones is such a function: ``lambda x: np.dot(x, ones)``.
+        Engine, asked for dot products of n products and c (leaf n); recipe, asked for n products; or function that adds n
+        numbers: ``f(x)`` for x of shape (n,). A dot product with ones is such a function: ``lambda x: np.dot(x, ones)``.
     n : int
-        Products, or addends.
+        Number of products or addends.
     dtype : dtype
         Type of the numbers that a function takes (float64, float32 or float16).
     batched : bool
-        The function takes many sums at once: x of shape (batch, n), results of shape (batch,).
+        Whether the function takes many sums at once: x of shape (batch, n), results of shape (batch,).
     progress : callable
-        Called with the leaves placed so far and their number.
+        Function that is called with the number of leaves placed so far and the number of all leaves.
 
     Raises
     ------
     ValueError
-        If the formats span too few binades for X to hide y, or no tree gives what was counted: the order depends on the
-        numbers, or the sum is not one of two or more operations at all.
+        If the formats span too few binades for X to hide y, or no tree gives the counts, because the order depends on the
+        numbers or the function is no such sum.
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ValueError(f"n is {n!r}, expected at least 2 addends")

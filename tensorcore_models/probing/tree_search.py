@@ -1,10 +1,10 @@
 """Finds the order of a sum from masks (FPRev; xie-mma-sim, section III): X at one addend, -X at another, a small y elsewhere.
 
-An addend y is lost if it is added before X and -X have met, so the sum counts the addends that are left. The number of lost
-addends is that of the addends below the operation in which X and -X meet (where this is exact: below its two addends with X
-and -X). Measured against one pivot, these numbers sort all other addends into the operations between the pivot and the sum;
-each set of addends is then taken apart in the same way. With pivots in the middle a chain, a balanced tree and a chain of
-fused operations of N products take about 3 n, n log n and n N / 2 sums; all masks against one pivot are one batch.
+An addend y is lost if it is added before X and -X have met, so that the sum counts the remaining addends. The number of lost
+addends is the number of addends below the operation in which X and -X meet (if this operation is exact: below its two addends
+with X and -X). Measured against one pivot, these numbers sort all other addends into the operations between the pivot and the
+sum; each set of addends is then taken apart in the same way. With pivots in the middle, a chain takes about 3 n sums, a
+balanced tree n log n, and a chain of fused operations of N products n N / 2. All masks against one pivot are one batch.
 """
 
 from collections.abc import Callable
@@ -15,19 +15,22 @@ from ..explanations.tree import Operation, Tree
 
 #: Mask values: addend absent, y, X, -X.
 ABSENT, TINY, PLUS, MINUS = range(4)
-#: Pairs of addends on which a finished tree is tried once more.
+#: Number of pairs of addends on which a finished tree is tried once more.
 CHECKED = 64
 
-#: counts(masks (batch, leaves)) -> how many y survive (batch), -1 where the sum is no such number.
+#: counts(masks (batch, leaves)) -> number of y that survive (batch), -1 for a sum that is no such number.
 Counts = Callable[[np.ndarray], np.ndarray]
 
 
 class Inconsistent(ValueError):
-    """Counts that no tree gives."""
+    """`Inconsistent` is the error for counts that no tree gives."""
 
 
 class TreeSearch:
-    """The search for one tree over `leaves`, with at most `chunk` y in one mask; `progress` gets the leaves placed, and all."""
+    """`TreeSearch` searches one tree over `leaves`, with at most `chunk` y in one mask.
+
+    `progress` gets the leaves placed, and all.
+    """
 
     def __init__(self, counts: Counts, leaves: int, progress: Callable[[int, int], None], chunk: int):
         self.counts, self.leaves, self.progress, self.chunk = counts, leaves, progress, chunk
@@ -36,14 +39,14 @@ class TreeSearch:
         self._first: dict[int, int] = {}
 
     def find(self) -> Tree:
-        """Return the tree; raises Inconsistent if the counts are those of none."""
+        """Return the tree; raise Inconsistent if no tree gives the counts."""
         if self.leaves > 1:
             self._build(np.arange(self.leaves))
         self._check(Tree(self.leaves, tuple(self.operations)))
         return Tree(self.leaves, tuple(self.operations), calls=self.calls)
 
     def losses(self, pivot: int, others: np.ndarray, among: np.ndarray) -> np.ndarray:
-        """Return addends of `among` below the operation in which the pivot meets each of the others."""
+        """Return the number of addends of `among` below the operation in which the pivot meets each of the others."""
         kept = np.zeros(len(others), int)
         inside = among[among != pivot]
         for start in range(0, len(inside), self.chunk):
@@ -55,13 +58,12 @@ class TreeSearch:
             found = self.counts(masks)
             self.calls += len(masks)
             if (found < 0).any() or (found > len(part)).any():
-                raise Inconsistent("a sum of masks is no number of small addends")
+                raise Inconsistent("a sum of X, -X and small addends is no whole number of small addends")
             kept += found
         return len(among) - kept
 
     def _build(self, among: np.ndarray) -> int:
-        """Return the operation that adds up a set of leaves, or the leaf itself; sets that wait are kept on a stack of their
-        own."""
+        """Return the operation that adds a set of leaves, or the leaf itself; waiting sets are on an explicit stack."""
         made: dict[int, int] = {}
         todo: list[tuple[int, np.ndarray, list | None]] = [(0, among, None)]
         number = 0
@@ -89,7 +91,7 @@ class TreeSearch:
         return made[0]
 
     def _joined(self, steps: list, made: dict[int, int]) -> int:
-        """Return the operations on a pivot's way, once their other addends are there."""
+        """Return the operations on a pivot's way to the sum, once their other addends are known."""
         node = steps[0][1]
         self.placed += 1
         self.progress(self.placed, self.leaves)
@@ -109,7 +111,7 @@ class TreeSearch:
         others = among[among != pivot]
         lost = self.losses(pivot, others, among)
         levels: list[tuple[str, list[np.ndarray]]] = []
-        before, size = 0, 1  # leaves below the pivot's side: before the last operation, and now
+        before, size = 0, 1  # number of leaves below the pivot's side: before the last operation, and now
         for loss in (int(x) for x in np.unique(lost)):
             members = others[lost == loss]
             if loss == size + len(members):
@@ -123,14 +125,15 @@ class TreeSearch:
             ):  # the last operation has more addends
                 levels[-1] = ("exact", levels[-1][1] + self._parts(pivot, members, loss - before))
             else:
-                raise Inconsistent(f"{loss} addends are lost where {size + len(members)} meet")
+                raise Inconsistent(f"{loss} addends are lost in an operation below which {size + len(members)} meet")
             size += len(members)
         return pivot, levels
 
     def _parts(self, pivot: int, members: np.ndarray, each: int | None) -> list[np.ndarray]:
-        """Return the leaves that join a pivot in one operation, by the addend that they are below.
+        """Return the leaves that join a pivot in one operation, grouped by the addend below which they are.
 
-        In an exact operation only what is below the two addends with X and -X is lost: `each` leaves below every addend here.
+        In an exact operation, only the leaves below the two addends with X and -X are lost: `each` leaves below every addend
+        here.
         """
         if each == 1:
             return [np.array([leaf]) for leaf in members]
@@ -138,7 +141,7 @@ class TreeSearch:
         left = members
         while len(left):
             first, rest = int(left[0]), left[1:]
-            # the pivot alone represents its own side: with it among them, a loss of all means different addends
+            # the pivot represents its own side; if it is among them, a loss of all leaves means different addends
             among = np.concatenate([left, [pivot]])
             lost = self.losses(first, rest, among) if len(rest) else np.zeros(0, int)
             inside = lost < len(among) if each is None else lost <= each
@@ -147,7 +150,7 @@ class TreeSearch:
         return parts
 
     def _check(self, tree: Tree) -> None:
-        """Try some pairs of leaves more: raises Inconsistent unless the tree says what they count."""
+        """Count some further pairs of leaves; raise Inconsistent if the tree gives other counts."""
         if self.leaves < 3:
             return
         rng = np.random.default_rng(self.leaves)
@@ -155,4 +158,4 @@ class TreeSearch:
             i, j = (int(x) for x in rng.choice(self.leaves, 2, replace=False))
             lost = int(self.losses(i, np.array([j]), np.arange(self.leaves))[0])
             if self.leaves - lost != tree.survivors(i, j):
-                raise Inconsistent(f"leaves {i} and {j} meet elsewhere than in the tree")
+                raise Inconsistent(f"leaves {i} and {j} meet in another operation than in the tree")

@@ -1,9 +1,9 @@
-"""Probe vectors: inputs with the result that an instruction's published parameters predict, derived by hand.
+"""Gives probe vectors: inputs with the result that an instruction's published parameters predict, derived by hand.
 
-For every floating-point row of the catalogue the vectors tell its fraction bits F from F - 1 and F + 1, its number of terms N
-from its half and double, and its roundings from all others. Expected results come from formulas (xie-mma-sim, section III;
-fasi, section 3; khattak-mikaitis, section IV), never from the models: a model and a catalogue row that share a wrong
-parameter do not agree with them.
+For every floating-point row of the catalogue, the vectors tell its fraction bits F from F - 1 and F + 1, its number of terms N
+from half and twice N, and its roundings from all others. Expected results come from formulas (xie-mma-sim, section III; fasi,
+section 3; khattak-mikaitis, section IV), never from the models. So a model and a catalogue row that share a wrong parameter do
+not agree with them.
 """
 
 from functools import cache
@@ -15,8 +15,7 @@ from ..formats import IntegerFormat, get_format
 
 
 class ProbeSet(NamedTuple):
-    """`ProbeSet` holds the probe vectors of an instruction, and the names of probes that its operand formats cannot
-    express."""
+    """`ProbeSet` holds the probe vectors of an instruction, and the names of probes that its operand formats cannot express."""
 
     vectors: tuple[ProbeVector, ...]
     unreachable: tuple[str, ...]
@@ -24,13 +23,14 @@ class ProbeSet(NamedTuple):
 
 @cache
 def probe_set(row: Instruction) -> ProbeSet:
-    """Return the probe vectors of an instruction, and the names of probes that its formats cannot express; a family
-    may have no probes.
+    """Return the probe vectors of an instruction, and the names of probes that its formats cannot express.
+
+    Some families have no probes.
 
     Raises
     ------
     ValueError
-        For integer instructions and unpublished arithmetic, which have none.
+        For integer instructions and unpublished arithmetic, which have no probe vectors.
     """
     if not row.published or isinstance(get_format(row.d_format), IntegerFormat):
         raise ValueError(f"{row}: probe vectors are for floating-point instructions of published arithmetic")

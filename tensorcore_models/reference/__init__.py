@@ -1,4 +1,4 @@
-"""The reference runs every accumulator algorithm in plain Python integers, one output element at a time: the slow exact truth.
+"""Runs every accumulator algorithm in plain Python integers, one output element at a time: slow, and the truth of the tests.
 
 Families state a pass in :mod:`tensorcore_models.arithmetic`; `matrix` chains passes over k and loops over matrices.
 """

@@ -1,4 +1,4 @@
-"""Runs the reference over matrices: chains steps over k, loops over output elements."""
+"""Runs the reference over matrices: it chains steps over k and loops over output elements."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..formats import Format, get_float_format, get_format
 def _scales(scale: list[int] | None, fmt: Format | None, spec, count: int, block_size: int | None) -> list[Number]:
     if scale is None or fmt is None or block_size is None:
         return []
-    # A scale of zero follows the rule of zero operands (only ue4m3 has one).
+    # A zero scale, which only ue4m3 has, follows the rule of zero operands.
     decoded = [decode(fmt, bits, spec, zero_rule=getattr(spec, "zero_operand", "format_minimum")) for bits in scale]
     return [decoded[k // block_size] for k in range(count)]
 
@@ -37,15 +37,19 @@ def dot_bits(
     accumulator : Accumulator
         The algorithm.
     a, b : list of int
-        K encodings each; K is cut into chained steps of `accumulator.terms_per_step`.
+        Encodings of k operands each; k is split into chained steps of `accumulator.terms_per_step`.
     c : int
         Encoding of the addend.
     formats : tuple of Format
-        Formats of a, b, c and d. Later steps of a chain take their c in the format of d.
+        Formats of a, b, c and d. In later steps of a chain c has the format of d.
     scale_a, scale_b : list of int, optional
-        Encodings of the block scales, one for `block_size` products.
+        Encodings of the block scales, one for each `block_size` products.
+    scale_format : Format, optional
+        Format of the block scales.
+    block_size : int, optional
+        Number of products that share a scale.
     element : int
-        Place of the element in its matrix, counted along the rows: stochastic roundings are keyed by it.
+        Place of the element in its matrix, counted along the rows, which is part of the key of stochastic roundings.
     """
     a_format, b_format, c_format, d_format = formats
     step = accumulator.terms_per_step
@@ -69,11 +73,11 @@ def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
     Parameters
     ----------
     engine : MatrixEngine or Instruction
-        Accumulator and formats.
+        Engine with its accumulator and formats.
     a, b, c : array of unsigned integers
-        Encodings, shapes (..., m, k), (..., k, n), (..., m, n).
+        Encodings of shapes (..., m, k), (..., k, n), (..., m, n).
     scale_a, scale_b : array of unsigned integers, optional
-        Block scales, shapes (..., m, k/bs) and (..., k/bs, n).
+        Block scales of shapes (..., m, k/bs) and (..., k/bs, n), where bs is the block size.
     """
     formats = tuple(get_format(f) for f in (engine.a_format, engine.b_format, engine.c_format, engine.d_format))
     a, b, c = (np.asarray(x) for x in (a, b, c))

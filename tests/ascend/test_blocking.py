@@ -78,7 +78,7 @@ def test_each_constraint_is_named_with_bytes():
     small = A.replace(l1_bytes=65536)
     (only,) = ascend.Blocking(128, 128, 128).rejections(small)
     assert (only.needed, only.limit) == (2 * (128 * 128 + 2 * 128 * 128), 65536)
-    assert str(only) == "L1 capacity (one A block beside the B buffers): 98304 bytes needed, 65536 there"
+    assert str(only) == "L1 capacity (one A block and the B buffers): 98304 bytes needed, 65536 available"
 
 
 def test_the_frontier_is_rejected_and_one_step_smaller_is_not():

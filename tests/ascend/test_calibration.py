@@ -33,7 +33,7 @@ def test_nominal_figures_are_not_changed_by_calibration():
 
 
 def test_a_fit_that_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="no sync_cycles_per_block between"):
+    with pytest.raises(ValueError, match="no value of sync_cycles_per_block between"):
         fit(A.replace(gm_to_l1_latency=2000))
 
 

@@ -129,19 +129,19 @@ def test_latencies_are_carried_over_in_time():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("l1_size=1048576\n", ""), r"x\.ini: missing keys: AICoreSpec\.l1_size"),
-        (("ddr_read_rate=32\n", ""), r"x\.ini: missing keys: AICoreMemoryRates\.ddr_read_rate"),
+        (("l1_size=1048576\n", ""), r"x\.ini: these keys are missing, add them: AICoreSpec\.l1_size"),
+        (("ddr_read_rate=32\n", ""), r"x\.ini: these keys are missing, add them: AICoreMemoryRates\.ddr_read_rate"),
         (
             ("l1_size=1048576", "l1_size=1 MiB"),
             r"x\.ini, line 14, key AICoreSpec\.l1_size: expected an integer, got '1 MiB'",
         ),
         (("l1_size=1048576", "l1_size=0"), r"x\.ini, line 14, key AICoreSpec\.l1_size: l1_bytes must be at least 1"),
         (("l1_size=1048576", "l1_size"), r"x\.ini, line 14: expected key=value, got l1_size"),
-        (("[AICoreSpec]", "[AICoreSpec"), r"x\.ini, line 6: section without '\]'"),
+        (("[AICoreSpec]", "[AICoreSpec"), r"x\.ini, line 6: expected '\]' at the end of a section's name"),
         (("[version]\n", ""), r"x\.ini, line 1: key SoC_version comes before any"),
         (
             ("l1_size=1048576", "l1_size=1048576\nl1_size=4"),
-            r"x\.ini, line 15: key AICoreSpec\.l1_size is given again \(first on line 14\)",
+            r"x\.ini, line 15: key AICoreSpec\.l1_size is given twice \(first on line 14\): keep one of them",
         ),
     ],
 )
@@ -159,7 +159,7 @@ def toml_of_910a() -> str:
 @pytest.mark.parametrize(
     ("pattern", "replacement", "message"),
     [
-        (r"^cores = .*\n", "", r"c\.toml: missing: cores \(SoCInfo\.ai_core_cnt\)"),
+        (r"^cores = .*\n", "", r"c\.toml: these keys are missing, add them: cores \(SoCInfo\.ai_core_cnt\)"),
         (r"^cores = .*", "cores = 32", r"c\.toml, line \d+: cores must be \{ value"),
         (
             r"(^cores = .*)value = 32",
@@ -178,8 +178,12 @@ def toml_of_910a() -> str:
             r"line \d+: cores must be at least 1 \(cores\) and finite, got inf",
         ),
         (r"(^cores = .*)value = 32", r'\1value = "x"', r"line \d+: cores must be a number"),
-        (r'(^cores = .*)unit = "cores"', r'\1unit = "B"', r"line \d+: cores has the unit 'cores', got 'B'"),
-        (r'(^cores = .*)kind = "nominal"', r'\1kind = "guess"', r"line \d+: cores: kind is one of nominal, measured"),
+        (r'(^cores = .*)unit = "cores"', r'\1unit = "B"', r"line \d+: cores must have the unit 'cores', got 'B'"),
+        (
+            r'(^cores = .*)kind = "nominal"',
+            r'\1kind = "guess"',
+            r"line \d+: cores: kind must be one of nominal, measured",
+        ),
         (r"^cores = ", "kores = ", r"line \d+: unknown parameter kores"),
         (r"^cores = ", "cores == ", r"c\.toml: .*line \d+"),
         (r"^name = .*\n", "", r"c\.toml: key name is missing"),
@@ -205,7 +209,7 @@ def test_toml_round_trip(tmp_path):
 
 
 def test_files_that_are_no_chip(tmp_path):
-    with pytest.raises(ValueError, match=r"ends in \.toml or \.ini"):
+    with pytest.raises(ValueError, match=r"must end in \.toml or \.ini"):
         ascend.load_chip(tmp_path / "x.json")
     with pytest.raises(OSError):
         ascend.load_chip(tmp_path / "missing.toml")
@@ -224,7 +228,7 @@ def test_replace_marks_what_changed():
         chip.replace(bandwidth=1)
     with pytest.raises(ValueError, match="above 0"):
         chip.replace(l2_read_rate=0)
-    with pytest.raises(ValueError, match="above 1"):
+    with pytest.raises(ValueError, match="must be at most 1"):
         chip.replace(non_overlapped_fraction=1.5)
 
 

@@ -200,7 +200,7 @@ def test_both_readings_of_the_hf32_rounding():
         got = ascend.cube_gemm(np.where(np.isinf(ties), 0, ties)[None], eye, schedule=s)[0, :4]
         assert (np.abs(got) - 1).tolist() == [2.0**-11 * x for x in expected]
         assert np.isinf(rounded_to_hf32(ties, rounding)[4])
-    with pytest.raises(ValueError, match="hf32_rounding is one of rne, rna, rnz, rz"):
+    with pytest.raises(ValueError, match="hf32_rounding must be one of rne, rna, rnz, rz"):
         B3.replace(hf32_rounding="up")
 
 
@@ -230,13 +230,15 @@ def test_the_plan_advises_what_is_fastest():
     assert not found.reaches(by_name["hf32"]) and found.reaches(by_name["3 terms of fp16"])
     fastest = next(p for way, p in found.plans if str(way) == "fp32")
     assert not found.reaches(fastest) and fastest.schedule.chain == 2048 and best.schedule.chain <= 512
-    assert "fastest that reaches the 21.7 bits of FP32, chains of 256 (within 0.75): fp32" in found.sentences()[0]
+    assert (
+        "fastest plan that reaches the 21.7 bits of FP32 in chains of 256 (within 0.75): fp32" in found.sentences()[0]
+    )
     assert "2." in found.sentences()[1]
     assert not any("inplace" in name for name in by_name)  # FIXPIPE does not scale
     few = ascend.advise(32, 4096, 11008, B3, bits=12, simulated=2, best_only=True)
     assert str(few.best[0]) == "hf32" and few.best[1].bits >= 12
     many = ascend.advise(64, 512, 64, A, bits=40, simulated=1)
-    assert many.best is None and "nothing here reaches 40.0 bits" in many.sentences()[0]
+    assert many.best is None and "no plan reaches 40.0 bits" in many.sentences()[0]
 
 
 def test_words_that_are_there_already_cost_nothing():
@@ -248,7 +250,7 @@ def test_words_that_are_there_already_cost_nothing():
     assert variant(s, presplit="b").sums == s.sums
     with pytest.raises(ValueError, match="one term does not split its operands"):
         ascend.plan(64, 64, 64, B3, terms=1, presplit="b")
-    with pytest.raises(ValueError, match="presplit is one of a, b, ab"):
+    with pytest.raises(ValueError, match="presplit must be one of a, b, ab"):
         build_schedule(64, 64, 64, B3, BLOCK, presplit="c")
 
 
@@ -320,11 +322,12 @@ def test_fields_of_every_plan_keep_the_published_rules(shape, kernel, chip):
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"usedCoreNum": 33}, "above the 32 cores"), ({"usedCoreNum": 8}, "usedCoreNum = 8 is not"),
-        ({"singleCoreK": 64}, "K is not split"), ({"singleCoreM": 9999}, "singleCoreM is above M"),
-        ({"baseM": 24}, "baseM = 24 is no multiple of 16"), ({"baseN": 9984}, "baseN = 9984 is above singleCoreN"),
-        ({"depthA1": 3}, "depthA1 = 3 is no multiple"), ({"baseK": 0}, "baseK = 0 is not above 0"),
-        ({"dbL0A": 3}, "dbL0A is 1 or 2"), ({"depthB1": 64}, "L1: "), ({"Kb": 5}, "differ"), ({"iterateOrder": 2}, "0 or 1"),
+        ({"usedCoreNum": 33}, "at most the 32 cores"), ({"usedCoreNum": 8}, "usedCoreNum = 8 must be ceil"),
+        ({"singleCoreK": 64}, "K is not split"), ({"singleCoreM": 9999}, "singleCoreM = 9999 must be at most M"),
+        ({"baseM": 24}, "baseM = 24 must be a multiple of 16"), ({"baseN": 9984}, "baseN = 9984 must be at most singleCoreN"),
+        ({"depthA1": 3}, "depthA1 = 3 must be"), ({"baseK": 0}, "baseK must be above 0, got 0"),
+        ({"dbL0A": 3}, "dbL0A must be 1 or 2"), ({"depthB1": 64}, "L1: "), ({"Kb": 5}, "must be equal"),
+        ({"iterateOrder": 2}, "0 or 1"),
     ],
 )  # fmt: skip
 def test_the_validator_names_the_broken_rule(changes, rule):

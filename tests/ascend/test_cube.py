@@ -329,7 +329,7 @@ def test_bad_options(options, error, words):
     [
         (np.ones(3), np.ones((3, 2)), None, ValueError, "2 dimensions"),
         (np.ones((2, 4)), np.ones((3, 2)), None, ValueError, "4 columns"),
-        (np.ones((2, 3)), np.ones((3, 2)), np.ones((2, 3)), ValueError, "c has shape"),
+        (np.ones((2, 3)), np.ones((3, 2)), np.ones((2, 3)), ValueError, "c must have the product's shape"),
         (np.full((2, 3), 0.1), np.ones((3, 2)), None, ValueError, "FP32"),
         (np.array([["x"]]), np.ones((1, 2)), None, TypeError, "real numbers"),
         (np.ones((2, 3), object), np.ones((3, 2)), None, TypeError, "real numbers"),

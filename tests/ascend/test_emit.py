@@ -252,7 +252,7 @@ def test_faults_of_a_kernel_of_ones_own(tmp_path, old, new, kind):
 
 @pytest.mark.parametrize(
     ("changes", "why"),
-    [({"entry": "a; b"}, "--entry is the name of a function"), ({"arguments": ("a", "b")}, "c among them")],
+    [({"entry": "a; b"}, "--entry must be the name of a function"), ({"arguments": ("a", "b")}, "among them c")],
 )  # fmt: skip
 def test_what_cannot_be_called_is_refused(tmp_path, changes, why):
     with pytest.raises(ValueError, match=why):
@@ -276,7 +276,7 @@ def test_commands(tmp_path, capsys):
         (["check-kernel", str(tmp_path)], "holds no record.json"),
         (["check-kernel", str(folder), "1", "2", "3"], "leave out the size"),
         (["check-kernel", str(folder / "gemm_cube.cpp")], "needs M K N, --entry NAME and --cores COUNT"),
-        ([*plan, "--emit", "cuda", str(folder)], "target is one of ascendc, catlass, pto"),
+        ([*plan, "--emit", "cuda", str(folder)], "target must be one of ascendc, catlass, pto"),
         (
             [x.replace("nt", "nd") for x in plan] + ["--operand", "int8", "--emit", "pto", str(folder)],
             "transposes 16-bit elements only",
@@ -291,7 +291,7 @@ def test_without_operands_the_fastest_way_that_the_dialect_can_say_is_written(tm
     folder = tmp_path / "kernel"
     plan = ["plan", "60", "100", "80", "--chip", "910B3", "--top", "1", "--emit"]
     assert main([*plan, "pto", str(folder)]) == 0
-    assert "fp32 would be faster, but cannot be written out so: fp32: the path from L1" in " ".join(
+    assert "fp32 would be faster, but pto cannot express it: fp32: the path from L1" in " ".join(
         capsys.readouterr().out.split()
     )
     assert json.loads((folder / "record.json").read_text())["terms"] == 3 and (folder / "gemm_vector.cpp").exists()
@@ -339,7 +339,7 @@ def test_other_dialects(dialect, texts):
         EMITTERS[dialect](
             build_schedule(200, 128, 300, B3, ascend.Blocking(64, 32, 48), kernel="grid", resident="none")
         )
-    with pytest.raises(ValueError, match="--tiling prints its blocks"):
+    with pytest.raises(ValueError, match="use --tiling, which prints its blocks"):
         EMITTERS[dialect](
             build_schedule(200, 128, 320, B3, ascend.Blocking(64, 64, 64), terms=1, kernel="grid", operand="w8a16")
         )

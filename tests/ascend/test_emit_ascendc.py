@@ -153,7 +153,7 @@ def changed(folder, name, old, new):
         ({}, "tiling.cpp", "set_stepM(1)", "set_stepM(3)", "rule", "depthA1"),
         ({"mixed": True}, "gemm.cpp", "#include", "#define ASCENDC_CUBE_ONLY\n#include", "mode", "starts no vector core"),
         ({"mixed": True}, "gemm.cpp", "AIC_1_2", "AIC_1_1", "count", "usedCoreNum = 8"),
-        ({"mixed": True}, "tiling.cpp", "(8)", "(4)", "rule", "usedCoreNum = 4 is not"),
+        ({"mixed": True}, "tiling.cpp", "(8)", "(4)", "rule", "usedCoreNum = 4 must be ceil"),
     ],
 )  # fmt: skip
 def test_a_wrong_mode_or_count_is_found(options, name, old, new, kind, why, tmp_path):

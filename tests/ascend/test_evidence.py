@@ -203,7 +203,7 @@ def test_what_rows_do_not_tell_stays_and_is_named():
     assert len({"l1_to_l0a_rate", "launch_us", "l2_read_rate", "sync_cycles_per_block"} & set(fit.parameters)) <= 1
     assert len(fit.residuals) == 1 and fit.residuals[0].row.lines == 4  # left out, none is predicted by its twins
     (taken,) = fit.parameters
-    assert set(fit.untold.values()) <= {"no row depends on it", f"the rows do not tell it from {taken}"}
+    assert set(fit.untold.values()) <= {"no row depends on it", f"the rows do not distinguish it from {taken}"}
     assert {"l2_read_rate", "launch_us"} <= {taken, *fit.alike[taken]} and len(fit.untold) >= 6
     for name in fit.untold:
         if name in ascend.Chip.__dataclass_fields__:
@@ -342,7 +342,7 @@ def test_bad_profiles(tmp_path, change, message):
     [
         ("2,3;3,4", "2,5", "FLOAT16;FLOAT16", "do not give"), ("2,3", "2,5", "FLOAT16", "expected two matrices"),
         ("2,3;3,4", "2,4", "COMPLEX64;COMPLEX64", "unknown data type 'COMPLEX64'"),
-        ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "is not a shape"),
+        ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "as a shape"),
     ],
 )  # fmt: skip
 def test_bad_rows(tmp_path, shapes, outputs, kinds, message):
@@ -471,7 +471,7 @@ def test_the_commands_of_a_profile(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "0.99 / " in out and "mm1: MTE2 is busy" in out
     assert main(["simulate", "--calibrate", str(profile), *fixed, "--write-chip", str(chip)]) == 0
-    assert "by a fit to the others" in capsys.readouterr().out
+    assert "by a fit to all other rows" in capsys.readouterr().out
     assert ascend.load_chip(chip).name == "910B3"
     assert main(["simulate", "512", "512", "512", "--chip", str(chip), "--terms", "1", "--kernel", "grid"]) == 0
 

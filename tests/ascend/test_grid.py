@@ -336,7 +336,7 @@ def test_nd_operands_need_a_pass_where_mte2_does_not_turn_them():
         build_schedule(512, 512, 768, A, BLOCK, **options),
     ):
         assert "convert" not in [phase.name for phase in build_program(other).phases]
-    with pytest.raises(ValueError, match="layout is one of nz, nd"):
+    with pytest.raises(ValueError, match="layout must be one of nz, nd"):
         build_schedule(64, 64, 64, A, BLOCK, layout="rows")
     nz, nd = (ascend.plan(512, 4096, 512, A, terms=1, layout=x, top=1, error_of=lambda s: 0.0)[0] for x in ("nz", "nd"))
     assert nd.seconds > nz.seconds
@@ -348,14 +348,14 @@ def test_nd_operands_need_a_pass_where_mte2_does_not_turn_them():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"grid": (8, 1, 8)}, "a grid of 8x1x8 has 64 cores, 910A 32"),
+        ({"grid": (8, 1, 8)}, "a grid of 8x1x8 has 64 cores, but 910A has 32"),
         ({"grid": (0, 1, 1)}, "at least 1 core along m"),
         ({"split": 5, "grid": (1, 2, 1)}, "contradict each other"),
-        ({"split": 9}, "9 slices of k = 500 are more than its blocks of 64"),
-        ({"kernel": "paper", "split": 2}, "other grids need kernel='grid'"),
-        ({"kernel": "fast"}, "kernel is one of paper, grid, vector"),
-        ({"resident": "c"}, "resident is one of a, b, none"),
-        ({"merge": "sum"}, "merge is one of atomic, reduce"),
+        ({"split": 9}, "9 slices of k = 500 are more than its 8 blocks of 64"),
+        ({"kernel": "paper", "split": 2}, "use kernel='grid' for other grids"),
+        ({"kernel": "fast"}, "kernel must be one of paper, grid, vector"),
+        ({"resident": "c"}, "resident must be one of a, b, none"),
+        ({"merge": "sum"}, "merge must be one of atomic, reduce"),
         ({"depth": 9}, "depth must lie between 1 and 8"),
         ({"swizzle": Swizzle(1, 0), "cores": 33}, "cores must lie between 1 and the 32"),
         (

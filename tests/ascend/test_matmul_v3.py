@@ -54,7 +54,7 @@ def encode_default(parts, name):
 
 def test_numbers_that_are_no_keys_are_refused():
     for key, message in (
-        (3, "LOADMODE has 3 values, and it asks for number 3"),
+        (3, "LOADMODE has 3 values, but the key holds number 3"),
         (1 << 40, "more than 28 bits"),
         (-1, "not a tiling key"),
     ):
@@ -62,7 +62,7 @@ def test_numbers_that_are_no_keys_are_refused():
             decode_key(A2_KEY, key)
     for chosen, message in (
         ({"LOAD": "x"}, "LOAD: the key has LOADMODE"),
-        ({"LOADMODE": "x"}, "LOADMODE is one of BASE"),
+        ({"LOADMODE": "x"}, "LOADMODE must be one of BASE"),
     ):
         with pytest.raises(ValueError, match=message):
             encode_key(A2_KEY, chosen)
@@ -149,10 +149,10 @@ def test_the_fields_on_ascend_950():
 REFUSED = (
     ({}, {"tilingEnable": 2}, "SINGLE_CORE_SPLIT_K .* is not modelled here"),
     ({}, {"tilingEnable": 10}, "AL1_FULLLOAD"),
-    ({}, {"tilingEnable": 9}, "no template has SPLITCOREMODE 9"),
-    ({}, {"singleCoreM": 512}, "is its block, got 512 x 128 and baseM x baseN = 256 x 128"),
+    ({}, {"tilingEnable": 9}, "expected digits of known templates, got SPLITCOREMODE 9"),
+    ({}, {"singleCoreM": 512}, "must be baseM x baseN = 256 x 128, got 512 x 128"),
     ({}, {"baseM": "256"}, "baseM must be whole numbers"),
-    ({"a_dtype": 9}, {}, r"a_dtype is one of 0 \(fp32\)"),
+    ({"a_dtype": 9}, {}, r"a_dtype must be one of 0 \(fp32\)"),
 )
 
 
@@ -178,7 +178,7 @@ def test_plans_that_the_operator_cannot_say():
         )
         with pytest.raises(ValueError, match=message):
             matmul_v3_tiling(s)
-    with pytest.raises(ValueError, match="keys are those of Atlas A2"):
+    with pytest.raises(ValueError, match="keys are known for Atlas A2"):
         matmul_v3_tiling(build_schedule(512, 512, 512, "910A", ascend.Blocking(128, 64, 128), kernel="grid", terms=1))
     assert template_of(10000) == template_of(0) | {"SPECIALOPT": "K_SHIFT"}
 

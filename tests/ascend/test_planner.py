@@ -100,7 +100,7 @@ def test_limit_leaves_out_what_is_less_accurate():
 
     plans = ascend.plan(512, 512, 512, A, kernel="paper", max_error=2.5e-6, error_of=error_of, simulated=20)
     assert {p.blocking.bk for p in plans} <= {16, 32}
-    with pytest.raises(ValueError, match=r"no block keeps the error below 1e-09: the best reaches 1e-06"):
+    with pytest.raises(ValueError, match=r"no block keeps the error below 1e-09, the best reaches 1e-06"):
         ascend.plan(512, 512, 512, A, max_error=1e-9, error_of=error_of, simulated=20)
 
 
@@ -159,7 +159,7 @@ def test_explanation_keeps_standings_apart():
     [
         ((0, 1, 1), {}, "m must be at least 1, got 0"),
         ((2**30, 2**30, 2**30), {}, "exceeds any chip's memory"),
-        ((16, 16, 16), {"rank": "luck"}, "rank is one of time, traffic, analytic"),
+        ((16, 16, 16), {"rank": "luck"}, "rank must be one of time, traffic, analytic"),
         ((16, 16, 16), {"max_error": -1.0, "error_of": lambda s: 0.0}, "above 0"),
         ((16, 16, 16), {"data": (np.zeros((16, 8)), np.zeros((8, 16)))}, r"shapes \(16, 16\) and \(16, 16\)"),
         ((16, 16, 16), {"top": 0}, "at least 1"),

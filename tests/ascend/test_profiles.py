@@ -226,7 +226,7 @@ def test_the_whole_profile_weighs_products_by_their_lines():
     ]  # fmt: skip
     first, second = whole(found)
     assert first.startswith("10 line(s), 2 different product(s)") and "(-8%)" in first
-    assert "MTE2 is off most" in second and "1.8e+06 us longer" in second
+    assert "MTE2 differs most" in second and "1.8e+06 us longer" in second
 
 
 PIPES = (
@@ -244,7 +244,7 @@ def test_pipe_utilization_is_read_core_by_core(tmp_path):
     row = read_pipe_utilization(tmp_path / "PipeUtilization.csv", (8, 16, 32), "fp16", "nt")
     assert (row.name, row.seconds, row.layout) == ("gemm", pytest.approx(100e-6), "nt")
     assert dict(row.busy) == {"CUBE": pytest.approx(0.4), "MTE2": pytest.approx(0.685), "VECTOR": pytest.approx(0.1)}
-    assert "900 of 1800 MHz: times are longer by 100%" in row.remarks[0]
+    assert "900 of 1800 MHz, so times are longer by 100%" in row.remarks[0]
     (tmp_path / "PipeUtilization.csv").write_text("\n".join((PIPES[0], PIPES[2])), encoding="utf-8")
     with pytest.raises(ValueError, match="no cube ran"):
         read_pipe_utilization(tmp_path / "PipeUtilization.csv", (8, 16, 32), "fp16", "nt")
@@ -274,7 +274,7 @@ def test_the_command_draws_a_profile_and_refuses_what_it_says_itself(tmp_path, c
     for words, message in (
         ([*asked, "8", "8", "8"], "states sizes and operands: leave out M K N"),
         ([*asked, "--operand", "fp16"], "leave out --operand"),
-        (pipes, "has no sizes"),
+        (pipes, "states no sizes"),
         (["simulate", "--calibrate", str(tmp_path / "PipeUtilization.csv")], "a fit needs several"),
         (["simulate", "--overlay", "x.png"], "--overlay goes with --measured"),
     ):

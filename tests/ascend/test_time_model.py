@@ -98,7 +98,7 @@ def test_a_plan_for_ascendc_is_timed_with_its_template():
     ("options", "why"),
     [
         ({"chip": "910A", "template": "mdl"}, "AscendC's Matmul .* does not exist for 910A"),
-        ({"template": "ibshare"}, "template is one of norm, mdl, got 'ibshare'"),
+        ({"template": "ibshare"}, "template must be one of norm, mdl, got 'ibshare'"),
         ({"template": "norm", "depth": 4}, "template norm keeps one block in L1"),
         ({"template": "norm", "resident": "a"}, "template norm streams both operands"),
         ({"template": "norm", "buffering": "single"}, "template norm keeps one block in L1"),
@@ -248,7 +248,7 @@ def test_fixpipe_scales_on_its_way():
     for make in (grid, lambda *size, **more: ascend.plan(*size[:4], terms=1, **more)):
         with pytest.raises(ValueError, match="910A has no FIXPIPE, so its vector units scale the sums"):
             make(64, 64, 64, ascend.get_chip("910A"), (16, 32, 16), operand="int8", dequantize="fixpipe")
-        with pytest.raises(ValueError, match="dequantize is one of fixpipe, vector, got 'cube'"):
+        with pytest.raises(ValueError, match="dequantize must be one of fixpipe, vector, got 'cube'"):
             make(64, 64, 64, B3, (16, 32, 16), operand="int8", dequantize="cube")
 
 

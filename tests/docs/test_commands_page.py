@@ -24,7 +24,7 @@ def test_a_section_has_every_option(command):
     assert len(rows) == len(parser._actions) - 1  # all but --help
     for option in parser._option_string_actions:
         assert option in ("-h", "--help") or any(f"`{option}`" in row or f"`{option} " in row for row in rows), option
-    assert ("No `--json`." in section) == (not any(row.startswith("| `--json`") for row in rows))
+    assert ("This command has no `--json`." in section) == (not any(row.startswith("| `--json`") for row in rows))
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_the_report_says_what_the_math_path_computed():
         F.scaled_dot_product_attention(q.float(), k.float(), v.float())
         layer(x, x, x, need_weights=False)
     first, second = run.report().notes
-    assert "bfloat16" in first and "all of it in FP32" in first and "sdpa='flash'" in first and "float16" in second
+    assert "bfloat16" in first and "all operations in FP32" in first and "sdpa='flash'" in first and "float16" in second
     assert first in str(run.report()) and run.report().to_dict()["notes"] == [first, second]
     with emulate("h100", sdpa="flash") as run:
         layer(x, x, x, need_weights=False)
@@ -94,7 +94,7 @@ def test_what_flash_does_not_take_is_refused(change, words):
 
 @pytest.mark.parametrize("sdpa", ["fast", "flash:0", "flash:x", "math:4", None])
 def test_unknown_choices(sdpa):
-    with pytest.raises(ValueError, match="expected 'math', 'flash'"), emulate("h100", sdpa=sdpa):
+    with pytest.raises(ValueError, match="expected 'auto', 'math', 'flash'"), emulate("h100", sdpa=sdpa):
         pass
 
 

@@ -253,7 +253,7 @@ def test_products_that_other_operations_hide_are_refused(name):
     with (
         emulate("h100"),
         torch.no_grad(),
-        pytest.raises((NotImplementedError, ValueError), match="not emulated|make it dense"),
+        pytest.raises((NotImplementedError, ValueError), match="not emulated|expected a dense one"),
     ):
         HIDDEN[name](x)
 
@@ -414,7 +414,7 @@ def test_recipes():
 
     with emulate("a100", recipe=recipe) as run:
         found = a @ b
-        with pytest.raises(libraries.Unknown, match="adds a bias"):
+        with pytest.raises(libraries.Unknown, match="way to add a bias"):
             torch.addmm(normal(6, dtype=torch.float16), a, b)
     expected = libraries.cutlass("a100", k=128, split_k=2).gemm_bits(
         a.numpy().view("u2"), b.numpy().view("u2"), out_format="fp16"
@@ -422,7 +422,7 @@ def test_recipes():
     assert np.array_equal(found.numpy().view("u2"), expected)
     assert (seen[0].m, seen[0].k, seen[0].n, seen[0].out_format) == (5, 128, 6, "fp16")
     assert "split_k 2" in run.report().rows[0].site.orders[0]
-    with pytest.raises(ValueError, match="own order of k"), emulate("a100", recipe=recipe, k_order="split_k:2"):
+    with pytest.raises(ValueError, match="states the order of k"), emulate("a100", recipe=recipe, k_order="split_k:2"):
         pass
 
 
@@ -467,7 +467,10 @@ def test_a_recording_of_what_the_library_chose():
 def test_unknown_engines(engine):
     with pytest.raises(ValueError), emulate(engine):
         pass
-    with pytest.raises(TypeError, match="an Engine, got float"), emulate([1.0]):
+    with (
+        pytest.raises(TypeError, match="engine is a float, expected a device, 'arch:name' or an Engine"),
+        emulate([1.0]),
+    ):
         pass
 
 
@@ -499,7 +502,7 @@ def test_products_that_are_not_emulated(call):
 
 def test_types_without_a_unit():
     whole = torch.ones(2, 2, dtype=torch.int64)
-    with emulate("h100"), pytest.raises(ValueError, match=r"a is torch.int64: matrix units here take"):
+    with emulate("h100"), pytest.raises(ValueError, match=r"a is torch.int64, expected one of"):
         whole @ whole
     with emulate("h100", strict=False) as run:
         assert torch.equal(whole @ whole, torch.full((2, 2), 2))
@@ -512,7 +515,7 @@ def test_sparse_tensors_and_subclasses():
 
     x = normal(4, 4, dtype=torch.float16)
     with emulate("h100") as run:
-        with pytest.raises(ValueError, match="make it dense first"):
+        with pytest.raises(ValueError, match="expected a dense one"):
             torch.mm(x.to_sparse(), x)
         assert equal((x.as_subclass(Own) @ x).as_subclass(torch.Tensor), product(x, x, "fp16"))
     assert len(run.report().rows) == 1

@@ -189,7 +189,10 @@ def test_a_compiler_that_does_not_answer_is_told(monkeypatch):
 
 
 def test_bad_questions():
-    with pytest.raises(ValueError, match="compiler is one of auto, ask, rules"), emulate("a100", compiler="maybe"):
+    with (
+        pytest.raises(ValueError, match="compiler is 'maybe', expected one of auto, ask, rules"),
+        emulate("a100", compiler="maybe"),
+    ):
         pass
     with pytest.raises(ValueError, match="Triton compiles no PTX"):
         assert_triton_matches(sums, (), grid=(1,), target="mi300x")

@@ -247,7 +247,7 @@ def test_what_is_not_emulated_raises():
         matmul(a.bfloat16(), b.bfloat16())
     with pytest.raises(ValueError, match="unknown architecture"), emulate("h1000"):
         pass
-    with pytest.raises(TypeError, match="got list"), emulate(["h100", "a100"]):
+    with pytest.raises(TypeError, match="engine is a list"), emulate(["h100", "a100"]):
         pass
 
 

@@ -49,7 +49,7 @@ def test_several_instructions_and_a_special_operand(capsys):
     [
         (["ex2"], "got 0 numbers, expected 1"),
         (["tanh", "1", "--engine", "volta"], "unknown function 'tanh' of volta"),
-        (["ex2", "x"], "is not a number"),
+        (["ex2", "x"], "expected a number"),
         (["ex2", "1", "--engine", "h100", "a100"], "takes one architecture"),
         (["cvt.rn.satfinite.e4m3x2.f32", "1", "2"], "converts two numbers"),
     ],

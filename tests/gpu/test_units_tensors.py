@@ -126,7 +126,7 @@ def test_a_unit_without_a_mode_says_what_runs_it(engine):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda a, b, c: (a, b[:5], c), ValueError, "columns of a"),
+        (lambda a, b, c: (a, b[:5], c), ValueError, "as many columns as b has rows"),
         (lambda a, b, c: (a, b, c[:2]), ValueError, "expected"),
         (lambda a, b, c: (a.float() + 1e-7, b, c), ValueError, "fp16"),
     ],
@@ -227,7 +227,7 @@ def test_tensors_with_gaps(engine):
 def test_an_old_triton_is_refused(monkeypatch):
     triton = pytest.importorskip("triton")
     monkeypatch.setattr(triton, "__version__", "3.2.0")
-    with pytest.raises(ImportError, match="3.2.0, units on a GPU need 3.9"):
+    with pytest.raises(ImportError, match="3.2.0, but units on a GPU need 3.9"):
         compiling.unit_kernel("pack")
 
 

@@ -115,9 +115,9 @@ def test_a_plan_takes_a_bias(device):
     found = plan(a, b, c=c, bias=column)
     value = mpgemm.recovered_gemm(a.numpy(), b.numpy(), c.numpy(), kernels.recipe("bf16x3"), "ampere")
     assert same_bits(found.float().numpy(), ended(value, "relu", "bf16", column)).all()
-    with pytest.raises(ValueError, match="plan adds a bias for each column"):
+    with pytest.raises(ValueError, match="plan adds one number for each column"):
         plan(a, b)
-    with pytest.raises(ValueError, match="has 37 elements"):
+    with pytest.raises(ValueError, match=r"expected \(37,\)"):
         plan(a, b, bias=column[:5])
     with pytest.raises(TypeError, match="expected a dense tensor of torch.bfloat16"):
         plan(a, b, bias=column, out=torch.zeros(19, 37))
@@ -169,7 +169,7 @@ def test_activations_are_the_functions_at_every_exponent(activation):
             TypeError,
             "out is torch.float32, expected torch.float16",
         ),
-        ({"activation": "relu", "verify": True}, ValueError, "leave bias, activation and out_dtype out"),
+        ({"activation": "relu", "verify": True}, ValueError, "has no bound for bias, activation and out_dtype"),
         ({"bias": torch.zeros(24, requires_grad=True)}, ValueError, "has no gradient: call it under torch.no_grad"),
         ({"residual": torch.zeros(20, 24)}, TypeError, "no option residual: pass c=residual"),
         (
@@ -180,7 +180,7 @@ def test_activations_are_the_functions_at_every_exponent(activation):
                 "activation": "relu",
             },
             ValueError,
-            "ozaki2_int8 ends in FP64 without bias, activation and out_dtype",
+            "method ozaki2_int8 returns FP64 without an epilogue",
         ),
     ],
 )
@@ -191,7 +191,7 @@ def test_bad_input(device, changes, error, message):
 
 
 def test_what_a_target_has_no_instructions_for_is_refused():
-    with pytest.raises(ValueError, match="gfx942 has other instructions: take 'relu'"):
+    with pytest.raises(ValueError, match="which gfx942 lacks: take 'relu'"):
         kernels.plan(64, 64, 64, "bf16x3", device="gfx942", activation="gelu")
     with pytest.raises(ValueError, match="bias is 'both'"):
         FusedEpilogue("both")

@@ -36,7 +36,7 @@ def test_it_writes_text_binary_source_and_record(triton, tmp_path, capsys):
     ]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
-    assert "checked on special data: 0 of" in shown and "nobody has run it on hardware" in shown
+    assert "checked on special data: 0 of" in shown and "it has not run on hardware" in shown
     record = json.loads((tmp_path / "record.json").read_text())
     assert record["recipe"]["scale_exponent"] == 11 and record["recipe"]["equilibrate"] == "rows"
     assert record["configuration"]["rows"] == 16 and record["versions"]["triton"] == triton.__version__
@@ -84,14 +84,20 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ozaki2_int8", "--target", "sm_90", "--scale", "rows"], "scales every row and column itself"),
+        (["ozaki2_int8", "--target", "sm_90", "--scale", "rows"], "always scales rows and columns"),
         (["ozaki2_int8:moduli=auto", "--target", "sm_90"], "give moduli a number"),
-        (["ootomo_tf32", "--target", "gfx950"], "CDNA4 has no xf32 instructions. gfx950 runs ootomo"),
-        (["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"], "takes 1 stage there"),
+        (
+            ["ootomo_tf32", "--target", "gfx950"],
+            "CDNA4 has no xf32 instructions. Take another method (gfx950 runs ootomo",
+        ),
+        (["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"], "give 1 stage for this method"),
         (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
-        (["ozaki_int8", "--target", "sm_90"], "has no kernel; methods with kernels: ootomo_tf32"),
-        (["ootomo:restart_every=48", "--target", "sm_90"], "power of two from 16 to 256, got 48"),
-        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "tiles of 64 of k"),
+        (["ozaki_int8", "--target", "sm_90"], "has no kernel, expected one of ootomo_tf32"),
+        (
+            ["ootomo:restart_every=48", "--target", "sm_90"],
+            "a tile of depth 48, expected a power of two from 16 to 256",
+        ),
+        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "the method's bits need 64"),
         (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape needs positive sizes"),
     ],
 )
@@ -118,9 +124,9 @@ def test_a_row_asks_for_its_tile():
     assert kernel_form(kernel_method("sgemm_cube")).tile is None
     with pytest.raises(ValueError, match="give restart_every"):
         kernel_form(get_method("ootomo", order=32))
-    with pytest.raises(ValueError, match="give order a number"):
+    with pytest.raises(ValueError, match="give order the depth of a tile"):
         kernel_form(get_method("markidis"))
-    with pytest.raises(ValueError, match="are both the kernel's tile"):
+    with pytest.raises(ValueError, match="both are the depth of a kernel's tile"):
         kernel_form(get_method("ootomo", order=32, restart_every=64))
     with pytest.raises(ValueError, match="order='term'"):
         kernel_form(get_method("bf16x3", restart_every=32))
@@ -137,7 +143,7 @@ def test_a_grid_that_no_device_has_is_refused():
         ).grid
 
     assert grid(64 * most) == most
-    with pytest.raises(ValueError, match="split_operands takes 2147483648 programs, a grid has at most 2147483647"):
+    with pytest.raises(ValueError, match="split_operands takes 2147483648 programs, but a grid has at most 2147483647"):
         grid(64 * most + 64)
 
 

@@ -57,10 +57,10 @@ def test_it_is_simulated_where_no_device_is():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"accumulation": "nested"}, "accumulation 'nested'; kernels have core, blocks, outside, k_step and termwise"),
-        ({"order": "step"}, "give order a number"),
+        ({"accumulation": "nested"}, "accumulation 'nested', expected core, blocks, outside, k_step or termwise"),
+        ({"order": "step"}, "give order the depth of a tile"),
         ({"order": 24}, "power of two"),
-        ({"rounding": "rz"}, "kernels round bf16 by rne"),
+        ({"rounding": "rz"}, "rounding 'rz', expected rne"),
         ({"last_rounding": "rz"}, "has no kernel"),
         ({"formats": ("e4m3fn",)}, "has no kernel"),
     ],

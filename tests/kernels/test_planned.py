@@ -53,15 +53,15 @@ def test_plans_for_triton_are_said(chip, size):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--terms", "1"], "recovers FP32 from words of fp16: plan with --terms 3"),
+        (["--terms", "1"], "recovers FP32 from words of fp16: got one term, plan with --terms 3"),
         (["--operand", "int8"], "recovers FP32 from words of fp16"),
         (["--mode", "elementwise"], "combines terms by mode fused, got elementwise"),
         (["--mode", "termwise"], "combines terms by mode fused, got termwise"),
         (["--mode", "termwise", "--block", "64,32,64"], "combines terms by mode fused, got termwise"),
         (["--split", "2", "--block", "64,32,64"], "walks all of k in one program"),
-        (["--split", "2"], "walks all of k in one program: --split 1 (split=1), got 2"),
+        (["--split", "2"], "walks all of k in one program, got 2 slices of k"),
         (["--block", "96,32,48"], "next to 96: 64 or 128 and 48: 32 or 64"),
-        (["--chip", "910A"], "one --chip at a time"),
+        (["--chip", "910A"], "takes one --chip"),
     ],
 )
 def test_what_triton_cannot_say_is_refused(arguments, why, tmp_path, capsys):
@@ -101,7 +101,7 @@ def computed(path, text, s, a, b, monkeypatch):
     spec.loader.exec_module(emitted)
     PTXDevice("sm_80").use(monkeypatch)
     x, y = torch.from_numpy(a.T.copy()).T, torch.from_numpy(b)
-    with pytest.raises(ValueError, match="the plan's is"):
+    with pytest.raises(ValueError, match="expected "):
         emitted.multiply(x[1:], y)
     return emitted.multiply(x, emitted.split(y) if s.presplit else y).numpy()
 

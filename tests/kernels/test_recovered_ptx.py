@@ -145,7 +145,7 @@ def test_a_gate_goes_on_behind_what_is_stopped_and_where_it_ended(monkeypatch, c
     monkeypatch.setattr(whole_gate, "cases", lambda targets: both[1:])
     assert whole_gate.main(["--out", str(kept)]) == 0
     monkeypatch.setattr(whole_gate, "kernels_digest", lambda: "other")
-    with pytest.raises(ValueError, match="has results of other kernels"):
+    with pytest.raises(ValueError, match="has results of kernels one, expected other"):
         whole_gate.main(["--out", str(kept)])
 
 

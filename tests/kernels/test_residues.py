@@ -125,7 +125,7 @@ def test_counted_loops_hold_products_alone():
 
 def test_a_tile_that_does_not_divide_what_k_is_padded_to_is_refused(device):
     a, b, _ = doubles(3, 4, 5)
-    with pytest.raises(ValueError, match="the tile has 256 of k, .* take 32, 64 or 128"):
+    with pytest.raises(ValueError, match="the tile has depth 256, .* take the depth 32, 64 or 128"):
         kernels.matmul(a, b, "ozaki2_int8:moduli=5", config=kernels.Configuration(16, 32, 256, 2, 2))
 
 
@@ -142,7 +142,7 @@ def test_targets_that_did_not_pass_the_gate_are_refused(monkeypatch):
     PTXDevice("gfx950").use(monkeypatch)
     a, b, _ = doubles(3, 4, 5)
     with pytest.raises(
-        ValueError, match=r"its products have not passed the gate.*ozaki2_int8 runs on sm_80, .*, gfx942$"
+        ValueError, match=r"its products have not passed the gate.*ozaki2_int8 runs on sm_80, .*, gfx942\)$"
     ):
         kernels.matmul(a, b, "ozaki2_int8")
 
@@ -156,9 +156,9 @@ def test_on_the_cpu_it_is_simulated():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"a": torch.zeros(3, 4)}, TypeError, "a is torch.float32; method ozaki2_int8"),
+        ({"a": torch.zeros(3, 4)}, TypeError, "a is torch.float32, but method ozaki2_int8"),
         ({"method": "ozaki2_int8:moduli=auto"}, ValueError, "give moduli a number"),
-        ({"scale": "rows"}, ValueError, "leave scale and repair out"),
+        ({"scale": "rows"}, ValueError, "needs no repair: leave them out"),
         ({"config": "tune"}, ValueError, "has one tile"),
         ({"a": torch.zeros(3, 4, dtype=torch.float64, requires_grad=True)}, ValueError, "has no gradient"),
         ({"c": torch.zeros(3, 5)}, TypeError, "c is torch.float32, expected torch.float64"),

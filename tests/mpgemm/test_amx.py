@@ -170,7 +170,7 @@ def test_empty(m, k, n):
 
 def test_bad_input():
     a, b, c = matrices(4, 5, 6)
-    for bad, message in (((a, b.T), "columns of a"), ((a[0], b), "must be matrices"), ((a, b, c.T), "c is")):
+    for bad, message in (((a, b.T), "columns of a"), ((a[0], b), "expected matrices"), ((a, b, c.T), "c is")):
         for call in (mpgemm.sgemm, mpgemm.recovered_gemm):
             with pytest.raises(ValueError, match=message):
                 call(*bad)

@@ -108,8 +108,8 @@ def test_plan_one_block(capsys):
     status, _, err = run(capsys, "plan", "--kernel", "paper", "--block", "208,64,208")
     assert status == 2
     assert err == (
-        "mpgemm plan: block (208, 64, 208) does not fit 910A: UB capacity (6 bytes for each element of C): "
-        "259584 bytes needed, 253952 there\n"
+        "mpgemm plan: block (208, 64, 208) does not fit 910A, take a smaller one: UB capacity (6 bytes for each element of C): "
+        "259584 bytes needed, 253952 available\n"
     )
 
 
@@ -153,7 +153,7 @@ def test_simulate_tables(capsys):
         capsys, "simulate", 1000, 800, 600, "--waterfall", "--bytes", "--sensitivity", "--sweep", "cores=16,32"
     )
     assert status == 0
-    for title in ("From the peak", "Bytes: eq. 9", "when a number changes", "What if cores were"):
+    for title in ("From the peak", "Bytes: eq. 9", "when one parameter changes", "What if cores were"):
         assert title in out
 
 
@@ -222,7 +222,7 @@ def test_chip_files(capsys, tmp_path, shared):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("plan", 1, 2), "the size is three numbers, M K N; got 2"),
+        (("plan", 1, 2), "the size has 2 number(s), expected three: M K N"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
         (("plan", 2**30, 2**30, 2**30), "exceeds any chip's memory"),
         (("plan", "--block", "100,64,96"), "bm = 100 is not a positive multiple of 16"),
@@ -250,9 +250,9 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", 10**7, 10**4, 1), "needs 373 GiB"),
         (("plan", 64, 64, 64, "--kernel", "paper", "--split", "2"), "does not split k"),
         (("simulate", "--kernel", "grid", "--grid", "8,8"), "a grid is M,K,N"),
-        (("simulate", "--kernel", "grid", "--grid", "8,1,8"), "a grid of 8x1x8 has 64 cores, 910A 32"),
+        (("simulate", "--kernel", "grid", "--grid", "8,1,8"), "a grid of 8x1x8 has 64 cores, but 910A has 32"),
         (("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"), "9 slices of k = 64"),
-        (("simulate", "--split", "2"), "other grids need kernel='grid'"),
+        (("simulate", "--split", "2"), "use kernel='grid' for other grids"),
         (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
         (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C and not k"),
         (("simulate", "--kernel", "grid", "--bytes"), "eq. 9 counts the bytes of the paper's kernel only"),
@@ -260,10 +260,10 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", "--calibrate", "/nowhere/at/all.csv"), "No such file"),
         (("plan", "--top", "0"), "at least 1"),
         (("simulate", 16, -16, 16), "k must lie between 1 and"),
-        (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes, limit 65536"),
+        (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes needed, 65536 available"),
         (("simulate", "--block", "17,64,16"), "bm = 17 is not a positive multiple of 16"),
         (("simulate", "--operand", "fp32", "--terms", "1"), "does not take fp32 operands"),
-        (("simulate", "--sweep", "cores"), "expected --sweep"),
+        (("simulate", "--sweep", "cores"), "--sweep got 'cores', expected PARAMETER=V1"),
         (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),
         (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),
         (("simulate", "--trace", "/nowhere/at/all.json"), "No such file"),
@@ -327,7 +327,7 @@ def test_a_named_operand_has_one_term(capsys):
 
 def test_plan_says_where_the_vector_units_take_the_place_of_terms(capsys):
     words = ("plan", 1, 2048, 512, "--chip", "910B3", "--terms", "3", "--simulate", "2", "--top", "1")
-    assert "--mode fused keeps to the cube" in run(capsys, *words)[1]
+    assert "--mode fused plans for the cube alone" in run(capsys, *words)[1]
     assert "vector units" not in run(capsys, *words, "--mode", "fused")[1]
 
 
@@ -343,9 +343,9 @@ def test_plan_batch_and_target(capsys):
     status, out, _ = run(capsys, "plan", 512, 512, 512, "--terms", "1", "--chip", "910B3", "--for", "pto", "--top", "1")
     assert status == 0 and "constexpr uint32_t stepKa" in out and "rectangles" in out
     for words, message in (
-        (("plan", 64, 64, "--batch", "2"), "--batch takes the size M K N"),
-        (("plan", 64, 64, 64, "--grouped", "3"), "--grouped takes the size K N"),
-        (("plan", 64, 64, "--grouped", "3,x"), "whole numbers"),
+        (("plan", 64, 64, "--batch", "2"), "with --batch the size is M K N"),
+        (("plan", 64, 64, 64, "--grouped", "3"), "with --grouped the size is K N"),
+        (("plan", 64, 64, "--grouped", "3,x"), "expected integers M1,M2"),
         (("plan", 64, 64, 64, "--terms", "1", "--presplit", "b"), "does not split"),
     ):
         status, _, err = run(capsys, *words)
@@ -402,5 +402,5 @@ def test_a_profile_without_busy_ratios_says_so_once(capsys, tmp_path):
     status, out, err = run(capsys, "simulate", "--measured", profile, "--chip", "910B3")
     text = " ".join(out.split())
     assert status == 0, err
-    assert text.count("no busy times of pipes") == 1 and "3 product(s) differ by 5% or more" in text
+    assert text.count("lacks the busy times of pipes") == 1 and "3 product(s) differ by 5% or more" in text
     assert "no pipe's busy time explains it" not in text

@@ -90,14 +90,14 @@ def test_the_command(head, tmp_path, capsys):
         np.save(path, x)
     assert main(["evaluate", "--attention", *files, "--engine", "h100", "--kv-tile", "16", "80"]) == 0
     text = capsys.readouterr().out
-    assert "Q K^T" in text and "MUFU.EX2 are not modelled" in text and "hopper:" in text
+    assert "Q K^T" in text and "MUFU.EX2, which --functions computes" in text and "hopper:" in text
     assert main(["evaluate", "--attention", *files, "--json", "--out", str(tmp_path / "out")]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [row["kv_tile"] for row in data["attention"]] == [80, 64, 80, 64]
     assert (tmp_path / "out" / "attention.csv").exists()
     computed = ["--functions", "h100", "--attention-kernel", "triton"]
     assert main(["evaluate", "--attention", *files, "--engine", "h100", "--kv-tile", "16", *computed]) == 0
-    assert "have the bits of h100's special-function unit, row sums the order of Triton" in " ".join(
+    assert "have the bits of h100's special-function unit; row sums are added in the order of Triton" in " ".join(
         capsys.readouterr().out.split()
     )
     for extra in (

@@ -98,10 +98,12 @@ def test_grouped(files, capsys):
     status, found = checked(capsys, "grouped.npy", *words)
     assert status == 0 and found["allowed"] == ["passes: every element is right in 2 groups"]
     status, found = checked(capsys, "grouped.npy", *words, "--rows", "3")
-    assert status == 0 and found["allowed"] == ["passes: 72 of 1152 elements looked at, all of them right in 2 groups"]
+    assert status == 0 and found["allowed"] == [
+        "passes: 72 of 1152 elements were checked, and all are right in 2 groups"
+    ]
     status, found = checked(capsys, "late.npy", *words)
     assert status == 1 and found["place"] == "rows 20 to 23, all columns"
-    assert "boundary is taken to be at row 24" in found["suspects"][0]
+    assert "the kernel takes the boundary to be at row 24" in found["suspects"][0]
 
 
 def test_attention(files, capsys):
@@ -117,10 +119,10 @@ def test_attention(files, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["right.npy", "A.npy", "B.npy"], "|V1, as numpy writes"),
-        (["right.npy", "raw.npy", "raw.npy"], "say --operands e4m3fn"),
-        (["right.npy", "both.npz", "B.npy", "--operands", "e4m3fn"], "holds 2 arrays, say which; known: x, w"),
-        (["right.npy"], "give the files of A and B for a product"),
+        (["right.npy", "A.npy", "B.npy"], "|V1, which NumPy writes"),
+        (["right.npy", "raw.npy", "raw.npy"], "give --operands e4m3fn"),
+        (["right.npy", "both.npz", "B.npy", "--operands", "e4m3fn"], "holds 2 arrays, expected one: name one of x, w"),
+        (["right.npy"], "give the files of A and B, or --attention"),
         (["right.npy", "A.npy", "B.npy", "--causal"], "--causal goes with --attention"),
         (["a.npy", "A.npy", "B.npy", "--attention", "q.npy", "k.npy", "v.npy"], "A and B go without --attention"),
         (["a.npy", "--c", "A.npy", "--attention", "q.npy", "k.npy", "v.npy"], "--c goes without --attention"),

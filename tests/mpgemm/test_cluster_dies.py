@@ -71,5 +71,5 @@ def test_a_cluster_that_is_killed_is_one_line(tmp_path):
                 run.kill()
     assert run.returncode == 2, errors
     said = [line for line in errors.splitlines() if not re.match(r"\d+/\d+ |$", line)]
-    assert len(said) == 1 and said[0].startswith("mpgemm evaluate: ") and "run again to resume" in said[0], errors
+    assert len(said) == 1 and said[0].startswith("mpgemm evaluate: ") and "the same command resumes" in said[0], errors
     assert len(Journal(journal)) >= 3

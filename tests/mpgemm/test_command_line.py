@@ -91,10 +91,16 @@ def ruled():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--seed 0", "--seed goes with --drawn or FILE"),  # the default's value is given all the same
-        ("--seed 1 --size 2", "--seed and --size go with --drawn or FILE"),
-        ("a b --size 2", "--size goes without FILE: no effect there, leave out --size, or FILE"),
-        ("a --seed 1 --all", "--all goes with what has no seed"),
+        (
+            "--seed 0",
+            "--seed goes with --drawn or FILE: no effect here, leave out --seed, or give --drawn or FILE",
+        ),  # the default's value is given all the same
+        (
+            "--seed 1 --size 2",
+            "--seed and --size go with --drawn or FILE: no effect here, leave out --seed and --size, or give --drawn or FILE",
+        ),
+        ("a b --size 2", "--size goes without FILE: no effect here, leave out --size, or FILE"),
+        ("a --seed 1 --all", "--all goes with what has no seed: no effect here, leave out --all, or --seed"),
     ],
 )
 def test_an_option_without_effect_is_refused(ruled, words, message):
@@ -305,7 +311,7 @@ def test_wide_shows_all_columns(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("compare --bits -1e-3 --methods fp16", "--bits is -0.001, expected a number of bits above 0"),
+        ("compare --bits -1e-3 --methods fp16", "--bits is -0.001, expected a number above 0"),
         ("compare --bits nan --methods fp16", "--bits is nan"),
         ("tolerance --k 16 --check-rtol -1e-3", "rtol is -0.001, expected a number of at least 0"),
         ("advise-promotion --wanted -1e-3 --shape 2 16 2", "wanted is -0.001"),
@@ -314,7 +320,7 @@ def test_wide_shows_all_columns(monkeypatch, capsys):
             "so the product is empty; expected at least one element",
         ),
         ("compare --distribution normal --shape 0 4 4 --methods fp16 --engines a100", "the product is empty"),
-        ("tolerance --engine a100 empty.npy ok.npy", "an empty product has no error to allow"),
+        ("tolerance --engine a100 empty.npy ok.npy", "an empty product has no error: give at least one element"),
         ("predict ok.npy ok.npy --gpu a100 --operands hulf", "unknown format 'hulf'; did you mean half"),
         ("explain --operands fp9", "unknown format 'fp9'; did you mean fp8"),
         ("models h100 --a-format fp9", "unknown format 'fp9'; did you mean fp8"),
@@ -464,9 +470,9 @@ def test_error_reports_verdicts_and_recommendations_have_the_fields_of_the_page(
     assert main(["compare", *drawn, "--methods", "fp16", "--engines", "a100", "--bits", "8"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["fp32"][next(iter(found["fp32"]))]) == report
-    text = re.sub(r"\([^()]*\)", "", JSON_PAGE.partition("## Recommendations\n")[2].partition("None is")[0])
+    text = re.sub(r"\([^()]*\)", "", JSON_PAGE.partition("## Recommendations\n")[2].partition("In a record")[0])
     assert set(re.findall(r"`(\w+)`", text)) - {"recommendations", "compare"} == set(found["recommendations"][0])
-    of_records = JSON_PAGE.partition("A record's ")[2].partition("\n#")[0]
+    of_records = JSON_PAGE.partition("In a record ")[2].partition("\n#")[0]
     assert set(re.findall(r"`(\w+)`", of_records)) <= set(found["records"][0])
 
 
@@ -494,7 +500,7 @@ def test_the_verdict_is_the_first_thing_that_is_printed(command, start, capsys):
     ("words", "hint"),
     [
         (["check", "a.npy", "b.npy", "c.npy", "--enigne", "h100"], "did you mean --engine?"),
-        (["explain", "A.npy", "B.npy", "--engine", "a100", "h100"], "matrix files stand behind --files"),
+        (["explain", "A.npy", "B.npy", "--engine", "a100", "h100"], "give matrix files with --files"),
     ],
 )
 def test_unknown_words_are_answered_with_what_was_meant(words, hint, capsys):

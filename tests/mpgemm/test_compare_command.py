@@ -141,7 +141,7 @@ def test_command_with_workers_and_csv(capsys):
         ),
         (["compare", "--c", "nonsense"], "expected a matrix file (a name with a suffix) or one of"),
         (["compare", "--c", "missing.npy"], "missing.npy"),
-        (["explain", "--c", "normal"], "is not a number"),
+        (["explain", "--c", "normal"], "got 'normal', expected a number"),
         (["explain", "--distribution", "normal", "--c", "nonsense"], "expected a matrix file"),
         (["explain", "ootomo:terms=9"], "expected one of 3, 4"),
         (["explain", "--a", "1", "2"], "--a goes with --b"),

@@ -72,13 +72,13 @@ def test_engines_share_colours_and_methods_styles():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--over depth 1 2", "--over depth: expected k, exponent, condition"),
+        ("--over depth 1 2", "the axis depth, expected one of k, exponent, condition"),
         ("--over k 64 16", "expected two numbers of at least 1, the smaller first"),
         ("--over k 1.5 3", "expected two integers"),
         ("--over k 0 3", "expected two numbers of at least 1"),
-        ("--over k a 3", "--over 'LOW=a': expected KEY=NUMBER"),
-        ("--over exponent 0 3 --distribution normal", "'normal' has no parameter 'exponent' for --over"),
-        ("--over exponent 0 3 --param exponent=1", "got --param exponent, which --over exponent varies"),
+        ("--over k a 3", "--over got 'LOW=a', expected KEY=NUMBER"),
+        ("--over exponent 0 3 --distribution normal", "'normal' has no parameter 'exponent' to vary"),
+        ("--over exponent 0 3 --param exponent=1", "--param exponent is varied by --over"),
         ("--over k 1 2 --points 0", "at least 1 point"),
         ("--over k 1 2 --repeats 0", "--repeats must be at least 1"),
         ("--over k 1 2 --methods nonsense@h100", "nonsense"),

@@ -228,11 +228,16 @@ SPARSE = {"format": npy_bytes(np.array(b"csr")), "shape": npy_bytes(np.array([3,
 @pytest.mark.parametrize(
     ("members", "name", "shape", "message"),
     [
-        ({}, "x", f"({ZEROS},)", "a matrix has 2 dimensions"),
-        ({}, "x", f"(1, {ZEROS}, 1, 1)", "a matrix has 2 dimensions"),
+        ({}, "x", f"({ZEROS},)", "expected a matrix of 2 dimensions"),
+        ({}, "x", f"(1, {ZEROS}, 1, 1)", "expected a matrix of 2 dimensions"),
         (SPARSE, "data", f"({ZEROS},)", "data.npy has 33554560 bytes, too many for 3 x 3"),
         (SPARSE, "data", "(3,)", "data.npy has 33554560 bytes, too many for 3 x 3"),
-        ({"format": SPARSE["format"], "data": SPARSE["shape"]}, "shape", f"({ZEROS},)", "a matrix has 2 dimensions"),
+        (
+            {"format": SPARSE["format"], "data": SPARSE["shape"]},
+            "shape",
+            f"({ZEROS},)",
+            "its shape has 4194304 numbers, expected 2",
+        ),
     ],
 )
 def test_compressed_zeros_are_refused_before_they_are_inflated(tmp_path, members, name, shape, message):

@@ -174,7 +174,7 @@ def test_the_command_for_two_engines(capsys, monkeypatch, tmp_path):
         (["--all", "--json"], "--all goes without --json"),
         (["--k", "5"], "goes with --distribution"),
         (["--engine", "a100", "h100", "v100"], "two to compare"),
-        (["--a", "1e", "--b", "1"], "'1e' is not a number"),
+        (["--a", "1e", "--b", "1"], "got '1e', expected a number"),
         (["ootomo", "--operands", "fp16"], "--operands goes without METHOD"),
         (["--engine", "a100", "h100", "--attribution-only"], "takes one engine"),
         (["--engine", "a100", "h100", "--operands", "fp8"], "engines that run it"),

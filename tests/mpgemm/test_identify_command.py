@@ -78,10 +78,10 @@ def test_a_box_that_ends_the_program_is_not_identified(module, capsys):
     assert "raises: SystemExit: 0" in capsys.readouterr().out
     values = ["--a-format", "fp16", "--d-format", "fp32", "--k", "4"]
     assert main(["identify", "--python", "leaving_boxes:leaving", *values, "--suite", "fasi"]) == 2
-    assert "the function ended the program (SystemExit: 0)" in capsys.readouterr().err
+    assert "the function raised SystemExit (0)" in capsys.readouterr().err
     (module / "ending_boxes.py").write_text("raise SystemExit(0)")
     assert main(["identify", "--python", "ending_boxes:f", *TOLD]) == 2
-    assert "the function ended the program (SystemExit: 0)" in capsys.readouterr().err
+    assert "the function raised SystemExit (0)" in capsys.readouterr().err
 
 
 @pytest.mark.full
@@ -153,7 +153,7 @@ def test_hardware_by_name(capsys):
         (["--python", "json:dumps"], "a_format, d_format and k"),
         (["--python", "json:dumps", "--suite", "fasi"], "a_format, d_format and k|--a-format"),
         (["--instruction", "volta:none"], "none"),
-        (["--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--k", "4"], "for --python only"),
+        (["--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--k", "4"], "describes a function of --python"),
         (["--engine", "abacus:fast"], "does not name a hardware engine"),
     ],
 )

@@ -43,9 +43,9 @@ def test_npz_by_name(tmp_path, matrix):
     path = tmp_path / "x.npz"
     np.savez(path, a=matrix, b=2 * matrix)
     np.testing.assert_array_equal(read_matrix(path, "b"), 2 * matrix)
-    with pytest.raises(ValueError, match=r"holds 2 arrays, say which; known: a, b"):
+    with pytest.raises(ValueError, match=r"holds 2 arrays, expected one: name one of a, b"):
         read_matrix(path)
-    with pytest.raises(ValueError, match=r"no array 'c'; known: a, b"):
+    with pytest.raises(ValueError, match=r"no array 'c': name one of a, b"):
         read_matrix(path, "c")
     np.savez_compressed(path, only=matrix)
     np.testing.assert_array_equal(read_matrix(path), matrix)
@@ -60,7 +60,7 @@ def test_safetensors_by_name(tmp_path, matrix):
         back = read_matrix(path, name)
         assert back.dtype == expected.dtype
         np.testing.assert_array_equal(back, expected)
-    with pytest.raises(ValueError, match="no array 'v'; known: q, w"):
+    with pytest.raises(ValueError, match="no array 'v': name one of q, w"):
         read_matrix(path, "v")
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ValueError, match="not a complete .safetensors file"):
@@ -93,7 +93,9 @@ def test_files_for_scipy_name_the_extra_where_it_is_missing(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "scipy.io", None)
     path = tmp_path / "x.mtx"
     write_matrix(path, np.ones((2, 2)))
-    with pytest.raises(ValueError, match=r"a Matrix Market file needs the extra: pip install 'mpgemm\[sparse\]'"):
+    with pytest.raises(
+        ValueError, match=r"a Matrix Market file needs SciPy, which is not installed: pip install 'mpgemm\[sparse\]'"
+    ):
         read_matrix(path)
 
 
@@ -101,12 +103,18 @@ def test_files_for_scipy_name_the_extra_where_it_is_missing(tmp_path, monkeypatc
     ("text", "message"),
     [
         ("", "not a complete Matrix Market file"),
-        ("%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "is complex and general, expected real numbers"),
-        ("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "is real and hermitian, expected real numbers"),
+        (
+            "%%MatrixMarket matrix coordinate complex general\n1 1 0\n",
+            "holds a complex general matrix, expected real numbers",
+        ),
+        (
+            "%%MatrixMarket matrix array real hermitian\n1 1\n1\n",
+            "holds a real hermitian matrix, expected real numbers",
+        ),
         ("%%MatrixMarket matrix array real general\n", "not a complete Matrix Market file"),
         ("%%MatrixMarket matrix array real general\n2 x\n", "Invalid integer"),
         ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "Truncated"),
-        ("%%MatrixMarket matrix array real symmetric\n2 3\n1\n", "a symmetric matrix is square, got 2 x 3"),
+        ("%%MatrixMarket matrix array real symmetric\n2 3\n1\n", "it is 2 x 3, but a symmetric matrix must be square"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "Truncated"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "Row index out of bounds"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "Invalid floating-point value"),
@@ -141,7 +149,10 @@ def test_truncated_and_foreign_files(tmp_path, matrix):
 def test_missing_file_and_unknown_suffix(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_matrix(tmp_path / "x.npy")
-    with pytest.raises(ValueError, match=r"unknown matrix format '.txt'; known: .npy, .npz, .mtx, .csv, .safetensors"):
+    with pytest.raises(
+        ValueError,
+        match=r"the suffix '.txt', expected the suffix of a matrix format: .npy, .npz, .mtx, .csv, .safetensors",
+    ):
         read_matrix(tmp_path / "x.txt")
     (tmp_path / "y.npy").touch()
     with pytest.raises(ValueError, match="holds one matrix"):
@@ -188,7 +199,7 @@ def test_files_get_the_usual_mode(tmp_path):
 
 
 def test_write_matrix_refuses_other_suffixes(tmp_path):
-    with pytest.raises(ValueError, match=r"can write .npy and .mtx"):
+    with pytest.raises(ValueError, match=r"expected .npy or .mtx"):
         write_matrix(tmp_path / "x.csv", np.zeros((1, 1)))
 
 
@@ -296,7 +307,7 @@ def test_pt(tmp_path, matrix, torch):
     back = read_matrix(path, "layer.bias")
     assert back.dtype == ml_dtypes.bfloat16
     np.testing.assert_array_equal(back, narrow)
-    with pytest.raises(ValueError, match=r"holds 2 arrays, say which; known: layer.bias, layer.weight"):
+    with pytest.raises(ValueError, match=r"holds 2 arrays, expected one: name one of layer.bias, layer.weight"):
         read_matrix(path)
     torch.loaded = RuntimeError("Weights only load failed:\nunsafe")
     with pytest.raises(ValueError, match=r"not a complete .pt file of tensors \(Weights only load failed: unsafe\)"):
@@ -314,7 +325,7 @@ def test_fp8_from_pt(tmp_path, torch):
 def test_names_behind_paths(tmp_path, matrix):
     np.savez(tmp_path / "x.npz", **{"a": matrix, "b.c": 2 * matrix})
     np.testing.assert_array_equal(read_matrix(f"{tmp_path}/x.npz:b.c"), 2 * matrix)
-    with pytest.raises(ValueError, match="no array 'd'; known: a, b.c"):
+    with pytest.raises(ValueError, match="no array 'd': name one of a, b.c"):
         read_matrix(f"{tmp_path}/x.npz:d")
     with pytest.raises(FileNotFoundError, match="y.npz: no such file"):
         read_matrix(f"{tmp_path}/y.npz:a")
@@ -326,7 +337,7 @@ def test_types_that_numpy_does_not_name_in_files(tmp_path, name):
     np.save(tmp_path / "x.npy", values)
     np.savez(tmp_path / "x.npz", x=values)
     for path in (tmp_path / "x.npy", f"{tmp_path}/x.npz:x"):
-        with pytest.raises(TypeError, match=r"\|V[12], as numpy writes ml_dtypes'.*--operands"):
+        with pytest.raises(TypeError, match=r"\|V[12], which NumPy writes for ml_dtypes'.*--operands"):
             read_matrix(path)
         back = read_matrix(path, encodings=True)
         assert back.dtype == f"u{values.itemsize}" and back.tobytes() == values.tobytes()
@@ -341,7 +352,7 @@ def test_e5m2_is_known_by_its_own_name(tmp_path):
 def test_pt_without_torch_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     (tmp_path / "x.pt").touch()
-    with pytest.raises(ValueError, match="needs PyTorch .* save as .safetensors"):
+    with pytest.raises(ValueError, match="needs PyTorch, .* save the tensor as .safetensors"):
         read_matrix(tmp_path / "x.pt")
 
 
@@ -352,7 +363,7 @@ def test_stacks(tmp_path, matrix):
     np.save(tmp_path / "v.npy", np.ones(3))
     np.testing.assert_array_equal(read_stack(tmp_path / "s.npy"), stack)
     np.testing.assert_array_equal(read_stack(tmp_path / "four.npy"), stack)
-    with pytest.raises(ValueError, match=r"2 dimensions, got shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"has shape \(3,\), expected 2 dimensions"):
         read_stack(tmp_path / "v.npy")
     with pytest.raises(ValueError, match="2 dimensions"):
         read_matrix(tmp_path / "s.npy")

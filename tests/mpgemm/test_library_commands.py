@@ -108,7 +108,7 @@ def test_predict_reports_values_that_are_left_out(folder, capsys):
     ]
     assert main(["predict", "A.npy", "B.npy", *arguments, "--out-format", "fp32"]) == 0
     text = capsys.readouterr().out
-    assert "first element 11520 " in text and "warning: this kernel leaves the last 8 values of k out" in text
+    assert "first element 11520 " in text and "warning: this kernel omits the last 8 products of each sum" in text
 
 
 def test_predict_fp8_encodings(folder, capsys):
@@ -169,7 +169,7 @@ def test_diff_says_where_and_why(folder, capsys):
     ]
     assert [float(x[0, 0]) for x in halves] == facts["part_at"]["sums"] and halves[0] != halves[1]
     assert main(common) == 0
-    assert "the sums part within the first" in capsys.readouterr().out
+    assert "the sums differ after the first" in capsys.readouterr().out
 
 
 def test_diff_says_when_nothing_explains_a_result(folder, capsys):
@@ -245,26 +245,26 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     (
-        ([*PREDICT, "--library", "cublaslt-13.1"], "name the kernel with --config"),
-        ([*PREDICT, "--library", "cublaslt"], "needs a version"),
+        ([*PREDICT, "--library", "cublaslt-13.1"], "name it with --config"),
+        ([*PREDICT, "--library", "cublaslt"], "has no version"),
         ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
-        (PREDICT, "which library's kernel on h100? Give --library: cublaslt (what cublas, torch.matmul"),
-        (["predict", "A.npy", "B.npy", "--gpu", "a100"], "scaled_mm (what torch._scaled_mm call): not known on a100"),
-        ([*PREDICT, "--library", "torch.matmul"], "needs a version, such as torch.matmul-13.1: it calls cuBLASLt"),
+        (PREDICT, "on h100: give --library, one of cublaslt (which cublas, torch.matmul"),
+        (["predict", "A.npy", "B.npy", "--gpu", "a100"], "scaled_mm (which torch._scaled_mm call): not known on a100"),
+        ([*PREDICT, "--library", "torch.matmul"], "give one, such as torch.matmul-13.1: it calls cuBLASLt"),
         ([*PREDICT, "--library", "cublas-13.1"], "cublaslt_heuristic --device h100"),
         ([*PREDICT, "--library", "torch._scaled_mm"], "scaled_mm takes FP8 operands"),
-        (["invariance"], "missing here: --gpu, --library, --shape, --config"),
-        (["invariance", "--recorded", "chosen.json", "--gpu", "h100"], "--recorded names --gpu"),
+        (["invariance"], "missing --gpu, --library, --shape, --config: give"),
+        (["invariance", "--recorded", "chosen.json", "--gpu", "h100"], "--recorded states what --gpu"),
         ([*INLINE, "--config", "ALGO_ID=66"], "expected M:FIELD=VALUE"),
-        ([*INLINE, "--config", "1:ALGO_ID=66", "1:ALGO_ID=66"], "names m 1 twice"),
-        ([*INLINE, "--config", "1:ALGO_ID=66,STAGES_ID=35"], "no weight matrix was recorded at two values of m"),
+        ([*INLINE, "--config", "1:ALGO_ID=66", "1:ALGO_ID=66"], "gives m 1 twice"),
+        ([*INLINE, "--config", "1:ALGO_ID=66,STAGES_ID=35"], "no weight matrix at two values of m"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=x"], "expected an integer"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "66"], "expected FIELD=VALUE"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=41"], "known: 11, 12, 13"),
-        ([*PREDICT, "--library", "cutlass", "--config", "tile=3"], "known: tile_k"),
-        ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded FILE needs"),
+        ([*PREDICT, "--library", "cutlass", "--config", "tile=3"], "expected one of tile_k"),
+        ([*PREDICT, "--library", "cutlass", "--recorded", "chosen.json"], "--recorded FILE goes with"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--recorded", "nowhere.json"], "nowhere.json"),
-        (["predict", "A.npy", "A.npy", "--gpu", "h100"], "the columns of A"),
+        (["predict", "A.npy", "A.npy", "--gpu", "h100"], "as many columns of A as rows of B"),
         (["predict", "A.npy", "B.npy", "--gpu", "h999"], "unknown architecture 'h999'"),
         ([*PREDICT, "--operands", "e4m3fn"], "not representable"),
         (["diff", "A.npy", "B.npy", "A.npy", "A.npy", "--gpus", "a100", "h100"], "expected (8, 40)"),
@@ -308,7 +308,9 @@ def test_fp32_files_are_told_to_name_the_units_format(tmp_path, monkeypatch, cap
 
 
 def test_a_format_that_no_path_has_is_answered_with_those_there_are():
-    with pytest.raises(ValueError, match=r"v100 has no e4m3fn x e4m3fn to fp32; it has fp16 to fp16, fp16 to fp32"):
+    with pytest.raises(
+        ValueError, match=r"v100 has no e4m3fn x e4m3fn to fp32: choose one of fp16 to fp16, fp16 to fp32"
+    ):
         tcm.default_instruction("v100", "e4m3fn", path="mma")
-    with pytest.raises(ValueError, match=r"on path 'wgmma'; it has 'mma'"):
+    with pytest.raises(ValueError, match=r"on path 'wgmma': choose one of 'mma'"):
         tcm.default_instruction("a100", "fp16", path="wgmma")

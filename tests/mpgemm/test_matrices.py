@@ -83,12 +83,12 @@ def test_cancelling_cancels_as_much_as_asked(bits, k):
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("nonsense", {}, "unknown distribution 'nonsense'; known: uniform_symmetric"),
-        ("normal", {"exponent": 3}, "has no parameter 'exponent'; known: mean, deviation"),
+        ("nonsense", {}, "unknown distribution 'nonsense', expected one of uniform_symmetric"),
+        ("normal", {"exponent": 3}, "has no parameter 'exponent', expected one of: mean, deviation"),
         ("uniform_symmetric", {"exponent": 1.5}, "exponent must be a finite int"),
         ("uniform_symmetric", {"exponent": "x"}, "exponent must be int"),
         ("normal", {"mean": float("nan")}, "mean must be a finite float"),
-        ("decades", {"low": 3, "high": 2}, r"low 3.0 must not exceed high 2.0"),
+        ("decades", {"low": 3, "high": 2}, r"low is 3.0 and high is 2.0, expected low <= high"),
         ("conditioned", {"condition": 0.5}, "condition must be at least 1"),
         ("cancelling", {"bits": 21}, "bits must be from 0 to 20"),
     ],
@@ -137,5 +137,5 @@ def test_digits_is_a_gram_pair():
 
 
 def test_unknown_shipped_pair():
-    with pytest.raises(ValueError, match="unknown shipped pair 'x'; known: digits, diffusion"):
+    with pytest.raises(ValueError, match="unknown shipped pair 'x', expected one of digits, diffusion"):
         load_shipped("x")

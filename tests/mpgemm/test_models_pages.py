@@ -38,7 +38,7 @@ def test_picture(tmp_path, capsys):
     assert main(["models", NAME, "--picture", str(target)]) == 0
     assert target.read_text().startswith("<svg") and "wrote" in capsys.readouterr().out
     assert main(["models", "tpu:mxu.m128n128k128.f32.bf16.bf16.f32", "--picture", str(target)]) == 2
-    assert "not public" in capsys.readouterr().err
+    assert "no public arithmetic" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--url"], ["h100", "--url"], ["h100", "--picture", "x.svg"]])

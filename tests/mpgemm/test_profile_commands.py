@@ -73,7 +73,7 @@ def test_bad_profiles_are_one_line(tmp_path, monkeypatch, capsys):
         (["predict", "A.npy", "B.npy", "--gpu", "a100", "--profile", SHIPPED], "assume='h100'"),
         ([*library, "algoId=20,stages=8x5,numSplitsK=2"], "layout of its operands, which is not known"),
         ([*library, "algoId=20,tiles=3"], "config has the field 'tiles'"),
-        ([*library, "algoId=21,stages=16x6", "--operands", "tf32", "--input-rounding", "rz"], "leave the option out"),
+        ([*library, "algoId=21,stages=16x6", "--operands", "tf32", "--input-rounding", "rz"], "leave it out"),
     ):
         assert main(words) == 2, words
         error = capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_cutlass_says_that_its_tile_matters(tmp_path, monkeypatch, capsys):
     saved("mm/bf16/reduced/100x300x700/tn", tmp_path, monkeypatch)
     words = ["predict", "A.npy", "B.npy", "--gpu", "h100", "--operands", "bf16", "--library", "cutlass"]
     assert main(words) == 0
-    assert "nobody named the kernel's" in " ".join(capsys.readouterr().out.split())
+    assert "--config does not state it" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--config", "tile_k=64"]) == 0
     assert "nobody named" not in capsys.readouterr().out
 
@@ -134,7 +134,7 @@ def test_invariance_by_profile(tmp_path, capsys):
     assert [step["bits_change"] for step in weight["batches"]] == [False, False, True]
     path.write_text("\n".join(map(json.dumps, [*rows, {**rows[2], "m": 1}])))
     assert main(["invariance", "--gpu", "h100", "--profile", str(path)]) == 2
-    assert "recorded in two ways" in capsys.readouterr().err
+    assert "recorded with two recipes" in capsys.readouterr().err
 
 
 # -- whodunit without a profile ------------------------------------------------------------------------------------------------

@@ -76,8 +76,13 @@ def test_the_command(capsys, tmp_path, monkeypatch):
     assert main(["advise-promotion", *files, "--engine", "A100", "--operands", "half", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["engine"].startswith("ampere:mma.m16n8k16") and found["intervals"][0]["every"] == 16
-    for arguments, message in ((["--intervals", "0"], "not a number of products"), (["--wanted", "-1"], "wanted is -1"),
-                               (["--engine", "q1"], "unknown architecture"), (["x.npy"], "two matrix files")):  # fmt: skip
+    refused = (
+        (["--intervals", "0"], "expected positive integers"),
+        (["--wanted", "-1"], "wanted is -1"),
+        (["--engine", "q1"], "unknown architecture"),
+        (["x.npy"], "matrix file(s), expected two"),
+    )
+    for arguments, message in refused:
         assert main(["advise-promotion", *arguments]) == 2
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1

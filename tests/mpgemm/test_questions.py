@@ -73,11 +73,11 @@ def test_an_old_name_of_an_option_works_and_says_the_new_one(tmp_path, capsys):
         assert main([*words, *old]) == 0
         results.append(capsys.readouterr())
     assert len({result.out for result in results}) == 1 and not results[0].err
-    assert all("mpgemm explain: --format is called --operands now" in result.err for result in results[1:])
+    assert all("mpgemm explain: --format was renamed to --operands" in result.err for result in results[1:])
     pytest.importorskip("matplotlib")
     drawn = ["compare", "--methods", "fp16", "--engines", "a100", "--shape", "4", "16", "4", "--out", str(tmp_path)]
     assert main([*drawn, "--format", "svg"]) == 0
-    assert "--format is called --figure-format now" in capsys.readouterr().err and list(tmp_path.glob("*.svg"))
+    assert "--format was renamed to --figure-format" in capsys.readouterr().err and list(tmp_path.glob("*.svg"))
 
 
 def test_no_command_has_two_options_with_one_old_name():

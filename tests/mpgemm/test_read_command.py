@@ -106,19 +106,19 @@ def test_contraction_and_rows_are_obeyed(tmp_path, capsys):
 def test_a_kernel_without_arguments(capsys):
     assert main(["read", KEPT]) == 0
     told = capsys.readouterr().out
-    assert "gemm for sm_80" in told and " param_0 (8 bytes)" in told and "not known here: nothing" in told
+    assert "gemm for sm_80" in told and " param_0 (8 bytes)" in told and "instructions without a model: none" in told
 
 
 @pytest.mark.parametrize(("words", "match"), [
     ([KEPT, "--grid", "2", "--out", "c.npy"], "--out needs --arguments"),
-    ([KEPT, KEPT, KEPT], "give one kernel to read or two"),
-    ([KEPT, "--other-grid", "2"], "--other-grid is for a second kernel"),
+    ([KEPT, KEPT, KEPT], "got 3 kernels, expected one to read or two"),
+    ([KEPT, "--other-grid", "2"], "--other-grid is the grid of a second kernel"),
     ([KEPT, "--arguments", "what"], "expected FORMAT:SHAPE"),
     ([KEPT, "--arguments", "bf16:32x64"], "in none of the arguments; gemm_param_1, gemm_param_2, gemm_param_6"),
-    ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "two are compared"),
-    ([KEPT, *ARGUMENTS, "--output", "7"], "output is argument 7, expected 0 to 5"),
-    ([KEPT, KEPT, *ARGUMENTS, "--rows", "0"], "two are compared"),
-    ([KEPT, *ARGUMENTS, "--rows", "32"], "rows are from 0 to 31, got [32]"),
+    ([KEPT, KEPT, *ARGUMENTS, "--out", "c.npy"], "takes one kernel, got two"),
+    ([KEPT, *ARGUMENTS, "--output", "7"], "output is 7, expected the index of an argument, 0 to 5"),
+    ([KEPT, KEPT, *ARGUMENTS, "--rows", "0"], "takes one kernel, got two"),
+    ([KEPT, *ARGUMENTS, "--rows", "32"], "rows must be from 0 to 31, got [32]"),
     ([KEPT, "--rows", "1"], "--rows needs --arguments"),
     ([KEPT, "--fmad", "false"], "--fmad needs --arguments"),
     ([AMD, *ARGUMENTS, "--fmad", "false"], "fmad"),
@@ -149,7 +149,7 @@ def test_a_page_and_a_picture(tmp_path, capsys):
 
 @pytest.mark.parametrize(("words", "match"), [
     ([KEPT, "--html", "x.html"], "--html needs --arguments"),
-    ([KEPT, KEPT, *ARGUMENTS, "--picture", "x.svg"], "--picture is for one kernel"),
+    ([KEPT, KEPT, *ARGUMENTS, "--picture", "x.svg"], "--picture takes one kernel"),
     ([KEPT, *ARGUMENTS, "--picture", "x.png"], "ends in .svg"),
 ])  # fmt: skip
 def test_pages_that_cannot_be_written(words, match, capsys):

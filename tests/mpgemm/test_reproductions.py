@@ -218,7 +218,7 @@ def test_the_list_says_what_from_which_paper_and_how_long(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "mpgemm reproduce --list shows the names"),
+        ("", "give a name that mpgemm reproduce --list shows"),
         ("xue8c", "did you mean xue"),
         ("xue8a --quick", "--quick has no effect on xue8a"),
         ("xue2a --methods fp32 --seed 1", "--methods and --seed have no effect on xue2a"),

@@ -329,6 +329,6 @@ def test_evaluate_says_what_was_chosen_and_what_is_not_finite(tmp_path, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert (
         "A holds 1 element that is not finite, A[0, 0] = inf, so " in text
-        and "What follows is about the others." in text
+        and "The next lines are about the other elements." in text
     )
     assert "ozaki_int8: the native FP64 product, since an operand holds Inf or NaN." in text

@@ -152,7 +152,7 @@ def test_emulated_fp64_is_judged_pair_by_pair(tmp_path):
 
 def test_a_stack_without_fp32_or_elements_has_no_verdict(stack, capsys):
     assert main(["evaluate", "A.npy", "B.npy", "--methods", "fp64"]) == 0
-    assert capsys.readouterr().out.startswith("No verdict:")
+    assert capsys.readouterr().out.startswith("No verdict, because")
 
 
 # -- pairs that tell nothing -----------------------------------------------------------------------------------------------

@@ -240,10 +240,10 @@ def test_runs_whose_routing_flips_are_compared_up_to_there_and_behind(tmp_path):
     assert found.first.module == "attn" and found.first.differing == 1
     text = str(found)
     assert (
-        "from experts.0 (step 0) on, whose outputs have the shapes (5, 16) and (4, 16): rows differ, as where routing"
+        "from experts.0 (step 0) on, whose outputs have the shapes (5, 16) and (4, 16): rows differ, as if routing"
         in text
     )
-    assert "other rows in 2 modules, which are not compared: experts.0, experts.1" in text
+    assert "2 modules have other rows and are not compared: experts.0, experts.1" in text
     assert found.logits.largest == 0
     early = compare_traces(first, recorded(tmp_path / "c", {"attn": x, "experts.0": x[:4], "mlp": x}))
     assert str(early).startswith(

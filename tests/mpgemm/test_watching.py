@@ -140,7 +140,7 @@ def test_a_wrong_result_is_not_ranked(name, faulty, ones, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     (line,) = shown.err.strip().splitlines()
-    assert "a result of this package is wrong, nothing is judged" in line and "C[14, " in line
+    assert "a result of this package is wrong, so nothing is judged" in line and "C[14, " in line
     (path,) = (path.name for path in Path().glob("outside-*.npz"))
     assert f"mpgemm selftest --rerun {path}" in line
     assert main(["selftest", "--rerun", path, "--json"]) == 3
@@ -314,7 +314,7 @@ def test_what_is_outside(error):
 def test_a_folder_that_cannot_be_written(faulty, ones, capsys, monkeypatch):
     monkeypatch.setattr(outside, "atomic_writer", lambda path: (Path("missing") / "file").open("wb"))
     assert main(COMMANDS["compare"]) == 3
-    assert "what computes it again could not be written" in capsys.readouterr().err
+    assert "the file that computes it again could not be written" in capsys.readouterr().err
 
 
 def test_other_files_are_refused(tmp_path, capsys):

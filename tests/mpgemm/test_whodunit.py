@@ -140,7 +140,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
         np.save(f"{name}.npy", array)
     assert main(["whodunit", "x.npy", "y.npy", "d.npy", "--operands", "e4m3"]) == 0
     text = capsys.readouterr().out
-    assert "exact: hopper:wgmma" in text and "what tells others from it" in text
+    assert "exact: hopper:wgmma" in text and "elements on which other candidates differ" in text
     assert max(map(len, text.splitlines())) <= 70
     assert main(["whodunit", "a.npy", "b.npy", "d.npy", "--methods", "ootomo", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -150,7 +150,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):  # 3 s: three whole searche
     capsys.readouterr()
     for arguments, message in (
         (["x.npy", "y.npy", "a.npy", "--operands", "e4m3fn"], "expected (m, k), (k, n) and (m, n)"),
-        (["x.npy", "y.npy", "d.npy"], "name one with --operands"),
+        (["x.npy", "y.npy", "d.npy"], "name the format with --operands"),
         (["x.npy", "y.npy", "d.npy", "--operands", "fp8"], "stands for several formats, name one: e4m3fn, e5m2"),
         (["a.npy", "b.npy", "d.npy", "--library", "scaled_mm"], "--library goes with --gpu"),
         (["a.npy", "b.npy", "d.npy", "--methods", "nothing"], "unknown method"),

@@ -561,7 +561,7 @@ def bias_behind_activation(c, rng):
     if c.epilogue is None or c.bias is None:
         return None
     x = activated(c.sums().astype(np.float32), c.epilogue) + c.bias
-    return Wild(x.astype(c.out), "C is added behind", None)
+    return Wild(x.astype(c.out), "C is added after", None)
 
 
 # -- of no known kind ----------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_open_questions_say_what_is_not_settled():
 def test_a_page_has_every_part():
     row = tcm.get_instruction("hopper:mma.m16n8k16.f32.f16.f16.f32")
     text = instruction_page(row)
-    for heading in ("Arithmetic", "Order of the sum", "Neighbours", "Evidence", "Open", "Run it"):
+    for heading in ("Arithmetic", "Order of the sum", "Neighbours", "Evidence", "Open questions", "Run it"):
         assert f"## {heading}\n" in text
     assert (
         "<svg" in text and "$$" in text and "0x33000000" in text and "(../volta/mma.m8n8k4.f32.f16.f16.f32.md)" in text
@@ -71,7 +71,7 @@ def test_a_page_has_every_part():
     assert {str(other) for other in same_bits(row)} >= {"blackwell:mma.m16n8k16.f32.f16.f16.f32"}
     assert row.accumulator not in {other.accumulator for other in neighbours(row)}
     unknown = instruction_page(tcm.get_instruction("tpu:mxu.m128n128k128.f32.bf16.bf16.f32"))
-    assert "Not public" in unknown and "<svg" not in unknown
+    assert "The arithmetic is not public" in unknown and "<svg" not in unknown
 
 
 def test_every_row_is_reachable_from_the_index():

@@ -131,7 +131,9 @@ def test_rows_of_hopper_rest_on_an_own_run():
     rows = [row for row in ROWS if row.arch == "hopper"]
     own = "hardware: own run (NVIDIA H100 80GB HBM3, CUDA 13.0, driver 580.159.04, 2026-11-26)"
     assert len(rows) == 100 and {row.evidence for row in rows} == {own}
-    assert not [row for row in rows if any("Published models differ" in text for text in open_questions(row))]
+    assert not [
+        row for row in rows if any("Published models give different answers" in text for text in open_questions(row))
+    ]
     assert {row.accumulator.nan for row in rows if row.d_format == "fp64"} == {"dmma"}
     others = {
         row.accumulator.nan for row in ROWS if row.d_format == "fp64" and row.arch in ("ampere", "ada", "blackwell")
@@ -163,7 +165,7 @@ def test_alignment_floors_by_architecture_and_result():
         measured = MEASURED_FLOORS.get((row.arch, d), "models only")
         if row.accumulator is not spec and not widened:
             continue  # fp8 through fp16: its products are multiples of 2^-32, which no floor cuts
-        assert f"alignment floor {floor}: " in row.note
+        assert f"the alignment floor {floor} " in row.note
         assert measured in row.note or "models only" in row.note, row
 
 

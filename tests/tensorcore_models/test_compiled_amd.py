@@ -71,7 +71,7 @@ def test_reductions_need_an_approximation_that_is_not_published():
     x = rows_to_normalise()
     out = np.zeros(x.shape, ml_dtypes.bfloat16)
     program = compiled.read(text("normalised"))
-    with pytest.raises(compiled.Refused, match="v_rcp_f32_e32: which bits it gives is not published"):
+    with pytest.raises(compiled.Refused, match="v_rcp_f32_e32: the bits of its results are not published"):
         program.run([x, out, x.shape[1], 1e-5], grid=len(x))
     run = program.run([x, out, x.shape[1], 1e-5], grid=len(x), unpublished="nearest")
     exact = x.astype(np.float64)
@@ -111,7 +111,7 @@ def test_a_transposed_product_of_two_formats_is_no_recipe_of_libraries():
     c = np.zeros((32, 32), np.float32)
     recipe = compiled.read(changed).recipe([a, b, c, 32, 32, 64])
     assert recipe.instructions == ("cdna3:v_mfma_f32_32x32x16_bf8_fp8",)
-    with pytest.raises(libraries.Unknown, match="gets the output's columns as its first matrix"):
+    with pytest.raises(libraries.Unknown, match="takes the output's columns as its first matrix"):
         recipe.library()
 
 

@@ -176,7 +176,7 @@ def test_a_half_that_was_never_written_stays_so_beside_one_that_was():
     got = lanes_of(f"{low}  v_pack_b32_f16 v20, v30, v30", [x, y], x.dtype)
     assert got.view(np.float16).tolist() == [float(lane // 2) for lane in range(128)]
     for whole in ("v_mov_b32_e32 v20, v30", "v_fma_mix_f32 v20, v30, 1.0, v12 op_sel:[1,0,0] op_sel_hi:[1,0,0]"):
-        with pytest.raises(compiled.KernelFault, match="v30, which rests on one that was never written"):
+        with pytest.raises(compiled.KernelFault, match="v30, whose value depends on an unwritten register"):
             lanes_of(f"{low}  {whole}", [x, y], x.dtype)
     upper = "  v_mov_b32_e32 v31, 0\n  v_fma_mixhi_f16 v31, v10, 1.0, neg(0)\n"
     got = lanes_of(f"{low}{upper}  v_bfi_b32 v20, 0xffff, v12, v31", [x, y], x.dtype)
@@ -189,7 +189,7 @@ def test_a_pair_of_which_a_half_was_never_written_may_be_spilled():
     spill = "  v_mov_b32_e32 v30, v10\n  scratch_store_dwordx2 off, v[30:31], off\n  s_waitcnt vmcnt(0)\n"
     reload = f"{spill}  scratch_load_dwordx2 v[20:21], off, off\n  s_waitcnt vmcnt(0)"
     assert lanes_of(reload, [x], x.dtype, private_segment_fixed_size=16).tolist() == list(range(64))
-    with pytest.raises(compiled.KernelFault, match="v21, which rests on one that was never written"):
+    with pytest.raises(compiled.KernelFault, match="v21, whose value depends on an unwritten register"):
         lanes_of(f"{reload}\n  v_mov_b32_e32 v20, v21", [x], x.dtype, private_segment_fixed_size=16)
     with pytest.raises(compiled.KernelFault, match="some were never written"):
         lanes_of(reload.replace("off, off", "off, off offset:8"), [x], x.dtype, private_segment_fixed_size=16)

@@ -40,7 +40,7 @@ def test_attention_has_one_expression_with_its_functions(recipe):
 def test_rows_are_read_alone(recipe):
     (form,) = attention(rows=[3, 35]).forms
     assert form.outputs.tolist() == [*range(48, 64), *range(560, 576)]
-    with pytest.raises(ValueError, match=r"rows are from 0 to 63, got \[64\]"):
+    with pytest.raises(ValueError, match=r"rows must be from 0 to 63, got \[64\]"):
         attention(rows=[64])
 
 
@@ -84,7 +84,7 @@ def test_tables_of_addresses():
     assert [np.array_equal(x, f * y) for f, x, y in zip((1, 2, 2), arrays, kept, strict=True)] == [True] * 3
     with pytest.raises(ValueError, match="needs at least one array"):
         compiled.PointerTable([])
-    with pytest.raises(TypeError, match="holds addresses of arrays, got list"):
+    with pytest.raises(TypeError, match="needs numpy arrays, got list"):
         compiled.PointerTable([[1.0]])
     with pytest.raises(ValueError, match="argument 0 at entry 1 is not contiguous"):
         program.run([compiled.PointerTable([arrays[0], np.zeros((32, 2), np.float32)[:, 0]])], grid=2)

@@ -434,7 +434,7 @@ def test_reductions_of_numbers(words):
     ("line", "error"),
     [
         ("redux.sync.max.f32 %d, %a, 0xffff;", "a lane that its mask 0xffff does not name"),
-        ("redux.sync.max.s32 %d, %a, %a;", "brings another mask"),
+        ("redux.sync.max.s32 %d, %a, %a;", "gives another mask"),
         ("redux.sync.add.f32 %d, %a, -1;", "redux.sync.add.f32"),
         ("redux.sync.max.NaN.abs.f32 %d, %a, -1;", "redux.sync.max.NaN.abs.f32"),
         ("redux.sync.max.abs.s32 %d, %a, -1;", "redux.sync.max.abs.s32"),
@@ -450,7 +450,7 @@ def test_reductions_that_ptx_does_not_define_are_refused(line, error):
 
 def test_unknown_approximations_are_refused_unless_asked_for():
     x = np.arange(32, dtype=np.float32)
-    with pytest.raises(compiled.Refused, match=r"sin.approx.f32: which bits it gives is not published"):
+    with pytest.raises(compiled.Refused, match=r"sin.approx.f32: the bits of its results are not published"):
         one_instruction("sin.approx.f32 %d, %a;", 32, (32,), x.view(np.uint32))
     got = one_instruction("sin.approx.f32 %d, %a;", 32, (32,), x.view(np.uint32), unpublished="nearest")
     assert np.array_equal(got.view(np.float32), np.sin(x.astype(np.float64)).astype(np.float32))

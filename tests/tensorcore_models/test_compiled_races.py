@@ -42,7 +42,7 @@ PLANTED = [
     ("sm_90-fp16-masked", "barrier", 1, "writes shared memory that a wgmma of warp 0 read"),
     ("sm_90-fp16-masked", "copies", 0, "reads shared memory that a copy of warp 0 wrote"),
     ("sm_90-fp16-masked", "products", 0, "writes shared memory that a wgmma of warp 0 read"),
-    ("sm_90-fp16-masked", "fence", 0, "which no wgmma.fence follows since it was written"),
+    ("sm_90-fp16-masked", "fence", 0, "in a wgmma without wgmma.fence after its last write"),
     ("sm_90-fp8", "barrier", 1, "reads shared memory that warp 1 wrote"),
     ("sm_100-fp16-masked", "barrier", 0, "reads shared memory that warp 0 wrote"),
     ("sm_100-fp16-masked", "copies", 1, "reads shared memory that a copy of warp 0 wrote"),

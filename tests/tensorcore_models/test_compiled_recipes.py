@@ -140,10 +140,10 @@ def test_addresses_in_a_structure():
     assert y.tolist() == (3 * x * x).tolist()
     recipe = program.recipe([given])
     assert "argument 0 at byte 24" in recipe.output and y.tolist() == (3 * x * x).tolist()
-    assert "all at byte 8[i + k]" in str(recipe) and "finished with constants" in str(recipe)
+    assert "all at byte 8[i + k]" in str(recipe) and "operations after the sum use constants" in str(recipe)
     with pytest.raises(ValueError, match="all has 32 bytes, but the structure has 24"):
         program.run([compiled.Structure(bytes(24), {8: x})])
-    with pytest.raises(ValueError, match="at byte 28 lies outside of a structure of 32 bytes"):
+    with pytest.raises(ValueError, match="at byte 28, outside of a structure of 32 bytes"):
         compiled.Structure(bytes(32), {28: x})
     with pytest.raises(TypeError, match="the output, is not an array"):
         compiled.compare(program, program, arguments=[given], grids=[1, 1])
@@ -188,7 +188,7 @@ def test_a_recipe_takes_c_scales_and_a_bias():
     assert library.arrays == tuple(arrays) and library.order == libraries.Chain((range(64),))
     assert (out > 0).any() and (out == 0).any()
     assert np.array_equal(library.gemm_bits(*operands, arrays=arrays), out.view(np.uint16))
-    assert "finished with param_2, param_3, param_4, param_5" in str(recipe)
+    assert "operations after the sum use param_2, param_3, param_4, param_5" in str(recipe)
     for name, array in arrays.items():  # each of them counts
         other = library.gemm_bits(*operands, arrays=arrays | {name: array * np.float32(1.5)})
         assert (other != out.view(np.uint16)).any(), name
@@ -196,13 +196,13 @@ def test_a_recipe_takes_c_scales_and_a_bias():
         ValueError, match="takes param_2, param_3, param_4, param_5 in addition to A and B, got param_2"
     ):
         library.gemm_bits(*operands, arrays={"param_2": arrays["param_2"]})
-    with pytest.raises(libraries.Unknown, match="output format fp32 is not known; known: fp16"):
+    with pytest.raises(libraries.Unknown, match="output format fp32 is not the kernel.s; known: fp16"):
         library.gemm_bits(*operands, arrays=arrays, out_format="fp32")
     with pytest.raises(libraries.Unknown, match="its own factors"):
         library.gemm_bits(*operands, arrays=arrays, scale=2.0)
     with pytest.raises(libraries.Unknown, match="starts its sum from param_2"):
         library.sum_bits(*operands)
-    with pytest.raises(libraries.Unknown, match="others are not known"):
+    with pytest.raises(libraries.Unknown, match="no other scales"):
         library.scaled_bits(*operands, None)
     with pytest.raises(ValueError, match=r"expected \(m, 64\) and \(64, n\)"):
         library.gemm_bits(operands[1], operands[0], arrays=arrays)

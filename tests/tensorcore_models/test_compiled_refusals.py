@@ -32,16 +32,16 @@ def one_line(error, match):
     (".version 8.0\n", "no .target"),
     (kernel("ret;").replace("ret;", "ret"), "'ret' does not end"),
     (kernel("mov.b32 %q1, 0;"), "line 7: the register %q1 is not declared"),
-    (kernel("bra nowhere;"), "there is no label nowhere"),
+    (kernel("bra nowhere;"), "the entry has no label nowhere"),
     (kernel("add.s32 %r1, %r2 %r3;"), "line 7: '%r3' stands between operands"),
     (kernel("add.s32 %r1, [%r2, 1;"), "'' stands between operands"),
-    (kernel("@%r1 ret;"), "has no predicate that is declared"),
+    (kernel("@%r1 ret;"), "has an undeclared predicate"),
     (kernel(".reg .b7 %x;"), "declares no registers"),
     (kernel("mov.b32 %r99, 0;"), "the register %r99 is not declared"),
     (HEAD + ".visible .entry k(.param .u64 x) { ret;", "the entry k is not closed"),
-    (HEAD + ".visible .entry k() {ret;}\n.visible .entry k() {ret;}", "the entry k is there twice"),
+    (HEAD + ".visible .entry k() {ret;}\n.visible .entry k() {ret;}", "the entry k is defined twice"),
     (HEAD + ".visible .entry k() {ret;}\n.visible .entry j() {ret;}", "2 entries: k, j; name one with entry="),
-    (HEAD.replace("sm_90a", "sm_20") + ".visible .entry k() {ret;}", ".target sm_20 is not known"),
+    (HEAD.replace("sm_90a", "sm_20") + ".visible .entry k() {ret;}", "unknown .target sm_20"),
 ])  # fmt: skip
 def test_malformed_text(wrong, match):
     with pytest.raises(ValueError) as error:
@@ -68,23 +68,23 @@ LOAD = "ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, 
 
 
 @pytest.mark.parametrize(("body", "match"), [
-    ("frobnicate.b32 %r1, %r2;", "line 7: frobnicate.b32 is not known here"),
+    ("frobnicate.b32 %r1, %r2;", "line 7: frobnicate.b32 is not modelled"),
     ("mov.b32 %r1, 0; mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1,%r1,%r1,%r1}, {%r1,%r1}, {%r1,%r1},"
      "{%r1,%r1,%r1,%r1};",
-     "has [4, 2, 2, 4] registers, expected [4, 4, 2, 4]"),
+     "has [4, 2, 2, 4] registers for D, A, B and C, expected [4, 4, 2, 4]"),
     ("mov.b32 %r1, 0; mov.b64 %rd1, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-     " [%r1], [%rd1], 16, [%r1], 1;", "multicast::cluster is not known here"),
-    ("tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd1, %r1, %p1;", "tcgen05.mma.cta_group::2.kind::f16 is not known here"),
+     " [%r1], [%rd1], 16, [%r1], 1;", "multicast::cluster is not modelled"),
+    ("tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd1, %r1, %p1;", "tcgen05.mma.cta_group::2.kind::f16 is not modelled"),
     ("mov.u64 %rd1, %clock64;", "%clock64 depends on the hardware"),
-    ("mov.b32 %r1, 0; cos.approx.f32 %r1, %r1;", "is not published"),
-    ("mov.u32 name, 1;", "writes to something that is no register"),
-    ("mov.b32 %r1, 1; add.u32 r2, %r1, 1;", "writes to something that is no register"),
-    ("mov.b32 %r1, 1; setp.lt.u32 7, %r1, 2;", "writes to something that is no register"),
-    ("mov.b64 %rd1, 1; mov.b64 {%r1, 7}, %rd1;", "writes to something that is no register"),
+    ("mov.b32 %r1, 0; cos.approx.f32 %r1, %r1;", "are not published"),
+    ("mov.u32 name, 1;", "writes to an operand that is no register"),
+    ("mov.b32 %r1, 1; add.u32 r2, %r1, 1;", "writes to an operand that is no register"),
+    ("mov.b32 %r1, 1; setp.lt.u32 7, %r1, 2;", "writes to an operand that is no register"),
+    ("mov.b64 %rd1, 1; mov.b64 {%r1, 7}, %rd1;", "writes to an operand that is no register"),
     ("setp.lt.u32 %p1;", "compares 0 operands, expected 2"),
-    ("cp.async.wait_group 999999999999999999999;", "waits for a number of groups that is not known here"),
-    ("vprintf %r1;", "vprintf is not known here"),
-    ("mov.b32 %r1, 0; tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r1, %p1;", "is not known here"),
+    ("cp.async.wait_group 999999999999999999999;", "waits for a number of groups that is no constant"),
+    ("vprintf %r1;", "vprintf is not modelled"),
+    ("mov.b32 %r1, 0; tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r1, %p1;", "is not modelled"),
 ])  # fmt: skip
 def test_what_is_not_known_is_refused_by_name(body, match):
     with pytest.raises(compiled.Refused) as error:
@@ -103,17 +103,18 @@ def test_an_unknown_instruction_that_is_not_reached_refuses_nothing():
     (LOAD + "ld.global.u32 %r2, [%rd2+240];", "thread (4, 0, 0) of block (0, 0, 0) reads 4 bytes of global memory at bytes"
      " 256 and on of argument 0 (x), which has 256"),
     (LOAD + "st.global.u32 [%rd2+8192], %r1;", "writes 4 bytes of global memory at address"),
-    (LOAD + "ld.global.u32 %r2, [%rd2+2];", "is not aligned"),
+    (LOAD + "ld.global.u32 %r2, [%rd2+2];", "which is no multiple of 4"),
     ("mov.b64 %rd1, 64; ld.global.u32 %r2, [%rd1];", "in none of the arguments"),
     ("mov.b64 %rd1, 64; ld.u32 %r2, [%rd1];", "which is in no memory"),
     ("mov.u32 %r1, %tid.x; mov.b32 %r2, 300000; st.shared.u32 [%r2], %r1;", "of shared memory, which has"),
     (LOAD + "st.global.u32 [%rd2], %r2;", "reads register %r2 before it is written"),
-    (LOAD + "add.s32 %r3, %r2, 1; st.global.u32 [%rd2], %r3;", "uses register %r3, which rests on one that was never written"),
-    ("setp.eq.s32 %p1, %r2, 1; @%p1 ret;", "uses register %p1, which rests on one that was never written"),
-    ("shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; st.shared.u32 [%r2], %r2;", "uses register %r2, which rests on one"),
-    ("T: .branchtargets one, two; mov.u32 %r1, 2; brx.idx %r1, T; one: ret; two: ret;", "the kernel traps"),
+    (LOAD + "add.s32 %r3, %r2, 1; st.global.u32 [%rd2], %r3;",
+     "uses register %r3, whose value depends on an unwritten register"),
+    ("setp.eq.s32 %p1, %r2, 1; @%p1 ret;", "uses register %p1, whose value depends on an unwritten register"),
+    ("shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; st.shared.u32 [%r2], %r2;", "register %r2, whose value depends on an unwritten"),
+    ("T: .branchtargets one, two; mov.u32 %r1, 2; brx.idx %r1, T; one: ret; two: ret;", "the kernel stops itself by trap"),
     ("mov.b32 %r1, 0; div.s32 %r2, %r1, %r1;", "divides an integer by zero"),
-    ("trap;", "the kernel traps"),
+    ("trap;", "the kernel stops itself by trap"),
     ("again: bra again;", "more than 3000 steps"),
     (PARTED + "bar.sync 0, 64; skip: ret;", "24 threads wait for ever at line 7"),
     (PARTED + "shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; skip: ret;", "wait for ever"),
@@ -247,7 +248,7 @@ def test_what_nobody_needs_may_be_unwritten():
     )
     runs(body, [x])
     assert x[0] == 1 + 2
-    with pytest.raises(compiled.KernelFault, match=r"thread \(2, 0, 0\) .* rests on one that was never written"):
+    with pytest.raises(compiled.KernelFault, match=r"thread \(2, 0, 0\) .* depends on an unwritten register"):
         runs(body.replace("eq.u32 %p2, %r1, 0", "ne.u32 %p2, %r1, 7"), [x])
 
 

@@ -29,7 +29,7 @@ def sass(*opcodes, name="k"):
     (("FMUL", "FADD.FTZ"), "agree", "kept every"),
     (("FFMA",), "contracted", "1 of 1 FADD and 1 FMUL became FFMA"),
     (("@P0 FMUL", "@!P1 FADD", "FMUL", "FADD"), "repeated", "2 times"),
-    (("FMUL",), "unknown", "another way"),
+    (("FMUL",), "unknown", "no contraction explains"),
 ])  # fmt: skip
 def test_counts(opcodes, verdict, reason):
     found = beside_sass(compiled.read(HEAD + BODY), sass(*opcodes, "MOV"))

@@ -49,11 +49,11 @@ def test_its_tree_and_its_words_say_what_it_does():
         "[0] = 0..3 (F=24)", "[1] = [0] + c (odd)", "[2] = 4..7 (F=24)", "[3] = [1] + [2] (odd)",
     ]  # fmt: skip
     words = words_of_engine(UNIT)
-    assert words.title == "Sum of 4 products and c, c last, 11 fraction bits"
+    assert words.title == "The unit adds 4 products and c last and keeps 11 fraction bits of each"
     assert words.steps[:2] == (
-        "4 products are shifted to the largest exponent among them. What lies below 11 fraction bits is rounded toward zero; "
-        "they are added exactly, and the sum is rounded to odd to fp16.",
-        "The sum before and c are added exactly, and the sum is rounded to odd to fp16.",
+        "4 products are shifted to the largest exponent among them. Each shifted number is rounded to 11 fraction bits (toward "
+        "zero). They are added exactly, and the sum is rounded to fp16 (to odd).",
+        "The previous sum and c are added exactly, and the sum is rounded to fp16 (to odd).",
     )
     assert words.equations == (
         r"d = \mathrm{RO}\left(c + \mathrm{RO}\left(\sum_{i=1}^{4} T_{11}(a_i b_i)\right)\right)",

@@ -140,7 +140,7 @@ def test_rules_that_a_chip_lacks(arch, name, rules, message):
 
 def test_operand_types_that_a_chip_lacks():
     with pytest.raises(
-        ValueError, match="gaudi has no e4m3 x e4m3 to fp32; it has bf16 to fp32, fp16 to fp32, fp32 to fp32"
+        ValueError, match="gaudi has no e4m3 x e4m3 to fp32: choose one of bf16 to fp32, fp16 to fp32, fp32 to fp32"
     ):
         tcm.default_instruction("gaudi", tcm.get_format("e4m3"))
 
@@ -174,7 +174,7 @@ def test_arrays_convert_as_numbers_do(name, via):
         codes[40:80] = np.arange(0x7F7FFFF0, 0x7F7FFFF0 + 40)
         codes[80:120] = np.arange(0x7FFFF0, 0x7FFFF0 + 40)
     if not integers.converts(fmt, target):
-        with pytest.raises(ValueError, match="has numbers that it cannot take"):
+        with pytest.raises(ValueError, match="cannot take all numbers of"):
             tcm.MatrixEngine(ConvertedDotAdd(FusedDotAdd(), via), a_format=name)
         return
     for flush in (False, True):

@@ -215,7 +215,7 @@ def test_a_box_outside_of_the_families_is_said_to_be_one(outside):
     shown = outside.counterexample
     assert shown.answer == shown.nearest ^ 1 and shown.nearest & 0xFF == 0x5A
     assert outside.evidence == () and "counter-example" in str(outside)
-    with pytest.raises(ValueError, match="nothing was identified"):
+    with pytest.raises(ValueError, match="no specification was identified"):
         outside.catalogue_row()
 
 

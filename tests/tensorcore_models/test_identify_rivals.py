@@ -80,7 +80,7 @@ class TestSolver:
         assert solver(self.four, one, tcm.FusedDotAdd(4, 22)) == []  # the total is spent
 
     def test_bad_limits_and_missing_solvers(self, monkeypatch):
-        with pytest.raises(ValueError, match="seconds above 0"):
+        with pytest.raises(ValueError, match="must be above 0"):
             probing.Solver(timeout=0)
         monkeypatch.setattr("tensorcore_models.probing.formal.solvers.find_spec", lambda name: None)
         with pytest.raises(ImportError, match=r"mpgemm\[smt\]"):
@@ -161,7 +161,7 @@ class TestAimed:
         aimed = Aimed(generations=10, herds=1, total=15)
         for rival, left in zip(rivals, (5, 0, 0), strict=True):
             assert aimed(interface, one, rival) == [] and aimed.total == left
-        assert "found none" in aimed.statement(one, rivals[0]) and aimed.statement(one, rivals[2]) == ""
+        assert "found no result" in aimed.statement(one, rivals[0]) and aimed.statement(one, rivals[2]) == ""
 
     def test_equal_specifications_are_not_searched(self):
         aimed = Aimed()

@@ -192,7 +192,7 @@ def test_bad_recipes_and_operands_say_what_is_wrong():
         libraries.Recipe(WGMMA, 16, Chain((range(32),)))
     with pytest.raises(ValueError, match="ascends"):
         Chain((range(5, 1),))
-    with pytest.raises(ValueError, match="at least one part"):
+    with pytest.raises(ValueError, match="a sum without parts"):
         Sum(())
     with pytest.raises(ValueError, match="leaves out 16 values"):
         WGMMA.gemm_bits(np.zeros((1, 32), np.uint16), np.zeros((32, 1), np.uint16), k_order=Chain((range(16),)))

@@ -68,7 +68,7 @@ def test_the_command_takes_recorded_choices(recordings):
     assert recipe == scaled_mm_recipe(4096, split_k=3, scheme="pairwise")
     with pytest.raises(ValueError, match="leave them out of --config"):
         make_recipe("rtx4060", "scaled_mm", {"split_k": "2"}, Problem("e4m3fn", "bf16", 4096, 16, 16), "mmaemu")
-    with pytest.raises(ValueError, match="--recorded mmaemu needs --library scaled_mm"):
+    with pytest.raises(ValueError, match="--recorded mmaemu with --library scaled_mm"):
         make_recipe("rtx4060", "scaled_mm", {}, Problem("e4m3fn", "bf16", 4096, 16, 16), "chosen.json")
 
 

@@ -146,7 +146,7 @@ def test_unknown_names_suggest():
         find_instructions("h10")
     with pytest.raises(ValueError, match="no instruction matches all of 'a100 fp8'"):
         find_instructions("a100 fp8")
-    with pytest.raises(ValueError, match="choose one: mma.m16n8k16.f32"):
+    with pytest.raises(ValueError, match="choose one of mma.m16n8k16.f32"):
         tcm.get_instruction("h100", "hmma")
     assert instruction_query("...") is None and instruction_query("mma.sync.nonsense") is None
 
@@ -169,12 +169,12 @@ def test_devices_that_people_type(text, arch):
      ("Tesla P100", "before Volta", None), ("910C", "910C", "ascend910b")],
 )  # fmt: skip
 def test_a_unit_that_is_not_modelled_says_what_is_near_and_what_is_missing(text, unit, nearest):
-    near = "no family is near" if nearest is None else f"the nearest family is {nearest}"
+    near = "no architecture is near" if nearest is None else f"the nearest architecture is {nearest}"
     for look_up in (tcm.list_instructions, find_instructions):
         with pytest.raises(ValueError, match="not modelled") as refused:
             look_up(text)
         said = str(refused.value)
-        assert unit in said and near in said and "missing: " in said and "did you mean" not in said
+        assert unit in said and near in said and "a model needs " in said and "did you mean" not in said
 
 
 def test_the_page_of_hardware_names_every_unit_that_is_not_modelled():

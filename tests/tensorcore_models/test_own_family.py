@@ -27,7 +27,10 @@ UNIT = tcm.MatrixEngine(EvenShift(), a_format="e5m2")
 
 def test_words_and_tree():
     words = words_of_engine(UNIT)
-    assert words.title == "Sum of 4 products and c, 20 fraction bits" and "or by up to 1 more" in words.steps[0]
+    assert (
+        words.title == "The unit adds 4 products and c and keeps 20 fraction bits of each"
+        and "plus at most 1" in words.steps[0]
+    )
     assert words.equations == (r"d = \mathrm{RZ}\left(T_{20}(c) + \sum_{i=1}^{4} T_{20}(a_i b_i)\right)",)
     assert tree_of(UNIT.accumulator, 8).outline() == ["[0] = 0..3 + c (F=20)", "[1] = [0] + 4..7 (F=20)"]
 
@@ -97,7 +100,7 @@ def test_a_class_with_other_integers_inherits_no_claim():
 
 def test_a_class_of_integers_alone_runs():
     spec = Nothing(4)
-    assert spec.words("fp32").title == "An algorithm of one's own, Nothing"
+    assert spec.words("fp32").title == "No words are derived for the algorithm of the class Nothing"
     assert (
         tree_of(spec, 4) is None
         and spec.form().algorithm is None

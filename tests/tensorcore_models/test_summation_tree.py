@@ -187,9 +187,9 @@ def test_what_has_no_tree_is_refused(f, n, message):
 def test_types_are_checked():
     with pytest.raises(TypeError, match="an engine, a recipe or a function"):
         probing.summation_tree(3, 4)
-    with pytest.raises(ValueError, match="floating-point numbers"):
+    with pytest.raises(ValueError, match="floating-point type"):
         probing.summation_tree(sum, 4, dtype=np.int32)
-    with pytest.raises(ValueError, match="used already"):
+    with pytest.raises(ValueError, match="taken before"):
         Tree(3, (Operation((0, 1)), Operation((0, 3))))
 
 

@@ -73,5 +73,7 @@ def test_what_the_rows_say():
     assert "withdrawn" in row_of("tmmultf32ps").note and "no silicon" in row_of("tmmultf32ps").note
     note = row_of("tdphf8ps").note
     assert "Intel's text" in note and "Bochs" in note
-    with pytest.raises(ValueError, match="pairs of products go with lanes 1 and whole dwords of 4"):
+    with pytest.raises(
+        ValueError, match="pairs 'two_lanes' with lanes 2 and terms 32: choose lanes 1 and a multiple of 4"
+    ):
         tcm.LanedFMA(pairs="two_lanes")

@@ -39,7 +39,7 @@ def test_half_of_a_matrix_that_is_taken_for_a_symmetric_one_is_named():
     x = a.astype(np.float64)
     mirrored = np.tril(x) + np.tril(x, -1).T
     assert named((mirrored @ Y[:80]).astype(np.float32), a, B[:80]) == (
-        "the lower triangle of A is read as that of a symmetric one",
+        "the lower triangle of A is read as that of a symmetric matrix",
     )
 
 
@@ -80,11 +80,11 @@ def test_one_offset_of_an_operand_is_found():
 @pytest.mark.parametrize(
     ("at", "text"),
     [
-        (np.s_[17], "NaN in all of row 17, and nowhere else: a NaN in this row of A, or in a scale of it, makes it"),
-        (np.s_[:, 5:7], "NaN in all of columns 5, 6, and nowhere else: a NaN in these columns of B, or in a scale of them, "
-         "makes it"),
-        (np.s_[5, 7], "no number at all: every wrong result is NaN, which tells nothing of its cause"),
-        (np.s_[:], "no number at all: every wrong result is NaN, which tells nothing of its cause"),
+        (np.s_[17], "all of row 17 is NaN, and nothing else: a NaN in this row of A, or in a scale of it, causes it"),
+        (np.s_[:, 5:7], "all of columns 5, 6 is NaN, and nothing else: a NaN in these columns of B, or in a scale of them, "
+         "causes it"),
+        (np.s_[5, 7], "every wrong result is NaN, which says nothing about the cause"),
+        (np.s_[:], "every wrong result is NaN, which says nothing about the cause"),
     ],
 )  # fmt: skip
 def test_whole_rows_of_nan_are_told_from_single_ones(at, text):
@@ -118,7 +118,7 @@ def test_a_slope_of_the_distance_is_fitted(slope, causal):
 
 def test_a_tile_of_v_that_is_empty_is_named():
     found = check_attention(attention(empty=slice(64, 96)), Q, K, V, engine="h100")
-    assert found.suspects == ("at keys 64:96 V is 0, the row sum counts them",)
+    assert found.suspects == ("at keys 64:96 V is 0, but the row sum counts the keys",)
 
 
 def test_offsets_of_groups_that_are_padded_are_named():
@@ -142,7 +142,7 @@ def test_offsets_of_groups_that_are_padded_are_named():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda x: np.maximum(x, 0), "0 in place of negative results: a relu that was not asked for"),
+        (lambda x: np.maximum(x, 0), "0 in place of negative results: a relu that the test does not state"),
         (np.abs, "results are magnitudes: the sign of negative ones is lost"),
         (np.rint, "results are rounded to whole numbers"),
         (lambda x: np.trunc(x * 8) / 8, "results are cut to multiples of 0.125"),

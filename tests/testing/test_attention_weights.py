@@ -78,4 +78,4 @@ def test_weights_of_all_queries_tell_what_no_element_shows():
     right = p.astype(BF16).astype(np.float64) @ z / p.sum(2, keepdims=True)
     assert check_attention(right.astype(np.float32), q, k, v, engine="h100").passes
     found = check_attention((right / 1.002).astype(np.float32), q, k, v, engine="h100")
-    assert not found.passes and "all together are 0.99" in found.summary
+    assert not found.passes and "taken together they are 0.99" in found.summary

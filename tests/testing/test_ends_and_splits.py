@@ -29,10 +29,10 @@ def test_alpha_and_beta(out):
     assert check(ALPHA * SUMS, **ENDS).suspects == ("the addend: C is left out",)
     # alpha 1 and beta 1 in the place of both, as hipBLASLt past the first tile
     assert check(SUMS + C, **ENDS).suspects == (
-        "wrong factors of product and C: 0.769 times the right product, -1.43 times what is to be added",
+        "wrong factors of product and C: 0.769 times the right product, -1.43 times the right addend",
     )
-    assert check(ALPHA * SUMS + C, **ENDS).suspects == ("the addend: beta is left out, C is added whole",)
-    assert check(right, alpha=1.3).suspects == ("a wrong factor of C: -0.7 times what is to be added",)
+    assert check(ALPHA * SUMS + C, **ENDS).suspects == ("the addend: beta is left out, so C is added whole",)
+    assert check(right, alpha=1.3).suspects == ("a wrong factor of C: -0.7 times the right addend",)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_alpha_and_beta(out):
         ({"beta": 2.0}, ValueError, "beta needs c"),
         ({"alpha": 2.0, "scale_a": 1.0, "scale_b": 1.0}, ValueError, "alpha cannot be combined with scales"),
         ({"alpha": np.inf}, ValueError, "finite FP32 number"),
-        ({"alpha": "2"}, TypeError, "expected one number"),
+        ({"alpha": "2"}, TypeError, "must be one number"),
         ({"c": C.astype(np.float64) * (1 + 2.0**-40), "beta": 2.0}, ValueError, "values that FP32 cannot represent"),
     ],
 )

@@ -114,7 +114,7 @@ def test_residuals_and_functions_of_the_caller():
     [
         (lambda s, c: s + c, "the epilogue silu is left out"),
         (lambda s, c: in_fp32("silu", in_fp32("silu", s + c)), "the epilogue silu is applied twice"),
-        (lambda s, c: in_fp32("silu", s) + c, "C is added behind silu"),
+        (lambda s, c: in_fp32("silu", s) + c, "C is added after silu"),
         (lambda s, c: in_fp32("gelu_tanh", s + c), "the epilogue is gelu_(tanh|erf), not silu"),
     ],
 )
@@ -162,7 +162,7 @@ def test_bad_input():
     d = H100.gemm(a, b)
     for options, text in (
         ({"c": np.zeros(48)}, r"c has shape \(48,\), expected \(48, 40\), \(40,\)"),
-        ({"epilogue": "mish"}, "known are relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
+        ({"epilogue": "mish"}, "must be one of relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
         ({"epilogue": "relu:2"}, "expected relu"), ({"epilogue": "residual"}, "needs residual="),
         ({"residual": d}, "needs an epilogue"), ({"epilogue": (np.sin, -1)}, "Lipschitz"),
         ({"epilogue": "relu+residual", "residual": d[:3]}, "residual has shape"), ({"rows": 0}, "at least 1"),
@@ -171,7 +171,7 @@ def test_bad_input():
             assert_gemm_close(d, a, b, engine="h100", **options)
     with pytest.raises(TypeError, match="does not say how errors grow"):
         assert_gemm_close(d, a, b, engine="h100", epilogue=np.sin)
-    with pytest.raises(TypeError, match="unknown option split: known are splits"):
+    with pytest.raises(TypeError, match="unknown option split: use one of splits"):
         assert_gemm_close(d, a, b, engine="h100", split=2)
     with pytest.raises(ValueError, match="pairs of columns"):
         assert_gemm_close(d, a, b[:, :39], engine="h100", epilogue="swiglu")
@@ -182,7 +182,7 @@ def test_a_few_rows():
     d = H100.gemm(a, b)
     assert check_gemm(d, a, b, engine="h100", rows=16).case.result.shape == (16, 40)
     d[299, 7] += 1
-    with pytest.raises(AssertionError, match=r"(?s)16 rows were looked at.*out\[299, 7\]") as caught:
+    with pytest.raises(AssertionError, match=r"(?s)16 rows were checked.*out\[299, 7\]") as caught:
         assert_gemm_close(d, a, b, engine="h100", rows=16)
     assert "where: row 299, column 7" in str(caught.value)
 
@@ -213,7 +213,9 @@ def test_nvfp4_with_factors_of_the_whole():
     d = unit.gemm(x.elements, y.elements, **scales)
     assert_gemm_close(d, x.elements, y.elements, engine="b200", **scales)
     lost = unit.gemm(x.elements, y.elements, scale_a=x.scales, scale_b=(y.scales, 1.9))
-    with pytest.raises(AssertionError, match="factor of the whole A beside its blocks was left out|every result is"):
+    with pytest.raises(
+        AssertionError, match="factor of the whole A beside its block scales was left out|every result is"
+    ):
         assert_gemm_close(lost, x.elements, y.elements, engine="b200", **scales)
     assert gemm_tolerance("b200", x.elements, y.elements, **scales).scaling.whole_b == np.float32(1.9)
     assert_bits(d, x.elements, y.elements, recipe=unit, **scales)

@@ -63,16 +63,16 @@ def test_a_right_kernel_passes(scaled):
 FAULTS = {
     "wrong expert": (
         {"expert_of": lambda row, e: 0 if e == 1 else e}, "rows 24 to 50, all columns",
-        "all rows of the group, 24 to 50, are multiplied with expert 0 in the place of expert 1",
+        "all rows of the group, 24 to 50, are multiplied with expert 0 in place of expert 1",
     ),
     "boundary rows": (
         {"expert_of": lambda row, e: 1 if 51 <= row < 64 else e}, "rows 51 to 63, all columns",
-        "rows 51 to 63 are multiplied with expert 1 in the place of expert 3: the boundary is taken to be at row 64, "
+        "rows 51 to 63 are multiplied with expert 1 in place of expert 3: the kernel takes the boundary to be at row 64, "
         "a multiple of 64",
     ),
     "a boundary too early": (
         {"expert_of": lambda row, e: 1 if row == 23 else e}, "row 23, all columns",
-        "row 23 is multiplied with expert 1 in the place of expert 0: the boundary is taken to be at row 23",
+        "row 23 is multiplied with expert 1 in place of expert 0: the kernel takes the boundary to be at row 23",
     ),
     "the offset of a group is lost": (
         {"row_of": lambda row, e: row - 51 if e == 3 else row}, "rows 51 to 95, all columns",
@@ -84,7 +84,7 @@ WITH_SCALES = {
         {"scale_of": lambda row, e: 1 if e == 3 else e}, "rows 51 to 95, all columns", "have the scales of expert 1",
     ),
     "bias of expert 0": (
-        {"bias_of": lambda row, e: 0}, "rows 24 to 95, all columns", "have the bias of expert 0 in the place of that of",
+        {"bias_of": lambda row, e: 0}, "rows 24 to 95, all columns", "have the bias of expert 0 in place of that of",
     ),
 }  # fmt: skip
 
@@ -124,14 +124,18 @@ def test_rows_behind_the_last_group_are_not_looked_at():
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"ends": [24, 51, 96]}, ValueError, "expected 4 ascending numbers"),
+        ({"ends": [24, 51, 96]}, ValueError, "must be 4 ascending numbers"),
         ({"ends": [24, 20, 51, 96]}, ValueError, "4 ascending numbers"),
         ({"ends": [24, 51, 51, 200]}, ValueError, "at most 101"),
-        ({"ends": [24.0, 51, 51, 96]}, TypeError, "expected integers"),
+        ({"ends": [24.0, 51, 51, 96]}, TypeError, "must be integers"),
         ({"b": np.ones((K, N), E4M3)}, ValueError, r"\(experts, k, n\)"),
         ({"out": np.ones((50, N), BF16)}, ValueError, "101 rows"),
         ({"out": np.ones((M, N - 1), BF16)}, ValueError, "48 columns"),
-        ({"scale_a": np.ones((M, 2)), "scale_b": np.ones((3, 2, 1))}, ValueError, "3 entries for 4 experts"),
+        (
+            {"scale_a": np.ones((M, 2)), "scale_b": np.ones((3, 2, 1))},
+            ValueError,
+            "one entry for each of 4 experts, or be one number, got 3",
+        ),
         ({"rows": 0}, ValueError, "at least 1"),
     ],
 )
@@ -147,14 +151,14 @@ def test_some_rows_of_all_groups():
     out = call.kernel()
     check = partial(check_grouped, a=call.a, b=call.b, ends=ENDS, c=call.c, scale_a=call.scale_a, scale_b=call.scale_b)
     found = check(out, rows=7, **call.options)
-    assert found.passes and found.summary == f"{7 * N} of {96 * N} elements looked at, all of them right in 3 groups"
+    assert found.passes and found.summary == f"{7 * N} of {96 * N} elements were checked, and all are right in 3 groups"
     assert (
         check(out, rows=1, **call.options).summary
-        == f"{N} of {96 * N} elements looked at, all of them right in 1 of 3 groups"
+        == f"{N} of {96 * N} elements were checked, and all are right in 1 of 3 groups"
     )
     wrong = call.kernel(expert_of=lambda row, e: 1 if row >= 51 else e)
     found = check(wrong, rows=7, **call.options)
-    assert found.wrong > 2 * N and all("expert 1 in the place of expert 3" in text for text in found.suspects)
+    assert found.wrong > 2 * N and all("expert 1 in place of expert 3" in text for text in found.suspects)
     assert not found.outside[
         [row for row in range(M) if row % 16 not in (15, 0) and row not in (31, 47, 63, 79)][0]
     ].any()

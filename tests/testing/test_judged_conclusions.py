@@ -64,7 +64,7 @@ def test_scattered_noise_has_no_name():
     exact = a.astype(np.float64) @ b.astype(np.float64)
     noise = np.where(rng.random(exact.shape) < 0.01, 8 * rng.standard_normal(exact.shape), 0.0)
     found = check_gemm((exact + noise).astype(np.float16), a, b, engine="h100")
-    assert found.suspects == ("nothing that is known here",) and not found.fitting
+    assert found.suspects == ("no known fault",) and not found.fitting
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(2.0, 0.5), (1.5, 0.25), (1.0, 3.0)])
@@ -73,7 +73,7 @@ def test_beta_that_is_left_out_is_named(alpha, beta):
     c = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
     out = (alpha * (a.astype(np.float64) @ b.astype(np.float64)) + c).astype(np.float32)
     found = check_gemm(out, a, b, c, engine="h100", alpha=alpha, beta=beta)
-    assert "the addend: beta is left out, C is added whole" in found.suspects
+    assert "the addend: beta is left out, so C is added whole" in found.suspects
     assert not any(text.startswith("C left out, twice") for text in found.tried)
 
 
@@ -109,7 +109,7 @@ def test_a_kind_that_fits_by_chance_is_neither_named_nor_listed_as_tried(monkeyp
     out = a.astype(np.float64) @ b.astype(np.float64)
     out[:16] += np.random.default_rng(0).standard_normal((16, 32))
     found = check_gemm(out.astype(np.float32), a, b, engine="h100")
-    assert found.suspects == ("nothing that is known here",) and found.fitting == ("fits",)
+    assert found.suspects == ("no known fault",) and found.fitting == ("fits",)
     assert "kind that half" in found.tried and "kind that fits" not in found.tried
 
 
@@ -140,10 +140,10 @@ def test_a_wrong_sink_is_fitted():
 @pytest.mark.parametrize(
     ("left", "right", "by", "said"),
     [
-        (16, 0, (-1, 0), "each query sees a key too few before it"),
-        (16, 0, (1, 0), "each query sees a key too many before it"),
-        (16, 16, (0, -1), "the mask is off by one: each query sees a key too few"),
-        (16, 16, (0, 1), "the mask is off by one: each query sees a key too many"),
+        (16, 0, (-1, 0), "each query sees one key too few before its position"),
+        (16, 0, (1, 0), "each query sees one key too many before its position"),
+        (16, 16, (0, -1), "the mask is off by one: each query sees one key too few"),
+        (16, 16, (0, 1), "the mask is off by one: each query sees one key too many"),
     ],
 )
 def test_each_edge_of_a_window_that_is_off_by_one_is_named(left, right, by, said):
@@ -166,7 +166,7 @@ def test_what_fits_too_few_elements_to_be_named_is_not_excluded():
         text for text in (*found.suspects, *found.fitting) if text.startswith("P is cast to e4m3fn without a factor")
     ]
     assert cast and not any(text.startswith("P in e4m3fn") for text in found.tried)
-    assert cast[0] in str(found) and (cast[0] in found.suspects or "may be chance" in str(found))
+    assert cast[0] in str(found) and (cast[0] in found.suspects or "by chance" in str(found))
 
 
 # -- what they rest on -----------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def test_right_kernels_of_unknown_orders_pass_a_statistical_line_with_power(opti
     assert_gemm_close(d, a, b, engine="h100", **options)
     lost = a.copy()
     lost[:, 64:96] = 0
-    with pytest.raises(AssertionError, match=r"(?s)statistical.*power.*a certified line needs.*k 64:96 is missing"):
+    with pytest.raises(AssertionError, match=r"(?s)statistical.*power.*a certified bound needs.*k 64:96 is missing"):
         assert_gemm_close(HOPPER.gemm(lost, b), a, b, engine="h100", **options)
 
 

@@ -45,7 +45,7 @@ def test_narrow_sums_inside_of_the_bound_fail(dtype, name, kind):
     with pytest.raises(AssertionError, match=f"{name} accumulation") as caught:
         assert_gemm_close(out, a, b, engine="h100")
     if name == "fp16":
-        assert "all together are not: errors are" in str(caught.value)
+        assert "taken together they are not: errors are" in str(caught.value)
 
 
 def test_a_missing_promotion_inside_of_the_bound_fails():

@@ -97,7 +97,7 @@ def test_scale_factors_in_the_layout_of_the_unit():
     unit = tcm.get_instruction("blackwell:tcgen05.mma.m128n8k64.block16.f32.e2m1.e2m1.ue4m3")
     out = unit.gemm(a, b, scale_a=scales[0][at % 32 * 4 + at // 32], scale_b=scales[1])
     found = check_gemm(out, a, b, engine="b200", scale_a=scales[0], scale_b=scales[1])
-    assert found.suspects == ("scale_a is that of the row back from the units' layout of 32 x 4",)
+    assert found.suspects == ("scale_a is that of the row converted back from the units' layout of 32 x 4",)
 
 
 def tiles(x, size):
@@ -122,7 +122,7 @@ def test_blocks_of_an_operand():
 def test_a_bias_of_the_first_tile():
     bias = rng.standard_normal(64).astype(np.float32)
     out = WIDE.gemm(X, Y) + np.tile(bias[:32], 2)
-    assert "C is that of the column at the same place of the first 32" in said(out, X, Y, c=bias)
+    assert "C is taken from the column at the same place of the first 32" in said(out, X, Y, c=bias)
 
 
 def test_roundings_where_none_belongs():

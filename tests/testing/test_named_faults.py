@@ -35,7 +35,8 @@ def test_additions_of_a_bias_and_a_residual():
     assert said(product() + BIAS.astype(BF16).astype(np.float32), c=BIAS) == "the addend: C is rounded to bf16 first"
     moved = product() + np.roll(RESIDUAL, -1, 0)
     assert (
-        said(moved, epilogue="residual", residual=RESIDUAL) == "the residual is that of the row behind, around the end"
+        said(moved, epilogue="residual", residual=RESIDUAL)
+        == "the residual is taken from the row behind, around the end"
     )
 
 
@@ -57,7 +58,7 @@ def test_a_chain_that_is_not_cleared(scaled):
     parts = (product(A8[:, :stop], B8[:stop], FP8) for stop in (128, 256))
     total = sum(part * scales[:, i : i + 1] for i, part in enumerate(parts))
     assert said(total, A8, B8, engine=FP8, **options) == (
-        "lost terms: the chain is not cleared every 128 values of k, so that what it holds is added again"
+        "lost terms: the chain is not cleared every 128 values of k, so that its sums are added again"
     )
 
 

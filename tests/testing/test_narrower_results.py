@@ -20,7 +20,7 @@ ENDS, EXPERTS = [12, 32], np.stack([B, B])
 def test_a_rounded_result_is_named_and_passes_as_its_format(dtype, wide):
     name = tcm.format_of_dtype(np.dtype(dtype)).name
     rounded = OUT.astype(dtype).astype(wide)
-    hint = f"every element is a number of {name}, and as such it passes: say --out-format {name}"
+    hint = f"every element is a number of {name}, and in this format the result passes: say --out-format {name}"
     for found in (check_gemm(rounded, A, B, engine="h100"), check_grouped(rounded, A, EXPERTS, ENDS, engine="h100")):
         assert not found.passes and hint in str(found)
     assert check_gemm(OUT.astype(dtype), A, B, engine="h100").passes
@@ -32,12 +32,12 @@ def test_attention_says_so_too():
     weights = np.exp(scores)
     right = weights / weights.sum(1, keepdims=True) @ v
     found = check_attention(right.astype(ml_dtypes.bfloat16).astype(np.float32), q, k, v, engine="h100")
-    assert not found.passes and "every element is a number of bf16, and as such it passes" in str(found)
+    assert not found.passes and "every element is a number of bf16, and in this format the result passes" in str(found)
 
 
 def test_a_result_that_is_wrong_in_its_format_is_said_to_fail_there_too():
     wrong = (2 * OUT).astype(ml_dtypes.bfloat16).astype(np.float32)
-    assert "number of bf16, though as such it fails, too" in str(check_gemm(wrong, A, B, engine="h100"))
+    assert "number of bf16, but in this format the result fails, too" in str(check_gemm(wrong, A, B, engine="h100"))
 
 
 @pytest.mark.parametrize("wrong", [OUT * np.float32(1.01), np.zeros_like(OUT)])
@@ -66,11 +66,11 @@ def test_operands_that_float32_holds_for_a_narrower_format_are_named(name, tmp_p
     (said,) = found.suspects
     assert (
         not found.passes
-        and f"every element is a number of {name}, and as such out passes: say --operands {name}" in said
+        and f"every element is a number of {name}, and in this format out passes: say --operands {name}" in said
     )
     wrong = out.copy()
     wrong[3] *= 2
-    assert f"number of {name}, though as such out fails, too" in str(check_gemm(wrong, *wide, engine="h100"))
+    assert f"number of {name}, but in this format out fails, too" in str(check_gemm(wrong, *wide, engine="h100"))
     for file, array in (("A", wide[0]), ("B", wide[1]), ("out", out)):
         np.save(tmp_path / f"{file}.npy", array)
     monkeypatch.chdir(tmp_path)
@@ -87,5 +87,5 @@ def test_nothing_is_said_of_operands_of_fp32():
 def test_a_transposed_result_is_named():
     with pytest.raises(ValueError, match=r"out.T has that shape"):
         check_gemm(OUT[:20].T, A[:20], B, engine="h100")
-    with pytest.raises(ValueError, match=r"from a and b$"):
+    with pytest.raises(ValueError, match=r"of a and b, got \(20, 32\)$"):
         check_gemm(OUT[:20], A, B, engine="h100")

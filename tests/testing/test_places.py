@@ -25,7 +25,7 @@ PATTERNS = {
     "every 16th row, from row 3 on, all columns": marks(slice(3, None, 16)),
     "rows 8 to 15 of every 64, all columns": (ROW % 64 >= 8) & (ROW % 64 < 16),
     "rows 8 to 15 and 40 to 55, all columns": marks(slice(8, 16)) | marks(slice(40, 56)),
-    "(what lane 9 of each warp holds of an mma's sums)": (ROW % 8 == 2) & (COLUMN % 8 // 2 == 1),
+    "(the elements that lane 9 of each warp holds of an mma's sums)": (ROW % 8 == 2) & (COLUMN % 8 // 2 == 1),
     "every 4th tile of 32 x 32, from tile 1 on in the order of rows": (ROW // 32 * 3 + COLUMN // 32) % 4 == 1,
     "of odd places on a checkerboard": (ROW // 16 + COLUMN // 16) % 2 == 1,
     "above the diagonal": COLUMN > ROW,

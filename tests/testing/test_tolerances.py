@@ -39,7 +39,7 @@ def test_tolerance_holds_and_shows_its_derivation():
     text = str(found)
     for part in (
         "8 steps of 8 products",
-        "8 + 1 addends cut at F = 24",
+        "the alignment of 8 + 1 addends at F = 24",
         "published, block FMA, deterministic",
         "can fail",
     ):
@@ -106,9 +106,9 @@ def test_multiword_bound_is_the_published_formula():
 def test_an_engine_by_name_and_a_bad_k():
     name = "hopper:mma.m16n8k16.f32.f16.f16.f32"
     assert tolerance(name, 64).relative == tolerance(tcm.get_instruction(name), 64).relative
-    with pytest.raises(TypeError, match="an integer, got float"):
+    with pytest.raises(TypeError, match="must be an integer, the length of the dot products, got float"):
         tolerance(name, 64.0)
-    with pytest.raises(TypeError, match="an integer, got ndarray"):
+    with pytest.raises(TypeError, match="must be an integer, the length of the dot products, got ndarray"):
         tolerance(name, np.zeros((2, 2), int))
 
 
@@ -243,7 +243,7 @@ def test_faults_that_a_tolerance_does_not_see():
     assert [x.unseen_blocks for x in found] == [0, 0, 1, 8, 8]
     assert [x.vacuous for x in found] == [False, False, False, False, True]
     assert [x.verdict.split(":")[0].split(",")[0] for x in found] == ["can fail", "can fail", "WEAK", "WEAK", "VACUOUS"]
-    with pytest.raises(ValueError, match="rtol is nan"):
+    with pytest.raises(ValueError, match="rtol must be a number of at least 0, got nan"):
         check_tolerance(a, b, rtol=float("nan"))
 
 
@@ -365,10 +365,10 @@ def test_the_command(capsys, monkeypatch, tmp_path):
         (["--k", "0"], "--k is 0"),
         (["--engine", "h1000"], "unknown architecture"),
         (["--operands", "fp9"], "unknown format"),
-        (["--check-rtol", "nan"], "rtol is nan"),
-        (["--check-atol", "-1"], "atol is -1"),
-        (["--quantile", "2"], "quantile is 2"),
-        (["--shape", "4", "4", "4", "--k", "5"], "--k is 5 and --shape has k = 4"),
+        (["--check-rtol", "nan"], "rtol must be a number of at least 0, got nan"),
+        (["--check-atol", "-1"], "atol must be a number of at least 0, got -1"),
+        (["--quantile", "2"], "quantile must be a number between 0 and 1, such as 0.99, got 2"),
+        (["--shape", "4", "4", "4", "--k", "5"], "--k is 5, but --shape has k = 4"),
         (["--shape", "0", "4", "4"], "at least 1"),
         (["missing.npy", "missing.npy"], "missing.npy"),
         (["--shipped", "digits", "--distribution", "normal"], "one kind of input"),

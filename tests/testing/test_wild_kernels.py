@@ -14,7 +14,7 @@ from mpgemm.testing import check_gemm
 from mpgemm.testing.diagnosis.failure import failure_of
 from tests.support.wild_kernels import WILD, call
 
-UNKNOWN = "nothing"
+UNKNOWN = "no known fault"
 #: Share of the union that the place said and the true one have in common, from which it is placed.
 PLACED = 0.8
 

@@ -1,6 +1,6 @@
-"""Lemmas of docs/proofs.md: that the kernels of the 32-bit and 64-bit lanes compute the fused sum that they are for.
+"""This package holds the lemmas of docs/proofs.md: the kernels of 32-bit and 64-bit lanes compute their fused sum.
 
-`lemmas` is what a lemma is and how it is proved; `machine` has the operations that the kernels' C code is made of;
-`narrow_lemmas` and `wide_lemmas` have the statements, `proofs` the accumulators for which they add up to a proof. ``python
-tools/prove_kernels.py`` proves all of them.
+`lemmas` defines a lemma and its proof. `machine` has the operations of the kernels' C code. `narrow_lemmas`,
+`down_lemmas`, `wide_lemmas` and `group_lemmas` have the statements, `proofs` the accumulators for which they add up to
+a proof. ``python tools/prove_kernels.py`` proves all.
 """

@@ -1,4 +1,4 @@
-"""That the 32-bit lanes (`narrow_lanes.h`) round dot product and c down: one lemma for each step of `narrow_down`.
+"""Lemmas: the 32-bit lanes (`narrow_lanes.h`) round dot product and c down, with one lemma for each step of `narrow_down`.
 
 Products and their sums are those of a fused dot-add (:mod:`.narrow_lemmas`, lemmas 1, 2, 4 and 8). AVX2 and AVX-512 round by
 other instructions inside of the operations, whose contracts are the same (tests/operations).
@@ -22,7 +22,7 @@ _FARTHEST = 100
 
 
 def shifted_down(x: Term, amount: Term) -> Term:
-    """x >> amount of int32, as CPUs do it: with copies of the sign."""
+    """Return x >> amount of an int32, as CPUs compute it, with copies of the sign."""
     sign = t.choose(t.bit(x, 31), t.constant(0xFFFFFFFF, 32), t.constant(0, 32))
     return t.bits_xor(t.shifted_right(t.bits_xor(x, sign), amount), sign)
 
@@ -41,7 +41,7 @@ def word(value: int) -> Term:
 
 # -- the steps of narrow_down --------------------------------------------------------------------------------------------
 def parts(total: Term, distance: Term, guard: int) -> tuple[Term, Term]:
-    """`right(total, distance)` and `low` of narrow_down."""
+    """Return `right(total, distance)` and `low` of narrow_down."""
     far = t.choose(t.below(word(25), distance), subtracted(distance, word(25)), word(0))
     near = subtracted(distance, far)
     rest = shifted_down(total, smaller(far, word(31)))
@@ -60,7 +60,7 @@ def addend(bits: Term, top: Int, fraction_bits: int) -> Int:
 
 
 def result(high: Int, low: Int, top: Int, fraction_bits: int, guard: int, whole: int) -> Term:
-    """`madd(coarse, finer, fine)` times the unit: two numbers that float32 has, whose sum is rounded once."""
+    """Return `madd(coarse, finer, fine)` times the unit: the sum of two float32 numbers, rounded once."""
     high32, low32 = z.as_bits(high, 32), z.as_bits(low, 32)
     size = t.bits_xor(high32, shifted_down(high32, word(31)))
     lost = t.shifted_right(size, word(whole))
@@ -75,7 +75,7 @@ def result(high: Int, low: Int, top: Int, fraction_bits: int, guard: int, whole:
 
 # -- the lemmas --------------------------------------------------------------------------------------------------------------
 def parts_are_floors(bound: int, guard: int) -> Lemma:
-    """Lemma 1."""
+    """Return lemma 1: the parts are floors."""
 
     def goal() -> Goal:
         total, premises = free_integer("total", -bound, bound)
@@ -95,7 +95,7 @@ def parts_are_floors(bound: int, guard: int) -> Lemma:
 
 
 def addend_is_floor(fraction_bits: int) -> Lemma:
-    """Lemma 2."""
+    """Return lemma 2: the addend is a floor."""
 
     def goal() -> Goal:
         bits = t.variable("c", 32)
@@ -111,7 +111,7 @@ def addend_is_floor(fraction_bits: int) -> Lemma:
 
 
 def result_is_rounded_once(bound: int, fraction_bits: int, guard: int, sum_bits: int | None) -> Lemma:
-    """Lemma 3."""
+    """Return lemma 3: the result is rounded once."""
 
     def goal() -> Goal:
         high, premises = free_integer("high", -bound, bound)

@@ -1,6 +1,6 @@
-"""That the lanes of group sums (`groups_lanes.h`) compute exact group sums with block scales: a lemma for each step.
+"""Lemmas: the lanes of group sums (`groups_lanes.h`) compute exact group sums with block scales, a lemma for each step.
 
-They speak in terms of the contracts of `operations.h`, and so for every instruction set.
+They use the contracts of `operations.h`, and so hold for every instruction set.
 """
 
 import itertools
@@ -29,7 +29,7 @@ _FLOORS = (-400, 900)
 
 
 def numbers_of(fmt: Format) -> np.ndarray:
-    """Numbers of an operand's format in units of its smallest one."""
+    """Return the numbers of an operand's format in units of its smallest one."""
     found = fixed_point(fmt)
     if found is None:
         raise ValueError(f"{fmt.name} has no fixed-point numbers of one byte")
@@ -37,14 +37,14 @@ def numbers_of(fmt: Format) -> np.ndarray:
 
 
 def sums_stay_in_words(a: Format, b: Format, group: int) -> Lemma:
-    """Lemma 1."""
+    """Return lemma 1: sums stay in 16-bit words."""
 
     def check() -> bool:
         x, y = (np.unique(numbers_of(fmt)) for fmt in (a, b))
         p, q = int(np.abs(x).max()), int(np.abs(y).max())
         bytes_fit = x.min() + p >= 0 and 2 * p <= 255 and q <= 127
         pair = 2 * (2 * p) * q  # of two bytes with the offset, at most
-        whole = group * 2 * p * q  # of a group with the offset, and p q group of where it starts
+        whole = group * 2 * p * q  # of a group with the offset, and p q group of the start
         shifted = np.multiply.outer(x + p, y) - p * y
         return bool(bytes_fit and pair < 1 << 15 and whole < 1 << 15 and (shifted == np.multiply.outer(x, y)).all())
 
@@ -57,7 +57,7 @@ def sums_stay_in_words(a: Format, b: Format, group: int) -> Lemma:
 
 
 def scaled_sums_are_exact(a: Format, b: Format, scale: Format, group: int) -> Lemma:
-    """Lemma 2."""
+    """Return lemma 2: scaled sums are exact."""
 
     def check() -> bool:
         largest = group * int(np.abs(numbers_of(a)).max() * np.abs(numbers_of(b)).max())
@@ -75,11 +75,11 @@ def scaled_sums_are_exact(a: Format, b: Format, scale: Format, group: int) -> Le
 
 
 def words_say_what_takes_part(scale: Format) -> Lemma:
-    """Lemma 3: every pair of scales, zeros and groups beyond k among them, and every floor."""
+    """Return lemma 3 for every pair of scales, including zeros and groups beyond k, and every floor."""
 
     def check() -> bool:
         words = GroupTables.of(np.zeros(256), 0, scale).scale_exponents.astype(np.int64)
-        zeros = np.append(words == groups.SKIP, True)  # a group or a lane that is padding has that word, too
+        zeros = np.append(words == groups.SKIP, True)  # a group or a lane of padding has that word, too
         words = np.append(words, groups.SKIP)
         both = words[:, None] + (words[None, :] + _WORD_BIAS)
         out = zeros[:, None] | zeros[None, :]
@@ -108,7 +108,7 @@ def _double_of(negative: Term, size: Int) -> Number:
 
 
 def adding_truncates(bits: int) -> Lemma:
-    """Lemma 4, for numbers of so many bits: group sums with their scales, or c."""
+    """Return lemma 4 for numbers of so many bits: group sums with their scales, or c."""
 
     def goal() -> Goal:
         significand, first = free_integer("significand", 0, (1 << bits) - 1)
@@ -129,7 +129,7 @@ def adding_truncates(bits: int) -> Lemma:
 
 
 def result_is_truncated(fraction_bits: int) -> Lemma:
-    """Lemma 5: the contract of `chopped32` gives the algorithm's result wherever it is below 2^128."""
+    """Return lemma 5: the contract of `chopped32` gives the algorithm's result if it is below 2^128."""
 
     def goal() -> Goal:
         total, first = free_integer("total", -_SUM, _SUM)
@@ -150,7 +150,7 @@ def result_is_truncated(fraction_bits: int) -> Lemma:
 
 
 def clamped_sum() -> Lemma:
-    """State the sum that `integer_lanes.h` adds to c, whatever the order of products: the contract of `add_clamped`."""
+    """Return the lemma on the sum that `integer_lanes.h` adds to c in any order of products: the contract of `add_clamped`."""
 
     def goal() -> Goal:
         c, x = (t.variable(name, 32) for name in "cx")
@@ -168,7 +168,7 @@ def clamped_sum() -> Lemma:
 
 
 def integer_sums_fit(a: tuple[int, int], b: tuple[int, int], terms: int) -> Lemma:
-    """`terms` products of integers from a[0] to a[1] and from b[0] to b[1]; pairs are padded with zeros."""
+    """Return the lemma on `terms` products of integers from a[0] to a[1] and b[0] to b[1]; pairs are padded with zeros."""
 
     def check() -> bool:
         products = [x * y for x, y in itertools.product((*a, 0), (*b, 0))]

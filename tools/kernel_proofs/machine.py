@@ -1,7 +1,7 @@
-"""The machine operations that the kernels' C code is made of, as terms over the bits of float32, double and int32 numbers.
+"""This module expresses the operations of the kernels' C code as terms over bits of float32, double and int32 numbers.
 
-IEEE 754 addition and multiplication by a power of two under a rounding mode, conversions between integers and float32 as C and
-the CPU define them. Infinities and NaNs never come to the lanes; these terms leave them out.
+They are IEEE 754 addition and multiplication by a power of two under a rounding mode, and conversions between integers
+and float32 as defined by C and the CPU. Infinities and NaNs never reach the lanes, so these terms leave them out.
 """
 
 from tensorcore_models.accumulators import FusedDotAdd
@@ -15,7 +15,7 @@ from tensorcore_models.bitvectors.terms import Term
 from tensorcore_models.formats import FORMATS, Format
 
 FP16, FP32, FP64 = FORMATS["fp16"], FORMATS["fp32"], FORMATS["fp64"]
-#: What :mod:`.numbers` asks a specification for: rules for NaNs and zeros that no machine operation here depends on.
+#: Rules for NaNs and zeros that :mod:`.numbers` needs, and on which no machine operation here depends.
 _RULES = FusedDotAdd()
 
 
@@ -32,22 +32,22 @@ def as_machine(number: Number, fmt: Format, rounding: str = "rz") -> Term:
 
 
 def add(x: Term, y: Term, fmt: Format, rounding: str = "rz") -> Term:
-    """x + y."""
+    """Return x + y."""
     return add_exact(x, value_of(fmt, y), fmt, rounding)
 
 
 def add_exact(x: Term, y: Number, fmt: Format, rounding: str = "rz") -> Term:
-    """x plus an exact number, rounded once: a sum or a fused multiply-add."""
+    """Return x plus an exact number, rounded once: a sum or a fused multiply-add."""
     return ieee_sum([value_of(fmt, x), y], fmt, _RULES, rounding)
 
 
 def subtract(x: Term, y: Term, fmt: Format) -> Term:
-    """x - y."""
+    """Return x - y."""
     return add(x, t.bits_xor(y, t.constant(fmt.sign_bit, fmt.bits)), fmt)
 
 
 def times_power(x: Term, exponent: Int, fmt: Format) -> Term:
-    """x * 2**exponent."""
+    """Return x * 2**exponent."""
     number = value_of(fmt, x)
     return as_machine(number._replace(align=z.plus(number.align, exponent)), fmt)
 
@@ -59,7 +59,7 @@ def power_bits(exponent: Int, fmt: Format) -> Term:
 
 
 def to_int32(x: Term) -> Int:
-    """(int32_t) of a float32 below 2^31 in magnitude: toward zero."""
+    """Return (int32_t) of a float32 below 2^31 in magnitude, rounded toward zero."""
     number = value_of(FP32, x)
     shift = z.minus(z.number(31 + number.point), number.align)  # from a significand with 31 more places
     amount = z.ranged(z.larger(shift, z.number(0)).term, 0, shift.high)
@@ -69,13 +69,13 @@ def to_int32(x: Term) -> Int:
 
 
 def from_int32(x: Int, rounding: str = "rz") -> Term:
-    """(float) of an integer."""
+    """Return (float) of an integer."""
     number = n.plain(z.less(x, z.number(0)), z.magnitude(x), z.number(0), 0)
     return as_machine(number, FP32, rounding)
 
 
 def same_value(x: Number, y: Number) -> Term:
-    """Whether two finite numbers are equal; both zeros are."""
+    """Return whether two finite numbers are equal; zeros of both signs are."""
     point = max(x.point, y.point)
     x, y = n.normalised(n.with_point(x, point)), n.normalised(n.with_point(y, point))
     width = max(x.point, y.point)

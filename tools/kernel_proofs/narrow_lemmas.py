@@ -1,9 +1,9 @@
-"""That the 32-bit lanes (`narrow_lanes.h`) compute a fused dot-add: one lemma for each step of `narrow_step`.
+"""Lemmas: the 32-bit lanes (`narrow_lanes.h`) compute a fused dot-add, with one lemma for each step of `narrow_step`.
 
-The loops are one text for every instruction set. What an operation gives is its contract in `operations.h`, which tests hold to
-each set's instructions; where a contract is more than one instruction of plain C and AVX2 (`in_units`, `odd`, `fp16`) these are
-written down again here, on the bits of float32 and int32 numbers (:mod:`.machine`).
-What the steps have to compute is said by the terms of the encoding, which tests hold to the integer reference.
+The loops are one text for every instruction set. The result of an operation is its contract in `operations.h`, which
+tests check for each set's instructions. Contracts that take more than one instruction of plain C and AVX2 (`in_units`,
+`odd`, `fp16`) are written again here, on the bits of float32 and int32 numbers (:mod:`.machine`). The terms of the
+encoding, which tests check against the integer reference, say what the steps have to compute.
 """
 
 import numpy as np
@@ -24,12 +24,12 @@ from .machine import FP16, FP32
 _PRESCALE = 33  # MPG_NARROW_PRESCALE
 _WINDOW = (-16, 15)  # MPG_WINDOW_LEAST, MPG_WINDOW_MOST
 LOWEST = -68  # MPG_NARROW_FLOOR - 127
-#: From here on no product reaches its unit: only c adds to the sum.
+#: Distance from which on no product reaches its unit, so that only c adds to the sum.
 _FAR = 96
 
 
 def free_integer(name: str, low: int, high: int) -> tuple[Int, list[Term]]:
-    """Return a free integer and that it is within its range."""
+    """Return a free integer, and the premise that it lies in its range."""
     term = t.variable(name, z.width_of(low, high))
     whole = z.Int(term, -(1 << (term.width - 1)), (1 << (term.width - 1)) - 1)
     return z.ranged(term, low, high), [z.at_most(z.number(low), whole), z.at_most(whole, z.number(high))]
@@ -40,7 +40,7 @@ def largest_significand(fmt: Format) -> int:
 
 
 def free_product(a: Format, b: Format) -> tuple[Number, list[Term]]:
-    """Return a product of two operands: any sign, significand and alignment exponent that they can have."""
+    """Return a product of two operands with any possible sign, significand and alignment exponent."""
     significand, first = free_integer("significand", 0, largest_significand(a) * largest_significand(b))
     align, second = free_integer("align", a.emin + b.emin, a.emax + b.emax)
     point = a.fraction_bits + b.fraction_bits
@@ -49,7 +49,7 @@ def free_product(a: Format, b: Format) -> tuple[Number, list[Term]]:
 
 # -- the steps of narrow_step ----------------------------------------------------------------------------------------------
 def product_units(product: Number, top: Int, fraction_bits: int) -> Int:
-    """(int32_t) of the prescaled float32 product with `up` added to its bits."""
+    """Return (int32_t) of the prescaled float32 product with `up` added to its bits."""
     scaled = product._replace(align=z.minus(product.align, z.number(_PRESCALE)))
     to_shift = t.constant((fraction_bits + 127 + _PRESCALE) << 23, 32)
     reached = m.power_bits(top, FP32)
@@ -59,24 +59,24 @@ def product_units(product: Number, top: Int, fraction_bits: int) -> Int:
 
 
 def addend_units(bits: Term, top: Int, fraction_bits: int) -> Int:
-    """(int32_t) of c scaled to its unit."""
+    """Return (int32_t) of c scaled to its unit."""
     return m.to_int32(m.times_power(bits, z.minus(z.number(fraction_bits), top), FP32))
 
 
 def truncated_result(total: Int, top: Int, fraction_bits: int, keep: int) -> Term:
-    """(float)total & keep, times the unit."""
+    """Return (float)total & keep, times the unit."""
     x = t.bits_and(m.from_int32(total), t.constant(keep, 32))
     return m.times_power(x, z.minus(top, z.number(fraction_bits)), FP32)
 
 
 def keep_of(kept: int | None) -> int:
-    """Mask of the result bits that survive (`mpg_narrow_task.keep`)."""
+    """Return the mask of the result bits that survive (`mpg_narrow_task.keep`)."""
     return 0xFFFFFFFF & ~((1 << (23 - (23 if kept is None else kept))) - 1)
 
 
 # -- the lemmas --------------------------------------------------------------------------------------------------------------
 def product_is_exact(a: Format, b: Format) -> Lemma:
-    """Lemma 1."""
+    """Return lemma 1: the product is exact."""
 
     def check() -> bool:
         x = np.arange(largest_significand(a) + 1, dtype=np.int64)
@@ -94,7 +94,7 @@ def product_is_exact(a: Format, b: Format) -> Lemma:
 
 
 def exponent_bytes(a: Format, b: Format) -> Lemma:
-    """Lemma 8: what the bytes of the alignment say, for every pair of operand exponents and zeros."""
+    """Return lemma 8 on the bytes of the alignment, for every pair of operand exponents and zeros."""
 
     def check() -> bool:
         x = np.array([0, *(e + 143 for e in range(a.emin, a.emax + 1))])
@@ -114,7 +114,7 @@ def exponent_bytes(a: Format, b: Format) -> Lemma:
 
 
 def powers_are_in_float32(fmt: Format, masked: bool = True) -> Lemma:
-    """Lemma 9: the argument of `power32` while operands are packed, zeros included; `masked`: zeros have the power 0."""
+    """Return lemma 9 on the argument of `power32` while operands are packed; if `masked`, zeros have the power 0."""
 
     def check() -> bool:
         fields = np.arange(0, fmt.bias + fmt.emax + 1)
@@ -138,7 +138,9 @@ def powers_are_in_float32(fmt: Format, masked: bool = True) -> Lemma:
 
 
 def powers_are_in_the_lanes(fraction_bits: int) -> Lemma:
-    """Lemma 10: the arguments of `scale_of`, `factor_of` and `unit_of`: any c, no products, padded rows and unused lanes."""
+    """Return lemma 10 on the arguments of `scale_of`, `factor_of` and `unit_of`: any c, no products, padded rows, unused
+    lanes.
+    """
 
     def check() -> bool:
         tops = np.arange(LOWEST + 127, 255)
@@ -156,7 +158,7 @@ def powers_are_in_the_lanes(fraction_bits: int) -> Lemma:
 
 
 def product_is_aligned(a: Format, b: Format, fraction_bits: int) -> Lemma:
-    """Lemma 2: the bits of a product plus `up`, converted to int32, are the product truncated to the unit."""
+    """Return lemma 2: the bits of a product plus `up`, converted to int32, are the product truncated to the unit."""
 
     def goal() -> Goal:
         product, premises = free_product(a, b)
@@ -173,7 +175,7 @@ def product_is_aligned(a: Format, b: Format, fraction_bits: int) -> Lemma:
 
 
 def addend_is_aligned(fraction_bits: int) -> Lemma:
-    """Lemma 3."""
+    """Return lemma 3: the addend is aligned."""
 
     def goal() -> Goal:
         bits = t.variable("c", 32)
@@ -199,7 +201,7 @@ def sum_bound(a: Format, b: Format, terms: int, fraction_bits: int) -> int:
 
 
 def sum_is_exact(a: Format, b: Format, terms: int, fraction_bits: int) -> Lemma:
-    """Lemma 4."""
+    """Return lemma 4: the sum is exact."""
 
     def goal() -> Goal:
         bound, own_bound = sum_bound(a, b, terms, fraction_bits), (1 << (fraction_bits + 1)) - 1
@@ -221,7 +223,7 @@ def sum_is_exact(a: Format, b: Format, terms: int, fraction_bits: int) -> Lemma:
 
 
 def _wrapped_sum(products: Int, own: Int) -> tuple[Term, Term]:
-    """Return the float32 of a sum that leaves int32, as high * 256 + low, and whether something was cut off."""
+    """Return the float32 of a sum outside of int32, as high * 256 + low, and whether it was truncated."""
 
     def arithmetic_shift(x: Int) -> Int:
         return z.ranged(t.extract(t.sign_extended(x.term, 40), 39, 8), x.low >> 8, x.high >> 8)
@@ -237,7 +239,7 @@ def _wrapped_sum(products: Int, own: Int) -> tuple[Term, Term]:
 
 
 def wrapped_sum_is_truncated(a: Format, b: Format, terms: int, fraction_bits: int) -> Lemma:
-    """Lemma 5."""
+    """Return lemma 5: a wrapped sum is truncated."""
 
     def goal() -> Goal:
         bound, own_bound = sum_bound(a, b, terms, fraction_bits), (1 << (fraction_bits + 1)) - 1
@@ -265,7 +267,7 @@ def _free_total(bound: int, fraction_bits: int, tops: tuple[int, int]) -> tuple[
 
 
 def result_is_truncated(bound: int, fraction_bits: int, kept: int | None = None) -> Lemma:
-    """Lemma 6."""
+    """Return lemma 6: the result is truncated."""
 
     def goal() -> Goal:
         total, top, premises = _free_total(bound, fraction_bits, (LOWEST, 127))
@@ -301,7 +303,7 @@ def nearest_fp16_chopped(x: Term) -> Term:
 
 
 def result_is_nearest(bound: int, fraction_bits: int, floor: int) -> Lemma:
-    """Lemma 7."""
+    """Return lemma 7: the result is the nearest fp16 number."""
 
     def goal() -> Goal:
         total, top, premises = _free_total(bound, fraction_bits, (floor, 32))

@@ -1,4 +1,4 @@
-"""Which lemmas together say that a kernel computes its specification, for which accumulators (docs/proofs.md)."""
+"""This module lists the lemmas that together prove a kernel's specification, for each accumulator (docs/proofs.md)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from . import narrow_lemmas as narrow
 from . import wide_lemmas as wide
 from .lemmas import Lemma
 
-#: 32-bit lanes, those that round down as CDNA3 does, 64-bit lanes, exact group sums, integers.
+#: Kernels: 32-bit lanes, those that round down as CDNA3 does, 64-bit lanes, exact group sums, integers.
 KERNELS = ("narrow", "down", "wide", "groups", "integer")
 _GROUP = 16  # products of a group sum
 
 
 @dataclass(frozen=True)
 class Case:
-    """A fused dot-add, a dot-round-down-add, a sum of group sums or an integer dot product whose kernel is proved."""
+    """`Case` is a fused dot-add, a dot-round-down-add, a sum of group sums or an integer dot product with a proved kernel."""
 
-    kernel: str  #: One of :data:`KERNELS`.
-    operands: str  #: Format of a and b.
-    result: str  #: Format of c and d.
-    #: terms, fraction_bits: N and F.
+    kernel: str  #: one of :data:`KERNELS`
+    operands: str  #: format of a and b
+    result: str  #: format of c and d
+    #: terms, fraction_bits: N and F
     terms: int
     fraction_bits: int
-    output_fraction_bits: int | None  #: As in :class:`FusedDotAdd`.
-    units: str  #: The units that compute it.
+    output_fraction_bits: int | None  #: as in :class:`FusedDotAdd`
+    units: str  #: units with this arithmetic
 
     def lemmas(self) -> Iterator[Lemma]:
         """Return the lemmas that the proof of this case consists of."""

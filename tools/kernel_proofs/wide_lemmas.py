@@ -1,8 +1,10 @@
-"""That the 64-bit lanes (`wide_lanes.h`) compute a fused dot-add into fp32: a lemma for each step of `wide_fda`, `wide_sums`.
+"""Lemmas: the 64-bit lanes (`wide_lanes.h`) compute a fused dot-add into fp32, a lemma for each step.
 
-They speak in terms of the contracts of `operations.h`, and so for every instruction set.
+The steps are those of `wide_fda` and `wide_sums`. The lemmas use the contracts of `operations.h`, and so hold for every
+instruction set.
 
-All lemmas but the last two are free of the operand formats: they hold for any product of two significands of up to 24 bits.
+All lemmas but the last two are independent of the operand formats: they hold for any product of two significands of up
+to 24 bits.
 """
 
 from tensorcore_models.accumulators import FusedDotAdd
@@ -26,7 +28,7 @@ _WORD_BIAS, _LOWEST_BIAS, _LOWEST_OF_ZERO = 1023, 1024, 4096
 
 
 def _with_magic(units: Int) -> Term:
-    """Return the double 1.5 * 2^52 + units, in units: its encoding is the exponent of 2^52 and the rest as fraction."""
+    """Return the double 1.5 * 2^52 + units, in units; its encoding has the exponent of 2^52 and the rest as fraction."""
     fraction = z.as_bits(z.plus(units, z.number(1 << 51)), 52)
     return t.joined(t.constant(FP64.bias + 52, 12), fraction)
 
@@ -36,7 +38,7 @@ def _free_sum() -> tuple[Int, list[Term]]:
 
 
 def _free_product(bits: int) -> tuple[Number, list[Term]]:
-    """Return a number of so many bits in units, below 2^50 of them and however small."""
+    """Return a number of so many bits in units, below 2^50 of them and arbitrarily small."""
     significand, first = free_integer("significand", 0, (1 << bits) - 1)
     align, second = free_integer("align", -1000, 49)
     return n.plain(t.variable("negative", t.BOOL), significand, align, bits - 1), first + second
@@ -48,7 +50,7 @@ def _floor(x: Number) -> Int:
 
 
 def adding_rounds_down(bits: int) -> Lemma:
-    """Lemma 1, for products of so many bits."""
+    """Return lemma 1, for products of so many bits: adding rounds down."""
 
     def goal() -> Goal:
         units, first = _free_sum()
@@ -67,7 +69,7 @@ def adding_rounds_down(bits: int) -> Lemma:
 
 
 def truncation_is_floor_and_count() -> Lemma:
-    """Lemma 2."""
+    """Return lemma 2: truncation is the floor plus a count."""
 
     def goal() -> Goal:
         product, premises = _free_product(2 * _SIGNIFICAND)
@@ -87,7 +89,7 @@ def truncation_is_floor_and_count() -> Lemma:
 
 
 def _is_multiple(x: Number) -> Term:
-    """Whether a number is an integer: its lowest set bit is not below the point."""
+    """Return whether a number is an integer: its lowest set bit is not below the point."""
     bits = x.significand.width - 1
     missing = z.larger(z.minus(z.number(x.point), x.align), z.number(0))
     missing = z.ranged(missing.term, 0, missing.high)
@@ -101,7 +103,7 @@ def _at_most(x: Int, limit: int) -> Int:
 
 
 def lowest_bit_of_product() -> Lemma:
-    """Lemma 3."""
+    """Return lemma 3: the lowest set bit of a product."""
 
     def goal() -> Goal:
         x, y = (t.variable(name, 2 * _SIGNIFICAND) for name in "xy")
@@ -112,7 +114,7 @@ def lowest_bit_of_product() -> Lemma:
 
 
 def words_count_negative_fractions(fraction_bits: int) -> Lemma:
-    """Lemma 4."""
+    """Return lemma 4: words count negative fractions."""
 
     def goal() -> Goal:
         premises: list[Term] = []
@@ -145,12 +147,12 @@ def words_count_negative_fractions(fraction_bits: int) -> Lemma:
 
 
 def _free_word() -> tuple[Int, list[Term]]:
-    """Return the highest word of M, as many units as sums start from."""
+    """Return the highest word of M, the number of units from which sums start."""
     return free_integer("word", 1 << 10, (1 << 15) - 1)
 
 
 def count_is_added() -> Lemma:
-    """Lemma 5."""
+    """Return lemma 5: the count is added."""
 
     def goal() -> Goal:
         units, first = _free_sum()
@@ -174,7 +176,7 @@ def count_is_added() -> Lemma:
 
 
 def addend_is_truncated(fraction_bits: int) -> Lemma:
-    """Lemma 6."""
+    """Return lemma 6: the addend is truncated."""
 
     def goal() -> Goal:
         bits = t.variable("c", 32)
@@ -200,7 +202,7 @@ def addend_is_truncated(fraction_bits: int) -> Lemma:
 
 
 def result_is_truncated(fraction_bits: int) -> Lemma:
-    """Lemma 7."""
+    """Return lemma 7: the result is truncated."""
 
     def goal() -> Goal:
         units, first = _free_sum()
@@ -226,7 +228,7 @@ def result_is_truncated(fraction_bits: int) -> Lemma:
 
 
 def nearest_by_adding(bits: int) -> Lemma:
-    """Lemma 8, for products of so many bits: what `wide_nearest` adds."""
+    """Return lemma 8, for products of so many bits, on the addend of `wide_nearest`."""
 
     def goal() -> Goal:
         product, premises = _free_product(bits)

@@ -26,7 +26,7 @@ uint8_t *read(const char *path, size_t bytes)
     return memory;
 }
 
-// The device that main's arguments name, and a stream on it.
+// Opens the device that main's arguments name, and a stream on it.
 struct Device {
     int number;
     aclrtStream stream;
@@ -44,7 +44,7 @@ Device opened(int count, char **arguments)
     return device;
 }
 
-// Waits, writes what is on the device to a file, and closes the device; main's status.
+// Waits, writes the result from the device to a file, closes the device, and returns main's status.
 int finished(const Device &device, const uint8_t *c, size_t bytes, const char *path)
 {
     check(aclrtSynchronizeStream(device.stream), "aclrtSynchronizeStream");

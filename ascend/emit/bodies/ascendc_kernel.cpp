@@ -1,5 +1,5 @@
-// A GEMM on AscendC's high-level Matmul, for one plan of mpgemm. The tiling comes from the host (tiling.cpp), where it is said on how
-// many blocks the kernel is launched.
+// A GEMM on AscendC's high-level Matmul, for one plan of mpgemm. The tiling comes from the host (tiling.cpp),
+// which also states the number of launched blocks.
 //@mode
 #include "kernel_operator.h"
 #include "lib/matmul_intf.h"

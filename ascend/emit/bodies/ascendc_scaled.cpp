@@ -1,4 +1,4 @@
-// Sums go to the workspace tile by tile, in the order of iterateOrder; the vector core scales a tile as soon as it is there.
+// Sums go to the workspace tile by tile, in the order of iterateOrder; the vector core scales a tile as soon as it has arrived.
 Scales scales;
 scales.Init(pipe, c, rowScales, columnScales, GetUserWorkspace(workspace), tiling);
 const uint64_t tilesM = partsOf(rows, tiling.baseM), tilesN = partsOf(columns, tiling.baseN);

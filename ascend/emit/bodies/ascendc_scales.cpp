@@ -33,7 +33,7 @@ class Scales
     }
 
   private:
-    // Lines of 32 bytes of UB between the end of a row and the next one, which begins kBaseN elements later.
+    // Number of lines of 32 bytes in UB between the end of a row and the next one, which begins kBaseN elements later.
     __aicore__ static inline uint32_t gap(uint32_t columns, uint32_t size)
     {
         return kBaseN * size / 32 - (columns * size + 31) / 32;

@@ -14,7 +14,7 @@ bool FillTiling(const char *socVersion, uint8_t *buffer)
 //@calls
     if (tilingApi.GetTiling(tiling) == -1)
         return false;
-    // What the plan says in place of what was chosen:
+    // The plan's values in place of GetTiling's:
 //@fields
     tiling.set_isBias(0);
     tiling.SaveToBuffer(buffer, tiling.GetDataSize());

@@ -1,8 +1,8 @@
-// A GEMM on a kernel of CATLASS, instantiated for one plan of mpgemm, with its host.
+// A GEMM with a kernel of CATLASS, instantiated for one plan of mpgemm, with its host code.
 //
-//     ./gemm a.bin b.bin c.bin [device]      A and B as record.json says
+//     ./gemm a.bin b.bin c.bin [device]      record.json describes A and B
 //
-// Compiled beside CATLASS (github.com/hicann/catlass) as its examples are: add this folder to its examples/CMakeLists.txt.
+// Compile it like CATLASS's examples (github.com/hicann/catlass): add this folder to its examples/CMakeLists.txt.
 #include "catlass/gemm/kernel/@header"
 
 #include "catlass/arch/arch.hpp"

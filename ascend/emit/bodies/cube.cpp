@@ -1,7 +1,7 @@
 // The matrix products of a GEMM on the cubes. Written by mpgemm for one plan; sizes and order are in namespace plan.
 //
 // Each core walks its tiles of C. Loads bring kStep blocks of A and B to L1, TEXTRACT moves one block to L0A and L0B, TMATMUL
-// adds to L0C, TSTORE writes a tile. Buffers are rings: before a buffer is filled again the pipe that read it raises a flag.
+// adds to L0C, TSTORE writes a tile. Buffers are rings: the pipe that read a buffer raises a flag before the buffer is filled again.
 #include <cstdint>
 
 #include <pto/pto-inst.hpp>
@@ -13,7 +13,7 @@ namespace
 {
 using namespace plan;
 
-// Events between two pipes: one for each place of a ring; those of B come after those of A.
+// Events between two pipes, one for each place of a ring; B's events follow A's.
 constexpr uint32_t kEventA = 0, kEventB = 2;
 
 template <pipe_t from, pipe_t to> AICORE inline void raise(uint32_t event) { set_flag(from, to, static_cast<event_t>(event)); }
@@ -25,7 +25,7 @@ struct Range {
 AICORE inline uint32_t length(Range range) { return range.stop - range.start; }
 AICORE inline uint32_t least(uint32_t x, uint32_t y) { return x < y ? x : y; }
 
-// Part `index` of `parts` nearly equal ranges of whole units, the longer ones first.
+// Returns part `index` of `parts` nearly equal ranges of whole units, the longer ones first.
 AICORE inline Range balanced(uint32_t index, uint32_t size, uint32_t parts, uint32_t unit)
 {
     const uint32_t units = (size + unit - 1) / unit, each = units / parts, longer = units % parts;
@@ -53,13 +53,13 @@ AICORE inline Range shareOf(uint32_t group, uint32_t blocks, uint32_t groups)
     return kBalanced ? balanced(group, blocks, groups, 1) : step(group, blocks, (blocks + groups - 1) / groups);
 }
 
-// A tile of C, and the slice of k that is added up for it.
+// A tile of C, with the slice of k that is summed for it.
 struct Work {
     Range rows, columns, depth;
     uint32_t slice;
 };
 
-// Rectangles of neighbouring tiles, row by row, or column by column (kDirection 1).
+// The core owns a rectangle of neighbouring tiles and walks it row by row, or column by column (kDirection 1).
 AICORE inline bool inRectangle(uint32_t core, uint32_t turn, Work &work)
 {
     const uint32_t slice = core / (kGroupsM * kGroupsN), place = core % (kGroupsM * kGroupsN);
@@ -72,7 +72,7 @@ AICORE inline bool inRectangle(uint32_t core, uint32_t turn, Work &work)
     return true;
 }
 
-// Tiles one by one: bands of kOffset tile rows (or columns), walked back and forth.
+// Tiles are dealt one by one in bands of kOffset tile rows (or columns), walked back and forth.
 AICORE inline bool inOrder(uint32_t core, uint32_t turn, Work &work)
 {
     const uint32_t tile = (core + kFirst) % kUsedCores + turn * kCores, tiles = kRowBlocks * kColumnBlocks;
@@ -87,7 +87,7 @@ AICORE inline bool inOrder(uint32_t core, uint32_t turn, Work &work)
 }
 
 struct Words {
-    __gm__ Word *a[2], *b[2]; // high and low; of one term only the first
+    __gm__ Word *a[2], *b[2]; // high and low words; with one term only the first is used
 };
 
 using L1A = Tile<TileType::Mat, Word, kBlockM, kLoadK, BLayout::ColMajor, DYNAMIC, DYNAMIC, SLayout::RowMajor>;
@@ -99,7 +99,7 @@ using AccTile = TileAcc<Sum, kBlockM, kBlockN, DYNAMIC, DYNAMIC>;
 constexpr Layout kLayoutA = kInFractals ? Layout::NZ : Layout::ND;
 constexpr Layout kLayoutB = kInFractals ? Layout::NZ : kBTransposed ? Layout::DN : Layout::ND;
 
-// Fractals of 16 x kC0 elements lie column of fractals by column, padded with zeros; rows of ND have their own length.
+// In NZ, fractals of 16 x kC0 elements lie in columns of fractals, padded with zeros; ND rows have their own length.
 constexpr uint32_t kC0 = 32 / sizeof(Word);
 AICORE inline uint32_t whole(Range range, uint32_t unit)
 {
@@ -133,7 +133,7 @@ AICORE inline void loadB(__gm__ Word *b, uint32_t word, uint32_t slot, Range col
     TLOAD(tile, from);
 }
 
-// One block of k: its place in L1 and L0, its sizes, and where it stands in its sum.
+// One block of k: its place in L1 and L0, its sizes, and its position in its sum.
 struct Block {
     uint32_t l1Slot, inLoad, l0Slot, l0cSlot, rows, depth, columns;
     bool starts, ends;
@@ -170,7 +170,7 @@ AICORE inline void product(const Block &at, uint32_t accumulator, uint32_t slotA
     TASSIGN(right, slotB * kL0BBytes);
     TASSIGN(sum, (at.l0cSlot * kAccumulators + accumulator) * kL0CBytes);
     if (!at.starts && ((at.rows + 15) / 16) * ((at.columns + 15) / 16) < 10)
-        pipe_barrier(PIPE_M); // few fractals: the sum of the product before is not there yet
+        pipe_barrier(PIPE_M); // with few fractals the sum of the previous product is not ready yet
     if constexpr (kUnitFlag) {
         if (at.starts && at.ends)
             TMATMUL<AccPhase::Final>(sum, left, right);
@@ -189,7 +189,7 @@ AICORE inline void product(const Block &at, uint32_t accumulator, uint32_t slotA
 }
 
 //@blocks
-// The sums of a tile to memory: its first k group is written, later ones and slices that share C are added there.
+// Stores the sums of a tile: the first k group is written, later groups and slices that share C are added in memory.
 AICORE inline void storeTile(const Work &work, uint32_t pass, uint32_t l0cSlot, bool adds, __gm__ Sum *out)
 {
     using Part = TileShape2D<Sum, DYNAMIC, DYNAMIC, Layout::ND>;
@@ -218,7 +218,7 @@ AICORE inline void storeTile(const Work &work, uint32_t pass, uint32_t l0cSlot, 
         raise<PIPE_FIX, PIPE_M>(l0cSlot);
 }
 
-// How far the rings have turned.
+// Positions of the rings.
 struct Rings {
     uint32_t loads, blocks, tiles;
 };

@@ -1,8 +1,8 @@
-// Host of the kernels beside it: reads A and B from files, runs them on one stream, writes C. Written by mpgemm for one plan.
+// Host of the kernels in this folder: reads A and B from files, runs the kernels on one stream, writes C. Written by mpgemm.
 //
 //     ./gemm a.bin b.bin c.bin [device]
 //
-// a.bin and b.bin hold the operands as record.json says; of an operand that is split already the high words, then the low ones.
+// a.bin and b.bin hold the operands as record.json describes; for a presplit operand, the high words, then the low words.
 #include <acl/acl.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ extern "C" void launch_cube(void *stream, uint8_t *highA, uint8_t *lowA, uint8_t
 #if MPGEMM_VECTOR_PASSES
 extern "C" void launch_split(void *stream, uint8_t *from, uint8_t *high, uint8_t *low, uint64_t count);
 extern "C" void launch_combine(void *stream, uint8_t *copies, uint8_t *out);
-#else // one term, one copy of C: neither is called
+#else // with one term and one copy of C, neither function is called
 inline void launch_split(void *, uint8_t *, uint8_t *, uint8_t *, uint64_t) {}
 inline void launch_combine(void *, uint8_t *, uint8_t *) {}
 #endif
@@ -27,7 +27,7 @@ using namespace plan;
 
 //@acl
 
-// High and low words of an operand of `count` elements: split here, read, or the operand itself.
+// Returns high and low words of an operand of `count` elements: split here, read from the file, or the operand itself.
 struct Words {
     uint8_t *high, *low;
 };

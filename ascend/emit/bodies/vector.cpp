@@ -1,4 +1,4 @@
-// The passes over whole matrices of a GEMM on the vector units: words of A and B, and the terms and slices of C combined.
+// The vector units' passes over whole matrices of a GEMM: they split A and B into words, and combine terms and slices of C.
 // Written by mpgemm for one plan. Matrices are read as rows of kChunk elements, whatever their shape.
 #include <cstdint>
 
@@ -15,7 +15,7 @@ template <pipe_t from, pipe_t to> AICORE inline void raise(uint32_t event) { set
 template <pipe_t from, pipe_t to> AICORE inline void await(uint32_t event) { wait_flag(from, to, static_cast<event_t>(event)); }
 
 constexpr uint32_t kBuffers = 2;
-// Places in UB: for each buffer one input, the sum or residual, two results.
+// Places in UB: each buffer holds one input, the sum or residual, and two results.
 constexpr uint32_t kWide = kChunk * sizeof(float), kPlace = 4 * kWide;
 
 template <typename T> using Line = Tile<TileType::Vec, T, 1, kChunk, BLayout::RowMajor, 1, DYNAMIC>;
@@ -82,7 +82,7 @@ AICORE inline void splitChunk(uint32_t buffer, uint32_t count, __gm__ float *fro
     pipe_barrier(PIPE_V);
 }
 
-// One input into place 0 of a buffer, and from there into a sum: read, added, and the buffer free again.
+// Reads one input into place 0 of a buffer, adds it to a sum, and frees the buffer.
 AICORE inline void fetch(Line<Sum> &x, uint32_t buffer, __gm__ Sum *from, uint64_t start)
 {
     await<PIPE_V, PIPE_MTE2>(buffer);
@@ -96,7 +96,7 @@ AICORE inline void used(uint32_t buffer)
     raise<PIPE_V, PIPE_MTE2>(buffer);
 }
 
-// C = the slices in order, each hh + ((lh + hl) [+ ll 2^-s]) 2^-s.
+// C = the sum of the slices in order, each hh + ((lh + hl) [+ ll 2^-s]) 2^-s.
 AICORE inline void combineChunk(uint32_t buffer, uint32_t count, __gm__ Sum *copies, __gm__ Sum *out, uint64_t start)
 {
     Line<Sum> x = line<Sum>(buffer, 0, count), slice = line<Sum>(buffer, 1, count), sum = line<Sum>(buffer, 2, count);

@@ -1,1 +1,1 @@
-"""The views that `plan` and `simulate` give of Ascend: plans, advice, profiles, published numbers."""
+"""Makes the output of `mpgemm plan` and `mpgemm simulate`: plans, advice, profiles, published numbers."""

@@ -1,4 +1,4 @@
-"""Gives the advice of `mpgemm plan` besides plans of one kernel: which operands to take, batches, sensitivities."""
+"""Makes the output of `mpgemm plan` besides plans of one kernel: advice on operands, plans of batches, sensitivities."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Size = tuple[int, int, int]
 
 
 def compares(args: argparse.Namespace) -> bool:
-    """Return whether ways to compute are compared: nothing says which one is meant."""
+    """Return whether the command compares ways to compute, because no option names the way."""
     from ascend.dialects import ANY, DIALECTS
 
     named = args.terms is not None or args.operand or args.mode or args.max_error is not None or args.rank != "time"
     named = named or not DIALECTS.get(args.target, ANY).one_term
     if args.reach is not None and (named or args.block or args.kernel != "grid"):
         raise ValueError(
-            "--reach compares ways to compute a product: leave out --terms, --operand, --mode, --max-error, "
-            "--block, --kernel"
+            "--reach compares ways to compute a product, so it takes no option that names one: leave out --terms, --operand, "
+            "--mode, --max-error, --block, --kernel, --rank and a --for of one term"
         )
     return not (named or args.block or args.kernel != "grid")
 
@@ -38,7 +38,7 @@ def compares(args: argparse.Namespace) -> bool:
 def advice_of(
     args: argparse.Namespace, chip: ascend.Chip, size: Size, data: tuple | None, best_only: bool = False
 ) -> ascend.Advice:
-    """Return the ways compared."""
+    """Return the comparison of all ways to compute the product."""
     from ascend.planner.advice import WAYS
 
     progress = Progress()
@@ -52,7 +52,7 @@ def advice_of(
 
 
 def kernel_files(dialect: str, s: Kernel) -> dict[str, str | dict]:
-    """Return the files of a plan's kernel in a dialect; ValueError for what the dialect cannot say."""
+    """Return the files of a plan's kernel in a dialect. Raises ValueError if the dialect cannot express the kernel."""
     from ascend.emit.write import EMITTERS
     from mpgemm.kernels.planned import triton_files
 
@@ -60,9 +60,9 @@ def kernel_files(dialect: str, s: Kernel) -> dict[str, str | dict]:
 
 
 def written_out(advice: ascend.Advice, dialect: str) -> tuple[ascend.Advice, list[str]]:
-    """Return the ways whose kernel a dialect can say, and of faster ones than the best of them why they are left out.
+    """Return the ways whose kernel a dialect can express, and for each faster way the reason why it is left out.
 
-    Raises ValueError with the first way's reason if it says none of them.
+    Raises ValueError with the first way's reason if the dialect can express no way.
     """
     kept, reasons = [], {}
     for way, plan in advice.plans:
@@ -79,22 +79,22 @@ def written_out(advice: ascend.Advice, dialect: str) -> tuple[ascend.Advice, lis
     faster = [
         str(way) for way, plan in advice.plans if str(way) in reasons and advice.reaches(plan) and plan.seconds < best
     ]
-    return found, [f"{way} would be faster, but cannot be written out so: {reasons[way]}" for way in faster]
+    return found, [f"{way} would be faster, but {dialect} cannot express it: {reasons[way]}" for way in faster]
 
 
 def sensitivity_table(found: Sequence[Sensitivity]) -> Table:
-    """Return TFLOP/s when a number of the chip changes by 20 %, strongest first."""
+    """Return a table of TFLOP/s where one chip parameter changes by 20 %; the parameter with the largest effect comes first."""
     rows = [
         (r.parameter, f"{r.value:g}", r.unit, r.kind, r.lower, r.higher, r.elasticity)
         for r in found
         if abs(r.elasticity) > 1e-6
     ]
     headings = ("parameter", "value", "unit", "kind", "-20 %", "+20 %", "elasticity")
-    return Table("TFLOP/s when a number changes", headings, rows)
+    return Table("TFLOP/s when one parameter changes by 20 %", headings, rows)
 
 
 def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
-    """Return products dealt to groups of cores."""
+    """Return the plan of several products, each of which runs on a group of cores."""
     rows, k, n = _products(args)
     options = kernel_of(args) | {"mode": args.mode, "split": args.split, "distribution": args.distribution}
     options["target"] = args.target or ""
@@ -132,7 +132,7 @@ def batch(args: argparse.Namespace, chip: ascend.Chip) -> Output:
 
 
 def _batch_tiling(args: argparse.Namespace, chip: ascend.Chip, best: ascend.BatchPlan) -> Iterator[str]:
-    """Yield AscendC's fields of each product on its group of cores, and the kernel of CATLASS that multiplies all of them."""
+    """Yield AscendC's fields of each product on its group of cores, and the CATLASS kernel that multiplies all products."""
     from ascend.dialects import DIALECTS
     from ascend.emit.catlass import of_most_work
     from ascend.reports.catlass import catlass_text
@@ -140,29 +140,35 @@ def _batch_tiling(args: argparse.Namespace, chip: ascend.Chip, best: ascend.Batc
     from ascend.tiling.fields import described
 
     if args.target not in (None, "ascendc", "catlass"):
-        yield fitted(f"{args.target} has no kernel of several products here: --tiling prints AscendC's and CATLASS's")
+        yield fitted(
+            f"no kernel of several products is known for {args.target}: --tiling prints those of AscendC and CATLASS"
+        )
     if args.target in (None, "ascendc") and DIALECTS["ascendc"].has(chip):
         for m, plan in best.plans.items():
             yield f"\n{DIALECTS['ascendc'].title}, m = {m}, on a group of {best.cores} cores:\n"
             yield ascendc_snippet(plan.schedule)
             if described(plan.schedule) is not None:
-                yield fitted("these fields deal rectangles, this plan does not: --for ascendc plans what they can say")
+                yield fitted(
+                    "AscendC's fields give each core one rectangle of C, and this plan does not: --for ascendc plans rectangles"
+                )
     if args.target in (None, "catlass") and DIALECTS["catlass"].has(chip):
         text = catlass_text(of_most_work(best), "batch" if len(best.plans) == 1 else "groups")
         yield f"\n{DIALECTS['catlass'].title}, all products on all cores:\n"
-        yield text or fitted("CATLASS deals whole tiles one by one, this plan does not: --for catlass --split 1")
+        yield text or fitted(
+            "CATLASS gives whole tiles to cores one by one, and this plan does not: plan with --for catlass --split 1"
+        )
 
 
 def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str]:
-    """Return the files of the kernel of CATLASS that multiplies all products; ValueError for other dialects."""
+    """Return the files of the CATLASS kernel that multiplies all products. Raises ValueError for another dialect."""
     from ascend.emit.catlass import catlass_batch_files
     from ascend.emit.write import write_files
 
     dialect, folder = args.emit
     if dialect != "catlass":
         raise ValueError(
-            f"--emit {dialect} writes a kernel of one product: with --batch or --grouped use --emit catlass, which "
-            f"writes all of them"
+            f"--emit {dialect} writes a kernel of one product, but --batch and --grouped plan several: use --emit catlass, "
+            f"whose kernel multiplies all"
         )
     return list(map(str, write_files(folder, catlass_batch_files(best))))
 
@@ -170,18 +176,18 @@ def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str
 def _products(args: argparse.Namespace) -> tuple[list[int], int, int]:
     """Return m of each product, k and n."""
     if args.batch is not None and args.grouped:
-        raise ValueError("--batch and --grouped contradict each other: give one of them")
+        raise ValueError("got both --batch and --grouped, expected one of them: leave one out")
     if args.grouped:
         if len(args.size) != 2:
-            raise ValueError(f"--grouped takes the size K N, got {len(args.size)} number(s)")
+            raise ValueError(f"with --grouped the size is K N, got {len(args.size)} number(s): leave M out")
         try:
             rows = [int(m) for m in args.grouped.split(",")]
         except ValueError:
-            raise ValueError(f"--grouped is M1,M2,..., whole numbers, got {args.grouped!r}") from None
+            raise ValueError(f"--grouped got {args.grouped!r}, expected integers M1,M2,...") from None
         return rows, *args.size
     if args.batch < 1:
         raise ValueError(f"--batch must be at least 1, got {args.batch}")
     if len(args.size) != 3:
-        raise ValueError(f"--batch takes the size M K N, got {len(args.size)} number(s)")
+        raise ValueError(f"with --batch the size is M K N, got {len(args.size)} number(s)")
     m, k, n = args.size
     return [m] * args.batch, k, n

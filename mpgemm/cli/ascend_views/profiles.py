@@ -1,4 +1,4 @@
-"""Compares a user's own profile in `mpgemm simulate`: a fit to it, and predicted beside measured for each pipe."""
+"""Compares a user's profile with the model in `mpgemm simulate`: a fit of the chip's rates, predicted and measured times."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ascend.reports.overlay import Overlay
     from ascend.reports.profile import Profile, ProfileRow
 
-#: Characters of an operator's name that a table shows.
+#: Largest number of characters of an operator's name that a table shows.
 LONGEST_NAME = 22
 
 
 def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel]) -> Output:
-    """Fit the chip's rates to a profile: residuals, what the rows tell and what not; write the chip."""
+    """Fit the chip's rates to a profile, return residuals and what the rows determine, and write the fitted chip."""
     from ascend.chips.files import chip_text
     from ascend.reports.fit import fit_profile
     from ascend.reports.pipe_utilization import is_pipe_utilization
@@ -31,7 +31,7 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
 
     if is_pipe_utilization(args.calibrate):
         raise ValueError(
-            f"{args.calibrate} holds one kernel, but a fit needs several: give an op_summary.csv to --calibrate, or "
+            f"{args.calibrate} holds one kernel, but a fit needs several: give --calibrate an op_summary.csv, or give "
             f"this file to --measured"
         )
     _says_sizes(args, args.calibrate)
@@ -41,13 +41,15 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     for row in together(read):
         try:
             if row.products:
-                raise ValueError(f"{len(row.products)} products, but a fit takes single products")
+                raise ValueError(f"the row holds {len(row.products)} products, but a fit takes rows of one product")
             schedules[row.product] = schedule_of(row)
         except ValueError as error:
             skipped.append(f"{row.name}: {error}")
     rows = [row for row in read if row.product in schedules]
     if not rows:
-        raise ValueError(f"{args.calibrate}: no single product to fit to: {skipped[0]}")
+        raise ValueError(
+            f"{args.calibrate} holds no row of one product, which a fit needs; the first row was refused: {skipped[0]}"
+        )
     fit = fit_profile(
         chip, rows, lambda done, total: progress(done, total, "parameters"), lambda row: schedules[row.product]
     )
@@ -91,54 +93,53 @@ def _residuals(fit: ProfileFit) -> Table:
     )  # fmt: skip
     left_out = fit.spread("left_out")
     title = f"Residuals: rms {fit.spread('nominal'):.1%} nominal, {fit.spread():.1%} calibrated"
-    title += f", {left_out:.1%} on each row by a fit to the others" if left_out == left_out else ""
+    title += f", {left_out:.1%} for each row by a fit to all other rows" if left_out == left_out else ""
     return Table(title, headings, lines)
 
 
 def _fit_sentences(fit: ProfileFit) -> Iterator[str]:
-    """Yield what the rows tell of each parameter, and whether to use it."""
+    """Yield which parameters the rows determine, and whether to use the fit."""
     left_out = fit.spread("left_out")
     if fit.observed <= len(fit.parameters):
-        yield f"{len(fit.parameters)} parameter(s) and {fit.observed} measured number(s): that they agree proves nothing"
+        yield f"{len(fit.parameters)} parameter(s) are fitted to {fit.observed} measured number(s): agreement proves nothing"
     if left_out != left_out:
-        yield "too few rows to leave one out: nothing says how far other shapes are off"
+        yield "too few rows to leave one out, so the error on other shapes is not known"
     for name, why in fit.untold.items():
         yield f"not fitted: {name}: {why}"
     for name, value in fit.parameters.items():
         error = f" +- {fit.standard_errors[name]:.2g}" if name in fit.standard_errors else ""
         yield f"fitted: {name} = {value:.6g}{error}"
     for name, others in fit.alike.items():
-        yield f"not told apart: {name} could as well be {' or '.join(others)}"
+        yield f"not distinguished: these rows would be explained as well by {' or '.join(others)} as by {name}"
     if not fit.parameters:
         return
     settings = " ".join(f"--set {name}={value:.6g}" for name, value in fit.parameters.items())
     if fit.recommended:
-        yield f"use it: {settings}"
+        yield f"use the fit: {settings}"
     elif fit.at_edge:
         yield (
-            f"do not use it: {' and '.join(fit.at_edge)} is fitted to an end of its range, so that another kernel than the one "
-            f"assumed, or another number, is likelier ({settings})"
+            f"do not use the fit: {' and '.join(fit.at_edge)} is fitted to an end of its range, so it is likelier that the "
+            f"assumed kernel or another parameter is wrong ({settings})"
         )
     elif left_out < fit.spread("nominal"):
         yield (
-            f"not recommended: rows that were left out get better, {fit.spread('nominal'):.1%} to {left_out:.1%}, by "
-            f"{fit.gain:.1f} standard errors of the gain alone, as scatter may do ({settings})"
+            f"not recommended: the error of rows that were left out falls from {fit.spread('nominal'):.1%} to {left_out:.1%}, "
+            f"only {fit.gain:.1f} standard errors of the gain, which scatter may explain ({settings})"
         )
     elif left_out == left_out:
         yield (
-            f"do not use it for other shapes: rows that were left out are {left_out:.1%} off, {fit.spread('nominal'):.1%} "
-            f"without the fit ({settings})"
+            f"do not use the fit for other shapes: the error of rows that were left out is {left_out:.1%}, and "
+            f"{fit.spread('nominal'):.1%} without the fit ({settings})"
         )
     else:
-        yield f"not recommended: no row could be left out to judge it ({settings})"
+        yield f"not recommended: no row could be left out to judge the fit ({settings})"
 
 
 def measured(
     args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable[[ProfileRow], Kernel],
     batch_seconds: Callable[[ProfileRow], float],
 ) -> Output:  # fmt: skip
-    """Return each product of a profile: time and busy time of each pipe, predicted beside measured, and what would explain
-    them."""
+    """Return predicted and measured times of each product of a profile and its pipes, and explanations of the differences."""
     from ascend.reports.overlay import overlays, whole
     from ascend.reports.profile import together
 
@@ -150,7 +151,9 @@ def measured(
     )  # fmt: skip
     skipped += not_predicted
     if not found:
-        raise ValueError(f"{args.measured}: no product can be predicted: {(not_predicted or skipped)[0]}")
+        raise ValueError(
+            f"{args.measured} holds no product that can be predicted; the first: {(not_predicted or skipped)[0]}"
+        )
     written = _drawn(args, chip, found)
     products = [
         each.row._asdict()
@@ -164,8 +167,8 @@ def measured(
     said += whole(found)
     if silent := sum(each.differs and not each.row.busy for each in found):
         said.append(
-            f"{silent} product(s) differ by 5% or more and have no busy times of pipes in {args.measured} (aic_mac_ratio, "
-            "aic_mte2_ratio, ...), by which a difference could be explained: profile with aic-metrics PipeUtilization"
+            f"{silent} product(s) differ by 5% or more, and {args.measured} lacks the busy times of pipes (aic_mac_ratio, "
+            "aic_mte2_ratio, ...) that could explain the difference: profile with aic-metrics PipeUtilization"
         )
     remarks = _remarks([each.row for each in found], skipped)
     text: list[str | Table] = [*map(fitted, remarks), _overlay_table(chip, found), *map(fitted, said)]
@@ -176,7 +179,7 @@ def measured(
 
 
 def _read(args: argparse.Namespace) -> Profile:
-    """Return the products of --measured, whichever profiler wrote it."""
+    """Return the products of the --measured profile, whichever profiler wrote it."""
     from ascend.reports.pipe_utilization import is_pipe_utilization, read_pipe_utilization
     from ascend.reports.profile import Profile, read_profile
     from mpgemm.cli.common.ascend_options import size_of
@@ -185,7 +188,7 @@ def _read(args: argparse.Namespace) -> Profile:
         _says_sizes(args, args.measured)
         return read_profile(args.measured)
     if not args.size:
-        raise ValueError(f"{args.measured} has no sizes: give the product's M K N (and --operand and --layout)")
+        raise ValueError(f"{args.measured} states no sizes: give the product's M K N (and --operand and --layout)")
     return Profile(
         [read_pipe_utilization(args.measured, size_of(args), args.operand or "fp16", args.layout)],
         [],
@@ -193,14 +196,14 @@ def _read(args: argparse.Namespace) -> Profile:
 
 
 def _says_sizes(args: argparse.Namespace, path: str) -> None:
-    """Refuse sizes and operands beside a profile that has them."""
+    """Refuse sizes and operands on the command line where the profile states them."""
     given = (["M K N"] if args.size else []) + (["--operand"] if args.operand else [])
     if given:
         raise ValueError(f"{path} states sizes and operands: leave out {' and '.join(given)}")
 
 
 def _remarks(rows: list[ProfileRow], skipped: list[str]) -> Iterator[str]:
-    """Yield what was left out, and what was taken where the profile does not say."""
+    """Yield which rows were left out, and which values were assumed where the profile states none."""
     yield from (f"left out: {reason}" for reason in skipped)
     remarks: dict[str, list[str]] = {}
     for row in rows:
@@ -235,7 +238,7 @@ def _overlay_table(chip: ascend.Chip, found: list[Overlay]) -> Table:
 
 
 def _short(name: str) -> str:
-    """Return the end of a long name, which tells operators apart."""
+    """Return the end of a long name, which distinguishes operators."""
     return name if len(name) <= LONGEST_NAME else ".." + name[2 - LONGEST_NAME :]
 
 
@@ -248,7 +251,7 @@ def _size(row: ProfileRow) -> str:
 
 
 def _drawn(args: argparse.Namespace, chip: ascend.Chip, found: list[Overlay]) -> list[str]:
-    """Return the picture of --overlay and its data; the paths."""
+    """Write the picture of --overlay and its data, and return their paths."""
     if not args.overlay:
         return []
     from ascend.reports.plots import overlay_plot

@@ -1,4 +1,4 @@
-"""Makes the answer of `mpgemm simulate --published`: published speeds and times of Ascend chips beside this model's."""
+"""Makes the output of `mpgemm simulate --published`: published speeds and times of Ascend chips beside the model's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def published_numbers() -> Output:
         (r.statement, "fitted to" if r.used_in_fit else "predicted", r.published, r.nominal, r.calibrated) for r in rows
     ]
     text = [
-        fitted("910A and 910B: predictions beside published numbers; the fitted ones prove nothing"),
+        fitted("910A and 910B: predictions beside published numbers; numbers that the model was fitted to prove nothing"),
         Table("Published (SGEMM-cube, section 6.3) and simulated, TFLOP/s", headings, lines, whole=True),
         fitted(f"The size behind 41.7 and 65.3 is not published; 5632 x 2816 x 5632 is assumed, block {PUBLISHED_BLOCK}."),
         *_times(compared),
@@ -52,7 +52,7 @@ def _kinds(compared: list[PredictedTime]) -> dict[str, list[PredictedTime]]:
 
 
 def _times(compared: list[PredictedTime]) -> Iterator[str | Table]:
-    """Yield published times and busy ratios beside the predictions, and how far these are off."""
+    """Yield published times and busy ratios beside the predictions, and the predictions' errors."""
     from ascend.reports.published import BUSY_PIPES, FAR_OFF, SOURCES, spread
 
     times, busy = [], []
@@ -72,7 +72,7 @@ def _times(compared: list[PredictedTime]) -> Iterator[str | Table]:
         "case", "chip", "m x k x n", "us", "predicted", "error", "fit", "source", "operand", "block", "placed",
     )  # fmt: skip
     yield Table(
-        "Published times and simulated ones; fit: whether a number of the model was fitted to it", columns, times
+        "Published and simulated times; fit: whether a parameter of the model was fitted to the row", columns, times
     )
     yield ""
     ratios = ("case", "chip", "m x k x n", "fit", *BUSY_PIPES)
@@ -81,8 +81,8 @@ def _times(compared: list[PredictedTime]) -> Iterator[str | Table]:
     for kind, chosen in _kinds(compared).items():
         found = spread(chosen)
         yield fitted(
-            f"{kind}: {found.rows} rows, rms of log(predicted / published) {found.time:.1%}, of busy ratios {found.busy:.3f}, "
-            f"of the scalar unit's alone {found.scalar:.3f}"
+            f"{kind}: {found.rows} rows; rms of log(predicted / published) {found.time:.1%}; rms error of busy ratios "
+            f"{found.busy:.3f}, of the scalar unit's ratio {found.scalar:.3f}"
         )
     for c in compared:
         if abs(c.error) > FAR_OFF:

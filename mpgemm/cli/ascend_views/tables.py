@@ -1,4 +1,4 @@
-"""Plans as tables, and what to type into a kernel."""
+"""Shows plans as tables, and prints the fields and shapes to enter into a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Size = tuple[int, int, int]
 
-#: Columns of a plan that describe its schedule and what it reaches.
+#: Columns of a plan that describe its schedule, speed and accuracy.
 _OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
 
 
@@ -38,7 +38,7 @@ def plan_table(plans: list[Plan], title: str) -> Table:
 
 
 def tiling_text(plan: Plan, target: str | None) -> Iterator[str | Table]:
-    """Yield what to type into a kernel, and the buffers of a core."""
+    """Yield the fields and shapes to enter into a kernel, and the buffers of a core."""
     from ascend.dialects import DIALECTS
     from ascend.reports.tiling import notes, snippets, tile_shapes
     from ascend.tiling.fields import described
@@ -53,8 +53,8 @@ def tiling_text(plan: Plan, target: str | None) -> Iterator[str | Table]:
             if other is not None:
                 time = ascend.simulate(other).seconds
                 yield fitted(
-                    f"the kernel that these fields describe takes {1e6 * time:.4g} us, this plan {1e6 * plan.seconds:.4g}: "
-                    f"--for {name} plans what they can say"
+                    f"these fields cannot express this plan: their kernel takes {1e6 * time:.4g} us, the plan "
+                    f"{1e6 * plan.seconds:.4g}; --for {name} plans only what they express"
                 )
             elif name in DIALECTS:
                 yield fitted(_emission(name, plan))
@@ -79,7 +79,7 @@ def _matmul_v3(plan: Plan) -> Iterator[str]:
 
 
 def _emission(dialect: str, plan: Plan) -> str:
-    """Return whether a dialect writes the plan's kernel, or why not."""
+    """Return a sentence that says whether --emit writes the plan's kernel in a dialect, and if not, why."""
     from mpgemm.cli.ascend_views.advice import kernel_files
 
     try:
@@ -90,7 +90,7 @@ def _emission(dialect: str, plan: Plan) -> str:
 
 
 def overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Plan]]]) -> Table:
-    """Return one line for each shape and chip."""
+    """Return a table with one line for each shape and chip."""
     lines = [
         [
             name, chip.name, p.schedule.operand + (f" x {p.schedule.terms}" if p.schedule.terms > 1 else ""),
@@ -103,7 +103,7 @@ def overview_table(chips: list[ascend.Chip], best: list[tuple[str, Size, list[Pl
 
 
 def _of_a_schedule(p: Plan) -> list:
-    """Return the columns :data:`_OF_A_SCHEDULE`."""
+    """Return the cells of the columns :data:`_OF_A_SCHEDULE`."""
     s, (bound, share) = p.schedule, p.bound
     return [
         s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}", p.tflops, bound,

@@ -1,4 +1,4 @@
-"""Makes the views that `mpgemm plan` shows in place of plans: the front of time and bits, the blocks of the paper's kernel."""
+"""Makes the output of `mpgemm plan` in place of plans: the Pareto front of time and bits, and the paper kernel's blocks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def bits_of_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Output:
         for length, measured in found.errors.items()
     ]
     table = Table(title, ["bk * N_fused", "blocks", *(label for label, _ in VARIANTS)], rows)
-    remark = "(at most 16 rows and columns of the size given: only k and the chain change a bit)"
+    remark = "(computed on at most 16 rows and columns, because only k and the chain length change a bit)"
     return Output(dataclasses.asdict(found), [table, *([fitted(remark)] if sizes else [])])
 
 
@@ -77,7 +77,7 @@ def rejected_blocks(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     words = combination(args.mode or "termwise").words(options["terms"])
     rows = ascend.rejections(chip, args.buffering, words, options["operand"])
     found = [{"bm": r.bm, "bk": r.bk, "bn": r.bn, "reasons": [reason._asdict() for reason in r.reasons]} for r in rows]
-    title = f"{chip.name}: blocks that fit when one size is 16 smaller ({len(rows)}; larger ones break the same limits)"
+    title = f"{chip.name}: {len(rows)} blocks that would fit if one size were 16 smaller (larger blocks break the same limits)"
     lines = [(r.bm, r.bk, r.bn, "; ".join(map(str, r.reasons))) for r in rows]
     table = Table(title, ("bm", "bk", "bn", "rejected because"), lines)
     return Output({"chip": chip.name, "rejected": found}, [table])
@@ -102,5 +102,5 @@ def heat_map(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     return Output(text=[f"written: {', '.join(map(str, paths))}"])
 
 
-#: By the names of their options.
+#: The functions that make these views, by the names of their options.
 VIEWS = {"heat_map": heat_map, "rejections": rejected_blocks, "bits": bits_of_blocks, "pareto": pareto_front}

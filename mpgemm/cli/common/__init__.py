@@ -1,1 +1,1 @@
-"""Parts that several commands share: parser, options and their effects, how results are shown."""
+"""Holds the modules that several commands share: the parser, options and their effects, the printing of results."""

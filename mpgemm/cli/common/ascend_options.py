@@ -1,4 +1,4 @@
-"""Options that `mpgemm plan` and `mpgemm simulate` share: the size, the chip, the kernel."""
+"""Adds and reads the options that `mpgemm plan` and `mpgemm simulate` share: the size, the chip, the kernel."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 SHARED = (
     "terms", "buffering", "mode", "operand", "merge", "layout", "split", "presplit", "warm", "dequantize",
 )  # fmt: skip
-#: Of those what a command must know was given: its default is another, or follows from the others.
+#: Of these options those whose default depends on the command or on other options; a command must know if they were given.
 UNSAID = ("terms", "mode", "operand")
-#: Options of the kernel, which not everything that these commands show depends on.
+#: Options of the kernel, by their names on the command line; some outputs of these commands do not depend on them.
 KERNEL_OPTIONS = tuple(f"--{name}" for name in SHARED)
 
 
 def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> None:
-    """Return the arguments of some options, as their record describes them."""
+    """Add the named options of a kernel, as the record :class:`ascend.schedule_options.ScheduleOptions` describes them."""
     from ascend.schedule_options import ScheduleOptions, options_of
 
     known = options_of(ScheduleOptions)
@@ -45,26 +45,26 @@ def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> 
 
 
 def add_chip_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> argparse._ArgumentGroup:
-    """Return the group "chip": which one, and what is changed of it."""
+    """Add the group "chip", whose options name the chip and change its parameters, and return the group."""
     from ascend.chips.files import list_chips  # its names are in the help of these commands alone
 
     chip = parser.add_argument_group("chip")
     add = chip.add_argument
     add(
         "--chip", metavar="NAME", action="append",
-        help=f"{', '.join(list_chips())}, or a .toml or CANN .ini file (default 910A)"
+        help=f"chip: {', '.join(list_chips())}, or a .toml or CANN .ini file (default 910A)"
         + ("; more than once to compare chips" if several_chips else ""),
     )  # fmt: skip
-    add("--calibrated", action="store_true", help="also use the chip's fitted parameters")
+    add("--calibrated", action="store_true", help="use the chip's fitted parameters in place of their nominal values")
     add(
         "--set", action="append", default=[], metavar="PARAMETER=VALUE", dest="changes",
-        help="assume another value of a chip parameter (mpgemm plan --list-parameters lists them)",
+        help="assume another value for a chip parameter (mpgemm plan --list-parameters lists the parameters)",
     )  # fmt: skip
     return chip
 
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool = False) -> None:
-    """Size, chip and kernel."""
+    """Add the options that name size, chip and kernel."""
     parser.add_argument(
         "size", nargs="*", type=int, metavar="M K N",
         help=f"A is M x K, B is K x N (default {' '.join(map(str, ASSUMED_SIZE))})",
@@ -77,24 +77,28 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *, several_chips: bool
 
 
 def kernel_of(args: argparse.Namespace) -> dict:
-    """Terms, operand and the other options of a kernel, with what was left out at its default; one term of a named operand,
-    unless a mode says how several are combined."""
+    """Return terms, operand and the other options of a kernel, with defaults for options that were not given.
+
+    A named operand has one term, unless --mode says how several are combined.
+    """
     from ascend.blocking import SPLIT_OPERANDS
 
     operand = args.operand or "fp16"
-    named = args.operand is not None and args.mode is None  # who names fp16 alone has a product of FP16
+    named = args.operand is not None and args.mode is None  # --operand fp16 alone means a product of FP16
     terms = args.terms if args.terms is not None else 1 if named or operand not in SPLIT_OPERANDS else 3
     rest = {name: getattr(args, name) for name in SHARED if name not in (*UNSAID, "split")}
     return {"terms": terms, "operand": operand} | rest
 
 
 def size_of(args: argparse.Namespace) -> tuple[int, int, int]:
-    """Return (m, k, n); the size assumed for the published figures if none is given. Raises ValueError if it is not three
-    numbers."""
+    """Return (m, k, n), or the size that is assumed for the published figures if none is given.
+
+    Raises ValueError if the size is not three numbers.
+    """
     if not args.size:
         return ASSUMED_SIZE
     if len(args.size) != 3:
-        raise ValueError(f"the size is three numbers, M K N; got {len(args.size)}")
+        raise ValueError(f"the size has {len(args.size)} number(s), expected three: M K N")
     return tuple(args.size)
 
 
@@ -108,9 +112,9 @@ def data_of(args: argparse.Namespace) -> tuple | None:
 
 
 def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:
-    """Return (name, (m, k, n)) of each line of a file; the name is the size where the line has none.
+    """Return (name, (m, k, n)) of each line of a file; a line without a name has its size as the name.
 
-    Lines hold three numbers, with a name before them or not, between spaces or commas; "#" begins a comment.
+    A line holds an optional name and three numbers, separated by spaces or commas; "#" begins a comment.
 
     Raises ValueError with the file, the line and its text.
     """
@@ -125,21 +129,23 @@ def read_shapes(path: str | Path) -> list[tuple[str, tuple[int, int, int]]]:
             raise ValueError(f"{path}, line {number}: expected [name] M K N, got {line.strip()!r}") from None
         found.append((" ".join(words[:-3]) or f"{m} x {k} x {n}", (m, k, n)))
     if not found:
-        raise ValueError(f"{path}: no shapes; expected lines of the form [name] M K N")
+        raise ValueError(f"{path} holds no shapes, expected lines of the form [name] M K N")
     return found
 
 
 def chip_of(args: argparse.Namespace) -> ascend.Chip:
-    """Return the one chip that the options name, with calibration and changes in force. Raises ValueError if they name
-    several."""
+    """Return the chip that the options name, with calibration and changes applied.
+
+    Raises ValueError if the options name several chips.
+    """
     chips = chips_of(args)
     if len(chips) > 1:
-        raise ValueError(f"this command takes one --chip at a time, got {len(chips)}")
+        raise ValueError(f"got {len(chips)} chips, but this command takes one --chip: run it once for each chip")
     return chips[0]
 
 
 def chips_of(args: argparse.Namespace) -> list[ascend.Chip]:
-    """Return every chip that the options name, with calibration and changes in force."""
+    """Return every chip that the options name, with calibration and changes applied."""
     return [_chip(args, name) for name in args.chip or ["910A"]]
 
 
@@ -156,7 +162,7 @@ def _chip(args: argparse.Namespace, name: str) -> ascend.Chip:
 
 
 def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
-    """Return whether a chip's predictions are nominal or calibrated: the first thing that a command says."""
+    """Return the first line of a command's output, which says whether a chip's predictions are nominal or calibrated."""
     if args.calibrated:
         return f"{chip.name}: calibrated predictions ({chip.calibration_source})"
     if any(where.kind == "calibrated" for where in chip.provenance.values()):
@@ -165,15 +171,15 @@ def evidence(args: argparse.Namespace, chip: ascend.Chip) -> str:
 
 
 def parse_change(text: str) -> tuple[str, float | str]:
-    """ "PARAMETER=VALUE" as a pair; whole numbers stay integers.
+    """Parse "PARAMETER=VALUE" as a pair; whole numbers stay integers.
 
-    Raises ValueError if it is no such pair, or the chip has no such parameter.
+    Raises ValueError if the text has another form, or the chip has no such parameter.
     """
     from ascend.chips.chip import FACTS
 
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"expected PARAMETER=VALUE, got {text!r}")
+        raise ValueError(f"--set got {text!r}, expected PARAMETER=VALUE")
     if name.strip() in FACTS:
         return name.strip(), value.strip()
     return name.strip(), parse_number(name.strip(), value)
@@ -184,7 +190,7 @@ def parse_number(name: str, text: str) -> float:
     from ascend.chips.chip import PARAMETERS
 
     if name not in PARAMETERS:
-        raise ValueError(f"a chip has no parameter {name!r}; --list-parameters shows them")
+        raise ValueError(f"a chip has no parameter {name!r}: name one that --list-parameters shows")
     try:
         number = float(text)
     except ValueError:
@@ -193,7 +199,7 @@ def parse_number(name: str, text: str) -> float:
 
 
 def _integers(text: str, count: int, expected: str) -> list[int]:
-    """So many integers, with commas or x between them."""
+    """Parse `count` integers, separated by commas or x."""
     try:
         found = [int(word) for word in text.replace("x", ",").split(",")]
     except ValueError:
@@ -204,19 +210,19 @@ def _integers(text: str, count: int, expected: str) -> list[int]:
 
 
 def parse_block(text: str) -> tuple[int, int, int]:
-    """ "BM,BK,BN" as three integers. Raises ValueError if it is not three integers."""
+    """Parse "BM,BK,BN" as three integers. Raises ValueError for another text."""
     bm, bk, bn = _integers(text, 3, "a block is BM,BK,BN, for instance 176,64,176")
     return bm, bk, bn
 
 
 def parse_grid(text: str) -> tuple[int, int, int]:
-    """ "M,K,N" or "MxKxN", cores along each, as three integers. Raises ValueError if it is not three integers."""
+    """Parse "M,K,N" or "MxKxN", the number of cores along each, as three integers. Raises ValueError for another text."""
     m, k, n = _integers(text, 3, "a grid is M,K,N, cores along each, for instance 8,1,4")
     return m, k, n
 
 
 def parse_swizzle(text: str) -> Swizzle:
-    """ "OFFSET,DIRECTION", or "aswt" for CATLASS's adaptive order. Raises ValueError for anything else."""
+    """Parse "OFFSET,DIRECTION", or "aswt" for CATLASS's adaptive order. Raises ValueError for another text."""
     from ascend.grid import Swizzle
 
     if text == "aswt":
@@ -226,28 +232,28 @@ def parse_swizzle(text: str) -> Swizzle:
 
 
 def parameters(chip: ascend.Chip) -> Output:
-    """Return the chip's numbers with units and provenance."""
+    """Return the chip's parameters with units and provenance."""
     headings = ("parameter", "value", "unit", "kind", "source")
     facts = [dict(zip(headings, row, strict=True)) for row in chip.describe()]
     rows = [(name, f"{value:g}", unit, kind, source) for name, value, unit, kind, source in chip.describe()]
     text: list[str | Table] = [Table(f"{chip.name} ({chip.soc_version})", headings, rows)]
     if chip.calibrated:
         values = ", ".join(f"{name} = {value:g}" for name, value in chip.calibrated.items())
-        text.append(fitted(f"calibrated, in force with --calibrated: {values}\n  {chip.calibration_source}"))
+        text.append(fitted(f"fitted values, which --calibrated applies: {values}\n  {chip.calibration_source}"))
     return Output({"chip": chip.name, "parameters": facts, "calibrated": dict(chip.calibrated)}, text)
 
 
 def folder_of(args: argparse.Namespace) -> Path:
-    """Return the folder of --out, created if need be. Raises ValueError if it is a file."""
+    """Return the folder of --out and create it if it does not exist. Raises ValueError if the path is a file."""
     folder = Path(args.out or "out")
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"--out {folder} is not a folder")
+        raise ValueError(f"--out {folder} is not a folder but a file: give a folder")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def write_rows(folder: Path, name: str, rows: list[dict]) -> list[Path]:
-    """Return the rows as JSON and CSV next to each other."""
+    """Write the rows as NAME.json and NAME.csv into a folder, and return the paths."""
     from tensorcore_models.files import write_text
 
     paths = [folder / f"{name}.json", folder / f"{name}.csv"]

@@ -1,8 +1,8 @@
-"""The commands there are: the modules of `mpgemm.cli`.
+"""Finds the commands, which are the modules of `mpgemm.cli`.
 
-Such a module states the `QUESTION` that its command answers, its `SUMMARY` (one line of help), its `EXAMPLES` (arguments, and
-what they show or ""), `add_arguments(parser)` and `run(args) -> Output`. Nothing lists the modules: a file
-put there is a command.
+Such a module states the `QUESTION` that its command answers, its `SUMMARY` (one line of help), its `EXAMPLES` (pairs of
+arguments and a comment, which may be empty), `add_arguments(parser)` and `run(args) -> Output`. No table lists the modules:
+every file in that folder is a command.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from types import ModuleType
 from mpgemm.cli.common.parser import Parser
 from mpgemm.reporting.report import wrapped
 
-#: The questions that bring a person, in the order in which help shows them.
+#: The questions that commands answer, in the order in which help shows them.
 QUESTIONS = (
     "evaluate a scheme",
     "plan a block",
@@ -27,7 +27,7 @@ QUESTIONS = (
     "keep results, check the installation",
 )
 
-#: Other words for a command, which stand for it.
+#: Other names of commands: the other name, and the command that it runs.
 OTHER_NAMES = {"verdict": "evaluate", "eval": "evaluate"}
 
 #: The package of the commands.
@@ -35,13 +35,13 @@ PACKAGE = __package__.rpartition(".")[0]
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands, by letters; no file is read."""
+    """Return the names of all commands in alphabetical order, without reading a file."""
     modules = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
     return [module.name.replace("_", "-") for module in modules if not module.ispkg]
 
 
 def command_module(command: str) -> ModuleType:
-    """Return the module of one command; no other command's is imported."""
+    """Import and return the module of one command, without the modules of the others."""
     return importlib.import_module(_module_name(command))
 
 
@@ -50,8 +50,7 @@ def _module_name(command: str) -> str:
 
 
 def stated(command: str) -> tuple[str, str]:
-    """Return the question and the summary that a command's file states; it is read, not imported, so that `mpgemm --help` is
-    quick."""
+    """Return the question and the summary that a command's file states, without importing it, because imports are slow."""
     spec = find_spec(_module_name(command))
     assert spec is not None and spec.origin is not None
     text = Path(spec.origin).read_text(encoding="utf-8")
@@ -66,7 +65,7 @@ def by_question() -> dict[str, dict[str, str]]:
 
 
 def all_commands() -> list[str]:
-    """Return the names of all commands, by questions and then by letters."""
+    """Return the names of all commands, sorted by question and then alphabetically."""
     return [name for commands in by_question().values() for name in commands]
 
 

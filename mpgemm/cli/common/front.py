@@ -1,4 +1,4 @@
-"""The first screen: ten commands behind three doors. `mpgemm` alone shows them; README and site have them as a table."""
+"""Makes the first screen, which `mpgemm` alone prints: ten commands in three groups. README and site show the same table."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,17 @@ from mpgemm.reporting.report import wrapped
 
 @dataclass(frozen=True)
 class First:
-    """One of the ten commands to start with."""
+    """`First` is one of the ten commands to start with: its question, and how to call it."""
 
     command: str
     question: str
-    arguments: str  # an example
-    python: str  # the same in Python; `a`, `b`: FP32 matrices, `x`, `y`: FP16 matrices, `d`: their product on a kernel
+    arguments: str  # of an example
+    python: (
+        str  # the call in Python; `a`, `b`: FP32 matrices, `x`, `y`: FP16 matrices, `d`: a kernel's product of x and y
+    )
 
 
-#: The ten, by door.
+#: The ten commands, by group.
 DOORS: dict[str, tuple[First, ...]] = {
     "Ascend and SGEMM-cube": (
         First("evaluate", "Is SGEMM-cube accurate enough for my matrices?", "A.npy B.npy", "mpgemm.verdict(a, b)"),
@@ -53,7 +55,7 @@ DOORS: dict[str, tuple[First, ...]] = {
         ),
         First(
             "trace",
-            "Where do two recorded runs of a model part?",
+            "Where do two recorded runs of a model first differ?",
             "compare training rollout",
             'mpgemm.traces.TraceRecorder("training")',
         ),
@@ -73,7 +75,7 @@ DOORS: dict[str, tuple[First, ...]] = {
         ),
         First(
             "models",
-            "What does an instruction compute, and who says so?",
+            "What does an instruction compute, and on what evidence?",
             "h100 --a-format fp16",
             'tcm.get_instruction("h100", "mma.m16n8k16.f32.f16.f16.f32")',
         ),
@@ -82,7 +84,7 @@ DOORS: dict[str, tuple[First, ...]] = {
 
 
 def first_screen() -> str:
-    """Return the doors with their commands: a question and a line to type for each."""
+    """Return the text of the first screen: for each command its question and an example to type."""
     lines = ["Matrix units predicted bit for bit, FP32 recovered from them. Ten commands:"]
     for door, commands in DOORS.items():
         lines += ["", f"{door}:"]

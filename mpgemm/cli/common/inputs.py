@@ -1,4 +1,4 @@
-"""Options of the commands that say where matrices come from: several cases to measure, or one pair."""
+"""Adds and reads the options that name a command's input matrices: several cases to measure, or one pair."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_input_arguments(parser: Parser, default: str) -> None:
-    """Add the group "input": files, shipped pairs, or generated matrices; `default` says what is taken without any."""
+    """Add the group "input": files, shipped pairs, or generated matrices; `default` names the input without these options."""
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     add = parser.add_argument_group(f"input (default: {default})").add_argument
@@ -24,7 +24,8 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="A and B (or one file and both names), or stacks of them: .npy, .npz (sparse, too), .mtx, .csv, .safetensors, .pt",
+        help="files of A and B or of stacks of matrices, or one file with --a-name and --b-name: .npy, .npz (sparse, too), "
+        ".mtx, .csv, .safetensors, .pt",
     )
     add(
         "--files",
@@ -32,19 +33,25 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         nargs=2,
         default=[],
         metavar="FILE",
-        help="A and B, as an option in place of the positional arguments",
+        help="files of A and B, as an option in place of the positional arguments",
     )
-    add("--transpose-b", action="store_true", help="the second file holds B transposed: x @ W.T")
-    add("--a-name", help="array or tensor of the first file")
-    add("--b-name", help="array or tensor of the second file")
-    add("--shipped", nargs="+", default=[], metavar="NAME", help=f"shipped pairs: {', '.join(matrices.SHIPPED)}")
+    add("--transpose-b", action="store_true", help="the second file holds the transpose of B, as W in x @ W.T")
+    add("--a-name", help="name of the array or tensor in the first file")
+    add("--b-name", help="name of the array or tensor in the second file")
+    add(
+        "--shipped",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help=f"pairs of matrices that ship with the package: {', '.join(matrices.SHIPPED)}",
+    )
     add(
         "--distribution",
         "--distributions",
         nargs="+",
         default=[],
         metavar="NAME",
-        help=f"generate: {', '.join(matrices.DISTRIBUTIONS)}",
+        help=f"distributions from which A and B are generated: {', '.join(matrices.DISTRIBUTIONS)}",
     )
     add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
     add("--shape", nargs=3, type=int, action="append", metavar=("M", "K", "N"), help="sizes of generated matrices")
@@ -52,7 +59,7 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     add(
         "--c",
         metavar="FILE|NAME",
-        help="compute A B + C: C from a matrix file, or a distribution (m x n, the same seed)",
+        help="compute A B + C, with C from a matrix file, or generated (m x n) from a distribution with the same seed",
     )
     add("--seed", type=int, help="first seed (default 0)")
     add("--repeats", type=int, help="number of seeds (default 1)")
@@ -67,27 +74,29 @@ SHAPE = (256, 256, 256)
 
 
 def check_files(args: argparse.Namespace) -> None:
-    """Refuse several kinds of input, and matrix files that are not two; one file with two names becomes two."""
+    """Refuse several kinds of input, and a number of matrix files other than two; one file with two names counts as two."""
     kinds = (("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution))
     given = [name for name, value in kinds if value]
     if len(given) > 1:
-        raise ValueError(f"give one kind of input at a time, got {' and '.join(given)}")
+        raise ValueError(f"got {' and '.join(given)}, expected one kind of input: leave the others out")
     if len(args.files) == 1 and args.a_name and args.b_name:
         args.files = 2 * args.files
     if args.files and len(args.files) != 2:
-        raise ValueError(f"give two matrix files, A and B, or one with --a-name and --b-name; got {len(args.files)}")
+        raise ValueError(
+            f"got {len(args.files)} matrix file(s), expected two: give A and B, or one file with --a-name and --b-name"
+        )
 
 
 def check_inputs(args: argparse.Namespace) -> None:
-    """Refuse inputs that contradict each other; one file with two names becomes two."""
+    """Refuse inputs that contradict each other; one file with two names counts as two files."""
     args.files = [*args.files, *args.more_files]
     check_files(args)
     if args.param and len(args.distribution) != 1:
-        raise ValueError("--param needs --distribution with one name")
+        raise ValueError("--param sets the parameters of one distribution: give --distribution with one name")
 
 
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
-    """Return the inputs that were asked for, each with its C; `default` where none was."""
+    """Return the inputs that the options name, each with its C, or `default` if they name none."""
     from mpgemm.experiments.cases import distinct_cases, file_cases, generated_cases, shipped_case, with_addend
 
     if args.files:
@@ -105,28 +114,31 @@ def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
         ]
     else:
         cases = list(default)
-    cases = distinct_cases(cases)  # what is asked for twice is measured once
+    cases = distinct_cases(cases)  # an input that is named twice is measured once
     return cases if args.c is None else [with_addend(case, args.c) for case in cases]
 
 
 def seeds_of(args: argparse.Namespace, repeats: int) -> range:
-    """Return the seeds that were asked for, `repeats` of them by default."""
+    """Return the seeds from --seed on, as many as --repeats says, by default `repeats`."""
     first = args.seed or 0
     return range(first, first + (args.repeats or repeats))
 
 
 # -- one pair ---------------------------------------------------------------------------------------------------------------
 def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argparse._ArgumentGroup:
-    """Return the group "input"; `default` says what is taken without any, `k` adds --k beside --shape."""
+    """Add the group "input" and return it; `default` names the input without these options, `k` adds --k beside --shape."""
     from mpgemm.inputs import matrices  # its names are in the help of this command alone
 
     source = parser.add_argument_group(f"input (default: {default})")
     add = source.add_argument
-    add("files", nargs="*", metavar="FILE", help="A and B: .npy, .npz, .mtx or .safetensors")
-    add("--a-name", help="array or tensor of the first file")
-    add("--b-name", help="array or tensor of the second file")
-    add("--shipped", metavar="NAME", help=f"a shipped pair: {', '.join(matrices.SHIPPED)}")
-    add("--distribution", metavar="NAME", help=f"draw: {', '.join(matrices.DISTRIBUTIONS)}")
+    add("files", nargs="*", metavar="FILE", help="files of A and B: .npy, .npz, .mtx or .safetensors")
+    add("--a-name", help="name of the array or tensor in the first file")
+    add("--b-name", help="name of the array or tensor in the second file")
+    add(
+        "--shipped", metavar="NAME", help=f"pair of matrices that ships with the package: {', '.join(matrices.SHIPPED)}"
+    )
+    names = ", ".join(matrices.DISTRIBUTIONS)
+    add("--distribution", metavar="NAME", help=f"distribution from which A and B are drawn: {names}")
     add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
     add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
     if k:
@@ -140,7 +152,7 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
 
 
 class MatrixPair(NamedTuple):
-    """A and B with what to call them."""
+    """`MatrixPair` holds A and B with a label for output."""
 
     a: np.ndarray
     b: np.ndarray
@@ -148,7 +160,7 @@ class MatrixPair(NamedTuple):
 
 
 def given_pair(args: argparse.Namespace) -> MatrixPair | None:
-    """Return the pair of files or the shipped pair, None where neither is given."""
+    """Return the pair of --files or --shipped, None if neither option is given."""
     from mpgemm.inputs import matrices
     from mpgemm.inputs.files import read_matrix
 
@@ -161,18 +173,20 @@ def given_pair(args: argparse.Namespace) -> MatrixPair | None:
         return None
     a, b = read_matrix(args.files[0], args.a_name), read_matrix(args.files[1], args.b_name)
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"A is {a.shape} and B is {b.shape}: the columns of A must be as many as the rows of B")
+        raise ValueError(
+            f"A is {a.shape} and B is {b.shape}, expected as many columns of A as rows of B: check the files' order"
+        )
     return MatrixPair(a, b, f"{args.files[0]} x {args.files[1]}")
 
 
 def pair_of(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> MatrixPair:
-    """Return the pair that is asked for; drawn from `distribution` in `shape` where nothing is."""
+    """Return the pair that the options name, or a pair drawn from `distribution` in `shape` if they name none."""
     given = given_pair(args)
     return _drawn(args, distribution, shape, args.seed) if given is None else given
 
 
 def seeded_pairs(args: argparse.Namespace, distribution: str, shape: tuple[int, int, int]) -> list[MatrixPair]:
-    """Draw as many pairs as --repeats says."""
+    """Draw as many pairs as --repeats says, each with a seed of its own."""
     given_pair(args)
     return [_drawn(args, distribution, shape, seed) for seed in range(args.seed, args.seed + args.repeats)]
 
@@ -188,14 +202,14 @@ def _drawn(args: argparse.Namespace, distribution: str, shape: tuple[int, int, i
 
 
 def numbers_of(texts: Sequence[str], option: str) -> dict[str, float]:
-    """Return the numbers of KEY=NUMBER texts by their keys; `option` is what messages call them."""
+    """Return the numbers of KEY=NUMBER texts by their keys; messages name the option `option`."""
     found: dict[str, float] = {}
     for text in texts:
         key, _, value = text.partition("=")
         try:
             number = float(value)
         except ValueError:
-            raise ValueError(f"{option} {text!r}: expected KEY=NUMBER") from None
+            raise ValueError(f"{option} got {text!r}, expected KEY=NUMBER") from None
         if key in found:
             raise ValueError(f"{option} gives {key} twice, {found[key]:g} and {number:g}: expected one value")
         found[key] = number

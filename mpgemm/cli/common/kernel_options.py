@@ -1,4 +1,4 @@
-"""Options of the commands that read a compiled kernel: its launch, and arguments from words."""
+"""Adds the options of commands that read a compiled kernel, and makes the kernel's arguments from words."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ LAUNCH = ("--arguments", "--grid", "--block", "--entry", "--fmad", "--unit", "--
 
 
 def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
-    """How a kernel is launched, and what of it is read."""
+    """Add the options that say how a kernel is launched and which of its outputs is read."""
     add = parser.add_argument
     add(
         "--arguments",
         nargs="+",
         metavar="FORMAT:MxN|FILE.npy|NUMBER",
-        help="arguments of the kernel; a shape is filled with random values",
+        help="arguments of the kernel in order: FORMAT:MxN for an array of random values, such as fp16:64x64; .npy files; "
+        "numbers",
     )
     add("--grid", nargs="+", type=int, default=[1], metavar="N", help="number of blocks along x, y, z (default 1)")
     add(
@@ -30,9 +31,9 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=int,
         metavar="N",
-        help="number of threads in a block, where the kernel does not state it",
+        help="number of threads in a block along x, y, z, if the kernel does not state it",
     )
-    add("--entry", metavar="NAME", help="name of the kernel, where the file has several")
+    add("--entry", metavar="NAME", help="name of the kernel, if the file has several")
     add(
         "--fmad",
         choices=("true", "false"),
@@ -45,12 +46,12 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_kernel(path: str, args: argparse.Namespace) -> KernelProgram:
-    """Return the kernel of a file as the options say: its entry, and ptxas's contraction.
+    """Return the kernel of a file: the entry that --entry names, with ptxas's contraction as --fmad says.
 
     Raises
     ------
     ValueError, OSError
-        If it cannot be read, or --fmad is given for another language than PTX.
+        If the file cannot be read, or --fmad is given for a kernel that is not PTX.
     """
     from tensorcore_models import compiled
 
@@ -58,7 +59,7 @@ def read_kernel(path: str, args: argparse.Namespace) -> KernelProgram:
 
 
 def launch_arguments(words: list[str], seed: int = 0) -> list:
-    """Return the arguments of a kernel that words spell: arrays of random values, arrays of files, and numbers."""
+    """Return the arguments of a kernel from words: FORMAT:SHAPE makes an array of random values, FILE.npy is read."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -87,23 +88,23 @@ def _argument(word: str, rng: np.random.Generator):
         return float(word)
     except ValueError:
         raise ValueError(
-            f"--arguments {word!r}: expected FORMAT:SHAPE (such as fp16:64x64), a .npy file, or a number"
+            f"--arguments got {word!r}, expected FORMAT:SHAPE (such as fp16:64x64), a .npy file, or a number"
         ) from None
 
 
 def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe, tuple[str, ...]]:
-    """Return the recipe of `libraries` that is read from --kernel, for operands of a format, and what it rests on.
+    """Return the recipe that is read from --kernel, for operands of a format, and the assumptions on which it rests.
 
     Raises
     ------
     ValueError, TypeError, OSError
-        If the kernel cannot be read, computes something else than such a recipe, or its unit takes another format.
+        If the kernel cannot be read, does not compute a product as recipes describe it, or multiplies another format.
     """
     from tensorcore_models import compiled
     from tensorcore_models.formats import get_format
 
     if args.arguments is None:
-        raise ValueError("--kernel needs --arguments: its result depends on how it is launched; see mpgemm read --help")
+        raise ValueError("--kernel needs --arguments, because its result depends on the launch: see mpgemm read --help")
     program = read_kernel(args.kernel, args)
     found = program.recipe(
         launch_arguments(args.arguments), args.grid, block=args.block, unit=args.unit, output=args.output
@@ -112,7 +113,7 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
     if isinstance(recipe, compiled.FinishedRecipe):
         beside = ", ".join(recipe.arrays) or "constants"
         raise ValueError(
-            f"{recipe.name} also reads {beside} when it starts or finishes its sum: compute its bits in Python with "
+            f"{recipe.name} also reads {beside}, which this command cannot pass: compute its bits in Python with "
             f"compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
         )
     taken = [get_format(each).name for each in recipe.engine.formats[:2]]

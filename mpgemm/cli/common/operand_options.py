@@ -1,4 +1,4 @@
-"""Options of operands besides A and B: their scales, and an attention kernel's Q, K and V with what goes with them."""
+"""Adds and reads the options of scales, and those of attention kernels."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def add_scale_arguments(parser: Any) -> None:
-    """--scale-a and --scale-b."""
+    """Add the options --scale-a and --scale-b."""
     for side in "ab":
         parser.add_argument(
             f"--scale-{side}", nargs="+", metavar="X|FILE",
-            help=f"scale of {side.upper()}: a number or a file, whose shape says the rule (per tensor, rows and "
-            "columns, blocks of 128, mx, nvfp4); block scales and one number more for nvfp4",
+            help=f"scale of {side.upper()}: a number, or a file whose shape determines the rule (per tensor, rows and "
+            "columns, blocks of 128, mx, nvfp4); nvfp4 takes block scales and one more number",
         )  # fmt: skip
 
 
 def scales_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments scale_a and scale_b, None where they are not given."""
+    """Return the arguments scale_a and scale_b; an option that is not given is None."""
     return {f"scale_{side}": _given(getattr(args, f"scale_{side}"), f"--scale-{side}") for side in "ab"}
 
 
@@ -33,7 +33,7 @@ def _given(words: list[str] | None, option: str) -> Any:
         return None
     if len(words) > 2:
         raise ValueError(
-            f"{option} takes a number or a file, and with block scales also a second number; got {len(words)} values"
+            f"{option} got {len(words)} values, expected a number or a file, or a file of block scales and a number"
         )
     first, *more = words
     value = _number(first)
@@ -42,7 +42,7 @@ def _given(words: list[str] | None, option: str) -> Any:
         return scale
     whole = _number(more[0])
     if value is not None or whole is None:
-        raise ValueError(f"{option} with two values takes a file of block scales and a number, got {' '.join(words)}")
+        raise ValueError(f"{option} got {' '.join(words)}, expected two values: a file of block scales and a number")
     return scale, whole
 
 
@@ -54,7 +54,7 @@ def _number(text: str) -> float | None:
 
 
 # -- attention ---------------------------------------------------------------------------------------------------------------
-#: Options that say what the kernel does.
+#: Options that describe an attention kernel.
 _OPTIONS = (
     "--causal", "--window", "--softmax-scale", "--kv-tile", "--p-scale", "--exp-ulps", "--softcap", "--sinks", "--cu-seqlens-q",
     "--cu-seqlens-k", "--block-table", "--cache-seqlens",
@@ -62,7 +62,7 @@ _OPTIONS = (
 
 
 def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
-    """--attention and what goes with it; `others` go without."""
+    """Add --attention and the options that need it; the options `others` have no effect beside it."""
     group = parser.add_argument_group("attention")
     add = group.add_argument
     add(
@@ -111,7 +111,7 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
 
 
 def attention_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of :func:`mpgemm.testing.check_attention` that were given."""
+    """Return the given options as keywords of :func:`mpgemm.testing.check_attention`."""
     from mpgemm.inputs.files import read_array
 
     given = {
@@ -125,8 +125,10 @@ def attention_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def file_values(path: str, fmt: str | None, path_of: str | None = None) -> np.ndarray:
-    """Return the file's values; encodings of a named format as its natural type; `path_of`: the option that says what uint8
-    is."""
+    """Return the values of a file; encodings of a named format become that format's type.
+
+    path_of: Name of the option that states whether uint8 elements are encodings or integers.
+    """
     from mpgemm.inputs.files import read_array
     from tensorcore_models.formats import operand_format
     from tensorcore_models.formats.operands import operand_bits, values_of_bits
@@ -134,7 +136,8 @@ def file_values(path: str, fmt: str | None, path_of: str | None = None) -> np.nd
     array = read_array(path, encodings=fmt is not None)
     if fmt is None and array.dtype == "uint8" and path_of is not None:
         raise ValueError(
-            f"{path} holds uint8: say --{path_of} e4m3fn (or another 8-bit format) for encodings, --{path_of} u8 for integers"
+            f"{path} holds uint8, which may be encodings or integers: give --{path_of} e4m3fn (or another 8-bit format), or "
+            f"--{path_of} u8 for integers"
         )
     if fmt is None or operand_format(fmt).name in ("s8", "u8", "s4", "u4"):
         return array

@@ -1,6 +1,6 @@
-"""Words and numbers that options show and whose own modules take long to import: they are stated here a second time.
+"""Repeats the choices and defaults that help texts show, because the modules that define them take long to import.
 
-`tests/mpgemm/test_options.py` holds each to the table that it names.
+`tests/mpgemm/test_options.py` compares each constant with its definition.
 """
 
 # Ascend: ascend.schedule, .planner, .accuracy, .reports.tiling, .reports.calibration.

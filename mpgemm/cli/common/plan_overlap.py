@@ -1,4 +1,4 @@
-"""Cuts a product into parts whose communication overlaps with it: `mpgemm plan --overlap`."""
+"""Makes the output of `mpgemm plan --overlap`: a product split into parts whose communication overlaps with computation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def overlap(args: argparse.Namespace, chip: ascend.Chip) -> Output:
-    """Return the fitted communication, each number of parts, and the fastest."""
+    """Return the fitted communication times, the times for each number of parts, and the fastest number."""
     from ascend.reports.overlap import MOST_PARTS, plan_overlap, read_collective
 
     m, k, n = size_of(args)
-    # A product whose words nobody names has operands as frameworks give them: one term.
+    # Without --terms or --operand the operands are those of frameworks, which have one term.
     options = kernel_of(args) | {"terms": args.terms or 1, "mode": args.mode, "split": args.split}
     progress = Progress()
     found = plan_overlap(
@@ -42,8 +42,8 @@ def overlap(args: argparse.Namespace, chip: ascend.Chip) -> Output:
         "link": found.link._asdict(), "cuts": found.to_rows(), "best": found.best.parts,
     }  # fmt: skip
     limits = (
-        "both run at full speed beside each other (assumed), each part is a launch of its own; memory that the two share is "
-        "not in the times"
+        "assumed: computation and communication run side by side at full speed, each part is a launch of its own; contention "
+        "for memory is not in the times"
     )
     said = [evidence(args, chip), *found.sentences(), limits]
     return Output(result, [*map(fitted, said), Table(title, headings, lines)])

@@ -1,4 +1,4 @@
-"""Options that name a profile: which recorded rows a command takes, and their recipes."""
+"""Adds the options that name a profile, and makes recipes from the recorded rows that they select."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ if TYPE_CHECKING:
     from tensorcore_models.libraries import ProfiledProduct, Recipe
     from tensorcore_models.libraries.recorded import Problem
 
-#: How to make such a file.
+#: The command that writes a profile.
 RECORD = "`python -m mpgemm.traces.record_products --out products.jsonl` where the GPU is"
-#: Options that a profile goes with.
+#: Options that need a profile.
 BESIDE = ("--rows", "--assume")
 
 
 def add_profile_arguments(parser: Any, nargs: int | None = None) -> None:
-    """--profile with --rows and --assume; with `nargs` files for as many GPUs."""
+    """Add --profile (with `nargs` --profiles, one file for each GPU), --rows and --assume."""
     name = "--profile" if nargs is None else "--profiles"
     parser.add_argument(name, metavar="FILE", nargs=nargs,
-                        help="the kernels that ran, recorded from torch's profiler and cuBLASLt's log, in place of "
-                        "--library (rows of JSON; "
-                        f"{RECORD} writes them)")  # fmt: skip
-    parser.add_argument("--rows", metavar="PATTERN", help="use only rows whose name or layout matches, such as '*/nt'")
+                        help="JSON file of the kernels that ran, recorded from torch's profiler and cuBLASLt's log, in place "
+                        f"of --library (written by {RECORD})")  # fmt: skip
+    parser.add_argument(
+        "--rows",
+        metavar="PATTERN",
+        help="use only rows of the profile whose name or layout matches PATTERN, such as '*/nt'",
+    )
     parser.add_argument(
         "--assume", metavar="GPU", help="apply the rules of this GPU (h100) to a profile of another GPU or version"
     )
@@ -42,11 +45,11 @@ def profiled(
     formats: Sequence[str | None] = (None, None),
     stored: np.dtype | None = None,
 ) -> list[tuple[dict, ProfiledProduct]]:
-    """Return rows of a file that are of a size (m, k, n), with their recipes; each recipe once.
+    """Return the rows of a profile that have the size (m, k, n), with their recipes; rows of equal recipes appear once.
 
-    `formats` are those of the operands and of the result where they are asked for; `stored` is the type of A's array.
+    `formats` are the wanted formats of operands and result, None for any; `stored` is the type of A's array.
 
-    Raises ValueError where none fits, Unknown where a row that fits was not recorded on the GPU.
+    Raises ValueError if no row fits, Unknown if a row that fits was not recorded on the GPU.
     """
     from tensorcore_models.libraries import from_profile
     from tensorcore_models.libraries.recorded_products import FAILURES, load_rows
@@ -57,7 +60,10 @@ def profiled(
     if not fits:
         seen = sorted({f"{row['m']} x {row['k']} x {row['n']}" for row in rows if {"m", "k", "n"} <= set(row)})
         named = f" named like {args.rows!r}" if args.rows else ""
-        raise ValueError(f"{path} has no row of m {m}, k {k}, n {n}{named}; it has: {', '.join(seen[:8]) or 'none'}")
+        raise ValueError(
+            f"{path} has no row of m {m}, k {k}, n {n}{named}: give matrices of a size that it has: "
+            f"{', '.join(seen[:8]) or 'none'}"
+        )
     found: list[tuple[dict, ProfiledProduct]] = []
     for row in fits:
         product = from_profile(row, gpu, assume=args.assume)
@@ -67,25 +73,25 @@ def profiled(
             found.append((row, product))
     if not found:
         raise ValueError(
-            f"{path} has rows of this size, but none from {formats[0]} to {formats[1]}; name other formats"
+            f"{path} has rows of this size, but none from {formats[0]} to {formats[1]}: name other formats"
         )
     return found
 
 
 def one_profiled(*args: Any, **options: Any) -> tuple[dict, ProfiledProduct]:
-    """As :func:`profiled`, where one row must be left."""
+    """Return the one row that :func:`profiled` finds. Raises ValueError if it finds several."""
     found = profiled(*args, **options)
     if len(found) > 1:
         names = ", ".join(_name(row) for row, _ in found[:6])
         raise ValueError(
-            f"{args[0]}: {len(found)} rows with different recipes fit: {names}; name one with --rows or --operands"
+            f"{args[0]}: {len(found)} rows with different recipes fit, expected one: {names}; name it with --rows or --operands"
         )
     return found[0]
 
 
 @dataclass(frozen=True)
 class ProfiledRecording:
-    """Rows of a profile as `mpgemm invariance` takes recordings: a product for each problem."""
+    """`ProfiledRecording` holds the rows of a profile as `mpgemm invariance` takes recordings: one product for each problem."""
 
     device: str
     version: str
@@ -95,7 +101,7 @@ class ProfiledRecording:
 
     @classmethod
     def of(cls, path: str, gpu: str, args: argparse.Namespace) -> ProfiledRecording:
-        """Return all products of a file that --rows names; ValueError where two of one problem have different recipes."""
+        """Return the products of a file that --rows selects. Raises ValueError if two of one problem have different recipes."""
         from tensorcore_models.libraries import from_profile
         from tensorcore_models.libraries.recorded import Problem
         from tensorcore_models.libraries.recorded_products import FAILURES, load_rows
@@ -111,11 +117,13 @@ class ProfiledRecording:
             other = found.setdefault(problem, row)
             if other is not row and not _same(product, from_profile(other, gpu, assume=args.assume)):
                 names = f"{_name(other)} and {_name(row)}"
-                raise ValueError(f"{path}: {problem} was recorded in two ways, {names}; name one with --rows")
+                raise ValueError(
+                    f"{path}: {problem} was recorded with two recipes, {names}, expected one: name it with --rows"
+                )
         return cls(gpu, version, path, found, args.assume)
 
     def problems(self) -> list[Problem]:
-        """Return the recorded problems, by format, k, n and m."""
+        """Return the recorded problems, sorted by format, k, n and m."""
         return sorted(self.rows)
 
     def recipe(self, problem: Problem) -> Recipe:
@@ -126,7 +134,7 @@ class ProfiledRecording:
 
 
 def bits_of(product: ProfiledProduct, a: np.ndarray, b: np.ndarray, scales: dict[str, Any], scale: float) -> np.ndarray:
-    """Return encodings of the result; a `scale` other than 1 is the product of both operands' scales."""
+    """Return the encodings of a product's result; a `scale` other than 1 is the product of both operands' scales."""
     from tensorcore_models.formats import get_format
 
     if scale != 1:
@@ -135,8 +143,7 @@ def bits_of(product: ProfiledProduct, a: np.ndarray, b: np.ndarray, scales: dict
 
 
 def _holds(product: ProfiledProduct, stored: np.dtype | None) -> bool:
-    """Return whether an array of that type is of A's format, or may hold its encodings; any type of values where a format is
-    wider."""
+    """Return whether an array of type `stored` may hold A of a product, as values or as encodings."""
     from tensorcore_models.formats import get_format
     from tensorcore_models.formats.interop import format_of_dtype
 
@@ -147,7 +154,7 @@ def _holds(product: ProfiledProduct, stored: np.dtype | None) -> bool:
 
 
 def _same(x: ProfiledProduct, y: ProfiledProduct) -> bool:
-    """Return whether two products are summed, scaled and written alike."""
+    """Return whether two products have equal recipes, scales and result formats."""
     facts = [(z.order, z.recipe.engine, z.recipe.epilogue, z.out_format, z.profile.scales) for z in (x, y)]
     return facts[0] == facts[1]
 

@@ -1,4 +1,4 @@
-"""Options of the commands that measure: where results go, what is said of them, and how a run that is interrupted goes on."""
+"""Adds the options of commands that measure (workers, output, figures), and runs them so that an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_run_arguments(parser: Parser) -> None:
-    """Add the group "how": workers and clusters, of a command that has --repeats already."""
+    """Add the group "how" with workers and clusters; the command has --repeats already."""
     how = parser.add_argument_group("how")
     how.add_argument(
         "--workers",
@@ -42,17 +42,21 @@ def add_run_arguments(parser: Parser) -> None:
 
 
 def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> None:
-    """Add the group "output"; the metric is that of pictures alone (`metric_needs_out`), or that of a table, too."""
+    """Add the group "output"; with `metric_needs_out` the metric affects pictures alone, else also a table."""
     output = parser.add_argument_group("output")
     add = output.add_argument
-    add("--out", type=Path, metavar="FOLDER", help="write JSON, CSV, figures and the journal there")
-    add("--fresh", action="store_true", help="measure everything again, also what the journal in --out already holds")
+    add("--out", type=Path, metavar="FOLDER", help="folder for JSON, CSV, figures and the journal of finished results")
+    add(
+        "--fresh",
+        action="store_true",
+        help="measure everything again, also results that the journal in --out already holds",
+    )
     add("--no-figures", action="store_true", help="write no figures")
     add_figure_arguments(parser, output)
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--quiet", action="store_true", help="do not show progress on the terminal")
     add("--csv", action="store_true", help="print CSV instead of tables")
-    add("--metric", choices=METRICS, help="what the figures show (default relative_frobenius)")
+    add("--metric", choices=METRICS, help="error that the figures show (default relative_frobenius)")
     parser.goes_without(("--csv",), ("--json",))
     parser.goes_with(("--fresh", "--no-figures", *FIGURE_OPTIONS), ("--out",))
     parser.goes_without(FIGURE_OPTIONS, ("--no-figures",))
@@ -65,24 +69,25 @@ FIGURE_OPTIONS = ("--figure-format", "--style")
 
 
 def add_figure_arguments(parser: Parser, group: argparse._ArgumentGroup) -> None:
-    """How figures look and are written: obeyed by :func:`figures_of`."""
+    """Add the options for format and style of figures, which :func:`figures_of` obeys."""
     group.add_argument(
         "--figure-format", dest="figure_formats", nargs="+", choices=FIGURE_FORMATS, metavar="FORMAT",
-        help=f"of figures: {', '.join(FIGURE_FORMATS)} (png, or the style's)",
+        help=f"file formats of figures: {', '.join(FIGURE_FORMATS)} (default: the style's, else png)",
     )  # fmt: skip
     add_style_argument(group)
 
 
 def add_style_argument(group: argparse._ArgumentGroup | Parser) -> None:
-    """How figures look, of a command that is told the name of each file: obeyed by :func:`figures_of`."""
+    """Add the option for the style of figures, for a command that is given the name of each file."""
     group.add_argument(
         "--style", metavar="NAME|FILE.toml",
-        help=f"of figures: {', '.join(FIGURE_STYLES)}, or a journal's: width, points, font, grey, dpi, formats (screen)",
+        help=f"style of figures: {', '.join(FIGURE_STYLES)}, or a TOML file with a journal's width, points, font, grey, dpi, "
+        "formats (default screen)",
     )  # fmt: skip
 
 
 def figures_of(args: argparse.Namespace) -> AbstractContextManager[None]:
-    """Return figures as a command's options ask for them. Raises ValueError, OSError for a style that is none."""
+    """Return a context in which figures have the options' format and style. Raises ValueError, OSError for a bad style."""
     name, formats = getattr(args, "style", None), getattr(args, "figure_formats", None)
     if name is None and formats is None:
         return nullcontext()
@@ -98,9 +103,9 @@ def metric_of(args: argparse.Namespace) -> str:
 
 
 def check_run(args: argparse.Namespace) -> None:
-    """Refuse an output folder that cannot be, and figures without matplotlib."""
+    """Refuse an --out that is not a folder, and figures without matplotlib."""
     if args.out and args.out.exists() and not args.out.is_dir():
-        raise ValueError(f"--out {args.out} is not a folder")
+        raise ValueError(f"--out {args.out} is not a folder but a file: give a folder")
     if args.out and not args.no_figures:
         from tensorcore_models.figures import require_matplotlib
 
@@ -108,8 +113,10 @@ def check_run(args: argparse.Namespace) -> None:
 
 
 def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, Context], Output]) -> Output:
-    """Return `work` with the journal of --out and the workers; after Ctrl-C an Interrupted that tells how many results are
-    kept."""
+    """Run `work` with the journal of --out and the workers, and return its output.
+
+    Raises Interrupted after Ctrl-C, with the number of results that the journal keeps.
+    """
     from mpgemm.experiments.executors import open_executor
     from mpgemm.experiments.outcome import Context
 
@@ -120,7 +127,7 @@ def run_resumable(args: argparse.Namespace, work: Callable[[argparse.Namespace, 
     except KeyboardInterrupt:
         if not journal.path:
             raise
-        raise Interrupted(f"{len(journal)} results are kept in {journal.path}, run again to resume") from None
+        raise Interrupted(f"{len(journal)} results are kept in {journal.path}; the same command resumes") from None
 
 
 def _open_journal(args: argparse.Namespace) -> Journal:
@@ -137,7 +144,7 @@ def _open_journal(args: argparse.Namespace) -> Journal:
     ):
         if count:
             entries = "1 result is" if count == 1 else f"{count} results are"
-            print(f"mpgemm {args.command}: {entries} {what}; what is missing is measured again", file=sys.stderr)
+            print(f"mpgemm {args.command}: {entries} {what}; missing results are measured again", file=sys.stderr)
     return journal
 
 
@@ -147,24 +154,26 @@ MOST_ROWS = 60
 
 
 def outcome_text(outcome: Outcome) -> Iterator[str | Table]:
-    """Yield tables and remarks; of a long table the first rows."""
+    """Yield the tables and remarks of an outcome; long tables are shortened to their first rows."""
     for table in outcome.tables:
         yield ""
         yield replace(table, rows=table.rows[:MOST_ROWS], whole=True)
         if len(table.rows) > MOST_ROWS:
-            yield fitted(f"{len(table.rows) - MOST_ROWS} more rows: --csv prints them, --out FOLDER writes them")
+            yield fitted(
+                f"{len(table.rows) - MOST_ROWS} more rows are not shown: --csv prints them, --out FOLDER writes them"
+            )
     if outcome.remarks:
         yield ""
         yield fitted("\n".join(outcome.remarks))
 
 
 def written_to(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Say which files lie in the folder of --out, if any."""
+    """Return a line that names the files written into the folder of --out, or no line if there are none."""
     return [f"\nwritten to {args.out}: {', '.join(names)}"] if names else []
 
 
 def write_outcome(args: argparse.Namespace, outcome: Outcome) -> list[str]:
-    """Write the outcome's JSON, CSV and figure into the folder of --out; the names of the files."""
+    """Write the outcome's JSON, CSV and figure into the folder of --out, and return the names of the files."""
     from mpgemm.reporting import plots
     from tensorcore_models import figures
 

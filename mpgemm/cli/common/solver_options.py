@@ -1,4 +1,4 @@
-"""Options of the commands that ask SMT solvers about two named things, limits among them, and how the answer is printed."""
+"""Adds the options of commands that ask SMT solvers a question about two units or methods, and prints the answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def answer(
     none: str,
     result_text: Callable[[Witness, int], str],
 ) -> Output:
-    """Ask `question` (limits -> verdict); `none` is said for a proof that there is no such input."""
+    """Ask `question` (limits -> verdict) and return the output; `none` is the sentence for a proof that no input exists."""
     if not args.json:
         most = f"{args.timeout:g} s, {args.memory} MiB"
         print(f"asking for at most {most} for each solver (--timeout, --memory)", flush=True)
@@ -66,7 +66,7 @@ def answer(
 
 
 def facts(verdict: formal.FormalVerdict, names: tuple[str, str]) -> dict:
-    """Return a verdict on two named things as plain data."""
+    """Return a verdict on two units or methods as plain data for JSON."""
     found = verdict.witness
     inputs = {} if found is None else {"a": found.a, "b": found.b, "c": found.c}
     if found is not None and found.scale_a:

@@ -1,9 +1,9 @@
-"""Finds the kind of fault that explains a kernel's result: each suspicion must explain both wrong and right elements.
+"""This package finds the kind of fault that explains a kernel's result, in its wrong and in its right elements.
 
-A suspicion is a statement with a prediction. It is named if the prediction is as near as a right kernel's own errors are, for
-wrong elements and for right ones of the same place, if it explains nearly all of the differences, and if one of as many
-predictions would hardly do so by chance. What is tried and does not do this is listed as tried, with its parameters; only what
-:mod:`mpgemm.testing.diagnosis.proved` proves by certified bounds is ruled out.
+A suspicion is a statement with a prediction. It is named if three things hold: the prediction is as near as a right
+kernel's own errors, for wrong elements and for right ones of the same place; it explains nearly all of the differences;
+and one of as many predictions would hardly do so by chance. Other suspicions are listed as tried, with their
+parameters. Only faults that :mod:`mpgemm.testing.diagnosis.proved` excludes by certified bounds are ruled out.
 """
 
 import math
@@ -24,17 +24,17 @@ from mpgemm.testing.epilogues import EPILOGUES, KernelEpilogue
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
 
-#: What a number that is chosen to fit costs, and from which difference of scores on statements are told apart. Scores are
-#: squares over errors, -2 log likelihood: by chance a number takes off 1 on average, and 10 once in 640 (chi squared); 4 is a
-#: ratio of likelihoods of 7.
+#: Price of a number that is chosen to fit, and difference of scores from which on statements are distinguished. Scores are
+#: squares over errors, -2 log likelihood. By chance a number reduces the score by 1 on average, and by 10 once in 640 (chi
+#: squared); 4 is a ratio of likelihoods of 7.
 PRICE, TOLD_APART = 10.0, 4.0
-#: A share of a right kernel's errors, about 2^-24 |A||B|, below which nothing is left: a fault's own FP32 factors are rounded
-#: by 2^-24 of the result, which is 1/sqrt(k) of |A||B| on data of both signs, 0.1 at k = 100.
+#: Share of a right kernel's errors, about 2^-24 |A||B|, below which the rest counts as 0: a fault's own FP32 factors are
+#: rounded by 2^-24 of the result, which is 1/sqrt(k) of |A||B| on data of both signs, 0.1 at k = 100.
 EXACT = 0.1
-#: One in so many elements is wrong at most where wrong ones are explained by themselves. Chosen: races are far below (1 % in
-#: tests/testing/test_judged_conclusions.py), and beside more wrong ones what is right has to be explained, too.
+#: Largest ratio of wrong to all elements, as 1 in so many, at which wrong ones are explained alone. Chosen: races are far below
+#: (1 % in tests/testing/test_judged_conclusions.py); with more wrong elements the right ones have to be explained, too.
 SCATTERED = 8
-#: Wrong elements below which nothing is said that is chosen to fit.
+#: Least number of wrong elements for a statement with a fitted number.
 FEWEST = 4
 
 
@@ -49,7 +49,9 @@ def _addend(f: Failure) -> Iterator[Finding]:
             f.true + (parts - 1) * f.added, f"the addend: C is added {parts} times, by each part of k", 2.0, 1.0
         )
     if (ends := f.case.ends) is not None and ends.beta not in (0, 1):
-        yield f.finding(f.true + (1 / ends.beta - 1) * f.added, "the addend: beta is left out, C is added whole", 2.0)
+        yield f.finding(
+            f.true + (1 / ends.beta - 1) * f.added, "the addend: beta is left out, so C is added whole", 2.0
+        )
     for name in NARROW:
         narrow = round_to(f.added, get_float_format(name), saturate=True)
         yield f.finding(f.true - f.added + narrow, f"the addend: C is rounded to {name} first", 1.0, math.log(4))
@@ -64,25 +66,28 @@ def _addend(f: Failure) -> Iterator[Finding]:
 
 
 def _elsewhere(f: Failure, added: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield the addend, shape (m, n), as it stands at other rows or columns: (of the elements, in words)."""
+    """Yield (addend of the elements, description) with C read at other rows or columns; C has the shape (m, n)."""
     for size, word in zip(added.shape, ("row", "column"), strict=True):
         for text, at in line_maps(size):
             read = added[at[f.rows], f.columns] if word == "row" else added[f.rows, at[f.columns]]
-            yield read, f"that of {text.format(word)}"
+            yield read, f"taken from {text.format(word)}"
 
 
 def _again(f: Failure) -> Iterator[Finding]:
-    """The result of a run before is added: the accumulator starts from what C holds."""
+    """Yield results to which the result of an earlier run is added, as if the accumulator started from it."""
     yield f.finding(
         2 * f.true,
-        "a stale C: everything is there twice, as if added to the result of a run before (or a scale of 2)",
+        "a stale C: every result is twice the exact one, as if added to that of an earlier run (or a scale of 2)",
         3.0,
     )
 
 
 class FaultKind(NamedTuple):
-    """A kind of fault: the words for its predictions with their parameters, what predicts it, whether something in it is chosen
-    to fit, and whether it looks at products along k."""
+    """`FaultKind` is a kind of fault with the function that predicts it.
+
+    `name` describes its predictions with their parameters. `chosen` says whether a number is chosen to fit, `along_k`
+    whether it uses products along k.
+    """
 
     name: str
     predict: Callable[[Failure], Iterator[Finding]]
@@ -90,10 +95,10 @@ class FaultKind(NamedTuple):
     along_k: bool = False
 
 
-#: What is said of sums in a narrow format that were tried.
+#: Description of the narrow sums that were tried.
 _NARROW_SUMS = f"sums in {' or '.join(NARROW)}, rounded every 1 to 128 products in order of k, or between parts of k"
-#: Kinds of faults, in the order in which they are listed. Epilogues, narrow sums and single products that are missing
-#: anywhere stand beside it: they are not predictions of single sums.
+#: Kinds of faults in the order in which they are listed. Epilogues, narrow sums and scattered missing products are not among
+#: them, because they do not predict single sums.
 FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("zeros in all wrong elements, or in negative ones", zeros, False),
     FaultKind("results clipped at one number", clipped),
@@ -135,26 +140,28 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
 )  # fmt: skip
 
 
-#: What is asked where none of these explains the result: many numbers are fitted.
+#: Kinds that are tried if none of these explains the result; they fit many numbers.
 LAST_KINDS = (
     FaultKind("up to 16 single k lost", along_k.scattered),
     FaultKind("an offset of A or B, for all, each line, or each line and block with a scale (fitted)", altered.offsets),
     FaultKind("one factor, or one offset, for each row or column (fitted)", fitted.lines),
 )
 
-#: Those that need no sums: what is left where an epilogue hides them.
+#: Kinds that need no sums; only these are left if an epilogue hides the sums.
 OF_RESULTS = tuple(s for s in FAULT_KINDS if s.predict in (
     zeros, clipped, magnitudes, fixed_point, _again, fitted.whole, displaced.transposed, displaced.strided, swizzles.swizzled,
     displaced.lines_moved, tiles.tiles_moved))  # fmt: skip
 
-#: Those that scattered elements can show by themselves: these are wrong because their errors are alike, which one factor fits.
+#: Kinds that scattered elements can show alone: their errors have one factor in common.
 OF_SCATTERED = tuple(
     s for s in FAULT_KINDS if s.predict not in (fitted.whole, along_k.own_scales, along_k.block_scales)
 )
 
 
 def _epilogue(f: Failure) -> Iterator[Finding]:
-    """Yield an epilogue that is left out, applied twice, at the wrong place, or another one; `f` is of the results."""
+    """Yield results with the epilogue left out, applied twice, at the wrong place, or replaced; `f` is the failure of the
+    results.
+    """
     case, done = f.case, f.case.epilogue
     if done is None:
         return
@@ -170,7 +177,7 @@ def _epilogue(f: Failure) -> Iterator[Finding]:
 
 
 def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield (results, in words) of ways in which a kernel may end wrongly."""
+    """Yield (results, description) of wrong ends of a kernel."""
     case, sums, apply = f.case, f.case.values, replace(done, residual=None).apply
     residual = 0.0 if done.residual is None else done.residual
     name = done.name.removesuffix("+residual")
@@ -178,7 +185,7 @@ def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, 
     if not done.pairs:
         yield apply(apply(sums)) + residual, f"the epilogue {name} is applied twice"
     if case.c is not None:
-        yield apply(sums - case.c) + (0 if done.pairs else case.c + residual), f"C is added behind {name}"
+        yield apply(sums - case.c) + (0 if done.pairs else case.c + residual), f"C is added after {name}"
         yield apply(sums - case.c) + residual, "the addend: C is left out"
     if done.residual is not None:
         yield apply(sums), "the residual is left out"
@@ -186,9 +193,9 @@ def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, 
         yield apply(sums + residual), f"the residual is added before {name}"
     if done.pairs:
         gate, up = np.split(sums, 2, axis=-1)
-        yield apply(np.concatenate([up, gate], -1)), "gates and the values that they multiply are exchanged"
+        yield apply(np.concatenate([up, gate], -1)), "the gates and the values that they multiply are exchanged"
         pairs = np.concatenate([sums[:, ::2], sums[:, 1::2]], -1)
-        yield apply(pairs), "gates are taken from every second column, not from the first half"
+        yield apply(pairs), "the gates are taken from every second column, not from the first half"
         yield gate * up, "the gates are not passed through silu"
         for other, shape in EPILOGUES.items():
             if not shape.number:
@@ -209,7 +216,7 @@ def _other_ends(f: Failure, done: KernelEpilogue) -> Iterator[tuple[np.ndarray, 
 
 
 def _other_slope(f: Failure) -> Iterator[Finding]:
-    """Yield a leaky relu with another slope below 0."""
+    """Yield results of a leaky relu with another slope below 0."""
     case, done = f.case, f.case.epilogue
     assert done is not None
     below = f.wrong & (case.values < 0)
@@ -223,18 +230,18 @@ def _other_slope(f: Failure) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The explanation of a failure.
+    """`Diagnosis` is the explanation of a failure.
 
     Attributes
     ----------
     statements : tuple of str
-        The best explanations; several where the elements do not tell them apart. Empty where nothing explains it.
+        Best explanations; several if the elements do not distinguish them, none if no fault explains the result.
     ruled_out : tuple of str
-        What no kernel with this fault alone can return, by certified bounds.
+        Faults that certified bounds exclude, each as the only one.
     tried : tuple of str
-        What was predicted, in its parameters, and does not explain the elements. Others of the same kind are not excluded.
+        Predictions that do not explain the elements, with their parameters; others of the same kind are not excluded.
     fitting : tuple of str
-        What explains the elements, and may do so by chance as they are few: neither named nor excluded.
+        Predictions that explain the elements, but may do so by chance because the elements are few: neither named nor excluded.
     """
 
     statements: tuple[str, ...]
@@ -243,21 +250,21 @@ class Diagnosis:
     fitting: tuple[str, ...] = ()
 
 
-#: Statements that may fit by chance, of which so many are listed.
+#: Largest number of listed statements that may fit by chance.
 FITTING = 3
 
 
 def fitting(found: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the statements that fit best without being beyond chance, in words."""
+    """Return the statements that fit best but may do so by chance, in words."""
     perhaps = sorted(x for x in found if x.fits and not x.good)
     return tuple(dict.fromkeys(x.text for x in perhaps))[:FITTING]
 
 
-_NOT_FINITE = "infinities or NaN where the exact result is finite: overflow of a sum, or memory that was never written"
+_NOT_FINITE = "infinities or NaN where the exact result is finite: a sum overflowed, or memory was never written"
 
 
 def diagnose(f: Failure) -> Diagnosis:
-    """Return statements that explain the wrong elements and the right ones beside them, and the kinds that do not."""
+    """Return the statements that explain the wrong elements and the right ones beside them, and the kinds that do not."""
     epilogue = f.case.epilogue
     if not np.isfinite(f.out[f.wrong]).any():
         return Diagnosis((_no_number(f),))
@@ -278,7 +285,7 @@ def diagnose(f: Failure) -> Diagnosis:
         if not good and many and not f.of_results:
             last = [(finding, kind.name) for kind in LAST_KINDS for finding in kind.predict(f)]
             good, found = [(finding, name) for finding, name in last if finding.good], found + last
-            # what fits, if perhaps by chance, contradicts a statement that rests on the size of errors alone
+            # a fit, even if by chance, contradicts a statement that rests on the size of errors alone
             doubt = any(finding.fits for finding, _ in found)
             hint = narrow_errors(f) if not good and not doubt and epilogue is None else None
         if not good and many and hint is None and _scattered(f):
@@ -300,15 +307,19 @@ def diagnose(f: Failure) -> Diagnosis:
 
 
 def _scattered(f: Failure) -> bool:
-    """Return whether few elements are wrong all over the result, as where threads do not wait for each other: what is right
-    there says nothing against what is wrong."""
+    """Return whether few elements are wrong all over the result, as in a race between threads.
+
+    Right elements then do not contradict an explanation of the wrong ones.
+    """
     few = int(np.count_nonzero(f.wrong)) * SCATTERED <= f.wrong.size
     return few and not f.of_results and not f.place.structured
 
 
 def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
-    """Return the statements that explain best for what they choose to fit: what is left, in units of the best one's, and a
-    price for each number that is chosen."""
+    """Return the statements that explain best for their number of fitted numbers.
+
+    The score is the rest in units of the best statement's, plus a price for each fitted number.
+    """
     best = max(min(finding.fit for finding in good), EXACT)
     scores = {x: elements * (max(x.fit, EXACT) / best) ** 2 + PRICE * x.free + x.tried for x in good}
     least = min(scores.values())
@@ -317,7 +328,7 @@ def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
 
 
 def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Finding, str]]:
-    """Yield every suspect's findings; of few wrong elements none that is chosen to fit."""
+    """Yield every suspect's findings; with few wrong elements, none with a fitted number."""
     if f.rows.size == 0 or not f.wrong[f.rows, f.columns].any():
         return
     many, few = int(np.count_nonzero(f.wrong)) >= FEWEST, f.few()
@@ -334,7 +345,7 @@ def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Findin
 
 
 def _no_number(f: Failure) -> str:
-    """Describe wrong results that are all NaN or infinite: NaN everywhere tell nothing, nor do infinities where they belong."""
+    """Return a statement on wrong results that all are NaN or infinite; NaN everywhere say nothing about the cause."""
     got = f.out[f.wrong]
     if not np.isnan(got).any() and f.case.epilogue is None and np.array_equal(np.sign(got), np.sign(f.exact[f.wrong])):
         with np.errstate(all="ignore"):
@@ -344,11 +355,11 @@ def _no_number(f: Failure) -> str:
     if np.isnan(got).all() and (text := _nan_lines(f)) is not None:
         return text
     kinds = "NaN" if np.isnan(got).all() else "an infinity" if not np.isnan(got).any() else "NaN or an infinity"
-    return f"no number at all: every wrong result is {kinds}, which tells nothing of its cause"
+    return f"every wrong result is {kinds}, which says nothing about the cause"
 
 
 def _nan_lines(f: Failure) -> str | None:
-    """Describe what a NaN of an operand makes, whole rows or columns of NaN; None where NaN lie otherwise."""
+    """Return a statement on rows or columns of NaN, which a NaN of an operand causes; None if NaN lie otherwise."""
     nan = np.isnan(f.out)
     for axis, name, of in ((1, "row", "A"), (0, "column", "B")):
         lines = nan.all(axis)
@@ -358,12 +369,12 @@ def _nan_lines(f: Failure) -> str | None:
         at = f.case.lines[at] if axis == 1 and f.case.lines is not None else at
         which, them = (f"this {name}", "it") if at.size == 1 else (f"these {name}s", "them")
         where = f"{name}{'s' * (at.size > 1)} {in_list(at)}"
-        return f"NaN in all of {where}, and nowhere else: a NaN in {which} of {of}, or in a scale of {them}, makes it"
+        return f"all of {where} is NaN, and nothing else: a NaN in {which} of {of}, or in a scale of {them}, causes it"
     return None
 
 
 def _not_finite(f: Failure) -> str:
-    """Describe infinities and NaN where the exact result is finite."""
+    """Return a statement on infinities and NaN where the exact result is finite."""
     rows, columns = spread(f.wrong & np.isfinite(f.exact))
     here = replace(f, rows=rows, columns=columns)
     finite = np.isfinite(here.got)
@@ -379,14 +390,14 @@ def _not_finite(f: Failure) -> str:
 
 
 def _alike(predicted: np.ndarray, finite: np.ndarray) -> bool:
-    """Return whether a prediction says where results are finite: both kinds are there, and each is met nearly everywhere."""
+    """Return whether a prediction has finite results in the same places: both kinds occur, and nearly all places agree."""
     if min(np.count_nonzero(finite), np.count_nonzero(~finite)) < FEWEST:
         return False
     return bool(min(np.mean(predicted[finite]), np.mean(~predicted[~finite])) >= ALIKE)
 
 
 def diagnose_errors(f: Failure) -> Diagnosis:
-    """Explain errors that are too large only when they are all taken together."""
+    """Return explanations of errors that are too large only when they are taken together."""
     found = diagnose(f)
     if found.statements:
         return found

@@ -1,4 +1,4 @@
-"""Products along k that a kernel leaves out, adds twice, takes from another block, or multiplies with a wrong scale."""
+"""This module predicts results with products along k left out, added twice, read from other blocks, or scaled wrongly."""
 
 import itertools
 import math
@@ -13,26 +13,26 @@ from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.formats import get_float_format
 from tensorcore_models.formats.rounding import round_to
 
-#: Blocks of k that kernels have.
+#: Sizes of blocks of k that kernels use.
 BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
-#: Parts into which k is split, and lengths that are tried, about.
+#: Numbers of parts into which k is split, and approximate number of lengths that are tried.
 PARTS, LENGTHS = (2, 3, 4, 5, 6, 8, 12, 16), 60
-#: Blocks that stay in a buffer of a pipeline.
+#: Number of blocks that stay in a pipeline's buffer.
 STALE = (16, 32, 64, 128)
-#: Single products along k that can be missing at once: matching pursuit finds s of k from about 2 s log(k / s) elements (Tropp
-#: and Gilbert, 2007), 200 for 16 of 8192; 256 to 1024 are looked at.
+#: Largest number of single missing products: matching pursuit finds s of k from about 2 s log(k / s) elements (Tropp
+#: and Gilbert, 2007), 200 for 16 of 8192; 256 to 1024 elements are used.
 SCATTERED = 16
-#: Products that are looked at for them, about.
+#: Approximate number of products that are used for this.
 LOOKED_AT = 1 << 19
 
 
-#: Sums of products that may be lost, shape (elements, candidates) and in units of a right kernel's errors, and which one is
-#: which, in words: "{}" stands for what became of them.
+#: Candidates: sums of products that may be lost, shape (elements, candidates), in units of a right kernel's errors, and the
+#: description of each, in which "{}" stands for the fault.
 Candidates = Iterator[tuple[np.ndarray, Callable[[int], str]]]
 
 
 def lost_terms(f: Failure) -> Iterator[Finding]:
-    """Yield products along k that are missing, or there twice: one, a block, every so many, the end or the beginning."""
+    """Yield results with products along k missing or doubled: one k, a block, every so many, the end or the beginning."""
     k = f.k
     if k < 2:
         return
@@ -47,7 +47,7 @@ def lost_terms(f: Failure) -> Iterator[Finding]:
 
 
 def _lost(f: Failure, candidates: np.ndarray, text: Callable[[int], str], what: dict[int, str]) -> Iterator[Finding]:
-    """Yield the candidate that explains the elements best, where it is added with each of the signs that have a word."""
+    """Yield the candidate that explains the elements best, added with each sign that has a word."""
     tried = math.log(2 * LENGTHS * candidates.shape[1])
     for sign, best in zip(what, f.nearest(candidates, tuple(what)), strict=True):
         prediction = f.true + sign * candidates[:, best] * f.units
@@ -55,7 +55,7 @@ def _lost(f: Failure, candidates: np.ndarray, text: Callable[[int], str], what: 
 
 
 def _single_and_blocks(products: np.ndarray, sums: np.ndarray) -> Candidates:
-    """Yield single values of k, and blocks of them from any one on."""
+    """Yield single values of k, and blocks of k from any start."""
     k = products.shape[1]
     yield products, lambda at: f"a lost term: k = {at} is {{}}"
     lengths = {t for t in BLOCKS if t < k} | {-(-k // parts) for parts in PARTS if k // parts > 1}
@@ -82,7 +82,7 @@ def _every(products: np.ndarray, sums: np.ndarray) -> Candidates:
 
 
 def _uncleared(f: Failure) -> Iterator[Finding]:
-    """A chain goes on where it was added outside, and is added again."""
+    """Yield results of a chain that continues after it was added outside, and is added again."""
     scaling, length = f.case.scaling, f.case.order.block or f.case.promote_every
     if length is None or length >= f.k or (scaling is not None and scaling.applied == "product"):
         return
@@ -90,13 +90,16 @@ def _uncleared(f: Failure) -> Iterator[Finding]:
     starts = np.arange(0, x.shape[1], length)
     outside = factors[:, starts] if isinstance(factors, np.ndarray) else factors
     chains = np.cumsum(np.add.reduceat(x * y, starts, 1), 1) * (1 + f.share)
-    text = f"lost terms: the chain is not cleared every {length} values of k, so that what it holds is added again"
+    text = f"lost terms: the chain is not cleared every {length} values of k, so that its sums are added again"
     yield f.finding((chains * outside).sum(1) + f.added, text, float(len(starts)), math.log(4))
 
 
 def stale_blocks(f: Failure) -> Iterator[Finding]:
-    """Yield a block of k that still holds the one before it (or two before, in a pipeline), of A, of B, or of both; or another
-    one, or blocks of one operand that are exchanged. Scales of blocks are those of what is read, or those of its place."""
+    """Yield results with a block of k of A, of B, or of both, that holds an earlier, another or an exchanged block.
+
+    In a pipeline the earlier block may be two blocks before. Block scales are those of the block that is read, or those
+    of its place.
+    """
     a, b = f.sides
     yield from _stale_of(f, a, b, None, "")
     if f.case.scaling is not None and f.case.scaling.block is not None:
@@ -132,19 +135,19 @@ def _stale_of(f: Failure, a: np.ndarray, b: np.ndarray, factors: np.ndarray | No
 
 
 def _stale(f: Failure, changes: np.ndarray, length: int, step: int, operand: str, words: str) -> Iterator[Finding]:
-    """Yield one block that holds the one `step` blocks behind it, or before it, and all of them that do."""
+    """Yield results with one block, or every block, that holds the block `step` blocks away."""
     changes, first = changes * (1 + f.share), max(-step, 0)
     holds = f"{operand} {'still' if step < 0 else 'already'} {'hold' if operand == 'A and B' else 'holds'}"
     text = ranges(f"a stale block: at k {{}} {holds} k {{}}{words}", length, first, first + step)
     yield f.best_of(changes, text, 2.0, math.log(200))
     if changes.shape[1] > 1:
-        where = "the one before" if step == -1 else f"the one {abs(step)} {'before' if step < 0 else 'behind'}"
+        where = "the previous block" if step == -1 else f"the block {abs(step)} {'before' if step < 0 else 'after'} it"
         every = f"a stale block: at every k, in blocks of {length}, {holds} {where}{words}"
         yield f.finding(f.true + changes.sum(1), every, 2.0, math.log(200 * changes.shape[1]))
 
 
 def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
-    """Yield a block of k that is read from anywhere else, A and B alike."""
+    """Yield results with a block of k that both A and B read from another place."""
     count = own.shape[1]
     if not 2 < count <= 64:
         return
@@ -156,7 +159,7 @@ def _repeated(f: Failure, own: np.ndarray, length: int) -> Iterator[Finding]:
 
 
 def scattered(f: Failure) -> Iterator[Finding]:
-    """Yield a few single products that are missing, anywhere along k: orthogonal matching pursuit in what is missing."""
+    """Yield results with a few scattered products missing, found by orthogonal matching pursuit in the differences."""
     k = f.k
     f = f.more(min(max(LOOKED_AT // max(k, 1), SAMPLES), 4 * SAMPLES))
     if f.rows.size < 4 * SCATTERED or k < 2:
@@ -182,7 +185,7 @@ def scattered(f: Failure) -> Iterator[Finding]:
 
 
 def _least_squares(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (what is left, factors), by normal equations and without BLAS, whose threads cost more than these few columns."""
+    """Return (rest, factors) by normal equations, without BLAS, whose threads cost more than so few columns."""
     squares = np.einsum("ei,ej->ij", columns, columns)
     squares[np.diag_indices(len(squares))] *= 1 + 1e-12
     factors = np.linalg.lstsq(squares, np.einsum("ei,e->i", columns, values), rcond=None)[0]
@@ -190,18 +193,18 @@ def _least_squares(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray,
 
 
 def _listed(missing: list[int], k: int) -> str | None:
-    """Return missing k in words; None where the sum begins late or ends early."""
+    """Return the missing values of k in words, or None if the sum starts late or ends early."""
     first, last = min(missing), max(missing)
     if last - first + 1 > len(missing):
         return f"k = {', '.join(map(str, sorted(missing)))} are missing"
     return None if first == 0 or last == k - 1 else f"k {first}:{last + 1} is missing"
 
 
-#: Lines and blocks of k at most whose scale is tried for all.
+#: Largest numbers of lines and blocks of k whose scale is tried for all others.
 LINES_TRIED = 32
-#: Rows (columns) that are listed.
+#: Largest number of rows (columns) that are listed.
 LISTED = 6
-#: Failing elements of a row (column) below which its own ratio says nothing.
+#: Least number of failing elements of a row (column) whose own ratio counts.
 RATIOS = 3
 
 
@@ -213,7 +216,7 @@ def in_list(at: np.ndarray) -> str:
 
 
 def scope(f: Failure) -> str:
-    """Where elements are wrong, if that is in few rows or columns: " of row 12"."""
+    """Return the few rows or columns of the wrong elements in words (" of row 12"), or ""."""
     m, n = f.wrong.shape
     for axis, size, name in ((1, m, "row"), (0, n, "column")):
         at = np.flatnonzero(f.wrong.any(axis))
@@ -223,7 +226,9 @@ def scope(f: Failure) -> str:
 
 
 def given_scales(f: Failure) -> Iterator[Finding]:
-    """Yield a scale that was applied twice, left out, divided by, taken from elsewhere, or rounded: nothing is free."""
+    """Yield results with a scale applied twice, left out, inverted, taken from elsewhere, or rounded, without fitted
+    numbers.
+    """
     scaling = f.case.scaling
     if scaling is None:
         return
@@ -231,7 +236,7 @@ def given_scales(f: Failure) -> Iterator[Finding]:
     parts = _parts(f, scaling)
     own = [tables[0][f.rows], tables[1][f.columns]]
     where, tried = scope(f), math.log(100)
-    known: set[bytes] = set()  # tables that are alike for these elements are one statement
+    known: set[bytes] = set()  # tables that are equal for these elements make one statement
 
     def found(times: np.ndarray, text: str, dearer: float = 0.0) -> Iterator[Finding]:
         if times.shape != own[0].shape or times.tobytes() in known:
@@ -251,11 +256,11 @@ def given_scales(f: Failure) -> Iterator[Finding]:
         for side, name in enumerate(("scale_a" if f.case.ends is None else "alpha", "scale_b")):
             mine, other = own[side] * _whole(scaling, side), own[1 - side] * _whole(scaling, 1 - side)
             yield from applied(mine, f"{name}{where} was", f"{name}{where} is inverted: the kernel divides by it")
-            yield from found(mine / other, f"{name}{where} was used in the place of scale_{'ba'[side]}")
+            yield from found(mine / other, f"{name}{where} was used in place of scale_{'ba'[side]}")
             lines = (f.rows, f.columns)
             for text, table in _others(scaling, tables[side], side):
                 others[side][text] = table[lines[side]] / own[side]
-                yield from found(others[side][text], f"{name}{where} {text}", 1.0)  # one of many
+                yield from found(others[side][text], f"{name}{where} {text}", 1.0)  # one of many candidates
             crossed = tables[side][np.minimum(lines[1 - side], len(tables[side]) - 1)]
             axis = "column" if side == 0 else "row"
             yield from found(crossed / own[side], f"{name}{where} is taken along the wrong axis: by the {axis}")
@@ -271,14 +276,14 @@ def given_scales(f: Failure) -> Iterator[Finding]:
 
 
 def _of_whole(f: Failure, scaling: Scaling) -> Iterator[Finding]:
-    """Yield the factor of a whole tensor beside block scales, of one operand or of both."""
+    """Yield results with the factor of a whole tensor left out, of one operand or of both, beside block scales."""
     factors = [_whole(scaling, side) for side in (0, 1)]
     named = [
-        (factors[0], "the factor of the whole A beside its blocks"),
-        (factors[1], "the factor of the whole B beside its blocks"),
+        (factors[0], "the factor of the whole A beside its block scales"),
+        (factors[1], "the factor of the whole B beside its block scales"),
     ]
     if 1 not in factors:
-        named.append((factors[0] * factors[1], "the factors of the whole A and B beside their blocks"))
+        named.append((factors[0] * factors[1], "the factors of the whole A and B beside their block scales"))
     for factor, name in named:
         verb = "were" if "factors" in name else "was"
         for times, what in ((1 / factor, "left out"), (factor, "applied twice")) if factor != 1 else ():
@@ -290,7 +295,7 @@ def _whole(scaling: Scaling, side: int) -> float:
 
 
 def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield other tables of scales that a kernel may have read, each with what it is; (rows or columns, blocks of k)."""
+    """Yield other tables of scales (rows or columns, blocks of k) that a kernel may have read, each with a description."""
     rule = (scaling.rule_a, scaling.rule_b)[side]
     word = "row" if side == 0 else "column"
     together = rule.together or len(table)
@@ -302,7 +307,7 @@ def _others(scaling: Scaling, table: np.ndarray, side: int) -> Iterator[tuple[st
             yield f"is that of block {at} of k everywhere", np.repeat(table[:, at : at + 1], table.shape[1], 1)
         tail = table.copy()
         tail[:, -1] = table[:, -2]
-        yield "is that of the block before at the last block of k", tail
+        yield "is that of the previous block at the last block of k", tail
     if len(stored) > 1:
         many = word if together == 1 else f"block of {together} {word}s"
         for text, at in line_maps(len(stored)):
@@ -334,7 +339,7 @@ def _starts(scaling: Scaling) -> range:
 
 
 def _tables(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scales of A (rows, blocks of k) and of B (columns, blocks of k), without factors of the whole."""
+    """Return the scales of A (rows, blocks of k) and of B (columns, blocks of k), without factors of the whole tensors."""
     pairs = [scaling.at(start) for start in _starts(scaling)]
     return (
         np.stack([x[:, 0] for x, _ in pairs], 1).astype(np.float64),
@@ -343,14 +348,14 @@ def _tables(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _parts(f: Failure, scaling: Scaling) -> np.ndarray:
-    """Return sums of the elements over each block of k with the same scales: (elements, blocks)."""
+    """Return the elements' sums over each block of k with constant scales: (elements, blocks)."""
     if scaling.block is None or scaling.sizes[1] == 0:
         return (f.true - f.added)[:, None]
     return np.add.reduceat(f.products, list(_starts(scaling)), axis=1) * (1 + f.share)
 
 
 def own_scales(f: Failure) -> Iterator[Finding]:
-    """Each failing row, or column, has a ratio of its own: the scales of a few are wrong."""
+    """Yield a finding if the scales of a few rows or columns are wrong, so that each has its own ratio."""
     m, n = f.wrong.shape
     base = f.true - f.added
     for places, axis, size, name in ((f.rows, 1, m, "row"), (f.columns, 0, n, "column")):
@@ -372,7 +377,7 @@ def own_scales(f: Failure) -> Iterator[Finding]:
 
 
 def block_scales(f: Failure) -> Iterator[Finding]:
-    """Yield one block of k with a wrong factor."""
+    """Yield results with a wrong factor of one block of k."""
     scaling = f.case.scaling
     if scaling is None or scaling.block is None:
         return
@@ -389,7 +394,7 @@ def block_scales(f: Failure) -> Iterator[Finding]:
     left = np.where(np.isfinite(left), left, np.inf)
     best = int(np.argmin(left))
     ratio = 1 + times[best]
-    if abs(ratio) < 0.05 or abs(ratio - 2) < 0.02:  # missing or there twice: see the lost terms
+    if abs(ratio) < 0.05 or abs(ratio - 2) < 0.02:  # a missing or doubled block is a statement of the lost terms
         return
     start = best * scaling.block
     stop = min(start + scaling.block, scaling.sizes[1])
@@ -399,7 +404,7 @@ def block_scales(f: Failure) -> Iterator[Finding]:
 
 
 def _columns(f: Failure) -> str:
-    """Return rows or columns in which elements fail, where these are not all."""
+    """Return the rows or columns with wrong elements in words, or "" if all have some."""
     texts = []
     for axis, name in ((1, "rows"), (0, "columns")):
         at = np.flatnonzero(f.wrong.any(axis))

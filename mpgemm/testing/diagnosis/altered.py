@@ -1,4 +1,4 @@
-"""Operands that a kernel reads as other numbers: their magnitudes, one half of them, or with an offset (a zero point)."""
+"""This module predicts results of altered operands: magnitudes, one triangle, or an added offset (a zero point)."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from mpgemm.testing.diagnosis.failure import Failure, Finding
 
 #: Rows (columns) whose own offsets are fitted, and elements of each for each offset.
 LINES, OF_OFFSET = 8, 4
-#: An offset is called a whole number up to this.
+#: Difference up to which an offset counts as a whole number.
 WHOLE = 2.0**-5
 
 
 def magnitudes(f: Failure) -> Iterator[Finding]:
-    """Yield the absolute values of A, of B, or of both."""
+    """Yield results with the absolute values of A, of B, or of both."""
     for sides, words in (((0,), "A"), ((1,), "B"), ((0, 1), "A and B")):
         yield _with_sides(
             f, {side: np.abs(f.sides[side]) for side in sides}, f"the magnitudes of {words} are multiplied", 2.0
@@ -22,7 +22,7 @@ def magnitudes(f: Failure) -> Iterator[Finding]:
 
 
 def halves(f: Failure) -> Iterator[Finding]:
-    """Yield one triangle of A or of B, or one that is mirrored, as routines for triangular and symmetric matrices read it."""
+    """Yield results with one triangle of A or of B alone or mirrored, as in routines for triangular and symmetric matrices."""
     for side, name in enumerate("AB"):
         size = f.case.operands[side].shape[side]
         line, at = (f.rows if side == 0 else f.columns)[:, None], np.arange(f.k)[None]
@@ -40,7 +40,7 @@ def halves(f: Failure) -> Iterator[Finding]:
                 whole = f.case.a if side == 0 else f.case.b.T
                 mirrored = np.where(kept, values, whole[:, line[:, 0]].T)
                 yield _with_sides(
-                    f, {side: mirrored}, f"the {half} triangle of {name} is read as that of a symmetric one", 2.0
+                    f, {side: mirrored}, f"the {half} triangle of {name} is read as that of a symmetric matrix", 2.0
                 )
 
 
@@ -48,14 +48,17 @@ def _with_sides(f: Failure, changed: dict[int, np.ndarray], text: str, slack: fl
     """Return the sums with other rows of A, or columns of B."""
     sides = [changed.get(side, f.sides[side]) for side in (0, 1)]
     sums = np.einsum("ek,ek->e", *sides)
-    # sums of one sign lose a share of themselves on units that cut, unless the kernel adds outside
+    # sums of one sign lose a share of themselves on units that truncate, unless the kernel adds outside
     made = [f.finding(factor * sums + f.added, text, slack, 2.0) for factor in (1 + f.share, 1.0)]
     return min(made)
 
 
 def offsets(f: Failure) -> Iterator[Finding]:
-    """Return A or B with a number added to all of it, to each line, or to each line and block of k with a scale: zero points
-    that are left out. The numbers are fitted, before scales; those of integer operands to whole numbers."""
+    """Yield results with a number added to A or B: to all elements, to each line, or to each line and block of k with a scale.
+
+    These numbers are zero points that are left out. They are fitted before scales; for integer operands to whole
+    numbers.
+    """
     block = None if f.case.scaling is None else f.case.scaling.block
     for side, name in enumerate("AB"):
         line = "row" if side == 0 else "column"
@@ -96,7 +99,7 @@ def _offsets(f: Failure, side: int, block: int, each: bool, text: str) -> Iterat
 
 
 def _some_lines(f: Failure, side: int, of_line: int) -> Failure | None:
-    """With so many elements of a few rows (columns), None where lines are shorter."""
+    """Return the failure for some elements of a few rows (columns), or None if lines are shorter."""
     wrong = f.wrong if side == 0 else f.wrong.T
     known = np.isfinite(f.out) & np.isfinite(f.exact)
     known = known if side == 0 else known.T

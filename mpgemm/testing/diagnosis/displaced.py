@@ -1,4 +1,6 @@
-"""Elements that belong elsewhere: rows, columns and tiles of the result, values of k and places in memory of an operand."""
+"""This module predicts displaced elements: rows, columns and tiles of the result, values of k, places in memory of an
+operand.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -10,12 +12,12 @@ from mpgemm.bounds.populations import evenly
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding, ranges
 from mpgemm.testing.diagnosis.places import TILES
 
-#: Rows (columns) that are matched at most, and elements of each.
+#: Largest number of rows (columns) that are matched, and elements of each.
 MATCHED, ELEMENTS = 256, 64
 
 
 def transposed(f: Failure) -> Iterator[Finding]:
-    """The result, or each tile of it, is written transposed."""
+    """Yield results that are written transposed, as a whole or tile by tile."""
     m, n = f.exact.shape
     whole = max(m, n)
     tried, found = math.log(len(TILES)), []
@@ -26,17 +28,20 @@ def transposed(f: Failure) -> Iterator[Finding]:
             text = f"blocks of {tile} x {tile} are transposed" if tile < whole else "the result is transposed"
             found.append(f.finding(f.exact[i, j] * (1 + f.share), text, slack_of(f, i, j), tried))
     if found:
-        yield min(found, key=lambda x: x.fit)  # the smallest tile of those that say the same
+        yield min(found, key=lambda x: x.fit)  # the smallest tile among equal statements
 
 
 def slack_of(f: Failure, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return how much larger errors are at the places where values come from."""
+    """Return the factor by which errors are larger at the source places than at the elements."""
     with np.errstate(all="ignore"):
         return np.maximum(np.nan_to_num(f.typical[i, j] / f.usual, nan=1.0), 1.0)
 
 
 def strided(f: Failure) -> Iterator[Finding]:
-    """The result is written with another leading dimension than it is read with; what lies between its rows is not known."""
+    """Yield results that are written with another leading dimension than they are read with.
+
+    The content between their rows is unknown.
+    """
     m, n = f.exact.shape
     for stride in leading_dimensions(n):
         i, j = np.divmod(f.rows * n + f.columns, stride)
@@ -48,7 +53,7 @@ def strided(f: Failure) -> Iterator[Finding]:
 
 
 def lines_moved(f: Failure) -> Iterator[Finding]:
-    """Yield rows (columns) that hold other rows."""
+    """Yield results whose rows (columns) hold other rows."""
     for axis in (0, 1):
         found = _matched(f, axis)
         if found is not None:
@@ -56,7 +61,7 @@ def lines_moved(f: Failure) -> Iterator[Finding]:
 
 
 def _matched(f: Failure, axis: int) -> Finding | None:
-    """Return the finding of a map of rows to rows, None where there is none."""
+    """Return the finding of a map of rows to rows, or None."""
     out, exact, typical = (x if axis == 0 else x.T for x in (f.out, f.exact * (1 + f.share), f.typical))
     size = out.shape[0]
     places = f.rows if axis == 0 else f.columns
@@ -86,7 +91,7 @@ def _matched(f: Failure, axis: int) -> Finding | None:
 
 
 def _map_in_words(own: np.ndarray, source: np.ndarray, size: int, name: str) -> tuple[str, int]:
-    """Return (what a map of rows is, how many numbers it takes to say it)."""
+    """Return (description of a map of rows, number of fitted numbers)."""
     moved = own != source
     own, source = own[moved], source[moved]
     if np.unique(source).size == 1 and own.size > 1:
@@ -117,7 +122,7 @@ def _map_in_words(own: np.ndarray, source: np.ndarray, size: int, name: str) -> 
 
 
 def _two_runs(own: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Two runs of rows of which each holds the other."""
+    """Return two runs of rows each of which holds the other, or None."""
     if own.size % 2:
         return None
     first, second = np.split(own, 2)
@@ -126,16 +131,16 @@ def _two_runs(own: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return first, second
 
 
-#: Lines for one of which a kernel may read.
+#: Largest distances in lines at which a kernel may read.
 COARSER = (2, 4, 8, 16, 32, 64, 128, 256)
 #: Rows and columns in which scale factors of 128 rows are interleaved in memory (published: PTX ISA, tcgen05.mma).
 LAYOUT = (32, 4)
-#: Elements by which a leading dimension is wrong, and multiples to which it is padded.
+#: Errors of a leading dimension in elements, and multiples to which it is padded.
 STRIDES, PADDED = (1, 2, 4, 8, 16), (8, 16, 32, 64, 128)
 
 
 def line_maps(size: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield (words, from which line each line is read): no two alike, "{}" stands for the word for a line."""
+    """Yield (description, source line of each line); all maps differ, and "{}" stands for the word for a line."""
     at = np.arange(size)
     known = {at.tobytes()}
     for text, source in _line_maps(at, size):
@@ -150,32 +155,37 @@ def _line_maps(at: np.ndarray, size: int) -> Iterator[tuple[str, np.ndarray]]:
         yield f"the {{}} {beside}, around the end", (at + step) % size
     yield "the first {} everywhere", np.zeros_like(at)
     yield "the last {} everywhere", np.full_like(at, size - 1)
-    yield "the {} as far from the other end", at[::-1]
+    yield "the {} at the same distance from the other end", at[::-1]
     for group in (g for g in COARSER if g < size):
         yield f"the first {{}} of every {group}", at // group * group
     for tile in (t for t in TILES if t < size):
         yield f"the {{}} at the same place of the first {tile}", at % tile
         yield f"the {{}} {tile} before", np.where(at >= tile, at - tile, at)
-        yield f"the {{}} {tile} behind", np.where(at + tile < size, at + tile, at)
+        yield f"the {{}} {tile} after it", np.where(at + tile < size, at + tile, at)
     rows, columns = LAYOUT
     whole = size // (rows * columns) * (rows * columns)
     start, inside = at // (rows * columns) * (rows * columns), at % (rows * columns)
     for text, moved in (
         (f"the {{}} in the units' layout of {rows} x {columns}", inside % columns * rows + inside // columns),
-        (f"the {{}} back from the units' layout of {rows} x {columns}", inside % rows * columns + inside // rows),
+        (
+            f"the {{}} converted back from the units' layout of {rows} x {columns}",
+            inside % rows * columns + inside // rows,
+        ),
     ):
         yield text, np.where(at < whole, start + moved, at)
 
 
-#: From which line, and from which value of k, the elements of an operand are read: arrays (elements, k), or what broadcasts to
-#: it, made from their own lines. What is read behind the operand's end is of line -1 where it is not known, and of a k that the
-#: operand lacks where it is 0.
+#: Function that returns the source line and source k of the elements of an operand, as arrays (elements, k) or arrays that
+#: broadcast to it, from their own lines. A value read after the operand's end has line -1 if it is unknown, and a k outside
+#: of the operand if it is 0.
 ElementMap = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def element_maps(shape: tuple[int, int], stored: str) -> Iterator[tuple[str, ElementMap]]:
-    """Yield (words, map) of an operand of that shape (lines, k). `stored`: "rows" where values of k are beside each other in
-    memory, or "columns"."""
+    """Yield (description, map) of an operand of shape (lines, k).
+
+    With `stored` "rows" neighbouring values of k lie side by side in memory, with "columns" neighbouring lines.
+    """
     size, k = shape
     for tile in (t for t in TILES if t <= min(size, k)):
         yield f"blocks of {tile} x {tile} are transposed", partial(_transposed, tile, shape)
@@ -210,7 +220,7 @@ def _exchanged(tile: int, shape: tuple[int, int], lines: np.ndarray) -> tuple[np
 
 
 def _inside(x, y, i, j, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return elements that would come from outside of the operand stay at their place."""
+    """Return a map in which elements that would come from outside of the operand stay at their place."""
     inside = (x < shape[0]) & (y < shape[1])
     return np.where(inside, x, i), np.where(inside, y, j)
 
@@ -224,15 +234,15 @@ def _strided(stride: int, by_rows: bool, shape: tuple[int, int], lines: np.ndarr
     return np.where(inside, line, -1), np.where(inside, at, 0)
 
 
-#: Groups of k inside of which values are permuted, in elements.
+#: Sizes of the groups of k in which values are permuted, in elements.
 GROUPS = (8, 16, 32, 64, 128)
-#: Elements on which permutations are tried first, at most and at least, their products about, and how many permutations are
-#: then looked at.
+#: Largest and least number of elements on which permutations are first tried, approximate number of their products, and
+#: number of permutations that are then tried further.
 SCREENED, BUDGET, KEPT = (32, 16), 1 << 17, 3
 
 
 def operand_transposed(f: Failure) -> Iterator[Finding]:
-    """Return A or B is read transposed: they must be square."""
+    """Yield results with A or B read transposed, for square operands."""
     (a, b), (of_a, of_b) = f.case.operands, f.sides
     if b.shape[0] == b.shape[1]:
         yield f.finding(np.einsum("ik,ik->i", of_a, f.case.b[f.columns]) + f.added, "B is read transposed", 2.0)
@@ -242,13 +252,15 @@ def operand_transposed(f: Failure) -> Iterator[Finding]:
 
 # -- permutations along k ------------------------------------------------------------------------------------------------
 def _along_k(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the map of elements of a permutation of k."""
+    """Return the map of elements for a permutation of k."""
     return lines[:, None], source[lines % len(source)] if source.ndim > 1 else source[None]
 
 
 def _permutations(k: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield (words, where each value of k is taken from), shape (k,) or, where rows differ, (period of rows, k); nothing from
-    beyond k."""
+    """Yield (description, source of each value of k), shape (k,) or, if rows differ, (period of rows, k).
+
+    A source beyond k is 0.
+    """
     at = np.arange(k)
     step = 1
     while step < k:
@@ -280,13 +292,14 @@ def _permutations(k: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
                 if (mask + 1) * chunk <= k:
                     turned = (np.arange((mask + 1) << shift) >> shift)[:, None] * chunk
                     rows = "the row" if shift == 0 else f"row // {1 << shift}"
-                    text = f"chunks of {width} bytes are swizzled by {rows} mod {mask + 1}, and not back"
+                    text = f"chunks of {width} bytes are swizzled by {rows} mod {mask + 1}, but not swizzled back"
                     yield from _whole(text, at[None] ^ turned, k)
 
 
 def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield a permutation with zeros behind the end of k, and one that leaves the last values, which fill no 128, at their
-    place."""
+    """Yield a permutation that reads zeros after the end of k, and one that leaves the last values, which fill no 128, in
+    place.
+    """
     yield text, source
     if k % GROUPS[-1] and k > GROUPS[-1]:
         at = np.arange(k)
@@ -294,7 +307,7 @@ def _whole(text: str, source: np.ndarray, k: int) -> Iterator[tuple[str, np.ndar
 
 
 def _few(f: Failure) -> Failure:
-    """Return a few of the wrong elements."""
+    """Return a failure with a few of the wrong elements."""
     taken = np.flatnonzero(f.wrong[f.rows, f.columns])
     most, least = SCREENED
     taken = taken[evenly(taken.size, min(max(BUDGET // max(f.k, 1), least), most))]
@@ -302,7 +315,7 @@ def _few(f: Failure) -> Failure:
 
 
 def permuted(f: Failure) -> Iterator[Finding]:
-    """One operand's values of k are in another order than the other's."""
+    """Yield results with the values of k of one operand in another order than those of the other."""
     k = f.k
     if k < 2:
         return
@@ -314,7 +327,7 @@ def permuted(f: Failure) -> Iterator[Finding]:
 
 
 def _permuted_block(f: Failure, name: str, side: int) -> Iterator[Finding]:
-    """Groups of values of k are exchanged in one block of k only."""
+    """Yield results with groups of values of k exchanged in one block of k only."""
     values, factors = f.unscaled
     mine, other = values[side], values[1 - side] * factors
     k = mine.shape[1]
@@ -335,20 +348,19 @@ def _permuted_block(f: Failure, name: str, side: int) -> Iterator[Finding]:
 
 # -- other places in memory ----------------------------------------------------------------------------------------------
 def rearranged(f: Failure) -> Iterator[Finding]:
-    """One operand's lines are others, its blocks are transposed or exchanged, or its leading dimension is wrong; scales that
-    belong to it are not."""
+    """Yield results with one operand's lines, blocks or leading dimension misread; its scales are read correctly."""
     for side, name in enumerate("AB"):
         x, y = f.case.operands
         shape = x.shape if side == 0 else y.shape[::-1]
         if shape[1]:
-            alike = f.case.c is None and f.case.scaling is None  # then the result's lines are just these
+            alike = f.case.c is None and f.case.scaling is None  # the result's lines would be the same
             yield from _read_elsewhere(f, side, _elsewhere(shape, side, alike), f"{name} is misread", 2.0)
 
 
 def _read_elsewhere(
     f: Failure, side: int, maps: Iterable[tuple[str, ElementMap]], what: str, slack: float
 ) -> Iterator[Finding]:
-    """Yield the best of maps of one operand: all are tried on a few elements first."""
+    """Yield the best maps of one operand; all are tried on a few elements first."""
     few, named, rated = _few(f), dict(maps), []
     for text, where in named.items():
         known, prediction = _read_from(few, side, where)
@@ -362,27 +374,29 @@ def _read_elsewhere(
 
 
 def _elsewhere(shape: tuple[int, int], side: int, alike: bool) -> Iterator[tuple[str, ElementMap]]:
-    """Yield (words, map) of an operand of that shape (lines, k); `alike`: where a line of it that is read elsewhere makes the
-    result that a line that is written elsewhere makes."""
+    """Yield (description, map) of an operand of shape (lines, k).
+
+    `alike` says whether a line read elsewhere gives the same result as a line written elsewhere.
+    """
     word, along = "row" if side == 0 else "column", np.arange(shape[1])[None]
 
     def of_lines(source: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return source[lines][:, None], along
 
     for text, source in line_maps(shape[0]):
-        same = f", or the result's {word}s hold these" if alike else ""
+        same = f", or the result's {word}s are written so" if alike else ""
         yield f"each {word} is {text.format(word)}{same}", partial(of_lines, source)
     for stored in ("rows",) if side == 0 else ("rows", "columns"):
         yield from element_maps(shape, stored)
 
 
 def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np.ndarray]:
-    """Return (whether all is known that the elements would be of, the sums) where one operand is read elsewhere."""
+    """Return (whether all sources of the elements are known, the sums) if one operand is read elsewhere."""
     values, factors = f.unscaled
     lines = f.rows if side == 0 else f.columns
     line, at = where(lines)
     if line.shape[1] == 1 and np.array_equal(line[:, 0], lines):
-        read = _read(values[side], np.arange(len(lines))[:, None], at)  # these are together in memory
+        read = _read(values[side], np.arange(len(lines))[:, None], at)  # neighbouring lines lie side by side in memory
     else:
         read = _read(f.case.operands[0] if side == 0 else f.case.operands[1].T, line, at)
     sums = np.einsum("ek,ek->e", read * factors, values[1 - side])
@@ -390,7 +404,7 @@ def _read_from(f: Failure, side: int, where: ElementMap) -> tuple[np.ndarray, np
 
 
 def _read(stored: np.ndarray, line: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return elements of an operand; lines are read whole where each element has one."""
+    """Return elements of an operand; lines are read whole if all k of an element have the same line."""
     inside = (at >= 0) & (at < stored.shape[1])
     at = np.where(inside, at, 0)
     if line.shape[1] > 1:

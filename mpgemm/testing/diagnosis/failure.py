@@ -1,4 +1,4 @@
-"""Wrong elements of a kernel's result, and how well a prediction explains them and the right ones beside them."""
+"""This module holds a result's wrong elements, and rates how well a prediction explains them and the right ones beside them."""
 
 import math
 from collections.abc import Callable
@@ -13,102 +13,109 @@ from mpgemm.testing.case import KernelCase
 from mpgemm.testing.diagnosis.places import Place, place_of
 from tensorcore_models.formats import Format, get_format
 
-#: Elements that are looked at: so many wrong ones, and so many that pass at the same place.
+#: Number of wrong elements that are used, and of elements that pass at the same place.
 SAMPLES = 256
-#: Products along k on which suspicions are tried first, of the wrong elements and of the right ones each, about.
+#: Approximate number of products along k on which suspicions are tried first, of wrong and of right elements each.
 SCREENED = 1 << 17
-#: Elements of each, at least.
+#: Least number of elements of each kind.
 LEAST = 16
-#: What fits there is tried again on so many times as many elements.
+#: Factor by which more elements are used for a suspicion that fits the first ones.
 CONFIRMED = 4
-#: Elements at least, wrong or not, on which narrow sums are tried: their errors are compared by quantiles.
+#: Least number of elements, wrong or not, for narrow sums, whose errors are compared by quantiles.
 EVERYWHERE = 128
-#: Rows and columns at most on which the engine's own errors are measured, and how many of them are evenly spread.
+#: Largest number of rows and columns on which the engine's own errors are measured, and number that is evenly spread.
 SIDE, EVEN = 64, 16
-#: An element within its bound is at the place of the fault, too, from so many of a right kernel's own errors on.
+#: Ratio to a right kernel's own errors from which on an element within its bound counts to the place of the fault.
 UNLIKELY = 8.0
-#: A prediction is right up to this many times a right kernel's own errors (root mean square; other orders of k double them),
+#: Ratio to a right kernel's own errors up to which a prediction is right (root mean square; other orders of k double them),
 GOOD = 5.0
-#: if it explains this share of the squared differences,
+#: share of the squared differences that it must explain,
 EXPLAINED = 0.95
-#: and one that is chosen out of many by chance would do so with this probability at most.
+#: and largest probability that one chosen out of many would do so by chance.
 CHANCE = 1e-5
-#: No element counts for less than this.
+#: Least probability of one element.
 LUCK = 1e-3
 
 
 class Finding(NamedTuple):
-    """A statement and how well it explains the result; findings sort from the best."""
+    """`Finding` is a statement with its quality as an explanation; findings sort from the best."""
 
-    fit: float  #: What is left over a right kernel's own errors: root mean square of wrong elements, or of right ones.
-    units: float  #: The largest rest of a wrong element over its bound.
+    fit: float  #: rest over a right kernel's own errors: root mean square of wrong elements, or of right ones
+    units: float  #: largest rest of a wrong element over its bound
     text: str
-    explained: float  #: Share of the squared differences of wrong elements.
-    chance: float  #: Logarithm of the probability that one of so many candidates explains as much.
-    tried: float = 0.0  #: Logarithm of how many predictions it is the best of.
-    free: int = 0  #: Numbers chosen to fit.
+    explained: float  #: explained share of the squared differences of wrong elements
+    chance: float  #: logarithm of the probability that one of so many candidates explains as much
+    tried: float = 0.0  #: logarithm of the number of predictions of which this is the best
+    free: int = 0  #: number of fitted numbers
 
     @property
     def fits(self) -> bool:
-        """Whether the statement explains what is wrong, what is right beside it, and the size of the differences."""
+        """Return whether the statement explains the wrong elements, the right ones beside them, and the size of the
+        differences.
+        """
         return self.fit <= GOOD and self.units <= 1 and self.explained >= EXPLAINED
 
     @property
     def good(self) -> bool:
-        """Whether it fits, and would hardly do so by chance."""
+        """Return whether the statement fits, and is unlikely to do so by chance."""
         return self.fits and self.chance <= math.log(CHANCE)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A wrong result with what is needed to explain it: sums before an epilogue, as far as the result tells them."""
+    """`Failure` is a wrong result with the data to explain it: sums before an epilogue, as far as the result determines
+    them.
+    """
 
     case: KernelCase
-    #: out, exact, bound: float64, shape (m, n); out is NaN where the epilogue hides the sum.
+    #: out, exact, bound: float64, shape (m, n); out is NaN if the epilogue hides the sum.
     out: np.ndarray
     exact: np.ndarray
     bound: np.ndarray
-    #: float64, shape (m, n): the errors that a right kernel has, about (root mean square).
+    #: float64, shape (m, n): approximate errors of a right kernel (root mean square).
     typical: np.ndarray
-    #: bool, shape (m, n): elements outside of their bound, and those farther off than a right kernel's are.
+    #: bool, shape (m, n): elements outside of their bound, and those with larger errors than a right kernel has.
     wrong: np.ndarray
     place: Place
-    #: rows, columns: The elements that are looked at: wrong ones, and others of the same place.
+    #: rows, columns: elements that are used, wrong ones and others of the same place.
     rows: np.ndarray
     columns: np.ndarray
-    share: float = 0.0  #: What a right kernel's results of one sign lose, over themselves.
-    unit: float = 0.0  #: What the rounding to a narrower output format loses, over the result.
-    of_results: bool = False  #: Whether values are those behind an epilogue.
+    share: float = 0.0  #: relative loss of a right kernel's results of one sign
+    unit: float = 0.0  #: relative loss by rounding to a narrower output format
+    of_results: bool = False  #: whether values are those after an epilogue
 
     @property
     def got(self) -> np.ndarray:
-        """The kernel's values of these elements."""
+        """Return the kernel's values of these elements."""
         return self.out[self.rows, self.columns]
 
     @property
     def true(self) -> np.ndarray:
-        """The results of a right kernel there, about: the exact values less its unit's loss on all of them."""
+        """Return estimates of a right kernel's results: the exact values minus the unit's loss on all of them."""
         return (1 + self.share) * self.exact[self.rows, self.columns]
 
     @property
     def added(self) -> np.ndarray | float:
-        """C of these elements, 0 without."""
+        """Return C of these elements, 0 without C."""
         return 0.0 if self.case.c is None else self.case.c[self.rows, self.columns]
 
     @property
     def usual(self) -> np.ndarray:
-        """The errors that a right kernel has there."""
+        """Return the errors that a right kernel has in these elements."""
         return self.typical[self.rows, self.columns]
 
     def finding(
         self, prediction: np.ndarray, text: str, slack: float | np.ndarray = 1.0, tried: float = 1.0, free: int = 0
     ) -> Finding:
-        """Return how well a prediction explains the elements; `slack` times as far may its errors be, `tried` is the logarithm
-        of how many predictions it is the best of (1 at least, for the suspicions themselves)."""
+        """Return how well a prediction explains the elements.
+
+        `slack` is a factor on its allowed errors. `tried` is the logarithm of the number of predictions of which it is
+        the best (at least 1, for the suspicions themselves).
+        """
         wrong = self.wrong[self.rows, self.columns]
         with np.errstate(all="ignore"):
             rest, difference = np.abs(self.got - prediction), np.abs(self.got - self.true)
-            rounding = self.unit * np.abs(prediction)  # what is predicted is rounded, too, and may be larger
+            rounding = self.unit * np.abs(prediction)  # the prediction is rounded, too, and may be larger
             scale = np.hypot(slack * self.usual, rounding / math.sqrt(3))
             units = np.where(rest == 0, 0.0, rest / (slack * self.bound[self.rows, self.columns] + rounding))
             fits, before = (np.where(x == 0, 0.0, x / scale) for x in (rest, difference))
@@ -117,12 +124,14 @@ class Failure:
 
     @property
     def units(self) -> np.ndarray:
-        """The errors that a right kernel has there, 1 where it has none: what differences are counted in."""
+        """Return the unit of differences: the errors of a right kernel, or 1 if it has none."""
         return np.where(self.usual > 0, self.usual, 1.0)
 
     def nearest(self, changes: np.ndarray, signs: tuple[int, ...] = (1,)) -> list[int]:
-        """Return for each sign which of the changes of the true values, shape (elements, candidates) and in :attr:`units`,
-        explains the elements best."""
+        """Return for each sign the change that explains the elements best.
+
+        The changes of the true values have shape (elements, candidates), in :attr:`units`.
+        """
         with np.errstate(all="ignore"):
             difference = (self.got - self.true) / self.units
             squares, along = np.einsum("ec,ec->c", changes, changes), np.einsum("e,ec->c", difference, changes)
@@ -132,8 +141,10 @@ class Failure:
     def best_of(
         self, changes: np.ndarray, text: Callable[[int], str], slack: float, tried: float, free: int = 1
     ) -> Finding:
-        """Return the finding of the one of several changes of the true values, shape (elements, candidates), that explains the
-        elements best; `tried` is the logarithm of how many times as many there are of its kind."""
+        """Return the finding of the best of several changes of the true values, shape (elements, candidates).
+
+        `tried` is the logarithm of the factor by which more changes of this kind exist.
+        """
         with np.errstate(all="ignore"):
             best = self.nearest(changes / self.units[:, None])[0]
         tried += math.log(changes.shape[1])
@@ -141,29 +152,29 @@ class Failure:
 
     @cached_property
     def products(self) -> np.ndarray:
-        """Products of these elements along k, shape (elements, k)."""
+        """Return the products of these elements along k, shape (elements, k)."""
         return self.sides[0] * self.sides[1]
 
     @property
     def k(self) -> int:
-        """Products of an element."""
+        """Return the number of products of an element."""
         return self.case.operands[0].shape[1]
 
     @cached_property
     def stored(self) -> list[np.ndarray]:
-        """Rows of A and columns of B of these elements as they are stored, without scales: (elements, k) each."""
+        """Return the elements' rows of A and columns of B as stored, without scales: (elements, k) each."""
         x, y = self.case.operands
         return [x[self.rows].astype(np.float64), y[:, self.columns].T.astype(np.float64)]
 
     @cached_property
     def given(self) -> list[np.ndarray]:
-        """The same as they were given, before the unit's formats: (elements, k) each."""
+        """Return the elements' rows of A and columns of B as given, before the unit's formats: (elements, k) each."""
         x, y = self.case.given
         return [x[self.rows].astype(np.float64), y[:, self.columns].T.astype(np.float64)]
 
     @cached_property
     def factors(self) -> list[np.ndarray] | list[float]:
-        """The scales of these, 1 each without: (elements, k) each."""
+        """Return the scales of these rows and columns: (elements, k) each, 1 without scales."""
         if self.case.scaling is None:
             return [1.0, 1.0]
         part = self.case.scaling.part(self.rows, self.columns)
@@ -171,22 +182,22 @@ class Failure:
 
     @cached_property
     def sides(self) -> list[np.ndarray]:
-        """Rows of A and columns of B of these elements, all scales multiplied in: (elements, k) each."""
+        """Return the elements' rows of A and columns of B with all scales: (elements, k) each."""
         return [x * factor for x, factor in zip(self.stored, self.factors, strict=True)]
 
     @cached_property
     def unscaled(self) -> tuple[list[np.ndarray], np.ndarray | float]:
-        """(rows of A and columns of B as they are stored, the factors of their products)."""
+        """Return (rows of A and columns of B as stored, the factors of their products)."""
         return self.stored, self.factors[0] * self.factors[1]
 
     def moved(self, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "Failure":
-        """Return the same with other rows or columns."""
+        """Return the failure with other rows or columns."""
         return replace(
             self, rows=self.rows if rows is None else rows, columns=self.columns if columns is None else columns
         )
 
     def of_sums(self) -> "Failure":
-        """Of the sums before the epilogue, as far as the results tell them; NaN where they do not."""
+        """Return the failure of the sums before the epilogue, NaN where the results do not determine them."""
         case, done = self.case, self.case.epilogue
         assert done is not None
         typical, lost, _ = typical_errors(case, self.wrong)
@@ -204,11 +215,11 @@ class Failure:
 
     @property
     def screened(self) -> int:
-        """Wrong elements, and others, of which products are looked at first: fewer where k is long."""
+        """Return the wrong elements, and others, whose products are used first; fewer if k is long."""
         return min(max(SCREENED // max(self.k, 1), LEAST), SAMPLES)
 
     def few(self, times: int = 1) -> "Failure":
-        """Return the same with so many times :attr:`screened` of the wrong elements and of the others."""
+        """Return the failure with a multiple of :attr:`screened` of the wrong elements and of the others."""
         wrong, most = self.wrong[self.rows, self.columns], times * self.screened
         parts = (np.flatnonzero(wrong), np.flatnonzero(~wrong))
         if max(part.size for part in parts) <= most:
@@ -217,17 +228,17 @@ class Failure:
         return self.moved(self.rows[taken], self.columns[taken])
 
     def alone(self) -> "Failure":
-        """Return the same with the wrong ones of these elements only."""
+        """Return the failure with only the wrong ones of these elements."""
         wrong = self.wrong[self.rows, self.columns]
         return self.moved(self.rows[wrong], self.columns[wrong])
 
     def anywhere(self) -> "Failure":
-        """Return the same with elements from everywhere, wrong or not."""
+        """Return the failure with elements from everywhere, wrong or not."""
         rows, columns = spread(np.isfinite(self.out) & np.isfinite(self.exact), max(2 * self.screened, EVERYWHERE))
         return replace(self, rows=rows, columns=columns)
 
     def more(self, most: int) -> "Failure":
-        """Return the same with up to `most` of the wrong elements."""
+        """Return the failure with up to `most` of the wrong elements."""
         rows, columns = spread(self.wrong & np.isfinite(self.out), most)
         return replace(self, rows=rows, columns=columns)
 
@@ -235,14 +246,16 @@ class Failure:
 def rated(
     text: str, rest: np.ndarray, before: np.ndarray, wrong: np.ndarray, tried: float = 0.0, free: int = 0
 ) -> Finding:
-    """Return a statement by what is left and by what the difference was before, over a right kernel's errors; of elements that
-    are wrong, and of right ones."""
+    """Return a finding rated by the rest and by the difference before, over a right kernel's errors.
+
+    `wrong` marks the wrong elements; the others are right.
+    """
     if not np.isfinite(rest).all():
         return Finding(math.inf, math.inf, text, 0.0, 0.0, tried, free)
     rest, right, before = rest[wrong], rest[~wrong], before[wrong]
     with np.errstate(all="ignore"):
         squares, left = float(np.square(before).sum()), float(np.square(rest).sum())
-        # an element is met as well by chance about as often as the rest is small beside the difference
+        # an element agrees as well by chance about as often as its rest is small beside the difference
         each = np.log(np.clip(1.5 * np.maximum(rest, 0.5) / np.maximum(before, 1e-9), LUCK, 1.0))
     explained = 1 - left / squares if squares > 0 else 0.0
     chance = tried + float(np.sort(each)[free:].sum())
@@ -250,7 +263,7 @@ def rated(
 
 
 def ranges(text: str, length: int, *blocks: int) -> Callable[[int], str]:
-    """Return words with the range of k of some blocks, which are counted from the one that is asked about."""
+    """Return words with the range of k of some blocks, which are counted from the block in question."""
     return lambda at: text.format(*(f"{(at + block) * length}:{(at + block + 1) * length}" for block in blocks))
 
 
@@ -259,8 +272,7 @@ def _rms(x: np.ndarray) -> float:
 
 
 def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of at most `most` of the elements that are marked: half of them evenly spread, the others at
-    random."""
+    """Return rows and columns of at most `most` of the marked elements: half evenly spread, half at random."""
     places = np.flatnonzero(where)
     if places.size > most:
         even = places[evenly(places.size, most // 2)]
@@ -271,12 +283,15 @@ def spread(where: np.ndarray, most: int = SAMPLES) -> tuple[np.ndarray, np.ndarr
 
 
 def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failure:
-    """Collect the facts that explain a result with elements `outside` the tolerance; those within it that a right kernel
-    hardly has count, too. Behind an epilogue it is of the results, see :meth:`Failure.of_sums`."""
+    """Return the failure of a result with elements `outside` the tolerance.
+
+    Elements within it count, too, if a right kernel hardly has them. After an epilogue it is the failure of the
+    results, see :meth:`Failure.of_sums`.
+    """
     typical, lost, unit = typical_errors(case, outside)
     exact = case.values
     if case.epilogue is not None:
-        typical = np.hypot(typical, lost * np.abs(exact))  # what all sums lose is not told behind an epilogue
+        typical = np.hypot(typical, lost * np.abs(exact))  # a loss of all sums is not known after an epilogue
         exact, lost = case.result, 0.0
         typical = np.hypot(_behind(case, typical), unit / math.sqrt(3) * np.abs(exact))
         fmt = get_format(case.out_format)
@@ -291,7 +306,7 @@ def failure_of(out: np.ndarray, case: KernelCase, outside: np.ndarray) -> Failur
 
 
 def _behind(case: KernelCase, typical: np.ndarray) -> np.ndarray:
-    """Return errors of sums behind the epilogue, about."""
+    """Return estimates of the errors of sums after the epilogue."""
     if case.epilogue is None or case.epilogue.function is not None:
         return typical
     with np.errstate(all="ignore"):
@@ -299,17 +314,17 @@ def _behind(case: KernelCase, typical: np.ndarray) -> np.ndarray:
 
 
 def _placed(f: Failure) -> Failure:
-    """With elements within their bounds that a right kernel hardly has, the place of all, and elements to look at."""
+    """Return the place of all wrong elements and of unlikely ones within their bounds, with elements to use."""
     with np.errstate(all="ignore"):
         usual = np.maximum(f.typical, f.unit * np.abs(f.exact))
         apart = np.minimum(
             np.abs(f.out - f.exact), np.abs(f.out - (1 + f.share) * f.exact)
-        )  # losing less is right, too
+        )  # a smaller loss is right, too
         unlikely = apart > UNLIKELY * usual
     wrong = f.wrong | (unlikely & np.isfinite(f.out))
-    silent = (f.out == 0) & (f.exact == 0)  # these would show nothing
+    silent = (f.out == 0) & (f.exact == 0)  # these elements would show nothing
     place = place_of(wrong, f.exact, f.case.lines, silent)
-    if place.structured:  # one unlikely element elsewhere is an unlikely element
+    if place.structured:  # a single unlikely element elsewhere is chance
         wrong = f.wrong | (wrong & place.mask)
     known = np.isfinite(f.exact) & np.isfinite(f.out)
     inside = place.mask if place.structured else np.ones(wrong.shape, bool)
@@ -319,8 +334,10 @@ def _placed(f: Failure) -> Failure:
 
 
 def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Return (root mean square errors of a right kernel's sums, what it loses of sums of one sign, what the output's rounding
-    loses), measured on the model where elements are wrong."""
+    """Return (errors of a right kernel's sums, its loss on sums of one sign, loss by the output's rounding).
+
+    They are root mean squares, measured on the model where elements are wrong.
+    """
     exact, m = case.values, case.values.shape[0]
     places = spread(wrong)
     rows, columns = (
@@ -345,7 +362,7 @@ def typical_errors(case: KernelCase, wrong: np.ndarray) -> tuple[np.ndarray, flo
 
 
 def _lost_share(error: np.ndarray, exact: np.ndarray) -> float:
-    """Estimate the share of themselves that results lose: units that cut lose it of every sum of one sign."""
+    """Return an estimate of the relative loss of results: units that truncate lose it of every sum of one sign."""
     known = np.isfinite(error) & np.isfinite(exact)
     squares = float(np.sum(np.square(exact[known])))
     return float(np.sum(error[known] * exact[known])) / squares if squares > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Factors and offsets that are fitted to a wrong result: one for all of it, or one for each row or column."""
+"""This module fits factors and offsets to a wrong result: one for all of it, or one for each row or column."""
 
 import math
 from collections.abc import Iterator
@@ -9,17 +9,19 @@ from mpgemm.bounds.populations import evenly
 from mpgemm.testing.diagnosis.along_k import scope
 from mpgemm.testing.diagnosis.failure import Failure, Finding
 
-#: Rows (columns) whose own number is fitted, and elements of each.
+#: Number of rows (columns) with a fitted number, and elements of each.
 LINES, OF_LINE = 12, 24
-#: Two factors, or a factor and 1, are the same up to this.
+#: Relative difference up to which two factors, or a factor and 1, count as equal.
 APART = 2.0**-6
-#: Elements of a line below which its own number says nothing.
+#: Least number of elements of a line with its own fitted number.
 FEWEST = 4
 
 
 def whole(f: Failure) -> Iterator[Finding]:
-    """Yield one number for every wrong result, and for right ones of their place: a factor, an offset, alpha and beta; by least
-    squares over a right kernel's errors."""
+    """Yield findings of one number for every wrong result and the right ones of their place: factor, offset, alpha and beta.
+
+    The fit is by least squares over a right kernel's errors.
+    """
     with np.errstate(all="ignore"):
         weight, true, got = 1 / np.square(f.usual), f.true, f.got
         ratio = float(np.sum(weight * true * got) / np.sum(weight * np.square(true)))
@@ -41,13 +43,13 @@ def whole(f: Failure) -> Iterator[Finding]:
 
 
 def _shown(value: float, error: float) -> str:
-    """Return a fitted number, with the digits that its standard error leaves."""
+    """Return a fitted number with the digits that its standard error allows."""
     digits = 6 if error <= 0 else int(-math.log10(4 * error / abs(value)))
     return f"{value:.{min(max(digits, 2), 6)}g}"
 
 
 def _alpha_and_beta(f: Failure) -> Iterator[Finding]:
-    """Yield out = alpha A B + beta C with both fitted."""
+    """Yield the finding of out = alpha A B + beta C with both fitted."""
     product, added = f.true - f.added, np.broadcast_to(f.added, f.true.shape)
     columns = np.column_stack([product, added]) / f.usual[:, None]
     squares = columns.T @ columns
@@ -55,28 +57,30 @@ def _alpha_and_beta(f: Failure) -> Iterator[Finding]:
         return
     alpha, beta = (float(x) for x in np.linalg.solve(squares, columns.T @ (f.got / f.usual)))
     if not (math.isfinite(alpha) and math.isfinite(beta)) or abs(alpha - beta) < APART * abs(alpha):
-        return  # one factor for all has a statement of its own
+        return  # a common factor has its own statement
     if abs(alpha - 1) < APART:
         rest = (f.got - f.true) / f.usual
         factor = 1 + float(np.sum(columns[:, 1] * rest)) / float(squares[1, 1])
         beta_out = 1 / f.case.ends.beta if f.case.ends is not None and f.case.ends.beta else 0
         if any(abs(factor - known) < APART for known in (-1, 0, 2, f.case.splits, beta_out)):
-            return  # C that is subtracted, left out, added twice, by each part or without beta has statements of its own
-        text = f"a wrong factor of C: {factor:.3g} times what is to be added"
+            return  # C subtracted, left out, added twice, added by each part or without beta has its own statement
+        text = f"a wrong factor of C: {factor:.3g} times the right addend"
         yield f.finding(product + factor * added, text, 2.0, 2.0, 1)
         return
     if abs(beta - 1) < APART:
         if scope(f):
-            return  # a few rows or columns have statements of their own
-        text = f"a wrong scale of the product: {alpha:.6g} times the exact one, C as it is"
+            return  # a few rows or columns have their own statements
+        text = f"a wrong scale of the product: {alpha:.6g} times the exact one, C is unchanged"
         yield f.finding(alpha * product + added, text, 1 + abs(alpha), 2.0, 1)
         return
-    text = f"wrong factors of product and C: {alpha:.3g} times the right product, {beta:.3g} times what is to be added"
+    text = f"wrong factors of product and C: {alpha:.3g} times the right product, {beta:.3g} times the right addend"
     yield f.finding(alpha * product + beta * added, text, 1 + abs(alpha) + abs(beta), 2.0, 2)
 
 
 def lines(f: Failure) -> Iterator[Finding]:
-    """Every row, or every column, has a factor of its own, or an offset: scales or a bias of which the check knows nothing."""
+    """Yield the finding that every row, or every column, has its own factor or offset: scales or a bias unknown to the
+    check.
+    """
     for axis, name in ((0, "row"), (1, "column")):
         part = _some_lines(f, axis)
         if part is None:
@@ -105,7 +109,9 @@ def lines(f: Failure) -> Iterator[Finding]:
 
 
 def _some_lines(f: Failure, axis: int) -> Failure | None:
-    """With some elements of a few rows (columns), None where most of the result is right, or lines are too short."""
+    """Return the failure for some elements of a few rows (columns), or None if most of the result is right, or lines are
+    short.
+    """
     wrong = f.wrong if axis == 0 else f.wrong.T
     finite = np.isfinite(f.out) & np.isfinite(f.exact) & (f.typical > 0)
     finite = finite if axis == 0 else finite.T

@@ -1,4 +1,4 @@
-"""Functions of single results that nobody asked for: zeros, a relu, a clip, magnitudes, a grid of fixed-point numbers."""
+"""This module predicts unwanted functions of single results: zeros, relu, clip, magnitude, fixed-point grid."""
 
 import math
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ import numpy as np
 from mpgemm.testing.diagnosis.failure import Failure, Finding
 
 UNWRITTEN = "0 in all wrong elements: the kernel never wrote them, skipped a tile, or read zeros"
-RELU = "0 in place of negative results: a relu that was not asked for"
-#: Statements that only say that results are 0: others that predict zeros say less.
+RELU = "0 in place of negative results: a relu that the test does not state"
+#: Statements that only say that results are 0; other statements that predict zeros say less.
 ZEROS = (UNWRITTEN, RELU)
-#: A grid is looked at where it is so many of a right kernel's errors wide: one result in about as many is that near to a tie.
+#: Least width of a grid in units of a right kernel's errors; one result in about as many is that near to a tie.
 COARSE = 64.0
 
 
 def zeros(f: Failure) -> Iterator[Finding]:
-    """All wrong elements are 0: of negative results alone it is a relu."""
+    """Yield results that are 0 in all wrong elements, or in negative ones (a relu)."""
     wrong = f.wrong[f.rows, f.columns]
     if f.got[wrong].any():
         return
@@ -30,7 +30,7 @@ def zeros(f: Failure) -> Iterator[Finding]:
 
 
 def clipped(f: Failure) -> Iterator[Finding]:
-    """All wrong elements have one value, or its negative: a clamp."""
+    """Yield results of a clamp: all wrong elements have one value, or its negative."""
     got = np.abs(f.got[f.wrong[f.rows, f.columns]])
     limit = float(got.max(initial=0.0))
     if limit > 0 and np.mean(got == limit) > 0.9:
@@ -43,13 +43,13 @@ def magnitudes(f: Failure) -> Iterator[Finding]:
 
 
 def fixed_point(f: Failure) -> Iterator[Finding]:
-    """Yield results that are all multiples of one number, a power of two that is coarser than their format's own grid."""
+    """Yield results that all are multiples of a power of two coarser than their format's own grid."""
     got = f.out[np.isfinite(f.out) & (f.out != 0)]
     if got.size == 0:
         return
     fraction, exponent = np.frexp(got)
     whole = np.abs(np.ldexp(fraction, 53)).astype(np.int64)
-    last = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # the place of the last bit that is 1
+    last = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # place of the last bit that is 1
     unit = math.ldexp(1.0, int((exponent - 53 + last).min()))
     if unit <= COARSE * float(np.median(f.usual)):
         return

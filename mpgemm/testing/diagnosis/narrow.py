@@ -1,8 +1,8 @@
-"""Values in a wrong format: were operands rounded, clipped or misread, was a sum, or the result, kept in a narrow format?
+"""This module predicts values in a wrong format: operands rounded, clipped or misread, sums or results kept narrow.
 
-A value that was stored in a narrow format is one of that format's numbers: of an FP32 result all of whose values are FP16
-numbers the format is known. Whether the sums were kept in it, or only the result went through it, the size of the errors
-tells. In which order a kernel adds is not known, so that errors of sums can only be compared with those of several orders.
+A value that was stored in a narrow format is one of that format's numbers, so an FP32 result with FP16 numbers only
+shows the format. The size of the errors tells whether the sums were kept in it, or only the result. A kernel's order of
+additions is unknown, so errors of sums can be compared only with those of several orders.
 """
 
 import math
@@ -21,18 +21,18 @@ from tensorcore_models.formats.rounding import decode, round_to
 
 #: Narrow formats that accumulators and results have by mistake.
 NARROW = ("fp16", "bf16")
-#: Products that are added exactly before each rounding of a narrow sum.
+#: Numbers of products that are added exactly before each rounding of a narrow sum.
 STEPS = (1, 4, 8, 16, 32, 64, 128)
-#: Share of elements that are finite, or not, in both of two results that overflow alike.
+#: Share of elements that must be finite, or not, in both of two results for their overflows to agree.
 ALIKE = 0.95
-#: Sums are called narrow where quantiles of errors are this near to theirs, as a power of two.
+#: Distance of quantiles, as a power of two, within which errors are those of narrow sums,
 APART = 0.75
-#: and by so much nearer than a right kernel's are: an output's rounding can hide what sums lose.
+#: and by which they must be nearer than a right kernel's, because an output's rounding can hide the loss of sums.
 NEARER = 0.25
-#: Share of elements in which sums in order of k give just the kernel's result, of all and of those in which right sums give
-#: another one, and how many these must be.
+#: Share of elements for which sums in order of k must give exactly the kernel's result, of all elements and of those with
+#: another right sum, and least number of the latter.
 SAME, TOLD = 0.9, 16
-#: Elements below which a distribution says nothing.
+#: Least number of elements for a distribution.
 FEWEST = 64
 
 
@@ -49,7 +49,9 @@ def _wider(f: Failure, name: str) -> bool:
 
 
 def narrow_findings(f: Failure) -> list[Finding]:
-    """Find the certain facts: the result went through a narrow format, or sums kept in one in the order of k give just this."""
+    """Return certain findings: the result went through a narrow format, or sums in it, in order of k, give exactly this
+    result.
+    """
     found: list[Finding] = []
     every = f.anywhere()
     if not every.rows.size:
@@ -64,7 +66,7 @@ def narrow_findings(f: Failure) -> list[Finding]:
     if found:
         return found[-1:]  # numbers of bf16 are often numbers of fp16, too
     if f.place.structured:
-        return []  # sums are narrow everywhere, or nowhere
+        return []  # sums are narrow in all elements, or in none
     right = every.case.rounded(_of_model(every))
     if (text := _output_cut(every) or _rounded_between(every)) is not None:
         return [_certain(text)]
@@ -91,7 +93,7 @@ def _certain(text: str) -> Finding:
 
 
 def _output_cut(f: Failure) -> str | None:
-    """Return results in a format narrower than the sums' that are the model's in another direction than to nearest."""
+    """Yield results in a format narrower than the sums' that are rounded in another direction than to nearest."""
     fmt, sums = get_format(f.case.out_format), _of_model(f)
     if f.case.epilogue is not None or not isinstance(fmt, Format) or fmt.fraction_bits >= 23:
         return None
@@ -103,7 +105,7 @@ def _output_cut(f: Failure) -> str | None:
 
 
 def _rounded_between(f: Failure) -> str | None:
-    """Return sums outside of the unit of parts that are rounded to a narrow format, or that are kept in one."""
+    """Yield results of parts whose sums outside of the unit are rounded to, or kept in, a narrow format."""
     if f.case.scaling is not None and f.case.scaling.applied != "block":
         return None
     for name in NARROW:
@@ -117,7 +119,7 @@ def _rounded_between(f: Failure) -> str | None:
 
 
 def _between(f: Failure, fmt: Format) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield (the elements, in words) of exact sums over parts of k that are rounded before or behind they are added."""
+    """Yield (elements, description) of exact sums over parts of k that are rounded before or after they are added."""
     order, scaling, k = f.case.order, f.case.scaling, f.k
     products = _unscaled(f)
     every = order.block or f.case.promote_every
@@ -140,8 +142,7 @@ def _between(f: Failure, fmt: Format) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _same(f: Failure, values: np.ndarray, right: np.ndarray) -> float:
-    """Return the share of elements that are these values, of all or of those that tell them from right ones, whichever is
-    less."""
+    """Return the share of elements with these values: of all, or of those that differ from right ones, whichever is less."""
     told, same = values != right, values == f.got
     return min(float(np.mean(same)), float(np.mean(same[told]))) if np.count_nonzero(told) >= TOLD else 0.0
 
@@ -151,8 +152,7 @@ def _accumulation(name: str) -> str:
 
 
 def _summed(f: Failure, products: np.ndarray, name: str, step: int, seeded: bool = True) -> np.ndarray:
-    """Return the elements with sums in a narrow format, rounded after every `step` products; C is what they begin with, or
-    added."""
+    """Return the elements with sums in a narrow format, rounded after every `step` products; C is the start, or is added."""
     dtype = get_float_format(name).dtype
     block = products.shape[1] if f.case.order.block is None else f.case.order.block
     scaling, c = f.case.scaling, f.case.c
@@ -172,7 +172,7 @@ def _summed(f: Failure, products: np.ndarray, name: str, step: int, seeded: bool
 
 
 def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> np.ndarray:
-    """Return sums of products that are rounded to a type after every `step` of them."""
+    """Return sums of products that are rounded to a type after every `step` products."""
     whole = products.shape[1] // step * step
     parts = products[:, :whole].reshape(len(products), -1, step).sum(2)
     if whole < products.shape[1]:
@@ -184,7 +184,7 @@ def _narrow_chain(products: np.ndarray, dtype, step: int, total: np.ndarray) -> 
 
 
 def _unscaled(f: Failure) -> np.ndarray:
-    """Return products as the unit forms them, without scales that are applied outside."""
+    """Return the products that the unit forms, without scales that are applied outside."""
     scaling = f.case.scaling
     if scaling is None or not scaling.roundings or scaling.applied == "product":
         return f.products
@@ -194,16 +194,15 @@ def _unscaled(f: Failure) -> np.ndarray:
 def _factors(f: Failure, scaling: Scaling, start: int) -> np.ndarray:
     """Return the factors of a chain from `start` of k, for each element."""
     if scaling.applied == "product":
-        return np.ones(len(f.rows))  # the products have it
+        return np.ones(len(f.rows))  # the products contain it
     factors = f.unscaled[1]
     return factors[:, start] if isinstance(factors, np.ndarray) else np.full(len(f.rows), factors)
 
 
 def narrow_errors(f: Failure) -> str | None:
-    """Return errors that a narrower accumulator makes on the same operands: everywhere, of its size, and distributed as its
-    are.
+    """Return findings of a narrower accumulator whose errors have the size and distribution of the kernel's, in all elements.
 
-    Other faults make errors of that size, too: it is named only where all results are numbers of the format besides.
+    Other faults make errors of that size, too, so it is named only if all results are also numbers of the format.
     """
     if not isinstance(f.case.engine.formats[3], Format) or f.place.structured:
         return None
@@ -229,14 +228,18 @@ def narrow_errors(f: Failure) -> str | None:
     alike = [text.partition(":")[0] for text in apart if text != best]
     told = f.case.scaling is None and any(_wider(f, name) and on_grid(f.got, name) for name in NARROW)
     if told:
-        return f"{' or '.join([*alike, best])} (errors of the size that it makes on these operands, everywhere)"
+        return (
+            f"{' or '.join([*alike, best])} (everywhere, errors have the size that this format makes on these operands)"
+        )
     names = " or ".join([*alike, best.partition(":")[0]])
-    return f"nothing that is known here, but errors everywhere have the size of those of {names}"
+    return f"no known fault, but errors everywhere have the size of those of {names}"
 
 
 def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
-    """Return how far the distribution of errors is from those of several orders, as a power of two: at the worst of a few
-    quantiles, nothing between the smallest and the largest of the orders."""
+    """Return the distance of the distribution of errors from those of several orders, as a power of two.
+
+    It is the worst distance of a few quantiles from the range of the orders.
+    """
     made = [x for x in made if np.isfinite(x).all() and x.any()]
     if not made or not error.any():
         return math.inf
@@ -253,7 +256,7 @@ def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
 
 
 def overflowing_sums(f: Failure) -> str | None:
-    """Results, or sums, in a narrow format that overflow where the kernel's results are not finite."""
+    """Yield results or sums in a narrow format that overflow where the kernel's results are not finite."""
     rows, columns = spread(np.isfinite(f.exact))
     f = f.moved(rows, columns)
     got, products = np.isfinite(f.got), _unscaled(f)
@@ -262,7 +265,7 @@ def overflowing_sums(f: Failure) -> str | None:
         fits = np.isfinite(round_to(f.true, fmt, saturate=False))
         reach = fmt.unit_roundoff * np.abs(f.true) * (1 + 2.0**-6) + 4 * f.usual
         if not fits.all() and (fits == got).all() and (np.abs(f.got - f.true) <= reach)[got].all():
-            if not got.any():  # both overflow here
+            if not got.any():  # both formats overflow here
                 return f"{_accumulation(name)}, or results go through it, which overflow where these results are not finite"
             return f"results that go through {name}, where those beyond {fmt.max_finite:g} are infinite"
     for name in NARROW:
@@ -275,7 +278,7 @@ def overflowing_sums(f: Failure) -> str | None:
 
 
 def _hopper(f: Failure) -> list[tuple[str, Engine]]:
-    """Hopper's FP8 units, where the operands could be theirs and another unit is asked about, or one with sums outside."""
+    """Yield results of Hopper's FP8 units without promotion, if the test names another unit or sums outside."""
     own = f.case.engine
     spelled = [{"e4m3fn": "e4m3", "e5m2": "e5m2"}.get(fmt.name) for fmt in own.formats[:2]]
     if None in spelled or own.scale_format is not None or f.case.order.block is not None:
@@ -298,15 +301,15 @@ def _of_engine(f: Failure, engine: Engine) -> np.ndarray:
 
 
 def _elements(f: Failure, model: Callable[[np.ndarray, np.ndarray], list[np.ndarray]]) -> np.ndarray:
-    """Return the elements of what a model gives of their rows and columns."""
+    """Return the elements from a model's result for their rows and columns."""
     rows, at_row = np.unique(f.rows, return_inverse=True)
     columns, at_column = np.unique(f.columns, return_inverse=True)
     return model(rows, columns)[-1][at_row, at_column]
 
 
-#: Where conversions to 8 bits and to FP16 saturate.
+#: Formats of 8 bits and FP16, whose conversions saturate.
 LIMITS = (6.0, 240.0, 448.0, 57344.0, 65504.0)
-#: Formats of the same width that operands are mistaken for.
+#: Formats of the same width for which operands may be mistaken.
 MISTAKEN = {
     "e4m3fn": ("e5m2", "e4m3fnuz", "e5m2fnuz"), "e5m2": ("e4m3fn", "e5m2fnuz", "e4m3fnuz"),
     "e4m3fnuz": ("e4m3fn", "e5m2", "e5m2fnuz"), "e5m2fnuz": ("e5m2", "e4m3fn", "e4m3fnuz"),
@@ -329,7 +332,7 @@ def operands_rounded(f: Failure) -> Iterator[Finding]:
             continue
         for rounding, how in _ROUNDINGS if own else _ROUNDINGS[:3]:
             if not own and narrow.fraction_bits == fmt.fraction_bits and _rounds_alike(f, narrow, fmt, rounding):
-                continue  # the unit's own format says it
+                continue  # the statement of the unit's own format covers this one
             yield from _with_operands(
                 f, lambda x, narrow=narrow, rounding=rounding: round_to(x, narrow, rounding, saturate=True),
                 f"{{}} {how.format(name)} first",
@@ -347,21 +350,21 @@ def _rounded_at_all(f: Failure) -> bool:
     return any(not np.array_equal(x, y) for x, y in zip(f.given, f.stored, strict=True))
 
 
-#: Roundings of operands that kernels have, in words.
+#: Roundings of operands in kernels, in words.
 _ROUNDINGS = (
-    ("rne", "rounded to {}"), ("rna", "rounded to {} with ties away from zero"), ("rz", "cut to {}"),
+    ("rne", "rounded to {}"), ("rna", "rounded to {} with ties away from zero"), ("rz", "truncated to {}"),
     ("ru", "rounded up to {}"), ("rd", "rounded down to {}"),
 )  # fmt: skip
 
 
 def operands_clipped(f: Failure) -> Iterator[Finding]:
-    """Yield a quantizer that saturates: operands are at most so large."""
+    """Yield the product of operands clipped at a limit, as by a saturating quantizer."""
     for limit in LIMITS:
         yield from _with_operands(f, lambda x, limit=limit: np.clip(x, -limit, limit), f"{{}} clipped at {limit:g}")
 
 
 def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
-    """Yield the product of operands as they were given, of which both or one are changed; the other is as the unit takes it."""
+    """Yield the product with both given operands changed, or one of them and the other as the unit takes it."""
     if f.case.engine.scale_format is not None:
         return
     right, factors = f.stored, f.factors
@@ -377,13 +380,13 @@ def _with_operands(f: Failure, change, text: str) -> Iterator[Finding]:
 
 
 def mistaken_formats(f: Failure) -> Iterator[Finding]:
-    """Yield operands whose encodings were read as another format of the same width."""
+    """Yield products of operands whose encodings were read as another format of the same width."""
     for prediction, text in misreadings(f):
         yield f.finding(prediction, text, 4.0, 2.0)
 
 
 def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield (the sums, in words) of operands whose encodings are read as another format."""
+    """Yield (sums, description) of operands whose encodings are read as another format."""
     formats = f.case.engine.formats[:2]
     for sides, words in (((0, 1), "A and B were"), ((0,), "A was"), ((1,), "B was")):
         first = formats[sides[0]]
@@ -395,7 +398,7 @@ def misreadings(f: Failure) -> Iterator[tuple[np.ndarray, str]]:
                 operands[side] = _read_as(f, side, formats[side], name)
             with np.errstate(all="ignore"):
                 sums = np.einsum("ik,ik->i", *operands) + f.added
-            yield sums, f"{words} read as {name} in the place of {first.name}"
+            yield sums, f"{words} read as {name} in place of {first.name}"
 
 
 def _read_as(f: Failure, side: int, fmt: Format, name: str) -> np.ndarray:

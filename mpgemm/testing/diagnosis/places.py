@@ -1,7 +1,7 @@
-"""Where a result is wrong: the simplest pattern of rows, columns or tiles that holds the wrong elements and few others.
+"""This module finds the simplest pattern of rows, columns or tiles that holds the wrong elements and few others.
 
-Patterns are compared by description length: what it costs to say the pattern, and then which of its elements are wrong
-(those outside one by one). A pattern that a few wrong elements fit by chance costs more than listing them.
+Patterns are compared by description length: the cost of the pattern, plus that of naming the wrong ones of its elements
+and those outside one by one. A pattern that a few wrong elements fit by chance costs more than listing them.
 """
 
 import math
@@ -10,38 +10,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Tiles that kernels have, and periods in which rows and columns are looked for.
+#: Sizes of tiles that kernels use, and periods that are tried for rows and columns.
 TILES = (8, 16, 32, 64, 128, 256)
-#: Ranges and single places of one line that are listed at most.
+#: Largest number of ranges and single places of one line that are listed.
 LISTED = 6
-#: What an element outside of a pattern costs more than its place.
+#: Cost of an element outside of a pattern, in addition to its place.
 OUTSIDE = 3.0
-#: Rows and columns of the picture.
+#: Numbers of rows and columns of the picture.
 PICTURE = (12, 48)
 
 
 @dataclass(frozen=True)
 class LinePattern:
-    """Some of the rows, or of the columns."""
+    """`LinePattern` is a set of rows, or of columns, with its description."""
 
-    text: str  #: "{}" stands for "row" or "column".
+    text: str  #: description; "{}" stands for "row" or "column"
     cost: float
-    members: np.ndarray  #: bool, one for each row (column).
-    kind: str = "other"  #: "all", "range" or "other".
+    members: np.ndarray  #: mask, bool, one for each row (column)
+    kind: str = "other"  #: kind: "all", "range" or "other"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a result is wrong.
+    """`Place` says where a result is wrong.
 
     Attributes
     ----------
     text : str
-        In words, to be read behind "in", or "everywhere".
+        Place in words, to be read after "in", or "everywhere".
     mask : ndarray of bool, shape (m, n)
-        The elements that are meant.
+        Mask of the elements in the pattern.
     structured : bool
-        Whether it is rows, columns or tiles; not the whole result, single elements or elements of some size.
+        Whether the pattern is rows, columns or tiles, and not the whole result, single elements or elements of some size.
     """
 
     text: str
@@ -58,12 +58,11 @@ class Place:
 def place_of(
     wrong: np.ndarray, values: np.ndarray, lines: np.ndarray | None = None, silent: np.ndarray | None = None
 ) -> Place:
-    """Return the place of wrong elements, at least one.
+    """Return the place of the wrong elements, of which there must be one.
 
-    wrong : bool, shape (m, n)
-    values : exact results, for places that are a matter of size or sign.
-    lines : which rows these are, where only some are looked at: then no periods of rows are said.
-    silent : right elements that would be right with a fault, too, as those of a row of zeros.
+    `wrong` is a mask, bool, shape (m, n). `values` are the exact results, for places that depend on size or sign. `lines` are
+    the numbers of the rows if only some are checked; periods of rows are then not tried. `silent` marks right elements that
+    would be right with a fault, too, as those of a row of zeros.
     """
     m, n = wrong.shape
     hits = int(wrong.sum())
@@ -116,13 +115,13 @@ def _candidates(wrong, values, lines) -> Iterator[tuple[Place, float]]:
 
 
 def _lines(hit: np.ndarray, counts: np.ndarray, numbers: np.ndarray | None) -> Iterator[LinePattern]:
-    """Yield ways to say which rows (columns) are hit."""
+    """Yield descriptions of the rows (columns) that have wrong elements."""
     size, at = hit.size, np.flatnonzero(hit)
     each = math.log(max(size, 2))
     yield LinePattern("all {}s", 0.0, np.ones(size, bool), "all")
     if at.size == 0 or size < 2:
         return
-    # a few stray elements beside many: the rows that hold nearly all of them
+    # a few stray elements beside many: take the rows that hold nearly all of them
     heavy = np.flatnonzero(counts > 0.1 * counts.max())
     for found in (at, heavy) if heavy.size < at.size else (at,):
         yield from _ranges(found, size, each, numbers)
@@ -150,7 +149,7 @@ def _ranges(at: np.ndarray, size: int, each: float, numbers) -> Iterator[LinePat
 
 
 def _range_cost(first: int, last: int, size: int) -> float:
-    """Price a range of places: less where it is made of whole tiles."""
+    """Return the cost of a range of places, which is lower if it consists of whole tiles."""
     aligned = max((t for t in (1, *TILES) if first % t == 0 and ((last + 1) % t == 0 or last + 1 == size)), default=1)
     return 2 * math.log(max(size / aligned, 1.5)) + 1
 
@@ -200,8 +199,10 @@ def _product(row: LinePattern, column: LinePattern, wrong: np.ndarray) -> str:
 
 
 def _lane(row: LinePattern, column: LinePattern, shape: tuple[int, int]) -> str:
-    """Return which lane of a warp holds these elements of mma's sums: rows g and g + 8, columns 2t and 2t + 1 of a tile of 16 x
-    8."""
+    """Return the lane of a warp that holds these elements of an mma's sums, in words, or "".
+
+    A lane holds rows g and g + 8, columns 2t and 2t + 1 of a tile of 16 x 8.
+    """
     m, n = shape
     for g in range(8):
         for t in range(4):
@@ -210,12 +211,12 @@ def _lane(row: LinePattern, column: LinePattern, shape: tuple[int, int]) -> str:
                 and np.array_equal(column.members, np.arange(n) % 8 // 2 == t)
                 and m > 8 < n
             ):
-                return f" (what lane {4 * g + t} of each warp holds of an mma's sums)"
+                return f" (the elements that lane {4 * g + t} of each warp holds of an mma's sums)"
     return ""
 
 
 def _tiles(wrong: np.ndarray) -> Iterator[tuple[Place, float]]:
-    """Yield single tiles, every so many of them in the order of rows or of columns, the diagonal ones, a checkerboard."""
+    """Yield patterns of tiles: single ones, every so many in the order of rows or columns, the diagonal, a checkerboard."""
     m, n = wrong.shape
     for down in (t for t in TILES if t < m):
         for across in (t for t in TILES if t < n):
@@ -255,8 +256,10 @@ def _some_tiles(tiles: np.ndarray, down: int, across: int, place, each: float):
 
 # -- picture -------------------------------------------------------------------------------------------------------------
 def picture(wrong: np.ndarray, place: Place) -> tuple[str, ...]:
-    """Return the result as a few lines of text, a character for a block of elements: "." right, "+" some wrong, "#" most; none
-    of what is wrong everywhere."""
+    """Return the result as a few lines of text, a character for a block of elements: "." right, "+" some wrong, "#" most.
+
+    There are no lines if all elements are wrong.
+    """
     if place.text == "everywhere":
         return ()
     m, n = wrong.shape

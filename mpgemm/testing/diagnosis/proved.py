@@ -1,7 +1,7 @@
-"""Which faults no kernel can have that is right in everything else: proved by the certified bounds of the wrong elements.
+"""This module rules out faults by the certified bounds of the wrong elements, if the kernel is right in everything else.
 
-A fault with one free number is excluded where the numbers that each wrong element allows have none in common. Each statement
-is about the fault alone: two faults at once are not excluded.
+A fault with one free number is excluded if no number satisfies all wrong elements. Each statement concerns the fault
+alone; two faults at once are not excluded.
 """
 
 import numpy as np
@@ -9,14 +9,14 @@ import numpy as np
 from mpgemm.testing.diagnosis.failure import Failure
 from tensorcore_models.formats import Format, get_format
 
-#: Wrong elements without which nothing is said.
+#: Least number of wrong elements for a statement.
 FEWEST = 4
-#: How many times as large as a right kernel's bound one is whose C is there up to twice, for certain.
+#: Factor on a right kernel's bound that certainly covers C added up to twice.
 SLACK = 4.0
 
 
 def contradicted(f: Failure) -> tuple[str, ...]:
-    """Return the faults that are excluded, in words; none behind an epilogue, or where wrong elements are not finite."""
+    """Return the excluded faults in words; none after an epilogue, or if wrong elements are not finite."""
     fmt = get_format(f.case.out_format)
     at = f.wrong & np.isfinite(f.exact)
     if f.case.epilogue is not None or not isinstance(fmt, Format) or np.count_nonzero(at) < FEWEST:
@@ -27,7 +27,7 @@ def contradicted(f: Failure) -> tuple[str, ...]:
     own = fmt.unit_roundoff * np.abs(out) * (1 + 2 * fmt.unit_roundoff) + fmt.min_subnormal
     found = []
     if out.any():
-        found.append("elements that nobody wrote (0)")
+        found.append("elements that were never written (0)")
     if not any(_one_factor(sign * out, exact, bound, fmt.min_subnormal) for sign in (1, -1)):
         found.append("one factor for all wrong results")
     low, high = out - exact - bound - 2 * own, out - exact + bound + 2 * own

@@ -1,4 +1,4 @@
-"""Results whose chunks lie at other places of their row or column: a store that is swizzled, or turned."""
+"""This module predicts results whose chunks lie at other places of their row or column, as after a swizzled store."""
 
 import math
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ import numpy as np
 from mpgemm.bounds.populations import evenly
 from mpgemm.testing.diagnosis.failure import Failure, Finding
 
-#: Elements of a chunk, rows that change its place (a mask), rows that share it (a shift), elements tried first, kept.
+#: Elements of a chunk; rows that change its place (mask); rows that share it (shift); elements tried first; predictions kept.
 CHUNKS, MASKS, SHIFTS = (1, 2, 4, 8, 16, 32, 64), (1, 3, 7, 15, 31), (0, 1, 2, 3)
 SCREENED, KEPT = 64, 3
 
 
 def swizzled(f: Failure) -> Iterator[Finding]:
-    """Yield the best of all swizzles and turns: an element holds that of another chunk of its row (column)."""
+    """Yield the best of all swizzles and rotations: an element holds that of another chunk of its row (column)."""
     wrong = f.wrong[f.rows, f.columns]
     at = np.flatnonzero(wrong)
     few = at[evenly(at.size, SCREENED)]
@@ -34,7 +34,7 @@ def swizzled(f: Failure) -> Iterator[Finding]:
 
 
 def _sources(shape: tuple[int, int]) -> Iterator[tuple[str, int, tuple[str, int, int, int]]]:
-    """Yield (words, axis along which chunks lie, (how, elements of a chunk, mask, shift))."""
+    """Yield (description, axis of the chunks, (kind, elements of a chunk, mask, shift))."""
     for axis, line, across in ((1, "row", "columns"), (0, "column", "rows")):
         for chunk in CHUNKS:
             for mask in MASKS:
@@ -49,7 +49,7 @@ def _sources(shape: tuple[int, int]) -> Iterator[tuple[str, int, tuple[str, int,
 
 
 def _elsewhere(axis: int, source, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]):
-    """From where elements are read; those that would come from outside stay."""
+    """Return the source places of elements; elements with a source outside of the result stay."""
     how, chunk, mask, shift = source
     place, line = (columns, rows) if axis == 1 else (rows, columns)
     number, by = place // chunk, (line >> shift) & mask

@@ -1,4 +1,4 @@
-"""Tiles of the result that hold other tiles, or to whose sums those of another tile are added."""
+"""This module predicts tiles of the result that hold other tiles, or whose sums include those of another tile."""
 
 import math
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from mpgemm.testing.diagnosis.displaced import slack_of
 from mpgemm.testing.diagnosis.failure import GOOD, Failure, Finding
 from mpgemm.testing.diagnosis.places import TILES
 
-#: Tiles that are matched at most, the square root of how many elements of each, tiles with which they are compared at most, and
-#: rows of a tile below which more wrong ones than that are not looked at.
+#: Largest number of matched tiles, square root of the elements used of each, largest number of tiles compared with, and
+#: tile height below which more wrong tiles are not compared.
 TILES_MATCHED, CORNER, SOURCES, SMALL_TILE = 24, 8, 1 << 14, 16
 
 
 def tiles_moved(f: Failure) -> Iterator[Finding]:
-    """Yield tiles that hold another tile, or to whose sums those of another tile are added."""
+    """Yield results with tiles that hold another tile, or whose sums include those of another tile."""
     true = f.exact * (1 + f.share)
     c = 0.0 if f.case.c is None or f.of_results else f.case.c
     for text, out, sums in (("hold", f.out, true), ("added", f.out - true, true - c)):
@@ -24,7 +24,7 @@ def tiles_moved(f: Failure) -> Iterator[Finding]:
         for down in (t for t in TILES if t <= max(f.out.shape[0] - 1, 8)):
             for across in dict.fromkeys((down, f.out.shape[1])):
                 found.append(_tile_map(f, out, sums, down, across, text))
-        known = [x for x in found if x is not None]  # from the smallest tile on
+        known = [x for x in found if x is not None]  # start with the smallest tile
         good = [x for x in known if x.good]
         if good:
             best = min(x.fit for x in good)
@@ -34,7 +34,7 @@ def tiles_moved(f: Failure) -> Iterator[Finding]:
 
 
 def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Finding | None:
-    """Return the map of tiles of one size to others, of some of the wrong tiles; the tiles that fill their size are sources."""
+    """Return the map of some wrong tiles of one size to other tiles; full tiles are the sources."""
     m, n = out.shape
     rows, columns = m // down, n // across
     if not 2 <= rows * columns <= SOURCES:
@@ -42,7 +42,7 @@ def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Findi
     tiles = np.argwhere(_tiles_with(f.wrong, down, across))
     few = len(tiles) <= TILES_MATCHED
     if not few and down < SMALL_TILE:
-        return None  # many small tiles: larger ones are tried, too
+        return None  # with many small tiles, larger ones are tried, too
     tiles = tiles[evenly(len(tiles), TILES_MATCHED)]
     rng = np.random.default_rng(0)
     inner = rng.integers(0, down, CORNER * CORNER), rng.integers(0, across, CORNER * CORNER)
@@ -58,7 +58,7 @@ def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Findi
             distance = (weight * got * got).sum() - 2 * taken @ (weight * got) + np.square(taken) @ weight
             stays = float((weight * np.square(got - (true[at] if what == "hold" else 0))).sum())
         if i < rows and j < columns and what == "added":
-            distance[i * columns + j] = np.inf  # twice itself is another statement
+            distance[i * columns + j] = np.inf  # twice itself has its own statement
         best = int(np.argmin(np.where(np.isfinite(distance), distance, np.inf)))
         goes = distance[best] + GOOD**2 * inside.sum() < stays
         if goes:
@@ -67,7 +67,7 @@ def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Findi
     if not moved:
         return None
     places = dict(zip(map(tuple, tiles.tolist()), ((p[2], p[3], p[4]) for p in parts), strict=True))
-    # of few tiles the same elements as of other statements, of many those that were matched
+    # with few tiles, use the elements of other statements; with many, those that were matched
     i, j = (f.rows, f.columns) if few else (np.concatenate([part[axis] for part in parts]) for axis in (0, 1))
     known = np.isfinite(out[i, j]) & np.isfinite(f.exact[i, j])
     i, j = i[known], j[known]
@@ -89,22 +89,22 @@ def _tile_map(f: Failure, out, true, down: int, across: int, what: str) -> Findi
 
 
 def _tiles_with(wrong: np.ndarray, down: int, across: int) -> np.ndarray:
-    """Return which tiles hold wrong elements: bool, one for each."""
+    """Return a bool for each tile: whether it holds wrong elements."""
     m, n = wrong.shape
     sums = np.add.reduceat(wrong, np.arange(0, m, down), 0, dtype=int)
     return np.add.reduceat(sums, np.arange(0, n, across), 1) > 0
 
 
 def _tile_rule(moved: list[tuple[int, int, int, int]]) -> str:
-    """Describe the map of all tiles in words; "" where it is none that is known."""
+    """Return the map of all tiles in words, or "" if it follows no known rule."""
     if len({(k - i, x - j) for i, j, k, x in moved}) == 1:
         step = moved[0][2] - moved[0][0], moved[0][3] - moved[0][1]
         return f"the tile {step} tiles (down, across) away"
     if all((k, x) == (j, i) for i, j, k, x in moved):
-        return "the tile of its column's number down and its row's number across"
+        return "the tile with the indices (down, across) exchanged"
     flips = {(k ^ i, x ^ j) for i, j, k, x in moved}
     if len(flips) == 1 and len(moved) > 2:
-        return f"the tile whose numbers (down, across) are exclusive or {flips.pop()}"
+        return f"the tile whose indices (down, across) are their own exclusive or {flips.pop()}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Parts that loads and stores share: forms of their data, registers that they fill, faults, checks, expressions."""
+"""Holds the parts that loads and stores share: forms of their data, registers that they fill, faults, checks, expressions."""
 
 from dataclasses import dataclass
 
@@ -16,16 +16,16 @@ from .vector_operands import part_mask
 
 @dataclass(frozen=True)
 class Access:
-    """The data of a load or store.
+    """`Access` is the form of the data of a load or store.
 
     Parameters
     ----------
     width, count : int
-        Bytes of a word in memory, and how many.
+        Bytes of a word in memory, and number of words.
     signed : bool
         Whether a narrow word is sign-extended.
     half : int or None
-        Which half of its register a 16-bit load or store uses (d16); None: it is zero- or sign-extended to the register.
+        Half of the register that a 16-bit load or store uses (d16); None: the value is zero- or sign-extended to 32 bits.
     """
 
     width: int
@@ -35,17 +35,17 @@ class Access:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Return the number of bytes that each lane accesses."""
         return self.width * self.count
 
     @property
     def registers(self) -> int:
-        """Registers of a lane."""
+        """Return the number of registers that each lane uses."""
         return max(1, self.size // 4)
 
 
 _DWORDS = {"dword": Access(4), **{f"dwordx{n}": Access(4, n) for n in (2, 3, 4, 8, 16)}}
-#: Forms by the end of an instruction's name.
+#: Forms of loads, by the end of the instruction's name.
 LOADS = {
     **_DWORDS, "ubyte": Access(1), "sbyte": Access(1, signed=True), "ushort": Access(2), "sshort": Access(2, signed=True),
     "short_d16": Access(2, half=0), "short_d16_hi": Access(2, half=1), "ubyte_d16": Access(1, half=0),
@@ -55,19 +55,20 @@ LOADS = {
 STORES = {
     **_DWORDS, "byte": Access(1), "short": Access(2), "byte_d16_hi": Access(1, half=1), "short_d16_hi": Access(2, half=1),
 }  # fmt: skip
-#: What is said of caches; it changes no values.
+#: Cache modifiers, which change no values.
 HINTS = {"sc0", "sc1", "nt", "glc", "slc", "dlc"}
 
 
 def vectors_of(operand, count: int, ins: AMDInstruction) -> range:
-    """Return numbers of `count` vector registers."""
+    """Return the numbers of the `count` vector registers that an operand names."""
     if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != count:
-        raise unknown(ins, f"takes {count} vector register{'s' * (count > 1)}")
+        raise unknown(ins, f"needs an operand of {count} vector register{'s' * (count > 1)}")
     return range(operand.first, operand.first + count)
 
 
 def read_places(machine, memory, places: np.ndarray, form: Access, lanes, *, kind: str = "generic"):
-    """Return (words of shape (lanes, count), whose bytes they are or None)."""
+    """Return the words at flat places, shape (lanes, count), and the expressions of their bytes (None if no byte depends on an
+    input)."""
     if machine.launch.checks:
         machine.checks.watch_read(memory, places, form.size, lanes, kind)
     owners = memory.load_ids(places, form.size)
@@ -77,7 +78,7 @@ def read_places(machine, memory, places: np.ndarray, form: Access, lanes, *, kin
 def write_places(
     machine, memory, places: np.ndarray, words: np.ndarray, lanes, ids=None, *, kind: str = "generic"
 ) -> None:
-    """Write words of shape (lanes, count)."""
+    """Write words, shape (lanes, count), to flat places."""
     size = words.dtype.itemsize * words.shape[1]
     if machine.launch.checks:
         machine.checks.watch_write(memory, places, size, lanes, kind, words)
@@ -86,7 +87,7 @@ def write_places(
 
 
 def fill(machine, targets: range, form: Access, words: np.ndarray, owners, waves, lanes) -> None:
-    """Write loaded words to the registers of lanes."""
+    """Write loaded words to the registers of the active lanes."""
     if form.width == 4:
         for place, number in enumerate(targets):
             own = None if owners is None else owners[:, 4 * place : 4 * place + 4]
@@ -107,7 +108,7 @@ def fill(machine, targets: range, form: Access, words: np.ndarray, owners, waves
 
 
 def taken(machine, sources: range, form: Access, waves, lanes) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return (words of registers of lanes, shape (lanes, count), whose bytes they are or None)."""
+    """Return the words in registers of the lanes, shape (lanes, count), and the expressions of their bytes or None."""
     count = machine.threads.count if lanes is None else len(lanes)
     shift = 16 if form.half else 0
     used = part_mask(shift // 8, form.width) if form.width < 4 else -1
@@ -126,7 +127,8 @@ def taken(machine, sources: range, form: Access, waves, lanes) -> tuple[np.ndarr
 
 # -- atomic operations -----------------------------------------------------------------------------------------------------
 def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, m: Meaning, name: str, lanes):
-    """Read, change and write words, lanes at one address after the other; (words before, whose bytes they were)."""
+    """Read, change and write words, lanes at one address in turn; return the earlier words and the expressions of their
+    bytes."""
     form = Access(words.dtype.itemsize, words.shape[1] // (len(m.sources) - 1))
     before = np.zeros((len(words), form.count), words.dtype)
     if memory is machine.memory.space:
@@ -135,7 +137,9 @@ def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, m
     order = np.argsort(places, kind="stable")
     _, first, counts = np.unique(places[order], return_index=True, return_counts=True)
     if (counts > 1).any() or machine.waves.count > 1:
-        machine.assume("atomic operations on one address run in the order in which waves come, together by number")
+        machine.assume(
+            "atomic operations on one address run in the order of arrival of waves, and by number if waves arrive together"
+        )
     for turn in range(int(counts.max(initial=0))):
         now = order[first[counts > turn] + turn]
         old = memory.load_anywhere(places[now], form.width, form.count)
@@ -152,10 +156,10 @@ def one_by_one(machine, memory, places: np.ndarray, words: np.ndarray, owners, m
 
 
 def _changed(m: Meaning, old: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return what memory holds after; of a swap on a condition, the new word comes before the expected one."""
+    """Return the words that memory holds afterwards; for a compare-and-swap, the new word comes before the expected one."""
     parts = np.split(given, len(m.sources) - 1, axis=1)[::-1]
     kind = array_type(m.result)
     found = function_of(m)(*(np.ascontiguousarray(x).view(kind) for x in (old, *parts)))
     if m.floating and floats.is_nan(found, FORMATS[m.result]).any():
-        raise Refused("an atomic addition gives NaN, whose payload is not published")
+        raise Refused("an atomic addition gives NaN, whose payload is not published: use inputs without NaN")
     return found.view(old.dtype)

@@ -1,7 +1,8 @@
-"""Vector instructions on floating-point numbers (CDNA3 ISA, "Vector ALU Operations"): one rounding each, by the MODE register.
+"""Builds vector instructions on floating-point numbers (CDNA3 ISA, "Vector ALU Operations"): one rounding each, by the MODE
+register.
 
-Payloads of NaN results are not published: such results are refused, or are the quiet NaN if the caller asks for that. So are
-approximations (v_rcp, v_exp, ...), for which correctly rounded numbers stand in.
+Payloads of NaN results are not published. A NaN result is refused, or is the quiet NaN if the caller asks for that. Likewise
+approximations (v_rcp, v_exp, ...) are refused, or replaced by correctly rounded numbers.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ def _rows(kind: str) -> dict[str, Meaning]:
     return {f"v_{name}_{kind}": each for name, each in found.items()}
 
 
-#: Elementwise instructions.
+#: Elementwise instructions: name -> meaning.
 ROWS: dict[str, Meaning] = {name: m for kind in NUMBERS for name, m in _rows(kind).items()}
 
 
@@ -41,7 +42,7 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 def build_accumulating(ins: AMDInstruction) -> Operation:
-    """v_fmac: the target is the addend; v_fmaak and v_fmamk: a constant is the addend or a factor."""
+    """Return the operation of v_fmac (the target is the addend), v_fmaak and v_fmamk (a constant is the addend or a factor)."""
     name = f"v_fma_{ins.name.rpartition('_')[2]}"
     if ins.encoding in ("sdwa", "dpp"):
         raise unknown(ins)
@@ -53,17 +54,18 @@ def build_accumulating(ins: AMDInstruction) -> Operation:
 def _selected(ins: AMDInstruction, name: str, count: int, default: int) -> list[int]:
     found = ins.modifiers.get(name, [default] * count)
     if not isinstance(found, list) or len(found) != count or not {*found} <= {0, 1}:
-        raise unknown(ins, f"with {name}:{found} is not known here")
+        raise unknown(ins, f"with {name}:{found} is not modelled")
     return found
 
 
 def build_packed(ins: AMDInstruction) -> Operation:
-    """v_pk_add, mul, fma, min, max: on two f32 of neighbouring registers, or two f16 of one."""
+    """Return the operation of v_pk_add, mul, fma, min or max, on two f32 of neighbouring registers or two f16 of one
+    register."""
     name, kind = ins.name.split("_")[2:4]
     m = ROWS[f"v_{name}_{kind}"]
     count = len(m.sources)
     if len(ins.operands) != 1 + count or ins.modifiers.keys() - {"op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp"}:
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     picks = [_selected(ins, "op_sel", count, 0), _selected(ins, "op_sel_hi", count, 1)]
     signs = [_selected(ins, "neg_lo", count, 0), _selected(ins, "neg_hi", count, 0)]
     halves = [
@@ -95,10 +97,10 @@ def build_packed(ins: AMDInstruction) -> Operation:
 
 
 def _half(ins: AMDInstruction, operand, kind: str, pick: int, negated: bool) -> VectorSource:
-    """Return one of the two numbers of an operand."""
+    """Return one of the two numbers of a packed operand."""
     if kind == "f16":
         if isinstance(operand, Literal) and pick:
-            raise unknown(ins, "selects the upper half of a constant")
+            raise unknown(ins, "selects the upper half of a constant, which is not modelled")
         part = (2, 2) if pick else None
         return VectorSource(Modified(operand, True) if negated else operand, kind, ins, part)
     source: Operand
@@ -107,7 +109,7 @@ def _half(ins: AMDInstruction, operand, kind: str, pick: int, negated: bool) -> 
     elif isinstance(operand, Literal) and not pick:
         source = operand
     else:
-        raise unknown(ins, "has an operand whose upper number is not known here")
+        raise unknown(ins, "has an operand whose upper number is not modelled")
     return VectorSource(Modified(source, True) if negated else source, kind, ins)
 
 
@@ -120,7 +122,8 @@ _APPROXIMATE = {
 
 
 def build_approximate(ins: AMDInstruction) -> Operation:
-    """Return functions whose bits are not published: correctly rounded stand-ins if the caller asks for them."""
+    """Return the operation of an instruction whose bits are not published: correctly rounded stand-ins if the caller asks for
+    them."""
     name, _, kind = ins.name[2:].rpartition("_")
     m = Meaning("nearest", kind, (kind,), options=(_APPROXIMATE[name],), nan="quiet")
     stand_in = vector_operation(ins, m)

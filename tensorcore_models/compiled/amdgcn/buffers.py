@@ -1,8 +1,9 @@
-"""Buffer loads and stores, whose addresses a descriptor bounds (CDNA3 ISA, "Vector Memory Buffer Instructions").
+"""Builds buffer loads and stores, whose addresses a descriptor bounds (CDNA3 ISA, "Vector Memory Buffer Instructions").
 
-Of descriptors, plain ones are known: without swizzling and without the lane's number in the address. A raw buffer's access is
-out of range where its offset is not below the number of records less the scalar offset, each 32-bit word of it for itself:
-such words are read as 0 and are not written. Without an index the records of a descriptor are bytes, whatever its stride is.
+Only plain descriptors are modelled, without swizzling and without the lane's number in the address. In a raw buffer, each
+32-bit word is checked alone: it is out of range if its offset is not below the number of records minus the scalar offset. A
+word out of range is read as 0 and is not written. Without an index, the records of a descriptor are bytes, whatever its stride
+is.
 """
 
 from collections.abc import Callable
@@ -20,37 +21,39 @@ from .vector_operands import active
 
 
 class BufferAddress:
-    """The address operands of a buffer instruction: registers of the lane, descriptor, scalar offset."""
+    """`BufferAddress` holds the address operands of a buffer instruction: registers of the lane, descriptor, scalar offset."""
 
     def __init__(self, ins: AMDInstruction, vector, descriptor, scalar):
         words = ins.modifiers
         if words.keys() - {"offset", "offen", "idxen", "lds", *HINTS}:
-            raise unknown(ins, f"with {', '.join(sorted(words))} is not known here")
+            raise unknown(ins, f"with {', '.join(sorted(words))} is not modelled")
         self.ins, self.offset = ins, int(words.get("offset", 0))
         if not 0 <= self.offset < 4096:
-            raise unknown(ins, f"has the offset {self.offset}")
-        self.indexed, self.moved = "idxen" in words, "offen" in words  # without an index the stride counts for nothing
+            raise unknown(ins, f"has the offset {self.offset}, expected 0 to 4095")
+        self.indexed, self.moved = "idxen" in words, "offen" in words  # without an index the stride is not used
         if self.indexed:
-            raise unknown(ins, "with idxen (a structured buffer) is not known here")
+            raise unknown(ins, "with idxen (a structured buffer) is not modelled")
         count = int(self.moved)
         if isinstance(vector, Word) and vector.name == "off" and not count:
             self.lane = range(0)
         else:
             self.lane = vectors_of(vector, count, ins)
         if not isinstance(descriptor, RegisterRange) or descriptor.vector or descriptor.count != 4:
-            raise unknown(ins, "takes a descriptor of 4 scalar registers")
+            raise unknown(ins, "needs a descriptor of 4 scalar registers")
         self.words = [ScalarSource(RegisterRange(False, descriptor.first + i, 1), "u32", ins) for i in range(4)]
         if not isinstance(scalar, RegisterRange | Literal):
-            raise unknown(ins, "takes a scalar offset")
+            raise unknown(ins, "needs a scalar register or a constant as its scalar offset")
         self.scalar = ScalarSource(scalar, "u32", ins)
 
     def read(self, machine, waves, lanes, form: Access) -> tuple[np.ndarray, np.ndarray]:
-        """Return (address in each lane, how many of its bytes are in range, from the first on)."""
+        """Return the address in each lane, and the number of bytes at its start that are in range."""
         base_low, second, records, flags = (
             np.asarray(machine.spread(word.read(machine, waves), waves, lanes)).astype(np.int64) for word in self.words
         )
         if (second >> 31).any() or (flags >> 23 & 1).any():
-            raise Refused(f"{self.ins.opcode}: a descriptor that swizzles or adds the lane's number is not known here")
+            raise Refused(
+                f"{self.ins.opcode}: the descriptor swizzles or adds the lane's number, which is not modelled"
+            )
         count = machine.threads.count if lanes is None else len(lanes)
         offset = np.full(count, self.offset, np.int64)
         if self.moved:
@@ -58,12 +61,12 @@ class BufferAddress:
         scalar = np.asarray(machine.spread(self.scalar.read(machine, waves), waves, lanes)).astype(np.int64)
         limit = records - scalar
         if (limit < 0).any():
-            machine.assume(
-                "records of a buffer less a scalar offset beyond them are below 0: every word is out of range"
-            )
+            machine.assume("a scalar offset beyond a buffer's records makes every word out of range")
         inside = np.clip(limit - offset, 0, form.size)
         if (inside % min(form.width, 4)).any():
-            raise Refused(f"{self.ins.opcode}: a word that the buffer's end divides is not known here", self.ins.line)
+            raise Refused(
+                f"{self.ins.opcode}: a word lies across the buffer's end, which is not modelled", self.ins.line
+            )
         base = base_low | (second & 0xFFFF) << 32
         return (base + scalar + offset).astype(np.uint64), inside
 
@@ -73,13 +76,16 @@ def _of_lanes(machine, lanes, chosen: np.ndarray) -> np.ndarray:
 
 
 def _parts(inside: np.ndarray, form: Access) -> list[tuple[int, np.ndarray]]:
-    """Return lanes by how many words of an access are in range, where some are: (words, lanes)."""
+    """Return the lanes grouped by the number of words in range, as (number of words, lanes).
+
+    Lanes with no word are left out.
+    """
     words = inside // form.width
     return [(int(n), np.flatnonzero(words == n)) for n in np.unique(words) if n]
 
 
 def _places(machine, addresses, size: int, lanes, chosen, *, write: bool) -> np.ndarray:
-    """Return flat places of the accesses of chosen lanes."""
+    """Return the flat places of the accesses of chosen lanes."""
     try:
         return machine.memory.places(addresses[chosen], size, write=write, alignment=1)
     except KernelFault as fault:
@@ -113,12 +119,12 @@ def _counted(run: Callable, targets: range = range(0)) -> Operation:
 
 
 def build_load(ins: AMDInstruction) -> Operation:
-    """Return a load to registers, or with `lds` to neighbouring places of local memory, from M0 on."""
+    """Return a load to registers or, with `lds`, to neighbouring places of local memory that start at M0."""
     form = LOADS[ins.name.removeprefix("buffer_load_")]
     if ins.modifiers.get("lds"):
         return _to_local(ins, form)
     if len(ins.operands) != 4:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 4")
     targets = vectors_of(ins.operands[0], form.registers, ins)
     where = BufferAddress(ins, *ins.operands[1:])
 
@@ -155,10 +161,10 @@ def _to_local(ins: AMDInstruction, form: Access) -> Operation:
 
 
 def build_store(ins: AMDInstruction) -> Operation:
-    """Return a store of registers."""
+    """Return the operation of a buffer store."""
     form = STORES[ins.name.removeprefix("buffer_store_")]
     if len(ins.operands) != 4:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 4")
     sources, where = vectors_of(ins.operands[0], form.registers, ins), BufferAddress(ins, *ins.operands[1:])
 
     def run(machine, waves, lanes):
@@ -174,11 +180,11 @@ def build_store(ins: AMDInstruction) -> Operation:
 
 
 def build_atomic(ins: AMDInstruction) -> Operation:
-    """Return an atomic operation, all or nothing in range; with sc0 it gives what was there before."""
+    """Return an atomic operation, which a lane runs only if it is wholly in range; with sc0 it returns the earlier value."""
     m, count = ATOMICS[ins.name.removeprefix("buffer_atomic_")]
     form, returns = Access(size_of(m.result), count), "sc0" in ins.modifiers or "glc" in ins.modifiers
     if len(ins.operands) != 4:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 4")
     given = form.registers * (len(m.sources) - 1)
     sources, where = vectors_of(ins.operands[0], given, ins), BufferAddress(ins, *ins.operands[1:])
     registers = sources[: form.registers]

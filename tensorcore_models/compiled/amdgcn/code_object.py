@@ -1,7 +1,7 @@
-"""Code objects (ELF files for AMD GPUs): kernel descriptors, metadata, and code through llvm-objdump.
+"""Reads code objects (ELF files for AMD GPUs): kernel descriptors, metadata, and code through llvm-objdump.
 
-Layouts: LLVM, "User Guide for AMDGPU Backend", code object. The disassembler is not part of this package: a llvm-objdump that
-knows the processor has to be at hand.
+The layouts are those of LLVM's "User Guide for AMDGPU Backend", section "Code Object". The package has no disassembler of its
+own: an llvm-objdump that knows the processor must be installed.
 """
 
 import re
@@ -45,12 +45,12 @@ def _unpack(form: str, data: bytes, offset: int) -> tuple:
 def _sections(data: bytes) -> list[_Section]:
     start, size, count = *_unpack("<Q", data, 0x28), *_unpack("<HH", data, 0x3A)
     if size != 64 or count > 4096:
-        raise MalformedAMDGCN(f"a code object with {count} sections of {size} bytes")
+        raise MalformedAMDGCN(f"the code object has {count} sections of {size} bytes, expected up to 4096 of 64")
     found = []
     for i in range(count):
         _, kind, _, address, offset, length, link = _unpack("<IIQQQQI", data, start + i * size)
         if kind != 8 and offset + length > len(data):
-            raise MalformedAMDGCN("a section of the code object lies beyond its end")
+            raise MalformedAMDGCN("a section of the code object extends beyond the end of the data")
         found.append(_Section(kind, address, offset, length, link))
     return found
 
@@ -58,18 +58,18 @@ def _sections(data: bytes) -> list[_Section]:
 def _text_at(data: bytes, section: _Section, place: int) -> str:
     end = data.find(b"\0", section.offset + place, section.offset + section.size)
     if place < 0 or end < 0:
-        raise MalformedAMDGCN("a name of the code object has no end")
+        raise MalformedAMDGCN("a name in the code object is not terminated")
     return data[section.offset + place : end].decode("utf-8", "replace")
 
 
 def _symbols(data: bytes, sections: list[_Section]) -> dict[str, int]:
-    """Return addresses of the named symbols."""
+    """Return the addresses of the named symbols."""
     found: dict[str, int] = {}
     for section in sections:
         if section.kind not in (2, 11):  # SYMTAB, DYNSYM
             continue
         if section.link >= len(sections):
-            raise MalformedAMDGCN("a table of symbols has no names")
+            raise MalformedAMDGCN("a symbol table of the code object links to no table of names")
         for at in range(section.offset, section.offset + section.size - 23, 24):
             name, _, _, _, value = _unpack("<IBBHQ", data, at)
             if name:
@@ -85,7 +85,8 @@ def _file_offset(sections: list[_Section], address: int, size: int) -> int:
 
 
 def descriptor_facts(data: bytes, offset: int) -> tuple[dict[str, int], int]:
-    """Return (fields of a kernel descriptor, named as the assembler's directives; its code's place relative to it)."""
+    """Return the fields of a kernel descriptor, under the assembler's directive names, and the place of its code relative to
+    it."""
     group, private, arguments, entry = _unpack("<III4xq", data, offset)
     first, second, properties, preload = _unpack("<IIHH", data, offset + 48)
     facts = {
@@ -109,7 +110,7 @@ def descriptor_facts(data: bytes, offset: int) -> tuple[dict[str, int], int]:
 
 # -- metadata: MessagePack ---------------------------------------------------------------------------------------------------
 class _Packed:
-    """A reader of MessagePack: maps, arrays, text, integers, truth values."""
+    """`_Packed` reads MessagePack: maps, arrays, text, integers, truth values."""
 
     def __init__(self, data: bytes):
         self.data, self.at = data, 0
@@ -120,7 +121,7 @@ class _Packed:
         return value
 
     def value(self, depth: int = 0) -> Any:
-        """Return the next value."""
+        """Return the next value of the MessagePack data."""
         if depth > 16:
             raise MalformedAMDGCN("the metadata are nested too deeply")
         mark = self._take("B")
@@ -141,11 +142,11 @@ class _Packed:
             return {0xC0: None, 0xC2: False, 0xC3: True}[mark]
         if 0xCC <= mark <= 0xD3:
             return self._take("BHIQbhiq"[mark - 0xCC])
-        raise MalformedAMDGCN(f"the metadata hold a value of kind {mark:#x}, which is not known")
+        raise MalformedAMDGCN(f"the metadata hold a value of the unknown MessagePack kind {mark:#x}")
 
     def _checked(self, count: int) -> int:
         if count > len(self.data) - self.at:
-            raise MalformedAMDGCN("the metadata end too early")
+            raise MalformedAMDGCN("the metadata end within a value")
         return count
 
 
@@ -166,13 +167,13 @@ def _metadata(data: bytes, sections: list[_Section]) -> dict:
 
 
 def _plain(row: Any) -> dict:
-    """Return a map of metadata with the points of its names cut off."""
+    """Return a metadata map without the leading dots of its names."""
     return {str(name).lstrip("."): value for name, value in row.items()} if isinstance(row, dict) else {}
 
 
 # -- code --------------------------------------------------------------------------------------------------------------------
 def disassemblers() -> list[str]:
-    """Return every llvm-objdump at hand, the plain name first."""
+    """Return the commands of all llvm-objdump found, the one without a version first."""
     names = [
         "llvm-objdump",
         *(f"llvm-objdump-{version}" for version in range(30, 16, -1)),
@@ -187,7 +188,7 @@ def disassembled(data: bytes, target: str) -> str:
     Raises
     ------
     ValueError
-        If none is at hand that knows the processor.
+        If no llvm-objdump is found that knows the processor.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.co"
@@ -210,7 +211,7 @@ def disassembled(data: bytes, target: str) -> str:
 
 
 class _Placed(NamedTuple):
-    """An instruction, its address, and the first word of its encoding."""
+    """`_Placed` is an instruction with its address and the first word of its encoding."""
 
     instruction: AMDInstruction
     address: int
@@ -218,7 +219,7 @@ class _Placed(NamedTuple):
 
 
 def _instructions(text: str) -> list[_Placed]:
-    """Return the instructions of a disassembly."""
+    """Yield the instructions of a disassembly."""
     code = []
     for number, line in enumerate(text.splitlines(), 1):
         if match := _LINE.match(line):
@@ -229,7 +230,10 @@ def _instructions(text: str) -> list[_Placed]:
 
 
 def _aimed(code: list[_Placed], places: dict[int, int]) -> list[AMDInstruction]:
-    """Return a kernel's instructions with the targets of its branches: words from the next instruction, in the low 16 bits."""
+    """Return a kernel's instructions with the targets of its branches.
+
+    The low 16 bits count words from the next instruction.
+    """
     found = []
     for ins, address, word in code:
         if ins.name == "s_getpc_b64":
@@ -238,26 +242,28 @@ def _aimed(code: list[_Placed], places: dict[int, int]) -> list[AMDInstruction]:
             words = (word + (1 << 15)) % (1 << 16) - (1 << 15)
             target = places.get(address + 4 + 4 * words)
             if target is None:
-                raise MalformedAMDGCN("a branch leaves the kernel", ins.line)
+                raise MalformedAMDGCN("a branch goes to an instruction outside of the kernel", ins.line)
             ins = replace(ins, target=target)
         found.append(ins)
     return found
 
 
 def read_code_object(data: bytes) -> tuple[str, CodeObject]:
-    """Return (the disassembly, the kernels) of a code object.
+    """Return the disassembly and the kernels of a code object.
 
     Raises
     ------
     ValueError
-        Malformed data, or no disassembler, in one line.
+        If the data are malformed, or no disassembler is found.
     """
     if data[4:6] != b"\2\1" or _unpack("<H", data, 18)[0] != _AMDGPU:
-        raise MalformedAMDGCN("the file is no code object for AMD GPUs")
+        raise MalformedAMDGCN(
+            "the file is no code object for AMD GPUs: pass PTX or AMDGCN text, or an ELF file for an AMD GPU"
+        )
     flags = _unpack("<I", data, 48)[0]
     target = _PROCESSORS.get(flags & 0xFF, f"number {flags & 0xFF:#x}")
     if not target.startswith("gfx"):
-        raise ValueError(f"the code object is for the processor {target}, which is not known")
+        raise ValueError(f"the code object is for the unknown processor {target}")
     sections, found = _sections(data), CodeObject(target)
     starts: dict[str, int] = {}
     for name, address in _symbols(data, sections).items():
@@ -278,7 +284,7 @@ def read_code_object(data: bytes) -> tuple[str, CodeObject]:
     for name, kernel in found.kernels.items():
         inside = [placed for placed in code if starts[name] <= placed.address < ends[starts[name]]]
         if not inside or inside[0].address != starts[name]:
-            raise MalformedAMDGCN(f"the code of the kernel {name} is not there")
+            raise MalformedAMDGCN(f"the code object has no code for the kernel {name}")
         kernel.places = {placed.address: place for place, placed in enumerate(inside)}
         kernel.code = _aimed(inside, kernel.places)
     return text, found

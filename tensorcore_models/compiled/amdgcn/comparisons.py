@@ -1,4 +1,4 @@
-"""Vector comparisons: v_cmp and v_cmpx write a mask of lanes (CDNA3 ISA, "V_CMP" and "V_CMPX")."""
+"""Builds vector comparisons: v_cmp and v_cmpx write a mask of lanes (CDNA3 ISA, "V_CMP" and "V_CMPX")."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from .vector import mask_target, write_mask
 from .vector_operands import active, vector_sources
 
 _INTEGER = {"f": "false", "t": "true", **{name: name for name in ("lt", "eq", "le", "gt", "ne", "ge")}}
-#: Comparisons of numbers by PTX's names, which end in u where they hold with NaN.
+#: Comparisons of numbers by their PTX names; a name that ends in u holds if an operand is NaN.
 _FLOATING = {
     "lt": "lt", "eq": "eq", "le": "le", "gt": "gt", "lg": "ne", "ge": "ge", "o": "num", "u": "nan", "nge": "ltu", "nlg": "equ",
     "ngt": "leu", "nle": "gtu", "neq": "neu", "nlt": "geu", "f": "false", "tru": "true",
@@ -50,7 +50,7 @@ def build(ins: AMDInstruction) -> Operation:
     runs = active(run)
 
     def also_of_none(machine, waves):
-        """Without active lanes the mask is 0."""
+        """Run the comparison; without active lanes it writes the mask 0."""
         lanes = machine.lanes(waves)
         if lanes is not None and not len(lanes):
             write_mask(machine, out, False, waves, lanes)

@@ -1,4 +1,4 @@
-"""Where waves go and what they wait for: branches, s_barrier, s_waitcnt, s_endpgm (CDNA3 ISA, "Program Flow Control")."""
+"""Builds control flow and waits of waves: branches, s_barrier, s_waitcnt, s_endpgm (CDNA3 ISA, "Program Flow Control")."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def _scc(machine, waves):
     return held
 
 
-#: Conditions of branches: (what is asked, whether it is to hold).
+#: Conditions of branches: (tested register, value for which the branch is taken).
 _CONDITIONS: dict[str, tuple[Callable, bool]] = {
     "s_cbranch_scc0": (_scc, False), "s_cbranch_scc1": (_scc, True),
     "s_cbranch_vccz": (_pair_is_zero(VCC), True), "s_cbranch_vccnz": (_pair_is_zero(VCC), False),
@@ -33,10 +33,10 @@ _CONDITIONS: dict[str, tuple[Callable, bool]] = {
 
 
 def build_branch(ins: AMDInstruction) -> Operation:
-    """Return a branch, always or on a condition."""
+    """Return a branch, with or without a condition."""
     target = ins.target
     if target is None:
-        raise unknown(ins, "has no target that is known here")
+        raise unknown(ins, "has no label of this kernel as its target")
     jump = Jump(target)
     if ins.name == "s_branch":
         return lambda machine, waves: jump
@@ -54,32 +54,35 @@ def build_branch(ins: AMDInstruction) -> Operation:
 
 
 def build_place(ins: AMDInstruction) -> Operation:
-    """s_getpc_b64: the address of the next instruction, as its code object has it."""
+    """Return the operation of s_getpc_b64, which gives the address of the next instruction in the code object."""
     target, behind = ScalarTarget(ins.operands[0], "b64", ins), ins.behind
     if behind is None:
-        raise unknown(ins, "needs a code object: a text has no addresses")
+        raise unknown(
+            ins,
+            "needs the addresses of a code object, but the kernel was read from assembly text: pass the code object",
+        )
     place = np.uint64(behind)
     return lambda machine, waves: target.write(machine, place, waves)
 
 
 def build_far_branch(ins: AMDInstruction) -> Operation:
-    """s_setpc_b64: to the instruction at an address, from where a branch of 16 bits does not reach."""
+    """Return the operation of s_setpc_b64, a jump to an address that a 16-bit branch cannot reach."""
     source = ScalarSource(ins.operands[0], "b64", ins)
 
     def run(machine, waves):
         found = np.unique(source.read(machine, waves))
         if len(found) > 1:
-            raise Refused(f"{ins.opcode} to addresses that differ between waves is not known here", ins.line)
+            raise Refused(f"{ins.opcode} to addresses that differ between waves is not modelled", ins.line)
         place = machine.launch.kernel.places.get(int(found[0]))
         if place is None:
-            raise KernelFault(f"goes to the address {int(found[0]):#x}, where the kernel has no instruction", ins.line)
+            raise KernelFault(f"jumps to the address {int(found[0]):#x}, where the kernel has no instruction", ins.line)
         return Jump(place)
 
     return run
 
 
 def build_end(ins: AMDInstruction) -> Operation:
-    """s_endpgm: the waves are done."""
+    """Return the operation of s_endpgm, which ends waves."""
 
     def run(machine, waves):
         done = machine.waves.all_lanes if waves is None else waves
@@ -91,7 +94,7 @@ def build_end(ins: AMDInstruction) -> Operation:
 
 
 def _release(machine) -> None:
-    """Let the blocks go on whose waves have all come to the barrier."""
+    """Release the blocks all of whose waves have come to the barrier."""
     complete = (machine.arrived > 0) & (machine.arrived >= machine.alive)
     if complete.any():
         machine.arrived[complete] = 0
@@ -102,7 +105,7 @@ def _release(machine) -> None:
 
 
 def build_barrier(ins: AMDInstruction) -> Operation:
-    """s_barrier: all waves of a block that still run."""
+    """Return the operation of s_barrier, at which the running waves of a block wait for each other."""
 
     def ready(machine):
         return lambda waves: machine.phase[machine.waves.row[waves]] > machine.seen_phase[waves]
@@ -119,12 +122,12 @@ def build_barrier(ins: AMDInstruction) -> Operation:
     return run
 
 
-#: vmcnt has six bits, the others fewer.
+#: The counter vmcnt has six bits, the other counters have fewer.
 _LARGEST_COUNT = 63
 
 
 def build_wait(ins: AMDInstruction) -> Operation:
-    """s_waitcnt: until at most so many accesses are outstanding."""
+    """Return the operation of s_waitcnt, which waits until at most the stated number of accesses are outstanding."""
     counts: dict[str, int] = {}
     for operand in ins.operands:
         if isinstance(operand, Literal) and isinstance(operand.value, int):  # bits as they are encoded
@@ -133,26 +136,29 @@ def build_wait(ins: AMDInstruction) -> Operation:
         elif isinstance(operand, Call) and operand.name in ("vmcnt", "lgkmcnt", "expcnt"):
             counts[operand.name] = int(operand.arguments[0], 0)
             if not 0 <= counts[operand.name] <= _LARGEST_COUNT:
-                raise unknown(ins, f"waits for {operand.arguments[0]} accesses, more than counters hold")
+                raise unknown(
+                    ins, f"waits for {operand.arguments[0]} accesses, but counters hold 0 to {_LARGEST_COUNT}"
+                )
         else:
-            raise unknown(ins, "waits for a counter that is not known here")
+            raise unknown(ins, "waits for a counter other than vmcnt, lgkmcnt and expcnt")
     vector_memory, others = counts.get("vmcnt"), counts.get("lgkmcnt")
-    # The largest number that a counter holds waits for nothing.
+    # Waiting for the largest number that a counter holds means no wait.
     vector_memory, others = None if vector_memory == 63 else vector_memory, None if others == 15 else others
     return lambda machine, waves: machine.counters.waited(waves, vector_memory, others)
 
 
 def build_trap(ins: AMDInstruction) -> Operation:
-    """s_trap: the kernel stops itself."""
+    """Return the operation of s_trap, by which the kernel stops itself."""
 
     def run(machine, waves):
-        raise KernelFault("the kernel traps")
+        raise KernelFault("the kernel stops itself by s_trap")
 
     return run
 
 
 def build_cache(ins: AMDInstruction) -> Operation:
-    """buffer_wbl2, buffer_inv: what releases and acquires do to caches, which orders accesses of global memory."""
+    """Return the operation of buffer_wbl2 or buffer_inv, which releases and acquires use on caches: it orders accesses of
+    global memory."""
 
     def run(machine, waves):
         lanes = machine.lanes(waves)

@@ -1,4 +1,4 @@
-"""Vector conversions between numbers and integers (CDNA3 ISA, "V_CVT")."""
+"""Builds vector conversions between formats, and between numbers and integers (CDNA3 ISA, "V_CVT")."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ def _of(result: str, source: str, rounding: str = "rne", operation: str = "conve
 
 
 _WIDE, _HALF = ("i32", "u32"), ("i16", "u16")
-#: Elementwise conversions.
+#: Elementwise conversions: name -> meaning.
 ROWS: dict[str, Meaning] = {
     **{f"v_cvt_{result}_{source}": _of(result, source)
        for result, source in (("f16", "f32"), ("f32", "f16"), ("f32", "f64"), ("f64", "f32"))},
@@ -41,17 +41,17 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 # -- two numbers at once ---------------------------------------------------------------------------------------------------
-#: Two f32 to two numbers of 16 bits: name -> (format, rounding or None for that of the MODE register).
+#: Conversions of two f32 to two numbers of 16 bits: name -> (format, rounding; None: the rounding of the MODE register).
 _PAIRS = {
     "v_cvt_pkrtz_f16_f32": ("fp16", "rz"), "v_cvt_pk_f16_f32": ("fp16", None), "v_cvt_pk_bf16_f32": ("bf16", "rne"),
 }  # fmt: skip
 
 
 def build_pair(ins: AMDInstruction) -> Operation:
-    """Return two f32 to two numbers of 16 bits in one register."""
+    """Return the operation that converts two f32 to two 16-bit numbers in one register."""
     (fmt, rounding), kind = _PAIRS[ins.name], "bf16" if "bf16" in ins.name else "f16"
     if len(ins.operands) != 3 or ins.modifiers or ins.encoding in ("sdwa", "dpp"):
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     target = VectorTarget(ins.operands[0], "b32", ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
     m = _of(kind, "f32", rounding or "rne")
@@ -71,19 +71,19 @@ def build_pair(ins: AMDInstruction) -> Operation:
 
 
 # -- FP8 -------------------------------------------------------------------------------------------------------------------
-#: FP8 of the processors: gfx942 has the formats without infinities and -0 (FNUZ), gfx950 those of OCP.
+#: FP8 formats of each processor: gfx942 has FNUZ (no infinities, no -0), gfx950 has the OCP formats.
 _FP8 = {"cdna3": {"fp8": "e4m3fnuz", "bf8": "e5m2fnuz"}}
 
 
 def _format(machine, ins: AMDInstruction, name: str) -> str:
     table = _FP8.get(machine.launch.unit)
     if table is None:
-        raise Refused(f"{ins.opcode}: the FP8 formats of this unit are not known here", ins.line)
+        raise Refused(f"{ins.opcode}: the FP8 formats of this unit are not modelled", ins.line)
     return table[name]
 
 
 def build_from_fp8(ins: AMDInstruction) -> Operation:
-    """v_cvt_f32_fp8, v_cvt_pk_f32_fp8 and those of bf8: one byte, or the two of a half register, to f32."""
+    """Return the operation of v_cvt_f32_fp8 or v_cvt_pk_f32_fp8 (or bf8): one byte, or two bytes of a half register, to f32."""
     name, pairs = ins.name.rpartition("_")[2], "_pk_" in ins.name
     half = ins.modifiers.get("op_sel", [0])[0]
     word = str(ins.modifiers.get("src0_sel", "WORD_1" if half else "BYTE_0"))
@@ -92,7 +92,7 @@ def build_from_fp8(ins: AMDInstruction) -> Operation:
     if len(ins.operands) != 2 or start is None or rest or ins.modifiers.get("dst_sel", "DWORD") != "DWORD":
         raise unknown(ins)
     if half and not pairs:
-        raise unknown(ins, "with op_sel is not known here")
+        raise unknown(ins, "with op_sel is not modelled")
     target = VectorTarget(ins.operands[0], "b64" if pairs else "b32", ins)
     sources = [VectorSource(ins.operands[1], "b32", ins, (start + i, 1)) for i in range(1 + pairs)]
     m = _of("f32", "b8", operation=f"from_{name}")
@@ -112,7 +112,7 @@ def build_from_fp8(ins: AMDInstruction) -> Operation:
 
 
 def build_to_fp8(ins: AMDInstruction) -> Operation:
-    """v_cvt_pk_fp8_f32 and bf8: two f32 to the two bytes of a half register, whose other half stays."""
+    """Return the operation of v_cvt_pk_fp8_f32 (or bf8): two f32 to the bytes of a half register; the other half is kept."""
     name = ins.name.split("_")[3]
     select = ins.modifiers.get("op_sel", [0, 0, 0])
     if (
@@ -121,7 +121,7 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
         or any(select[:2])
         or ins.encoding in ("sdwa", "dpp")
     ):
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     high = bool(select[-1])
     target = VectorTarget(ins.operands[0], "b16", ins, (2 if high else 0, 2), "PRESERVE")
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
@@ -136,7 +136,7 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
             bits = encode(np.where(np.isnan(exact), 0.0, exact), fmt, "rne", saturate=True)
             if not (np.abs(exact) <= float(largest)).all():
                 raise Refused(
-                    f"{ins.opcode} of a number beyond {float(largest)}: what it gives is not published", ins.line
+                    f"{ins.opcode} of a number beyond {float(largest)} gives a result that is not published", ins.line
                 )
             words.append(bits.astype(np.uint16))
             owners.append(None if own is None else machine.trace.elementwise(ins.name, ins.line, m, [value], [own]))
@@ -147,22 +147,25 @@ def build_to_fp8(ins: AMDInstruction) -> Operation:
 
 # -- multiply-adds of mixed formats ----------------------------------------------------------------------------------------
 def _value(bits, fmt: str, mode) -> np.ndarray:
-    """Return values of encodings in float64, subnormal ones as the MODE register says."""
+    """Return the values of encodings as float64; the MODE register says whether subnormal encodings are flushed."""
     bits = floats.flushed(np.asarray(bits), fmt) if mode.flushes(fmt)[0] else np.asarray(bits)
     return floats.values(bits, fmt).astype(np.float64)
 
 
 def build_mixed(ins: AMDInstruction) -> Operation:
-    """v_fma_mix_f32, mixlo and mixhi: each operand is f32, or a half of a register (op_sel_hi: f16; op_sel: which)."""
+    """Return the operation of v_fma_mix_f32, mixlo or mixhi.
+
+    op_sel_hi and op_sel select f32, or a half register in f16, for each operand.
+    """
     high, which = (ins.modifiers.get(name, [0, 0, 0]) for name in ("op_sel_hi", "op_sel"))
     if len(ins.operands) != 4 or ins.modifiers.keys() - {"op_sel", "op_sel_hi", "neg_lo", "neg_hi"}:
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     minus, absolute = (ins.modifiers.get(name, [0, 0, 0]) for name in ("neg_lo", "neg_hi"))
     sources = []
     for i, operand in enumerate(ins.operands[1:]):
         kind = "f16" if high[i] else "f32"
         if isinstance(operand, Modified) and (minus[i] or absolute[i]):
-            raise unknown(ins, "changes a sign twice")
+            raise unknown(ins, "changes the sign of an operand twice, which is not modelled")
         changed = Modified(operand, bool(minus[i]), bool(absolute[i])) if minus[i] or absolute[i] else operand
         sources.append((kind, VectorSource(changed, kind, ins, (2, 2) if high[i] and which[i] else None)))
     if ins.name == "v_fma_mix_f32":

@@ -1,8 +1,8 @@
-"""Tracks outstanding accesses: registers whose data have not come, by the counters that s_waitcnt waits for.
+"""Tracks outstanding accesses: registers whose data have not arrived, by the counters that s_waitcnt waits for.
 
-Values are there at once in this machine; on hardware they come later. So each load marks its registers with its number, a wait
-says up to which number all have come, and a register that is used before is a fault. Vector memory comes back in order and so
-does LDS; scalar loads come in any order, so that only a wait for 0 makes them known (CDNA3 ISA, "Manually Inserted Wait
+This machine has loaded values at once; hardware has them later. So each load marks its registers with its number, a wait says
+up to which number all loads have arrived, and using a register before that is a fault. Vector memory returns data in order, and
+so does LDS. Scalar loads return in any order, so that only a wait for 0 is sure of them (CDNA3 ISA, "Manually Inserted Wait
 States" and "S_WAITCNT").
 """
 
@@ -12,37 +12,37 @@ from ..errors import KernelFault
 from .syntax import SCALARS, VECTORS, register_name
 
 VECTOR_MEMORY, LOCAL, SCALAR_MEMORY = 0, 1, 2
-#: Accesses in order that a counter holds (4 bits of lgkmcnt, 6 of vmcnt); scalar loads come in any order.
+#: Largest number of accesses in order that a counter holds (4 bits of lgkmcnt, 6 of vmcnt); scalar loads return in any order.
 HELD = np.array([63, 15, 1 << 40])
 _NAMES = ("vector memory (vmcnt)", "local memory (lgkmcnt)", "scalar memory (lgkmcnt)")
 
 
 class NoCounters:
-    """Counters that nothing watches."""
+    """`NoCounters` ignores all events of the counters, for runs without checks."""
 
     def demand_vector(self, number: int, waves) -> None:
-        """A vector register is used."""
+        """Note that lanes use a vector register."""
 
     def demand_scalar(self, number: int, waves) -> None:
-        """A scalar register is used."""
+        """Note that waves use a scalar register."""
 
     def issued(self, queue: int, waves, vectors: range = range(0), scalars: range = range(0)) -> None:
         """Note that an access of memory began, and the registers that it will write."""
 
     def copied(self, waves) -> None:
-        """The access of vector memory that just began copies to local memory."""
+        """Note that the access of vector memory that just began copies to local memory."""
 
     def waited(self, waves, vector_memory: int | None, others: int | None) -> None:
-        """Waves waited until at most so many accesses are outstanding."""
+        """Note that waves waited until at most the stated numbers of accesses are outstanding."""
 
 
 class Counters(NoCounters):
-    """Counters of the waves of a machine.
+    """`Counters` holds the wait counters of the waves of a machine.
 
     Parameters
     ----------
     machine : object
-        Whose waves they are, and whose checks want to know what has come.
+        Machine that runs the waves; its checks are told which copies have arrived.
     """
 
     def __init__(self, machine):
@@ -53,7 +53,7 @@ class Counters(NoCounters):
         self.scalars: list[np.ndarray | None] = [None] * SCALARS
         self.copies: list[
             np.ndarray
-        ] = []  # numbers of the accesses that copy to local memory, 0 where it is not the wave's
+        ] = []  # numbers of the accesses that copy to local memory, 0 for waves without the copy
 
     def demand_vector(self, number: int, waves) -> None:
         if self.vectors[number] is not None:
@@ -64,7 +64,7 @@ class Counters(NoCounters):
             self._demand(self.scalars, number, waves, register_name(False, number))
 
     def _demand(self, table: list, number: int, waves, name: str) -> None:
-        """KernelFault if data of the register have not come to one of the waves."""
+        """Raise KernelFault if data of the register have not arrived in one of the waves."""
         codes = table[number]
         queue, turn = codes % 4, codes // 4
         late = turn > np.choose(queue, self.done)
@@ -76,7 +76,7 @@ class Counters(NoCounters):
         if mine.any():
             wave = int(mine.argmax()) if waves is None else int(waves[mine.argmax()])
             raise KernelFault(
-                f"{self.machine.waves.name(wave)} uses {name} before a wait for {_NAMES[queue[wave]]} says that it was loaded"
+                f"{self.machine.waves.name(wave)} uses {name} before a wait for {_NAMES[queue[wave]]} covers its load"
             )
         if (beyond if waves is None else beyond[waves]).any():
             self.machine.assume(

@@ -1,4 +1,5 @@
-"""The steps of an FP32 division, and exponents: v_div_scale, fmas and fixup, v_ldexp, v_frexp (CDNA3 ISA, pseudo-code)."""
+"""Builds the steps of an FP32 division, and exponents: v_div_scale, fmas and fixup, v_ldexp, v_frexp (CDNA3 ISA,
+pseudo-code)."""
 
 from collections.abc import Callable
 
@@ -14,9 +15,9 @@ from .vector_operands import VectorSource, VectorTarget, active, settled, vector
 
 
 def build_scale(ins: AMDInstruction) -> Operation:
-    """v_div_scale_f32."""
+    """Return the operation of v_div_scale_f32."""
     if len(ins.operands) != 5 or ins.modifiers:
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     target, out = VectorTarget(ins.operands[0], "f32", ins), mask_target(ins.operands[1], ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[2:]]
     m = Meaning("div_scale", "f32", ("f32",) * 3, nan="quiet")
@@ -35,9 +36,10 @@ def build_scale(ins: AMDInstruction) -> Operation:
 
 
 def build_multiply_add(ins: AMDInstruction) -> Operation:
-    """v_div_fmas_f32: a multiply-add, which undoes the scale of v_div_scale where VCC says so, rounded once."""
+    """Return the operation of v_div_fmas_f32, a multiply-add rounded once; where VCC is set it undoes the scale of
+    v_div_scale."""
     if len(ins.operands) != 4 or ins.modifiers:
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     target = VectorTarget(ins.operands[0], "f32", ins)
     sources = [VectorSource(x, "f32", ins) for x in ins.operands[1:]]
     flags = VectorSource(RegisterRange(False, VCC, 2), "pred", ins)
@@ -46,7 +48,7 @@ def build_multiply_add(ins: AMDInstruction) -> Operation:
     def run(machine, waves, lanes):
         mode, read = machine.mode_of(waves), [source.read(machine, waves, lanes) for source in sources]
         if any(mode.flushes("fp32")) or mode.rounding("fp32") != "rne":
-            raise Refused(f"{ins.opcode} in this mode of rounding or of subnormal numbers is not known here", ins.line)
+            raise Refused(f"{ins.opcode} is modelled only for rounding to nearest with subnormal numbers", ins.line)
         x, y, z = (np.asarray(value) for value, _ in read)
         back, _ = flags.read(machine, waves, lanes)
         found = settled(machine, ins, scaled_back(x, y, z, back), "fp32")

@@ -1,4 +1,4 @@
-"""global, flat and scratch loads, stores and atomic operations (CDNA3 ISA, "Flat Memory Instructions")."""
+"""Builds global, flat and scratch loads, stores and atomic operations (CDNA3 ISA, "Flat Memory Instructions")."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -19,12 +19,13 @@ def _is_off(operand) -> bool:
 
 
 def address_reader(ins: AMDInstruction, vector, scalar) -> Callable:
-    """Return a function that gives the address in each lane, as uint64: registers of the lane, of the wave, and the offset."""
+    """Return a function that gives each lane's address as uint64, from registers of the lane and of the wave, and the
+    offset."""
     if ins.modifiers.keys() - {"offset", "lds", *HINTS}:
-        raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not known here")
+        raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not modelled")
     offset = ins.modifiers.get("offset", 0)
     if not isinstance(offset, int) or not -4096 <= offset < 4096:
-        raise unknown(ins, f"has the offset {offset}")
+        raise unknown(ins, f"has the offset {offset}, expected -4096 to 4095")
     step = np.uint64(offset % (1 << 64))
     scratch = ins.name.startswith("scratch")
     base = None
@@ -34,7 +35,7 @@ def address_reader(ins: AMDInstruction, vector, scalar) -> Callable:
     if not _is_off(vector):
         lane = vectors_of(vector, 2 if base is None and not scratch else 1, ins)
     elif base is None and not scratch:
-        raise unknown(ins, "has no address")
+        raise unknown(ins, "has no address operand")
 
     def read(machine, waves, lanes):
         count = machine.threads.count if lanes is None else len(lanes)
@@ -65,23 +66,23 @@ def _issued(machine, ins: AMDInstruction, waves, targets: range = range(0)) -> N
 
 
 def _strength(ins: AMDInstruction) -> str:
-    """Return the kind of an access for the checks: with sc1 it goes to what all compute units share, as LLVM's atomic ones
+    """Return the kind of an access for the checks; with sc1 it reaches memory that all compute units share, as LLVM's atomics
     do."""
     return "strong" if "sc1" in ins.modifiers else "generic"
 
 
 def _spills(ins: AMDInstruction, form: Access) -> bool:
-    """Return whether an instruction may be of registers that are spilled whole, of which nobody wrote a part."""
+    """Return whether an instruction may store a whole spilled register, of which a part was never written."""
     return ins.name.startswith("scratch") and form.width == 4
 
 
 def _holes(memory, places: np.ndarray, form: Access) -> list[np.ndarray]:
-    """Return bits of each word of a spilled register that nobody determined; none where the words are narrow."""
+    """Return, for each word of a spilled register, the bits that nobody wrote; an empty list if the words are narrow."""
     return [memory.holes(places + 4 * place) for place in range(form.count)] if form.width == 4 else []
 
 
 def build_load(ins: AMDInstruction) -> Operation:
-    """Return a load to registers."""
+    """Return the operation of a load to registers."""
     form = LOADS[ins.name.split("_load_")[1]]
     targets = vectors_of(ins.operands[0], form.registers, ins)
     where = address_reader(ins, *_addresses(ins, 1))
@@ -102,7 +103,7 @@ def build_load(ins: AMDInstruction) -> Operation:
 
 
 def _counted(ins: AMDInstruction, run: Callable, targets: range = range(0)) -> Operation:
-    """Return the operation of active lanes, which is counted whether there are any or not."""
+    """Return the operation for active lanes; the access is counted even if no lane is active."""
     operation = active(run)
 
     def counted(machine, waves):
@@ -113,7 +114,7 @@ def _counted(ins: AMDInstruction, run: Callable, targets: range = range(0)) -> O
 
 
 def _addresses(ins: AMDInstruction, first: int) -> tuple:
-    """Return the operands of the address, from the place `first` on: registers of the lane, of the wave or None."""
+    """Return the address operands that start at place `first`: registers of the lane, and registers of the wave or None."""
     given = ins.operands[first:]
     if not 1 <= len(given) <= 2 or ins.name.startswith("flat") and len(given) != 1:
         raise unknown(ins, f"has {len(ins.operands)} operands")
@@ -121,7 +122,7 @@ def _addresses(ins: AMDInstruction, first: int) -> tuple:
 
 
 def build_store(ins: AMDInstruction) -> Operation:
-    """Return a store of registers."""
+    """Return the operation of a store from registers."""
     form = STORES[ins.name.split("_store_")[1]]
     vector, data, *rest = ins.operands
     sources = vectors_of(data, form.registers, ins)
@@ -144,7 +145,8 @@ def build_store(ins: AMDInstruction) -> Operation:
 
 
 def build_to_local(ins: AMDInstruction) -> Operation:
-    """global_load_lds: a load whose lanes' words go to neighbouring places of local memory, from M0 on."""
+    """Return the operation of global_load_lds, which loads the lanes' words to neighbouring places of local memory that start
+    at M0."""
     form = LOADS[ins.name.split("_lds_")[1]]
     if form.width != 4:
         raise unknown(ins)
@@ -177,7 +179,7 @@ def _of(operation: str, kind: str, operands: int = 2) -> Meaning:
     return Meaning(operation, kind, (kind,) * operands, options=("atomic",), nan="quiet")
 
 
-#: Atomic operations: name -> (what memory holds after, from old and new, words of an access).
+#: Atomic operations: name -> (function of the old and the new value, words of an access).
 ATOMICS: dict[str, tuple[Meaning, int]] = {
     **{name: (_of(name, "u32"), 1) for name in ("add", "sub", "and", "or", "xor")},
     **{f"{kind[0]}{name}": (_of(name, kind), 1) for name in ("min", "max") for kind in ("u32", "s32")},
@@ -189,7 +191,7 @@ ATOMICS: dict[str, tuple[Meaning, int]] = {
 
 
 def build_atomic(ins: AMDInstruction) -> Operation:
-    """Return an atomic operation; with sc0 it gives what was there before."""
+    """Return an atomic operation; with sc0 it returns the earlier value."""
     m, count = ATOMICS[ins.name.split("_atomic_")[1]]
     given = len(m.sources) - 1
     form, returns = Access(size_of(m.result), count), "sc0" in ins.modifiers or "glc" in ins.modifiers

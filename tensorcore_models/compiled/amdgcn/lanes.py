@@ -1,4 +1,4 @@
-"""Values of other lanes: DPP's patterns (CDNA3 ISA, "Data Parallel Processing")."""
+"""Models the DPP patterns, by which a lane reads registers of other lanes (CDNA3 ISA, "Data Parallel Processing")."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _IN_ROW, _ROW_START = _LANE % _ROW, _LANE - _LANE % _ROW
 
 
 def _shifted(step: int) -> np.ndarray:
-    """Return sources of lanes `step` further in their row, -1 where there are none."""
+    """Return for each lane the lane `step` further in its row, -1 if there is none."""
     inside = _IN_ROW + step
     return np.where((inside >= 0) & (inside < _ROW), _ROW_START + inside, -1)
 
@@ -24,13 +24,13 @@ def _quad(order: list[int]) -> np.ndarray:
 
 
 def _broadcast(last: int) -> np.ndarray:
-    """row_bcast: lane 15 of each row to the next row, or lane 31 to the two rows behind it."""
+    """Return the sources of row_bcast: lane 15 of each row to the next row, or lane 31 to the two rows after it."""
     if last == 31:
         return np.where(_LANE >= 32, 31, -1)
     return np.where(_LANE >= _ROW, _ROW_START - 1, -1)
 
 
-#: DPP's modifiers: which lane's register each lane reads, -1 for none.
+#: DPP's modifiers: the lane whose register each lane reads, -1 for no lane.
 _PATTERNS: dict[str, Callable] = {
     "quad_perm": _quad,
     "row_shl": lambda n: _shifted(n), "row_shr": lambda n: _shifted(-n),
@@ -52,14 +52,14 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class LaneMove:
-    """How a DPP instruction reads other lanes.
+    """`LaneMove` says how a DPP instruction reads other lanes.
 
     Parameters
     ----------
     source : ndarray
-        The lane of the wave that each lane reads, -1 for none.
+        Lane of the wave that each lane reads, -1 for no lane.
     rows, banks : int
-        Masks of the rows, and of the fours of lanes in a row, that write.
+        Masks of the rows that write, and of the groups of four lanes in a row that write.
     zero : bool
         Whether a lane without a source reads zero (bound_ctrl); otherwise it does not write.
     """
@@ -70,7 +70,7 @@ class LaneMove:
     zero: bool
 
     def plan(self, machine, lanes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (the lanes that write, the lane that each reads, whether it may: the source is there and active)."""
+        """Return the lanes that write, the lane that each one reads, and whether that lane exists and is active."""
         every = machine.threads.all_lanes if lanes is None else lanes
         running = np.zeros(machine.threads.count, bool)
         running[every] = True
@@ -85,17 +85,17 @@ class LaneMove:
 
 
 def moved_lanes(ins: AMDInstruction) -> LaneMove:
-    """Return the move that a DPP instruction's modifiers ask for; refuse modifiers by name if they are not known."""
+    """Return the lane move that a DPP instruction's modifiers ask for; refuse unknown modifiers by name."""
     words = [word for word in ins.modifiers if word in _PATTERNS]
     rest = ins.modifiers.keys() - {*words, "row_mask", "bank_mask", "bound_ctrl", "clamp"}
     if len(words) != 1 or rest:
-        raise Refused(f"{ins.opcode} with {', '.join(sorted(ins.modifiers))} is not known here", ins.line)
+        raise Refused(f"{ins.opcode} with {', '.join(sorted(ins.modifiers))} is not modelled", ins.line)
     value = ins.modifiers[words[0]]
     if words[0] == "quad_perm":
         good = isinstance(value, list) and len(value) == 4 and all(0 <= x < 4 for x in value)
     else:
         good = words[0] not in _RANGES or value in _RANGES[words[0]]
     if not good:
-        raise Refused(f"{ins.opcode} with {words[0]}:{value} is not known here", ins.line)
+        raise Refused(f"{ins.opcode} with {words[0]}:{value} is not modelled", ins.line)
     rows, banks = (int(ins.modifiers.get(name, 15)) for name in ("row_mask", "bank_mask"))
     return LaneMove(_PATTERNS[words[0]](value), rows, banks, "bound_ctrl" in ins.modifiers)

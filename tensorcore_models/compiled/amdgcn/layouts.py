@@ -1,7 +1,7 @@
-"""Which lane and register hold which matrix element of MFMA (CDNA3 ISA, "Matrix Arithmetic Instructions", register layouts).
+"""Holds the lane and register of each matrix element of MFMA (CDNA3 ISA, "Matrix Arithmetic Instructions", register layouts).
 
-A lane of A holds one row and neighbouring values of k; lanes beyond the rows hold the next ones, or the next block. D lies in
-groups of four rows: a lane holds one column of them, lanes beyond the columns the next group.
+A lane of A holds neighbouring values of k of one row. The lanes after the rows hold the next values of k, or the next block. D
+lies in groups of four rows: a lane holds one column of a group, and the lanes after the columns hold the next group.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ WAVE = 64
 
 
 class MatrixLayout(NamedTuple):
-    """The fragments of A, B and C of an MFMA; D lies as C."""
+    """`MatrixLayout` holds the fragments of A, B and C of an MFMA; D has the layout of C."""
 
     a: Fragment
     b: Fragment
@@ -21,7 +21,10 @@ class MatrixLayout(NamedTuple):
 
 
 def _operand(size: int, k: int, blocks: int, bits: int, *, rows: bool) -> Fragment:
-    """Return A (rows) or B: lanes along m (n), then along blocks and k; what is left of k in a lane."""
+    """Return the layout of A (rows) or B: lanes along m (n), then along blocks and k.
+
+    A lane holds the remaining values of k.
+    """
     along: Axis = "row" if rows else "col"
     inner: Axis = "col" if rows else "row"
     groups = WAVE // size // blocks
@@ -33,7 +36,8 @@ def _operand(size: int, k: int, blocks: int, bits: int, *, rows: bool) -> Fragme
 
 
 def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
-    """Return C and D: lanes along n, then groups of four rows; of f64 neighbouring lanes hold neighbouring rows."""
+    """Return the layout of C and D: lanes along n, then groups of four rows; for f64, neighbouring lanes hold neighbouring
+    rows."""
     groups = WAVE // n
     if bits == 64:
         apart = min(groups, m)
@@ -43,7 +47,7 @@ def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
             *doubling("row", 1, exact_log2(4)),
         )
         return Fragment(threads, doubling("row", apart, exact_log2(m // 4)), bits, (blocks, m, n))
-    if m == 4:  # a block for each four lanes
+    if m == 4:  # each four lanes hold a block
         return Fragment((*doubling("col", 1, 2), *doubling("block", 1, 4)), doubling("row", 1, 2), bits, (blocks, m, n))
     threads = (*doubling("col", 1, exact_log2(n)), *doubling("row", 4, exact_log2(groups)))
     slots = (*doubling("row", 1, 2), *doubling("row", 4 * groups, exact_log2(m // (4 * groups))))
@@ -52,7 +56,7 @@ def _accumulator(m: int, n: int, blocks: int, bits: int) -> Fragment:
 
 @cache
 def matrix_layout(m: int, n: int, k: int, blocks: int, a_bits: int, b_bits: int, c_bits: int) -> MatrixLayout:
-    """Return the fragments of an MFMA of a shape, with elements of so many bits."""
+    """Return the fragments of an MFMA with a given shape and given bits of an element."""
     return MatrixLayout(
         _operand(m, k, blocks, a_bits, rows=True),
         _operand(n, k, blocks, b_bits, rows=False),

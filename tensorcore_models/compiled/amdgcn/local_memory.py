@@ -1,4 +1,4 @@
-"""Local memory (LDS) and permutations through it (CDNA3 ISA, "Data Share Operations")."""
+"""Builds accesses to local memory (LDS) and permutations through it (CDNA3 ISA, "Data Share Operations")."""
 
 from collections.abc import Callable
 
@@ -26,29 +26,30 @@ _STORES = {
 
 
 def _offsets(ins: AMDInstruction, form: Access) -> list[int]:
-    """Where the accesses of an instruction lie from the lane's address on: one, or two in units of their size (of 64)."""
+    """Return the offsets of an instruction's accesses from the lane's address: one, or two in units of their size (times
+    64)."""
     words = ins.modifiers
     if "2" not in ins.name.split("_")[1]:
         if words.keys() - {"offset"}:
-            raise unknown(ins, f"with {', '.join(sorted(words))} is not known here")
+            raise unknown(ins, f"with {', '.join(sorted(words))} is not modelled")
         found = [words.get("offset", 0)]
     else:
         if words.keys() - {"offset0", "offset1"}:
-            raise unknown(ins, f"with {', '.join(sorted(words))} is not known here")
+            raise unknown(ins, f"with {', '.join(sorted(words))} is not modelled")
         unit = form.size * (64 if "st64" in ins.name else 1)
         found = [unit * words.get(f"offset{i}", 0) for i in (0, 1)]
     if not all(isinstance(step, int) and 0 <= step < 1 << 17 for step in found):
-        raise unknown(ins, f"has the offsets {found}")
+        raise unknown(ins, f"has the offsets {found}, expected 0 to 131071")
     return found
 
 
 def _local(machine, address: np.ndarray, step: int, size: int, lanes, *, write: bool):
-    """Return (memory, flat places) of accesses at an offset from addresses of 32 bits."""
+    """Return the memory and the flat places of accesses at an offset from 32-bit addresses."""
     return machine.local("lds", address.astype(np.int64) + step & 0xFFFFFFFF, size, lanes, write=write)
 
 
 def _counted(run: Callable, targets: range = range(0)) -> Operation:
-    """Return the operation of active lanes, which is counted whether there are any or not."""
+    """Return the operation for active lanes; the access is counted even if no lane is active."""
     operation = active(run)
 
     def counted(machine, waves):
@@ -61,13 +62,13 @@ def _counted(run: Callable, targets: range = range(0)) -> Operation:
 
 
 def build_read(ins: AMDInstruction) -> Operation:
-    """ds_read, ds_read2: words of local memory to registers."""
+    """Return the operation of ds_read or ds_read2, which loads words of local memory to registers."""
     form = _LOADS[ins.name.split("_", 2)[2]]
     steps = _offsets(ins, form)
     targets = vectors_of(ins.operands[0], form.registers * len(steps), ins)
     where = vectors_of(ins.operands[1], 1, ins)[0]
     if len(ins.operands) != 2:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 2")
 
     def run(machine, waves, lanes):
         address, found = machine.read_vector(where, waves, lanes), []
@@ -82,11 +83,11 @@ def build_read(ins: AMDInstruction) -> Operation:
 
 
 def build_write(ins: AMDInstruction) -> Operation:
-    """ds_write, ds_write2: registers to local memory."""
+    """Return the operation of ds_write or ds_write2, which stores registers to local memory."""
     form = _STORES[ins.name.split("_", 2)[2]]
     steps = _offsets(ins, form)
     if len(ins.operands) != 1 + len(steps):
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(steps)}")
     where = vectors_of(ins.operands[0], 1, ins)[0]
     sources = [vectors_of(operand, form.registers, ins) for operand in ins.operands[1:]]
 
@@ -100,7 +101,7 @@ def build_write(ins: AMDInstruction) -> Operation:
     return _counted(run)
 
 
-#: Names of atomic operations here: those of global memory, and bytes that the name says.
+#: Atomic operations on local memory: name -> (name in global memory, bytes).
 _ATOMICS = {
     "add_u32": "add", "sub_u32": "sub", "and_b32": "and", "or_b32": "or", "xor_b32": "xor", "min_u32": "umin",
     "max_u32": "umax", "min_i32": "smin", "max_i32": "smax", "add_u64": "add_x2", "add_f32": "add_f32", "add_f64": "add_f64",
@@ -109,13 +110,13 @@ _ATOMICS = {
 
 
 def build_atomic(ins: AMDInstruction) -> Operation:
-    """ds_add and its kin; with rtn they give what was there before."""
+    """Return an atomic operation on local memory (ds_add, ...); with rtn it returns the earlier value."""
     name = ins.name.removeprefix("ds_")
     returns = "rtn_" in name
     m, count = ATOMICS[_ATOMICS[name.replace("rtn_", "")]]
     form, (step,) = Access(size_of(m.result), count), _offsets(ins, Access(4))
     if len(ins.operands) != 2 + returns:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected {2 + returns}")
     targets = vectors_of(ins.operands[0], form.registers, ins) if returns else range(0)
     where = vectors_of(ins.operands[returns], 1, ins)[0]
     sources = vectors_of(ins.operands[returns + 1], form.registers, ins)
@@ -136,13 +137,13 @@ def build_atomic(ins: AMDInstruction) -> Operation:
 
 # -- registers of other lanes ------------------------------------------------------------------------------------------------
 def build_permute(ins: AMDInstruction) -> Operation:
-    """ds_bpermute: the register of the lane that an address names (4 times its number); ds_permute: to that lane.
+    """Return ds_bpermute, which reads the lane that an address names (4 times its number), or ds_permute, which writes to it.
 
-    A lane that is not active gives 0; of several that go to one lane, that of the largest number stays.
+    An inactive lane gives 0. If several lanes write to one lane, the value of the highest lane stays.
     """
     step = _offsets(ins, Access(4))[0]
     if len(ins.operands) != 3:
-        raise unknown(ins, f"has {len(ins.operands)} operands")
+        raise unknown(ins, f"has {len(ins.operands)} operands, expected 3")
     target, where, what = (vectors_of(operand, 1, ins)[0] for operand in ins.operands)
     pushes = ins.name == "ds_permute_b32"
 
@@ -164,10 +165,10 @@ def build_permute(ins: AMDInstruction) -> Operation:
 
 
 def build_swizzle(ins: AMDInstruction) -> Operation:
-    """ds_swizzle_b32: lanes of four (bit 15), or masks of lanes in 32."""
+    """Return the operation of ds_swizzle_b32, which exchanges the lanes of each four (bit 15), or lanes of 32 by masks."""
     pattern = ins.modifiers.get("offset", 0)
     if len(ins.operands) != 2 or not isinstance(pattern, int) or ins.modifiers.keys() - {"offset"}:
-        raise unknown(ins, "with a pattern that is not a number is not known here")
+        raise unknown(ins, "has a pattern that is not a number, which is not modelled")
     target, what = (vectors_of(operand, 1, ins)[0] for operand in ins.operands)
     lane = np.arange(64)
     if pattern >> 15:

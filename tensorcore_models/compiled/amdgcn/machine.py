@@ -1,7 +1,7 @@
-"""The state of some blocks of a grid while AMDGCN runs: registers of waves and lanes, memory, mode, what is outstanding.
+"""Holds the state of some blocks of a grid while AMDGCN runs: registers of waves and lanes, memory, mode, outstanding accesses.
 
-A wave has 64 lanes; where it goes is decided for the whole wave, and EXEC says which lanes an instruction of lanes is for. So
-the scheduler runs waves. All waves that stand at one instruction run it together, on arrays over their active lanes.
+A wave has 64 lanes. It branches as a whole, and its EXEC register masks the lanes that a vector instruction acts on. So the
+scheduler runs waves. All waves at one instruction run it together, on arrays over their active lanes.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,8 @@ _ALL = np.uint32(0xFFFFFFFF)
 
 @dataclass(frozen=True)
 class Processor:
-    """The properties of a processor: the catalogue's architecture of its matrix instructions ("" if none), bytes of LDS."""
+    """`Processor` holds the properties of a processor: architecture of its matrix instructions in the catalogue ("" if none),
+    bytes of LDS."""
 
     unit: str
     lds: int
@@ -42,26 +43,26 @@ TARGETS = {"gfx942": Processor("cdna3", 64 << 10), "gfx950": Processor("", 160 <
 
 
 def target_of(name: str) -> Processor:
-    """Return the row of a processor."""
+    """Return the properties of a processor."""
     if name not in TARGETS:
-        raise Refused(f"the processor {name} is not known; known: {', '.join(TARGETS)}")
+        raise Refused(f"unknown processor {name}; known: {', '.join(TARGETS)}")
     return TARGETS[name]
 
 
 @dataclass(frozen=True)
 class FloatMode:
-    """The MODE register: how floating-point instructions round and treat subnormal numbers (CDNA3 ISA, "MODE register").
+    """`FloatMode` is the MODE register: rounding and flushing of floating-point instructions (CDNA3 ISA, "MODE register").
 
     Parameters
     ----------
     bits : int
-        The register.
+        Value of the register.
     """
 
     bits: int
 
     def rounding(self, fmt: str) -> str:
-        """Return the rounding of a format's operations."""
+        """Return the rounding mode of operations in a format."""
         return ("rne", "ru", "rd", "rz")[self.bits >> (0 if fmt == "fp32" else 2) & 3]
 
     def flushes(self, fmt: str) -> tuple[bool, bool]:
@@ -71,7 +72,7 @@ class FloatMode:
 
     @property
     def quiets(self) -> bool:
-        """Whether minimum and maximum quiet a signalling NaN (IEEE mode)."""
+        """Return whether minimum and maximum quiet a signalling NaN (IEEE mode)."""
         return bool(self.bits >> 9 & 1)
 
     @cache  # noqa: B019  # modes are few, and kept anyway
@@ -81,11 +82,11 @@ class FloatMode:
         Raises
         ------
         Refused
-            Of conversions to f16 that saturate (FP16_OVFL).
+            If the operation converts to f16 and FP16_OVFL asks for saturation.
         """
         source, target = FORMATS.get(m.sources[0]), FORMATS.get(m.result)
         if self.bits >> 23 & 1 and target == "fp16" and m.operation == "convert":
-            raise Refused("conversions to f16 with FP16_OVFL are not known here")
+            raise Refused("conversions to f16 with FP16_OVFL are not modelled")
         extreme = m.operation in ("min", "max", "med3")
         options = (*m.options, "quiets") if extreme and self.quiets else m.options
         before = source is not None and self.flushes(source)[0]
@@ -101,7 +102,7 @@ float_mode = cache(FloatMode)
 
 @dataclass
 class AMDLaunch:
-    """The data of a launch that are the same for all its blocks."""
+    """`AMDLaunch` holds the data of a launch that are the same for all its blocks."""
 
     kernel: AMDKernel
     grid: tuple[int, int, int]
@@ -119,12 +120,12 @@ class AMDLaunch:
 
 
 class Waves:
-    """The waves of some blocks, as what a scheduler runs.
+    """`Waves` holds the waves of some blocks, which a scheduler runs.
 
     Parameters
     ----------
     threads : Threads
-        Their lanes.
+        Lanes of these waves.
     """
 
     live = None
@@ -136,28 +137,28 @@ class Waves:
 
     @cached_property
     def row(self) -> np.ndarray:
-        """Which of the blocks held here each wave belongs to."""
+        """Return the row of each wave's block among the blocks held here."""
         return self.all_lanes // self.threads.warps_per_block
 
     def name(self, wave: int) -> str:
-        """Return a wave as text."""
+        """Return the name of a wave for messages."""
         block = self.threads.name(wave * WAVE).partition(" of ")[2]
         return f"wave {wave % self.threads.warps_per_block} of {block}"
 
 
-#: Rows of the catalogue by unit and name.
+#: Rows of the catalogue, by architecture and name.
 _ROWS: dict[tuple[str, str], MatrixInstruction] = {}
 
 
 class AMDMachine:
-    """The state of consecutive blocks.
+    """`AMDMachine` holds the state of consecutive blocks.
 
     Parameters
     ----------
     launch : AMDLaunch
-        What is the same for all blocks.
+        Data that all blocks share.
     first, count : int
-        Which blocks.
+        Number of the first block, and how many blocks there are.
     """
 
     def __init__(self, launch: AMDLaunch, first: int, count: int):
@@ -201,7 +202,7 @@ class AMDMachine:
             if name == "kernarg_segment_ptr":
                 pair(self.launch.arguments)
             else:
-                at += size  # what it points to is not modelled: a read of it is a fault
+                at += size  # the memory it points to is not modelled, so that reading it is a fault
         words = self.launch.argument_words[facts.get("user_sgpr_kernarg_preload_offset", 0) :]
         for word in words[: facts.get("user_sgpr_kernarg_preload_length", 0)]:
             self.scalars.write(at, np.uint32(word), None)
@@ -219,12 +220,12 @@ class AMDMachine:
             self.scalars.write(EXEC + half, np.ascontiguousarray(whole[:, half]), None)
 
     def assume(self, what: str) -> None:
-        """Note what the result rests on."""
+        """Note an assumption on which the result rests."""
         self.launch.assumptions[what] = None
 
     # -- lanes -------------------------------------------------------------------------------------------------------------
     def lanes(self, waves: np.ndarray | None) -> np.ndarray | None:
-        """Return the lanes of waves for which EXEC holds, None for all lanes that there are."""
+        """Return the active lanes of waves, where EXEC is set; None if all lanes are active."""
         key = None if waves is None else waves.tobytes()
         if key not in self._lanes:
             self._lanes[key] = self._active(waves)
@@ -237,7 +238,7 @@ class AMDMachine:
         return self.lanes_of_mask(np.stack([low, high], 1), waves)
 
     def lanes_of_mask(self, words: np.ndarray, waves: np.ndarray | None) -> np.ndarray:
-        """Return numbers of the lanes that masks of shape (waves, 2) name."""
+        """Return the numbers of the lanes that masks, shape (waves, 2), name."""
         bits = np.unpackbits(np.ascontiguousarray(words, np.uint32).view(np.uint8), axis=1, bitorder="little")
         row, lane = np.nonzero(bits)
         return (row if waves is None else waves[row]) * WAVE + lane
@@ -247,7 +248,7 @@ class AMDMachine:
         return None if waves is None else (waves[:, None] * WAVE + np.arange(WAVE)).reshape(-1)
 
     def spread(self, values: np.ndarray, waves: np.ndarray | None, lanes: np.ndarray | None):
-        """Return values of waves as values of lanes; one number where all are the same."""
+        """Return values of waves as values of lanes; one number if all waves have the same value."""
         if values.ndim == 0:
             return values[()]
         if len(values) == 1 or (values == values[0]).all():
@@ -261,7 +262,7 @@ class AMDMachine:
         return whole[lanes // WAVE]
 
     def mask_words(self, held, waves: np.ndarray | None, lanes: np.ndarray | None) -> np.ndarray:
-        """Return masks of shape (waves, 2) from truth values of lanes; lanes that do not run give 0."""
+        """Return masks, shape (waves, 2), of truth values of lanes; the bits of lanes that do not run are 0."""
         whole = np.zeros(self.threads.count, bool)
         if lanes is None:
             whole[:] = held
@@ -289,7 +290,7 @@ class AMDMachine:
     def read_vector(
         self, number: int, waves: np.ndarray | None, lanes: np.ndarray | None, used: int = -1
     ) -> np.ndarray:
-        """Return a vector register of lanes, of which the bits of the mask `used` have to be written."""
+        """Return a vector register of lanes; the bits of the mask `used` must have been written."""
         self.counters.demand_vector(number, waves)
         return self.vectors.read(number, lanes, used)
 
@@ -299,14 +300,14 @@ class AMDMachine:
         self.vectors.write(number, np.asarray(values), lanes, ids)
 
     def of_wave(self, fault: KernelFault, waves: np.ndarray | None) -> KernelFault:
-        """Return a fault with the name of its wave."""
+        """Return a fault with the name of the wave in its message."""
         if fault.index is None:
             return fault
         wave = fault.index if waves is None else int(waves[fault.index])
         return KernelFault(f"{self.waves.name(wave)} {fault.what}", fault.line)
 
     def of_lane(self, fault: KernelFault, lanes: np.ndarray | None) -> KernelFault:
-        """Return a fault with the name of its thread."""
+        """Return a fault with the name of the thread in its message."""
         if fault.index is None:
             return fault
         named = lanes if fault.lanes is None else fault.lanes
@@ -314,19 +315,23 @@ class AMDMachine:
         return KernelFault(f"{self.threads.name(lane)} {fault.what}", fault.line)
 
     def mode_of(self, waves: np.ndarray | None) -> FloatMode:
-        """MODE of the waves that run together."""
+        """Return the MODE register of the waves that run together."""
         values = self.mode if waves is None else self.mode[waves]
         if (values != values[0]).any():
-            raise Refused("waves with different MODE registers at one instruction are not known here")
+            raise Refused("waves with different MODE registers at one instruction are not modelled")
         return float_mode(int(values[0]))
 
     # -- matrix instructions and memory ------------------------------------------------------------------------------------
     def matrix_row(self, ins: AMDInstruction) -> MatrixInstruction:
-        """Return the catalogue's row of a matrix instruction on this launch's unit, refused by name if there is none."""
+        """Return the catalogue's row of a matrix instruction on this launch's unit; refuse the instruction by name if there is
+        no row."""
         key = self.launch.unit, ins.name
         if key not in _ROWS:
             if not key[0]:
-                raise Refused(f"{ins.opcode}: no rules are known for this processor's matrix instructions", ins.line)
+                raise Refused(
+                    f"{ins.opcode}: the catalogue has no matrix instructions of this processor",
+                    ins.line,
+                )
             try:
                 _ROWS[key] = get_instruction(*key)
             except ValueError:
@@ -334,14 +339,14 @@ class AMDMachine:
         return _ROWS[key]
 
     def scalar_places(self, addresses: np.ndarray, size: int, waves: np.ndarray | None, *, write: bool = False):
-        """Return (memory, flat places) of scalar accesses, one for each wave."""
+        """Return the memory and the flat places of scalar accesses, one for each wave."""
         try:
             return self.memory.space, self.memory.places(addresses, size, write=write, alignment=4)
         except KernelFault as fault:
             raise self.of_wave(fault, waves) from None
 
     def generic(self, addresses: np.ndarray, size: int, lanes, *, write: bool):
-        """Return (memory, flat places) of accesses through generic (flat) addresses."""
+        """Return the memory and the flat places of accesses through generic (flat) addresses."""
         spaces: dict[str, Callable] = {
             "lds": lambda x: (x >= LDS_WINDOW) & (x < LDS_WINDOW + WINDOW),
             "scratch": lambda x: (x >= SCRATCH_WINDOW) & (x < SCRATCH_WINDOW + WINDOW),
@@ -352,20 +357,18 @@ class AMDMachine:
                 base = np.uint64(LDS_WINDOW if name == "lds" else SCRATCH_WINDOW)
                 return self.local(name, addresses - base, size, lanes, write=write)
             if held.any():
-                raise Refused(
-                    "an access whose lanes address different memories through flat addresses is not known here"
-                )
+                raise Refused("an access whose lanes address different memories through flat addresses is not modelled")
         return self.memory.space, self.memory.places(addresses, size, write=write, alignment=1)
 
     def local(self, name: str, addresses: np.ndarray, size: int, lanes, *, write: bool):
-        """Return (memory, flat places) of accesses to LDS or scratch."""
+        """Return the memory and the flat places of accesses to LDS or scratch."""
         every = self.threads.all_lanes if lanes is None else lanes
         if name == "lds":
             return self.shared.space, self.shared.places(
                 self.threads.row[every], addresses, size, write=write, alignment=1
             )
         if self.scratch is None:
-            raise KernelFault("uses scratch memory, of which its descriptor asks none", index=0)
+            raise KernelFault("uses scratch memory, but its descriptor asks for none", index=0)
         return self.scratch.space, self.scratch.places(every, addresses, size, write=write, alignment=1)
 
 
@@ -378,7 +381,7 @@ def initial_mode(facts: dict[str, int]) -> int:
 
 
 def narrowest_access(kernel: AMDKernel) -> int:
-    """Return bytes of the narrowest access of local memory that the code has, 4 at most."""
+    """Return the bytes of the narrowest access to local memory in the code, at most 4."""
     narrow = {"u8": 1, "i8": 1, "b8": 1, "u16": 2, "i16": 2, "b16": 2}
     found = [4]
     for ins in kernel.code:

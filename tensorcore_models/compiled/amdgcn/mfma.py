@@ -1,6 +1,6 @@
-"""Matrix instructions on the package's bit-exact rows, all waves at once (CDNA3 ISA, "Matrix Arithmetic Instructions").
+"""Builds matrix instructions on the package's bit-exact rows, all waves at once (CDNA3 ISA, "Matrix Arithmetic Instructions").
 
-They run on all lanes, whatever EXEC says.
+These instructions run on all lanes, whatever EXEC says.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from .syntax import AMDInstruction, Literal, RegisterRange
 def build(ins: AMDInstruction) -> Operation:
     """Return the operation of a dense MFMA."""
     if len(ins.operands) != 4 or ins.modifiers:
-        raise unknown(ins, f"with {', '.join(ins.modifiers) or 'other than four operands'} is not known here")
+        raise unknown(ins, f"with {', '.join(ins.modifiers) or 'other than four operands'} is not modelled")
     target, *sources = ins.operands
     if not isinstance(target, RegisterRange) or not target.vector:
-        raise unknown(ins, "gives vector registers")
+        raise unknown(ins, "needs vector registers for its result")
 
     def run(machine, waves):
         row = machine.matrix_row(ins)
@@ -52,18 +52,18 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 def _words(fragment) -> int:
-    """Return registers of 32 bits that a fragment takes in a lane."""
+    """Return the number of 32-bit registers that a fragment takes in a lane."""
     return fragment.registers * fragment.register_bits // 32
 
 
 def _matrix(machine, ins, operand, fragment, waves, lanes, count: int):
-    """Return (matrices of shape (waves, blocks, rows, cols), whose bytes their elements are or None)."""
+    """Return matrices of shape (waves, blocks, rows, cols), and the expressions of their elements' bytes or None."""
     if isinstance(operand, Literal):
         kind = "f64" if fragment.bits == 64 else "f32"
         bits = constant(operand, kind, ins)
         return np.full((count, *fragment.shape), bits), None
     if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != _words(fragment):
-        raise unknown(ins, f"takes {_words(fragment)} vector registers for a matrix")
+        raise unknown(ins, f"needs operands of {_words(fragment)} vector registers for a matrix")
     numbers = range(operand.first, operand.first + operand.count)
     words = [machine.read_vector(n, waves, lanes) for n in numbers]
     parts = [machine.vectors.read_ids(n, lanes) for n in numbers] if machine.trace is not None else []
@@ -87,7 +87,7 @@ def _both(low, high):
 def _write(machine, ins, target: RegisterRange, fragment, result, ids, waves, lanes) -> None:
     """Write matrices to the registers that hold them."""
     if target.count != _words(fragment):
-        raise unknown(ins, f"gives {_words(fragment)} vector registers")
+        raise unknown(ins, f"needs {_words(fragment)} vector registers for its result")
     words = fragments.registers_of(result, fragment)
     owners: list = [None] * len(words) if ids is None else fragments.register_ids(ids, fragment)
     number = target.first
@@ -99,5 +99,5 @@ def _write(machine, ins, target: RegisterRange, fragment, result, ids, waves, la
             number += 1
 
 
-#: Dense instructions of all AMD architectures in the catalogue; which of them a unit has is looked up when they run.
+#: Dense instructions of all AMD architectures in the catalogue; a run looks up whether its unit has the instruction.
 BUILDERS: dict[str, Callable[[AMDInstruction], Operation]] = {row.name: build for row in amd.rows()}

@@ -1,4 +1,4 @@
-"""Operands and modifiers of one instruction's text."""
+"""Parses the operands and modifiers of one instruction's text."""
 
 import re
 
@@ -6,7 +6,7 @@ from .syntax import ACCUMULATORS, NAMED_SCALARS, SCC, Call, Literal, Modified, O
 
 
 class MalformedAMDGCN(ValueError):
-    """Text that is not AMDGCN, with its line."""
+    """`MalformedAMDGCN` is the error for text that is not AMDGCN; the message has the line."""
 
     def __init__(self, what: str, line: int | None = None):
         super().__init__(what if line is None else f"line {line}: {what}")
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[.$\w@+-]+")
 
 
 def split_top(text: str, mark: str) -> list[str]:
-    """Return the text divided at a mark that stands outside of brackets and bars."""
+    """Return the parts of the text between marks that stand outside of brackets and bars."""
     found, depth, start, bar = [], 0, 0, False
     for at, sign in enumerate(text):
         if sign in "[(":
@@ -43,7 +43,7 @@ def split_top(text: str, mark: str) -> list[str]:
 
 
 def instruction_parts(text: str, line: int) -> tuple[str, str, tuple[Operand, ...], dict]:
-    """Return (name, encoding, operands, modifiers) of an instruction."""
+    """Return the name, encoding, operands and modifiers of an instruction."""
     opcode, _, rest = text.strip().partition(" ") if " " in text.strip() else (text.strip(), "", "")
     opcode = opcode.strip()
     encoded = _ENCODING.fullmatch(opcode)
@@ -77,7 +77,7 @@ def _integer(text: str, line: int) -> int:
 
 
 def operand_of(text: str, line: int) -> Operand:
-    """Return an operand."""
+    """Return the operand that a text spells."""
     if text.startswith("|") and text.endswith("|") and len(text) > 2:
         return Modified(operand_of(text[1:-1], line), absolute=True)
     if text.startswith("-") and len(text) > 1 and not text[1].isdigit() and text[1] != ".":
@@ -114,6 +114,8 @@ def _call(name: str, inside: str, line: int) -> Operand:
 def _registers(kind: str, first: int, last: int, line: int) -> RegisterRange:
     limit = {"s": 102, "ttmp": 16}.get(kind, 256)
     if last < first or last >= limit or last - first >= 32:
-        raise MalformedAMDGCN(f"{kind}[{first}:{last}] are not registers", line)
+        raise MalformedAMDGCN(
+            f"{kind}[{first}:{last}] are not registers: the first number must not exceed the last", line
+        )
     base = {"s": 0, "ttmp": 108, "v": 0}.get(kind, ACCUMULATORS)
     return RegisterRange(kind not in ("s", "ttmp"), base + first, last - first + 1)

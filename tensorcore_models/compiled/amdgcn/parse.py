@@ -1,4 +1,4 @@
-"""AMDGCN assembly text: kernels with their descriptors, metadata and code."""
+"""Parses AMDGCN assembly text: kernels with their descriptors, metadata and code."""
 
 import re
 
@@ -11,14 +11,14 @@ _HSA = re.compile(r"\.amdhsa_(\w+)\s+(.*)")
 
 
 class _Code:
-    """The instructions of a text's code, its labels, and branches that name them."""
+    """`_Code` holds the instructions of a text, its labels, and the branches that name them."""
 
     def __init__(self) -> None:
         self.code: list[AMDInstruction] = []
         self.labels: dict[str, int] = {}
 
     def add(self, text: str, line: int) -> None:
-        """One instruction."""
+        """Add one instruction."""
         name, encoding, operands, modifiers = instruction_parts(text, line)
         self.code.append(AMDInstruction(name, encoding, operands, modifiers, line))
 
@@ -35,17 +35,17 @@ class _Code:
     def _aimed(self, ins: AMDInstruction, start: int) -> AMDInstruction:
         goal = ins.operands[0] if len(ins.operands) == 1 else None
         if not isinstance(goal, Word):
-            raise MalformedAMDGCN("a branch names one label", ins.line)
+            raise MalformedAMDGCN("a branch needs one label as its operand", ins.line)
         if goal.name not in self.labels:
-            raise MalformedAMDGCN(f"there is no label {goal.name}", ins.line)
+            raise MalformedAMDGCN(f"the text has no label {goal.name}", ins.line)
         if self.labels[goal.name] < start:
-            raise MalformedAMDGCN(f"a branch leaves the kernel for {goal.name}", ins.line)
+            raise MalformedAMDGCN(f"a branch goes to {goal.name}, a label outside of the kernel", ins.line)
         target = self.labels[goal.name] - start
         return AMDInstruction(ins.name, ins.encoding, ins.operands, ins.modifiers, ins.line, target)
 
 
 def is_branch(name: str) -> bool:
-    """Return whether an instruction goes to the label that it names."""
+    """Return whether an instruction branches to a label in its operand."""
     return name == "s_branch" or name.startswith("s_cbranch_") and name not in ("s_cbranch_g_fork", "s_cbranch_join")
 
 
@@ -55,7 +55,7 @@ def parse(text: str) -> CodeObject:
     Raises
     ------
     ValueError
-        Malformed text, in one line with its line number.
+        If the text is malformed; the message has the line.
     """
     found, code, in_code = CodeObject(), _Code(), True
     described: AMDKernel | None = None
@@ -72,7 +72,7 @@ def parse(text: str) -> CodeObject:
         if label := _LABEL.match(line):
             if in_code:
                 if label[1] in code.labels:
-                    raise MalformedAMDGCN(f"the label {label[1]} is there twice", number)
+                    raise MalformedAMDGCN(f"the label {label[1]} is defined twice", number)
                 code.labels[label[1]] = len(code.code)
             line = line[label.end() :].strip()
         if not line:
@@ -95,18 +95,18 @@ def parse(text: str) -> CodeObject:
         elif in_code and not word.startswith("."):
             code.add(line.replace("\t", " "), number)
     if described is not None or metadata is not None:
-        raise MalformedAMDGCN("a kernel's description is not closed")
+        raise MalformedAMDGCN("the text ends within .amdhsa_kernel or .amdgpu_metadata")
     if not found.target:
-        raise MalformedAMDGCN("no .amdgcn_target: is this AMDGCN?")
+        raise MalformedAMDGCN("the text has no .amdgcn_target: pass AMDGCN assembly")
     for name, kernel in found.kernels.items():
         if name not in code.labels:
-            raise MalformedAMDGCN(f"the code of the kernel {name} is not there")
+            raise MalformedAMDGCN(f"the text has no code for the kernel {name}")
         kernel.code = code.of(name)
     return found
 
 
 def _describe(kernel: AMDKernel, field: str, text: str) -> None:
-    """Return a field of the kernel descriptor; one that is an expression of symbols is left out: none of these is read here."""
+    """Store a field of the kernel descriptor; skip fields given as symbol expressions, because no such field is read here."""
     value = text.strip()
     if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)", value):
         kernel.facts[field] = int(value, 0)
@@ -117,7 +117,7 @@ _ITEM = re.compile(r"(\s*)(- )?\s*(\.[\w.]+|amdhsa\.\w+):\s*(.*)")
 
 
 def _read_metadata(lines: list[str], found: CodeObject) -> None:
-    """Arguments and sizes of each kernel."""
+    """Return the arguments and sizes of each kernel."""
     kernels: list[dict] = []
     for line in lines:
         match = _ITEM.match(line)
@@ -148,21 +148,23 @@ def _read_metadata(lines: list[str], found: CodeObject) -> None:
 
 
 def add_metadata(kernel: AMDKernel, fields: dict, arguments: list[dict]) -> None:
-    """Add the facts that metadata give of a kernel.
+    """Add the metadata's facts to a kernel.
 
     Raises
     ------
     ValueError
-        If an argument has no place.
+        If an argument has no offset.
     """
     kernel.metadata = fields
     for number, row in enumerate(arguments):
         try:
             offset, size = int(row["offset"]), int(row["size"])
         except (KeyError, ValueError):
-            raise MalformedAMDGCN(f"argument {number} of {kernel.name} has no place in the metadata") from None
+            raise MalformedAMDGCN(
+                f"argument {number} of {kernel.name} has no offset and size in the metadata"
+            ) from None
         if not 0 <= offset <= offset + size <= 1 << 16:
-            raise MalformedAMDGCN(f"argument {number} of {kernel.name} lies at {offset}, which is not in any segment")
+            raise MalformedAMDGCN(f"argument {number} of {kernel.name} lies at offset {offset}, expected 0 to 65536")
         name = str(row.get("name", f"argument_{number}"))
         kernel.arguments.append(KernelArgument(name, offset, size, str(row.get("value_kind", "by_value"))))
     kernel.arguments.sort(key=lambda argument: argument.offset)

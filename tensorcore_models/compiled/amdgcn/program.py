@@ -1,4 +1,4 @@
-"""An AMDGCN kernel that can be run: its operations, arguments, launches."""
+"""Defines an AMDGCN kernel that can be run: its operations, arguments, launches."""
 
 from functools import cached_property
 
@@ -43,9 +43,9 @@ class AMDProgram(KernelProgram):
     Attributes
     ----------
     name, target : str
-        The kernel's name and its processor.
+        Name of the kernel, and its processor.
     text : str
-        The text.
+        Assembly text (of a code object, its disassembly).
     """
 
     trace = AMDTrace
@@ -87,19 +87,22 @@ class AMDProgram(KernelProgram):
         block = self._block(block, assumptions)
         grid, block = checked_launch(grid, block, unpublished, limits)
         if cluster is not None:
-            raise ValueError(f"{self.target} has no clusters of blocks, got cluster={cluster!r}")
+            raise ValueError(f"{self.target} has no clusters of blocks: leave out cluster, got {cluster!r}")
         most = self.machine_target.lds
         shared = most if shared is None else checked_integer(shared, "shared")
         static = self.kernel.facts.get("group_segment_fixed_size", 0)
         if not 0 <= shared <= most or static > most:
-            raise ValueError(f"{self.target} has {most} bytes of local memory for a block, got {max(shared, static)}")
+            raise ValueError(
+                f"{self.target} has {most} bytes of local memory for a block, but {max(shared, static)} are asked for"
+            )
         names = [argument.name for argument in self.parameters]
         arrays, called, _ = argument_arrays(arguments, names)
         checked_size(arrays, limits)
         size = max([self.kernel.facts.get("kernarg_size", 0), *(a.offset + a.size for a in self.kernel.arguments), 4])
         if size > limits.memory:
             raise ValueError(
-                f"{self.name} takes {size} bytes of arguments, above the limit of {limits.memory} bytes of memory"
+                f"{self.name} takes {size} bytes of arguments, above the limit of {limits.memory}; "
+                "set limits=KernelLimits(memory=...)"
             )
         segment = np.zeros(-(-size // 4) * 4 + 256, np.uint8)  # code may load beyond the end of the last argument
         memory = GlobalMemory([*arrays, segment], [*called, "the arguments"], traced=trace is not None, own=1)
@@ -115,7 +118,7 @@ class AMDProgram(KernelProgram):
         )  # fmt: skip
 
     def _block(self, block, assumptions: dict[str, None]) -> tuple[int, int, int]:
-        """Return the threads of a block: as given, or as the metadata say."""
+        """Return the threads of a block, from the caller or from the metadata."""
         metadata = self.kernel.metadata
         required = metadata.get("reqd_workgroup_size")
         if isinstance(required, list) and required:
@@ -132,13 +135,13 @@ class AMDProgram(KernelProgram):
         return extents([int(str(largest))], "max_flat_workgroup_size")
 
     def _lay_out(self, segment, arguments, memory: GlobalMemory, grid, block) -> None:
-        """Write the arguments, given and hidden, into the kernel's argument segment."""
+        """Write the arguments, explicit and hidden, into the kernel's argument segment."""
         given = self.parameters
         if len(arguments) > len(given):
             raise ValueError(f"{self.name} has {len(given)} parameters, got {len(arguments)} arguments")
         for argument, place in zip(arguments, given, strict=False):
             if isinstance(argument, TensorMap):
-                raise TypeError(f"{place.name}: {self.target} has no tensor maps")
+                raise TypeError(f"{place.name} is a TensorMap, but {self.target} has no tensor maps: pass the array")
             data = argument_bytes(argument, place.size, place.name, memory.address_of)
             segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
         for place in self.kernel.arguments:
@@ -163,9 +166,10 @@ class AMDProgram(KernelProgram):
 
 
 def hidden_argument(kind: str, grid, block) -> int | None:
-    """Return the value that a launch fills in for a hidden argument (LLVM, AMDGPU backend, code objects); None: nothing.
+    """Return the value that a launch fills in for a hidden argument (LLVM, AMDGPU backend, code objects); None if it fills in
+    none.
 
-    Grids are whole blocks here, so that none remains; pointers to what the runtime keeps are 0.
+    Grids consist of whole blocks here, so that the remainders are 0; pointers to data of the runtime are 0.
     """
     name, _, axis = kind.rpartition("_")
     table = {"hidden_block_count": grid, "hidden_group_size": block, "hidden_remainder": (0, 0, 0),
@@ -183,11 +187,12 @@ def _build(ins: AMDInstruction) -> Operation:
     except (IndexError, KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, Refused):
             raise
-        raise unknown(ins, "has operands or modifiers that are not known here") from None
+        raise unknown(ins, "has operands or modifiers that are not modelled") from None
 
 
 def _operation(ins: AMDInstruction) -> Operation:
-    """Return the operation, which refuses when it is reached if the instruction is not known."""
+    """Return the operation of an instruction; if the instruction is unknown, the operation raises Refused when it is
+    reached."""
     try:
         return _build(ins)
     except Refused as refused:
@@ -207,5 +212,5 @@ def program_of(text: str, found: CodeObject, entry: str | None, limits: KernelLi
             raise ValueError(f"there are {len(found.kernels)} kernels: {listed}; name one with entry=")
         entry = next(iter(found.kernels))
     if entry not in found.kernels:
-        raise ValueError(f"there is no kernel {entry!r}; there are {', '.join(found.kernels) or 'none'}")
+        raise ValueError(f"unknown kernel {entry!r}; the text has {', '.join(found.kernels) or 'none'}")
     return AMDProgram(text, found, found.kernels[entry], limits)

@@ -1,8 +1,8 @@
-"""Races in local memory between waves: by happens-before, with accesses that are complete only when a wait says so.
+"""Finds races in local memory between waves by happens-before; an access is complete only after a wait for it.
 
-An access to local memory (LDS) is done by a queue of its wave, in order; another wave knows of it after the wave waited for it
-(lgkmcnt) and both passed a barrier. What vector memory loads into local memory directly (``lds``) is a copy of its own, which
-its wave has to wait for, too (vmcnt).
+A queue of the wave does its accesses to local memory (LDS) in order. Another wave knows of an access after the wave waited for
+it (lgkmcnt) and both waves passed a barrier. A load from vector memory directly into local memory (``lds``) is a copy apart
+from that queue, for which its wave must wait, too (vmcnt).
 """
 
 import numpy as np
@@ -11,7 +11,10 @@ from ..races import RaceChecks
 
 
 class WaveRaces(RaceChecks):
-    """Reads of what nobody wrote, and races between waves in local memory. Agents: a wave, its queue, its copies."""
+    """`WaveRaces` finds reads of unwritten bytes and races between waves in local memory.
+
+    Its agents are a wave, its queue, its copies.
+    """
 
     def _agents_of(self, warps: np.ndarray, kind: str) -> np.ndarray:
         return warps + (2 if kind == "copy" else 1) * self.warps
@@ -27,11 +30,11 @@ class WaveRaces(RaceChecks):
         return f"a load to LDS of {wave}" if agent >= 2 * self.warps else wave
 
     def local_issued(self, waves) -> None:
-        """Waves began an access of local memory."""
+        """Note that waves began an access of local memory."""
         self._next(waves, 1)
 
     def copy_issued(self, waves) -> None:
-        """Waves began a load into local memory."""
+        """Note that waves began a load into local memory."""
         self._next(waves, 2)
 
     def _next(self, waves, group: int) -> None:
@@ -39,11 +42,11 @@ class WaveRaces(RaceChecks):
         self.clock[rows, group * self.warps + warps] += 1
 
     def local_waited(self, waves, left: int) -> None:
-        """Waves waited until at most `left` accesses of local memory are outstanding."""
+        """Note that waves waited until at most `left` accesses of local memory are outstanding."""
         self._know(waves, 1, left)
 
     def copies_waited(self, waves, left: np.ndarray) -> None:
-        """Waves waited until so many loads into local memory are outstanding."""
+        """Note that waves waited until at most the stated number of loads into local memory are outstanding."""
         self._know(waves, 2, left)
 
     def _know(self, waves, group: int, left) -> None:

@@ -1,4 +1,4 @@
-"""Scalar instructions: SOP1, SOP2, SOPK and SOPC (CDNA3 ISA, "Scalar ALU Operations"), one value for each wave."""
+"""Builds scalar instructions SOP1, SOP2, SOPK and SOPC (CDNA3 ISA, "Scalar ALU Operations"), one value for each wave."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,18 +13,18 @@ from .syntax import EXEC, SCC, AMDInstruction, Call, Literal, RegisterRange
 
 
 def _of(operation: str, kind: str, *sources: str, **rest) -> Meaning:
-    """Return an operation on integers; two operands of the result's type where none are named."""
+    """Return the meaning of an operation on integers; by default it has two operands of the result's type."""
     return Meaning(operation, type_of(kind), tuple(map(type_of, sources or (kind, kind))), **rest)
 
 
 _WORD = 0xFFFFFFFF
 _WIDTHS = ("b32", "b64")
-#: name of a logic operation -> operation.
+#: Logic operations: name in the ISA -> name of the operation.
 _LOGIC = {
     "and": "and", "or": "or", "xor": "xor", "andn2": "andn", "orn2": "orn", "nand": "nand", "nor": "nor", "xnor": "xnor",
 }  # fmt: skip
 _SHIFTS = {"lshl": ("shl", "b"), "lshr": ("shr", "b"), "ashr": ("shr", "i")}
-#: Instructions that write SCC: name -> (meaning, what SCC becomes).
+#: Instructions that write SCC: name -> (meaning, how SCC is set).
 FLAGGED: dict[str, tuple[Meaning, str]] = {
     **{f"s_{name}_{kind}": (_of(name, kind), flag) for name in ("add", "sub")
        for kind, flag in (("u32", "carry"), ("i32", "overflow"))},
@@ -44,7 +44,7 @@ FLAGGED: dict[str, tuple[Meaning, str]] = {
     **{f"s_lshl{by}_add_u32": (_of("shl_add", "u32", options=(by,)), "carry") for by in (1, 2, 3, 4)},
 }  # fmt: skip
 
-#: Instructions that leave SCC.
+#: Instructions that leave SCC unchanged.
 PLAIN: dict[str, Meaning] = {
     **{f"s_mov_{kind}": _of("move", kind, kind) for kind in _WIDTHS}, "s_movk_i32": _of("move", "i32", "i32"),
     "s_mul_i32": _of("mul", "i32"), "s_mulk_i32": _of("mul", "i32"),
@@ -60,7 +60,7 @@ PLAIN: dict[str, Meaning] = {
 }  # fmt: skip
 
 _COMPARED = {"eq": "eq", "lg": "ne", "gt": "gt", "ge": "ge", "lt": "lt", "le": "le"}
-#: Comparisons, whose result is SCC.
+#: Comparisons, which write their result to SCC.
 COMPARISONS: dict[str, Meaning] = {
     **{f"s_cmp{k}_{name}_{kind}": _of("compare", "pred", kind, kind, options=(how,)) for k in ("", "k")
        for name, how in _COMPARED.items() for kind in ("i32", "u32")},
@@ -83,8 +83,10 @@ def build(ins: AMDInstruction) -> Operation:
 
 
 def _cleared(ins: AMDInstruction, m: Meaning, compute: Operation) -> Operation:
-    """Return an "and" whose operand was never written where the other one clears it: compilers begin to merge masks of lanes
-    so."""
+    """Return an "and" that allows an unwritten operand where the other operand's bits are 0.
+
+    Compilers merge lane masks this way.
+    """
     target = ScalarTarget(ins.operands[0], m.result, ins)
     sources = [ScalarSource(x, kind, ins) for x, kind in zip(ins.operands[1:], m.sources, strict=True)]
     inverted = m.operation == "andn"
@@ -111,7 +113,8 @@ def _cleared(ins: AMDInstruction, m: Meaning, compute: Operation) -> Operation:
 
 
 def _short(ins: AMDInstruction, operands: tuple) -> tuple:
-    """Return operands with the 16-bit constant of SOPK as 32 bits: signed, but for comparisons of unsigned numbers."""
+    """Return the operands with SOPK's 16-bit constant extended to 32 bits: signed, except for comparisons of unsigned
+    numbers."""
     unsigned = ins.name.startswith("s_cmpk_") and ins.name.endswith("u32")
     if not ins.name.startswith(("s_movk", "s_addk", "s_mulk", "s_cmovk", "s_cmpk")) or unsigned:
         return operands
@@ -122,7 +125,8 @@ def _short(ins: AMDInstruction, operands: tuple) -> tuple:
 
 
 def build_select(ins: AMDInstruction) -> Operation:
-    """s_cselect: one of two by SCC; s_cmov and s_cmovk: the operand if SCC, else what was there."""
+    """Return s_cselect, which selects one of two operands by SCC, or s_cmov and s_cmovk, which write the operand only if SCC is
+    set."""
     moves = ins.name.startswith("s_cmov")
     kind = "b64" if ins.name.endswith("b64") else "b32"
     operands = (*_short(ins, ins.operands), *((ins.operands[0],) if moves else ()), RegisterRange(False, SCC, 1))
@@ -130,18 +134,19 @@ def build_select(ins: AMDInstruction) -> Operation:
 
 
 def build_bitset(ins: AMDInstruction) -> Operation:
-    """s_bitset0 and s_bitset1: one bit of the target."""
+    """Return s_bitset0 or s_bitset1, which sets one bit of the target."""
     kind = "b64" if ins.name.endswith("b64") else "b32"
     m = Meaning("set_bit", kind, (kind, "u32"), options=(int(ins.name.startswith("s_bitset1")),))
     return scalar_operation(replace(ins, operands=(ins.operands[0], *ins.operands)), m)
 
 
-#: s_<name>_saveexec_b64: what EXEC becomes from the operand and EXEC.
+#: s_<name>_saveexec_b64: name -> function that gives the new EXEC from the operand and EXEC.
 _SAVEEXEC = {**_LOGIC, "andn1": "andn", "orn1": "orn"}
 
 
 def build_saveexec(ins: AMDInstruction) -> Operation:
-    """s_and_saveexec_b64 and its kin: EXEC goes to the target, a combination of both to EXEC; SCC: it is not 0."""
+    """Return s_and_saveexec_b64 (or or, xor, ...): the old EXEC goes to the target, a combination to EXEC; SCC says it is not
+    0."""
     name = ins.name.split("_")[1]
     function = function_of(Meaning(_SAVEEXEC[name], "b64", ("b64", "b64"), turned=name in ("andn1", "orn1")))
     target, source = ScalarTarget(ins.operands[0], "b64", ins), ScalarSource(ins.operands[1], "b64", ins)
@@ -159,18 +164,18 @@ def build_saveexec(ins: AMDInstruction) -> Operation:
 
 
 def _mode_field(ins: AMDInstruction) -> tuple[int, int]:
-    """Return (first bit, bits) of the MODE register that hwreg(...) names."""
+    """Return the first bit and the number of bits of the MODE register that hwreg(...) names."""
     call = next((x for x in ins.operands if isinstance(x, Call)), None)
     if call is None or call.name != "hwreg" or call.arguments[0] not in ("HW_REG_MODE", "1"):
         raise Refused(f"{ins.opcode} uses a hardware register that is not modelled", ins.line)
     start, length = (int(x, 0) for x in call.arguments[1:]) if len(call.arguments) == 3 else (0, 32)
     if not 0 <= start < 32 or not 1 <= length <= 32 - start:
-        raise unknown(ins, "names bits that a register does not have")
+        raise unknown(ins, "names bits outside of the 32 of a register")
     return start, length
 
 
 def build_setreg(ins: AMDInstruction) -> Operation:
-    """s_setreg of the MODE register."""
+    """Return the operation of s_setreg, which writes bits of the MODE register."""
     start, length = _mode_field(ins)
     source = ScalarSource(next(x for x in ins.operands if not isinstance(x, Call)), "u32", ins)
     mask = (1 << length) - 1
@@ -185,7 +190,7 @@ def build_setreg(ins: AMDInstruction) -> Operation:
 
 
 def build_getreg(ins: AMDInstruction) -> Operation:
-    """s_getreg_b32 of the MODE register."""
+    """Return the operation of s_getreg_b32, which reads bits of the MODE register."""
     start, length = _mode_field(ins)
     target = ScalarTarget(ins.operands[0], "u32", ins)
 

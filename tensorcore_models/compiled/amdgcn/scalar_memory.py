@@ -1,4 +1,4 @@
-"""Scalar loads, stores and counters (CDNA3 ISA, "Scalar Memory Operations")."""
+"""Builds scalar loads, stores and counters (CDNA3 ISA, "Scalar Memory Operations")."""
 
 from collections.abc import Callable
 
@@ -15,12 +15,12 @@ _FORMS = {"dword": 1, "dwordx2": 2, "dwordx4": 4, "dwordx8": 8, "dwordx16": 16}
 
 
 def _operands(ins: AMDInstruction, count: int) -> tuple[range, Callable]:
-    """Return (the scalar registers of the data, a function that gives the address of each wave)."""
+    """Return the scalar registers of the data, and a function that gives the address of each wave."""
     if len(ins.operands) != 3 or ins.modifiers.keys() - {"offset", *HINTS}:
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     data, base, offset = ins.operands
     if not isinstance(data, RegisterRange) or data.vector or data.count != count:
-        raise unknown(ins, f"takes {count} scalar registers for its data")
+        raise unknown(ins, f"needs {count} scalar registers for its data")
     start = ScalarSource(base, "b64", ins)
     moved = ScalarSource(offset, "b32", ins) if isinstance(offset, RegisterRange) else None
     step = int(offset.value) if isinstance(offset, Literal) else int(ins.modifiers.get("offset", 0))
@@ -36,7 +36,7 @@ def _operands(ins: AMDInstruction, count: int) -> tuple[range, Callable]:
 
 
 def build_load(ins: AMDInstruction) -> Operation:
-    """s_load: neighbouring words at a base and an offset, to neighbouring scalar registers."""
+    """Return s_load, which loads neighbouring words at a base plus an offset to neighbouring scalar registers."""
     count = _FORMS[ins.name.removeprefix("s_load_")]
     targets, where = _operands(ins, count)
     form = Access(4, count)
@@ -53,7 +53,7 @@ def build_load(ins: AMDInstruction) -> Operation:
 
 
 def build_store(ins: AMDInstruction) -> Operation:
-    """s_store: scalar registers to memory."""
+    """Return s_store, which stores scalar registers to memory."""
     count = _FORMS[ins.name.removeprefix("s_store_")]
     sources, where = _operands(ins, count)
 
@@ -68,12 +68,12 @@ def build_store(ins: AMDInstruction) -> Operation:
     return run
 
 
-#: Scalar atomic operations, one wave after the other.
+#: Scalar atomic operations, which run one wave after another.
 _COUNTERS = {"s_atomic_inc": "increment", "s_atomic_dec": "decrement", "s_atomic_add": "add", "s_atomic_sub": "sub"}
 
 
 def build_counter(ins: AMDInstruction) -> Operation:
-    """Return a scalar atomic operation on one word; with glc it gives what was there before."""
+    """Return a scalar atomic operation on one word; with glc it returns the earlier value."""
     targets, where = _operands(ins, 1)
     change, returns = function_of(Meaning(_COUNTERS[ins.name], "u32", ("u32", "u32"))), "glc" in ins.modifiers
 
@@ -81,7 +81,9 @@ def build_counter(ins: AMDInstruction) -> Operation:
         memory, places = machine.scalar_places(where(machine, waves), 4, waves, write=True)
         data = np.broadcast_to(machine.read_scalar(targets[0], waves), places.shape)
         before = np.zeros(places.shape, np.uint32)
-        machine.assume("atomic operations on one address run in the order in which waves come, together by number")
+        machine.assume(
+            "atomic operations on one address run in the order of arrival of waves, and by number if waves arrive together"
+        )
         for i, place in enumerate(places.tolist()):
             word = memory.data[place : place + 4].view(np.uint32)
             before[i] = word[0]

@@ -1,8 +1,8 @@
-"""From an instruction to an operation: a function of the machine and the waves that run it.
+"""Turns a scalar instruction into an operation: a function of the machine and of the waves that run it.
 
-A group of instructions is a module with a table ``BUILDERS``: name -> a function of the instruction that gives its operation.
-What is elementwise is a :class:`~..isa.meaning.Meaning`. Operands of scalar instructions and their expressions are seen to
-here, those of vector instructions in :mod:`.vector_operands`.
+Each group of instructions is a module with a table ``BUILDERS``, which maps a name to a function that builds the operation of
+an instruction. Elementwise instructions have a :class:`~..isa.meaning.Meaning`. This module handles operands of scalar
+instructions and their expressions; :mod:`.vector_operands` handles those of vector instructions.
 """
 
 from collections.abc import Callable
@@ -18,37 +18,37 @@ from ..isa.types import array_type, size_of
 from .syntax import SCC, WINDOWS, AMDInstruction, Literal, Operand, RegisterRange, Word
 
 Operation = Callable[[Any, np.ndarray | None], Any]
-#: Types of numbers that vector instructions compute with.
+#: Types of floating-point numbers that vector instructions compute with.
 NUMBERS = ("f16", "f32", "f64")
 _INLINE = (0.0, 0.5, 1.0, 2.0, 4.0, 0.15915494, 0.15915494309189532)
 
 
-def unknown(ins: AMDInstruction, why: str = "is not known here") -> Refused:
-    """Return the refusal of an instruction."""
+def unknown(ins: AMDInstruction, why: str = "is not modelled") -> Refused:
+    """Return the error that refuses an instruction."""
     return Refused(f"{ins.opcode} {why}", ins.line)
 
 
 def unpublished(ins: AMDInstruction) -> Refused:
-    """Return the refusal of an instruction whose results nobody has published."""
+    """Return the error that refuses an instruction whose bits nobody has published."""
     return Refused(
-        f"{ins.opcode}: which bits it gives is not published; run with unpublished='nearest' for correctly rounded ones",
+        f"{ins.opcode}: the bits of its results are not published; run with unpublished='nearest' to round correctly",
         ins.line,
     )
 
 
 def type_of(name: str) -> str:
-    """Return a type as it is spelled here: AMD's i32 is s32."""
+    """Return the package's name of an AMD type (i32 is s32)."""
     return name.replace("i", "s")
 
 
 # -- constants -------------------------------------------------------------------------------------------------------------
 def constant(literal: Literal, kind: str, ins: AMDInstruction):
-    """Return a constant as a number of a type (CDNA3 ISA, "Inline Constants" and "Literal Constant")."""
+    """Return the encoding of a constant in a type (CDNA3 ISA, "Inline Constants" and "Literal Constant")."""
     value, bits = literal.value, 8 * size_of(kind)
     dtype = array_type(kind)
     if isinstance(value, float):
         if bits != 32 and abs(value) not in _INLINE:
-            raise unknown(ins, f"has the constant {value}, whose encoding in {bits} bits is not known here")
+            raise unknown(ins, f"has the constant {value}, whose encoding in {bits} bits is not modelled")
         raw = int(encode(value, {16: "fp16", 32: "fp32", 64: "fp64"}[bits]))
         if bits == 64:
             raw = int(np.float64(0.15915494309189532 if abs(value) == 0.15915494 else abs(value)).view(np.uint64))
@@ -56,10 +56,10 @@ def constant(literal: Literal, kind: str, ins: AMDInstruction):
     elif bits == 64 and not -16 <= value <= 64:
         if kind == "f64":
             raw = value << 32
-        elif 0 <= value < 1 << (31 if kind[0] == "s" else 32):  # LLVM: zeros above but for signed operands
+        elif 0 <= value < 1 << (31 if kind[0] == "s" else 32):  # LLVM extends with zeros, except for signed operands
             raw = value
         else:
-            raise unknown(ins, f"has the constant {value:#x}, whose other 32 bits are not known here")
+            raise unknown(ins, f"has the constant {value:#x}, whose other 32 bits are not modelled")
     else:
         raw = value
     if not -(1 << (max(bits, 32) - 1)) <= raw < 1 << max(bits, 32):
@@ -69,7 +69,7 @@ def constant(literal: Literal, kind: str, ins: AMDInstruction):
 
 # -- scalar operands -------------------------------------------------------------------------------------------------------
 class ScalarSource:
-    """An operand of a scalar instruction, or a scalar operand of another one: a value for each wave."""
+    """`ScalarSource` is a scalar operand: one value for each wave."""
 
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction):
         self.kind, self.size, self.dtype = kind, size_of(kind), array_type(kind)
@@ -80,11 +80,11 @@ class ScalarSource:
         if self.fixed is None:
             count = max(1, self.size // 4)
             if not isinstance(operand, RegisterRange) or operand.vector or operand.count != count:
-                raise unknown(ins, f"takes {count} scalar register{'s' * (count > 1)} here")
+                raise unknown(ins, f"needs an operand of {count} scalar register{'s' * (count > 1)}")
             self.registers = operand
 
     def read(self, machine, waves):
-        """Return values over the waves, or one number."""
+        """Return the values over the waves, or one number that all waves share."""
         if self.registers is None:
             return np.asarray(self.fixed)
         value = machine.read_scalar(self.registers.first, waves)
@@ -96,7 +96,7 @@ class ScalarSource:
         return value.view(self.dtype) if value.dtype.itemsize == self.dtype.itemsize else value.astype(self.dtype)
 
     def owners(self, machine, waves) -> np.ndarray | None:
-        """Return whose bytes the values are, shape (waves, bytes); None: nobody's."""
+        """Return the expressions of the values' bytes, shape (waves, bytes); None if no byte depends on an input."""
         if self.registers is None:
             return None
         places = range(self.registers.first, self.registers.first + max(1, self.size // 4))
@@ -104,7 +104,7 @@ class ScalarSource:
 
 
 def joined(parts: list, size: int) -> np.ndarray | None:
-    """Return owners of neighbouring registers as owners of one value of `size` bytes."""
+    """Return the expressions of neighbouring registers as those of one value of `size` bytes."""
     if all(part is None for part in parts):
         return None
     count = next(len(part) for part in parts if part is not None)
@@ -113,16 +113,16 @@ def joined(parts: list, size: int) -> np.ndarray | None:
 
 
 class ScalarTarget:
-    """The registers that a scalar result goes to."""
+    """`ScalarTarget` holds the registers that a scalar result goes to."""
 
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction):
         count = max(1, size_of(kind) // 4)
         if not isinstance(operand, RegisterRange) or operand.vector or operand.count != count:
-            raise unknown(ins, f"gives {count} scalar register{'s' * (count > 1)}")
+            raise unknown(ins, f"needs {count} scalar register{'s' * (count > 1)} for its result")
         self.first, self.count = operand.first, count
 
     def write(self, machine, value, waves, ids=None) -> None:
-        """Write values over the waves, or one number."""
+        """Write values over the waves, or one number for all waves."""
         value = np.asarray(value)
         if self.count == 1:
             bits = value.view(np.uint32) if value.dtype.itemsize == 4 else value.astype(np.uint32)
@@ -135,7 +135,7 @@ class ScalarTarget:
             machine.write_scalar(self.first + place, part, waves, own)
 
 
-#: What SCC becomes, from (meaning, operands, result).
+#: Values of SCC, by name: functions of the meaning, the operands and the result.
 _FLAGS: dict[str, Callable] = {
     "nonzero": lambda m, values, found: found != 0,
     "carry": lambda m, values, found: exact(m)(*values) >> 32 != 0,
@@ -145,8 +145,7 @@ _FLAGS: dict[str, Callable] = {
 
 
 def scalar_operation(ins: AMDInstruction, m: Meaning, flag: str = "") -> Operation:
-    """Return the operation of an elementwise scalar instruction; `flag` names what it makes of SCC, a comparison writes only
-    that."""
+    """Return the operation of an elementwise scalar instruction; `flag` names how it sets SCC. A comparison writes only SCC."""
     given, compares = ins.operands, m.result == "pred"
     if len(given) != len(m.sources) + (not compares):
         raise unknown(ins, f"has {len(given)} operands, expected {len(m.sources) + (not compares)}")

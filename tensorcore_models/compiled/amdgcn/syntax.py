@@ -10,9 +10,9 @@ NAMED_SCALARS = {
     "exec": (126, 2), "exec_lo": (126, 1), "exec_hi": (127, 1),
 }  # fmt: skip
 VCC, EXEC, M0 = 106, 126, 124
-#: Where the generic windows of local memory (LDS) and scratch begin, by the operand that gives it.
+#: First address of the generic windows of local memory (LDS) and scratch, by the operand that gives it.
 WINDOWS = {"src_shared_base": 1 << 36, "src_private_base": 1 << 37}
-#: Scalar registers by number: all that instructions encode, then SCC, which has a number of its own here.
+#: Scalar registers by number: all that instructions encode, then SCC, which has a number of its own in this package.
 SCC = 128
 SCALARS = 129
 #: Vector registers by number: 256 of a lane, then 256 accumulation registers.
@@ -22,14 +22,14 @@ VECTORS = 512
 
 @dataclass(frozen=True, slots=True)
 class RegisterRange:
-    """Neighbouring registers of 32 bits.
+    """`RegisterRange` is a range of neighbouring 32-bit registers.
 
     Parameters
     ----------
     vector : bool
-        Whether each lane has them (VGPR, AGPR), or each wave (SGPR).
+        Whether each lane has such registers (VGPR, AGPR), or each wave (SGPR).
     first, count : int
-        Which; numbers of accumulation registers start at `ACCUMULATORS`.
+        First register and their number; accumulation registers start at `ACCUMULATORS`.
     """
 
     vector: bool
@@ -37,7 +37,7 @@ class RegisterRange:
     count: int
 
     def name(self, place: int = 0) -> str:
-        """Return one of them as the text spells it."""
+        """Return one of the registers as the text spells it."""
         return register_name(self.vector, self.first + place)
 
 
@@ -52,21 +52,21 @@ def register_name(vector: bool, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant: an integer, or a floating-point number as the text has it."""
+    """`Literal` is a constant: an integer, or a floating-point number as the text spells it."""
 
     value: int | float
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A label, or a word whose meaning is the instruction's."""
+    """`Word` is a label, or a word whose meaning depends on the instruction."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Modified:
-    """An operand with its sign changed, without it, or sign-extended."""
+    """`Modified` is an operand that is negated, taken as its absolute value, or sign-extended."""
 
     operand: "Operand"
     negated: bool = False
@@ -76,7 +76,7 @@ class Modified:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A word with arguments: vmcnt(0), hwreg(HW_REG_MODE, 4, 2)."""
+    """`Call` is a word with arguments: vmcnt(0), hwreg(HW_REG_MODE, 4, 2)."""
 
     name: str
     arguments: tuple[str, ...]
@@ -87,24 +87,24 @@ Operand = RegisterRange | Literal | Word | Modified | Call
 
 @dataclass(frozen=True)
 class AMDInstruction:
-    """One instruction.
+    """`AMDInstruction` is one instruction.
 
     Parameters
     ----------
     name : str
-        Without the suffix of its encoding.
+        Name without the suffix of its encoding.
     encoding : str
-        "", e32, e64, dpp or sdwa.
+        One of "", e32, e64, dpp, sdwa.
     operands : tuple
-        In the text's order.
+        Operands in the text's order.
     modifiers : dict
-        What stands behind the operands: name -> number, list of numbers, word or True.
+        Modifiers after the operands: name -> number, list of numbers, word or True.
     line : int
         Line of the text.
     target : int or None
-        Where a branch goes.
+        Index of the instruction that a branch goes to.
     behind : int or None
-        The address behind it in its code object.
+        Address after the instruction in its code object.
     """
 
     name: str
@@ -117,13 +117,14 @@ class AMDInstruction:
 
     @property
     def opcode(self) -> str:
-        """The name with its encoding."""
+        """Return the name with the suffix of its encoding."""
         return self.name + (f"_{self.encoding}" if self.encoding else "")
 
 
 @dataclass(frozen=True)
 class KernelArgument:
-    """An argument, or a hidden one that the launch fills: where it lies in the kernel's argument segment, what it is."""
+    """`KernelArgument` is an argument in the kernel's segment, given by the caller or (hidden) filled by the launch: offset,
+    size, kind."""
 
     name: str
     offset: int
@@ -133,22 +134,22 @@ class KernelArgument:
 
 @dataclass
 class AMDKernel:
-    """A kernel of a text or code object.
+    """`AMDKernel` is a kernel of a text or code object.
 
     Attributes
     ----------
     name : str
-        The kernel's name.
+        Name of the kernel.
     facts : dict
         Fields of the kernel descriptor, named as the assembler's directives without ``.amdhsa_``.
     metadata : dict
-        What the metadata say of it: sizes of work-groups.
+        Sizes of work-groups from the metadata.
     arguments : list of KernelArgument
-        In order of their place.
+        Arguments by rising offset.
     code : list of AMDInstruction
-        In order of addresses, from the kernel's first one on.
+        Instructions by rising address, from the kernel's first one.
     places : dict
-        Addresses of a code object -> place of the instruction in `code`; none are known of a text.
+        Address in a code object -> index of the instruction in `code`; empty for assembly text.
     """
 
     name: str
@@ -160,13 +161,13 @@ class AMDKernel:
 
     @property
     def parameters(self) -> list[KernelArgument]:
-        """The arguments that the caller gives."""
+        """Return the arguments that the caller gives."""
         return [argument for argument in self.arguments if not argument.kind.startswith("hidden")]
 
 
 @dataclass
 class CodeObject:
-    """The kernels of a text, and the processor that it is for."""
+    """`CodeObject` holds the kernels of a text, and the processor that it is for."""
 
     target: str = ""
     kernels: dict[str, AMDKernel] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Traces expressions through AMDGCN: flags, comparisons of lanes, and numbers that integers round to bf16."""
+"""Traces expressions through AMDGCN: SCC, comparisons of lanes, and numbers that integer instructions round to bf16."""
 
 import numpy as np
 
@@ -6,15 +6,18 @@ from ..expressions import PLACES, ExpressionTrace, Operations
 from ..isa.meaning import Meaning
 from .syntax import AMDInstruction
 
-#: Ends of the name of a number rounded to bf16 by integers: by bytes of the value, and where the number lies in it.
+#: Suffixes of the name of a number rounded to bf16 by integer instructions: by bytes of the value and the number's place in it.
 _ROUNDED = {(2, 0): "", (4, 2): ".f32", (4, 0): ".b32"}
 
 
 class AMDTrace(ExpressionTrace):
-    """Return the expressions of an AMDGCN run."""
+    """`AMDTrace` holds the expressions of an AMDGCN run."""
 
     def _mixture(self, row: list[int], held: list[int], line: int) -> int:
-        """Return a value of moved bytes; the upper half of a number that integers rounded to bf16 is named as what it is."""
+        """Return the expression of moved bytes.
+
+        The upper half of a number rounded by integer instructions becomes its bf16 rounding.
+        """
         places = [n for n in row if n]
         name = _ROUNDED.get((len(row), next(i for i, n in enumerate(row) if n)))
         if (
@@ -33,9 +36,9 @@ class AMDTrace(ExpressionTrace):
         return super()._mixture(row, held, line)
 
     def _rounded_to_bf16(self, number: int) -> tuple[int, str]:
-        """Return (x, rounding) of a sum whose upper half is x in bf16 unless it is NaN; (0, "") of another expression.
+        """Return (x, rounding) of a sum whose upper half is x in bf16 unless x is NaN; (0, "") of another expression.
 
-        x + 0x7fff + (bit 16 of x) rounds ties to even, x + 0x7fff + 1 away from zero.
+        The sum x + 0x7fff + (bit 16 of x) rounds ties to even, x + 0x7fff + 1 rounds ties away from zero.
         """
         block, place = self.block_of(number)
         if not isinstance(block, Operations) or block.name != "v_add3_u32":
@@ -67,12 +70,12 @@ class AMDTrace(ExpressionTrace):
         return block.operands[place].tolist()[:2] == [of, of]
 
     def flag(self, ins: AMDInstruction, values: list, owners: list) -> np.ndarray:
-        """Return whose SCC is, where data decided it."""
+        """Return the expression of SCC, if data decided it."""
         count = next(len(owner) for owner in owners if owner is not None)
         return self.operation(f"{ins.name}.scc", ins.line, values, owners, count, 1)
 
     def compared(self, ins: AMDInstruction, values: list, owners: list, held) -> None:
-        """Lanes compared values, of which some rest on inputs: what follows is decided by them."""
+        """Note that lanes compared values, some of which depend on inputs: they decide the run that follows."""
         count = next(len(owner) for owner in owners if owner is not None)
         made = self.operation(ins.name, ins.line, values, owners, count, 1)
         self.decided(made, np.broadcast_to(held, (count,)), False)

@@ -1,4 +1,5 @@
-"""Vector instructions on integers and bits (CDNA3 ISA, "Vector ALU Operations"): moves, sums, products, shifts, selections."""
+"""Builds vector instructions on integers and bits (CDNA3 ISA, "Vector ALU Operations"): moves, sums, products, shifts,
+selections."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,14 +15,14 @@ from .vector_operands import VectorSource, VectorTarget, active, vector_operatio
 
 
 def _of(operation: str, kind: str, *sources: str, **rest) -> Meaning:
-    """Return an operation on integers or bits; two operands of the result's type where none are named."""
+    """Return the meaning of an operation on integers or bits; by default it has two operands of the result's type."""
     return Meaning(operation, type_of(kind), tuple(map(type_of, sources or (kind, kind))), **rest)
 
 
 _SHIFTS = {"lshlrev": ("shl", "b", "u"), "lshrrev": ("shr", "b", "u"), "ashrrev": ("shr", "i", "i")}
 _THREE = ("u32",) * 3
 _NARROW = ("u32", "i32", "u16", "i16")
-#: Elementwise instructions.
+#: Elementwise instructions: name -> meaning.
 ROWS: dict[str, Meaning] = {
     **{f"v_{name}": _of("move", "b32", "b32") for name in (
         "mov_b32", "accvgpr_write_b32", "accvgpr_read_b32", "accvgpr_mov_b32", "accvgpr_write", "accvgpr_read")},
@@ -61,7 +62,7 @@ def build(ins: AMDInstruction) -> Operation:
     if m.operation == "select" and any(isinstance(x, Modified) for x in ins.operands):
         m = replace(
             m, result="f32", sources=("f32", "f32", "pred")
-        )  # signs of operands are changed as those of numbers
+        )  # sign modifiers change operands as floating-point numbers
     if m.operation == "select" and ins.encoding == "dpp":
         raise unknown(ins)
     return vector_operation(ins, m)
@@ -76,11 +77,11 @@ _CARRIES = {
 
 
 def build_carry(ins: AMDInstruction) -> Operation:
-    """Return sums and differences of 32 bits whose carry goes to a mask, and may come from one."""
+    """Return a 32-bit sum or difference whose carry goes to a mask, and may come from one."""
     m = _CARRIES[ins.name]
     function, carries = exact(m), len(m.sources) == 3
     if ins.modifiers or ins.encoding in ("sdwa", "dpp") or len(ins.operands) != 4 + carries:
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     target = VectorTarget(ins.operands[0], "u32", ins)
     sources = [VectorSource(x, "u32", ins) for x in ins.operands[2:4]]
     carry = VectorSource(ins.operands[4], "pred", ins) if carries else None
@@ -102,27 +103,28 @@ def build_carry(ins: AMDInstruction) -> Operation:
 
 
 def mask_target(operand, ins: AMDInstruction) -> int:
-    """Return the first of two scalar registers that take a mask."""
+    """Return the first of the two scalar registers that take a mask."""
     if not isinstance(operand, RegisterRange) or operand.vector or operand.count != 2:
-        raise unknown(ins, "gives a mask to two scalar registers")
+        raise unknown(ins, "needs two scalar registers for its mask")
     return operand.first
 
 
 def write_mask(machine, first: int, held, waves, lanes) -> None:
-    """Write truth values of lanes to two scalar registers; lanes that do not run give 0."""
+    """Write truth values of lanes to two scalar registers; the bits of lanes that do not run are 0."""
     words = machine.mask_words(held, waves, lanes)
     for half in (0, 1):
         machine.write_scalar(first + half, np.ascontiguousarray(words[:, half]), waves)
 
 
 def build_wide(ins: AMDInstruction) -> Operation:
-    """v_mad_u64_u32 and v_mad_i64_i32: a product of 32 bits added to 64; the carry goes to a mask.
+    """Return v_mad_u64_u32 or v_mad_i64_i32: the product of two 32-bit numbers plus a 64-bit addend; the carry goes to a mask.
 
-    Compilers that want 32 bits of it leave the upper half of the addend unwritten: then that of the sum and the carry are.
+    Compilers that need only 32 bits of the sum leave the upper half of the addend unwritten; then the upper half of the sum and
+    the carry count as unwritten, too.
     """
     kind, wide = ("u32", "u64") if ins.name == "v_mad_u64_u32" else ("s32", "s64")
     if ins.modifiers or len(ins.operands) != 5:
-        raise unknown(ins, "has operands or modifiers that are not known here")
+        raise unknown(ins, "has operands or modifiers that are not modelled")
     target, out = VectorTarget(ins.operands[0], wide, ins), mask_target(ins.operands[1], ins)
     kinds = (kind, kind, wide)
     sources = [VectorSource(x, k, ins) for x, k in zip(ins.operands[2:], kinds, strict=True)]
@@ -158,7 +160,7 @@ def build_wide(ins: AMDInstruction) -> Operation:
 
 # -- halves, truth tables, counts of lanes -------------------------------------------------------------------------------------
 def build_count_below(ins: AMDInstruction) -> Operation:
-    """v_mbcnt_lo and v_mbcnt_hi: set bits of a mask below the own lane, plus an addend."""
+    """Return v_mbcnt_lo or v_mbcnt_hi, which counts the set bits of a mask below the lane's own, plus an addend."""
     high = ins.name.startswith("v_mbcnt_hi")
     target = VectorTarget(ins.operands[0], "u32", ins)
     mask, addend = (VectorSource(x, "u32", ins) for x in ins.operands[1:])
@@ -173,7 +175,7 @@ def build_count_below(ins: AMDInstruction) -> Operation:
 
 
 def build_truth_table(ins: AMDInstruction) -> Operation:
-    """v_bitop3_b32: any function of three bits; bit 4a + 2b + c of the table is its value."""
+    """Return v_bitop3_b32, any function of three bits; bit 4a + 2b + c of the table is its value."""
     table = ins.modifiers.get("bitop3", 0)
     if not isinstance(table, int) or not 0 <= table < 256 or ins.modifiers.keys() - {"bitop3"}:
         raise unknown(ins)
@@ -183,7 +185,7 @@ def build_truth_table(ins: AMDInstruction) -> Operation:
 
 
 def build_packed_move(ins: AMDInstruction) -> Operation:
-    """v_pk_mov_b32: one register of each of two pairs, chosen by op_sel and op_sel_hi."""
+    """Return v_pk_mov_b32, which moves one register of each of two pairs, chosen by op_sel and op_sel_hi."""
     low = ins.modifiers.get("op_sel", [0, 0])
     if ins.modifiers.keys() - {"op_sel", "op_sel_hi"} or len(low) != 2:
         raise unknown(ins)
@@ -194,7 +196,7 @@ def build_packed_move(ins: AMDInstruction) -> Operation:
         elif isinstance(operand, Literal) and not place:
             picks.append(operand)
         else:
-            raise unknown(ins, "has operands that are not known here")
+            raise unknown(ins, "has operands that are not modelled")
     target = VectorTarget(ins.operands[0], "b64", ins)
     sources = [VectorSource(pick, "b32", ins) for pick in picks]
 
@@ -207,7 +209,7 @@ def build_packed_move(ins: AMDInstruction) -> Operation:
 
 
 def build_swap(ins: AMDInstruction) -> Operation:
-    """v_swap_b32."""
+    """Return v_swap_b32, which exchanges two registers."""
     targets = [VectorTarget(x, "b32", ins) for x in ins.operands]
     sources = [VectorSource(x, "b32", ins) for x in ins.operands]
     if len(targets) != 2 or ins.modifiers:

@@ -1,4 +1,5 @@
-"""Operands and results of vector instructions: a value for each active lane, with modifiers, SDWA, DPP and expressions."""
+"""Reads operands and writes results of vector instructions: a value for each active lane, with modifiers, SDWA, DPP and
+expressions."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -17,7 +18,7 @@ from .scalar_operands import NUMBERS, Operation, ScalarSource, joined, unknown
 from .syntax import AMDInstruction, Modified, Operand, RegisterRange
 
 QUIET = {"fp16": 0x7E00, "fp32": 0x7FC00000, "fp64": 0x7FF8 << 48}
-#: Parts of a register that SDWA selects: first byte and bytes.
+#: Parts of a register that SDWA selects: first byte and number of bytes.
 PARTS = {
     "DWORD": (0, 4), "WORD_0": (0, 2), "WORD_1": (2, 2), "BYTE_0": (0, 1), "BYTE_1": (1, 1), "BYTE_2": (2, 1),
     "BYTE_3": (3, 1),
@@ -25,19 +26,19 @@ PARTS = {
 
 
 def part_mask(first: int, count: int) -> int:
-    """Return the bits of some bytes of a register."""
+    """Return the mask of some bytes of a register."""
     return (1 << 8 * count) - 1 << 8 * first & 0xFFFFFFFF
 
 
 class VectorSource:
-    """An operand of a vector instruction: a value for each active lane.
+    """`VectorSource` is an operand of a vector instruction: a value for each active lane.
 
     Parameters
     ----------
     operand, kind, ins
         The operand, its type, and the instruction.
     part : tuple of two int, optional
-        First byte and bytes of the register that it takes; the rest is filled with zeros, or the sign.
+        First byte and number of bytes of the register that are read; the rest is filled with zeros, or the sign.
     """
 
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction, part=None):
@@ -47,14 +48,14 @@ class VectorSource:
             self.negated, self.absolute, self.extended = operand.negated, operand.absolute, operand.extended
             operand = operand.operand
         if (self.negated or self.absolute) and kind not in NUMBERS or self.extended and part is None:
-            raise unknown(ins, f"changes the sign of an operand of type {kind}")
+            raise unknown(ins, f"changes the sign of an operand of type {kind}, which is not modelled")
         self.dtype = array_type(kind)
         self.scalar: ScalarSource | None = None
         self.first, self.count = 0, max(1, self.size // 4)
         self.used = part_mask(*(part or (0, min(self.size, 4))))
         if isinstance(operand, RegisterRange) and operand.vector:
             if operand.count != self.count or kind == "pred":
-                raise unknown(ins, f"takes {self.count} vector register{'s' * (self.count > 1)} here")
+                raise unknown(ins, f"needs an operand of {self.count} vector register{'s' * (self.count > 1)}")
             self.first = operand.first
         elif kind == "pred":
             self.scalar = ScalarSource(operand, "b64", ins)
@@ -64,9 +65,10 @@ class VectorSource:
             self.scalar = ScalarSource(operand, kind, ins)
 
     def read(self, machine, waves, lanes, moved=None) -> tuple[Any, np.ndarray | None]:
-        """Return (values over the active lanes or one number, whose bytes they are or None).
+        """Return the values over the active lanes, or one number, and the expressions of their bytes or None.
 
-        `moved` are the lanes whose registers are read instead of the own ones, and which of them are (others give 0).
+        `moved` holds the lanes whose registers are read instead of the lanes' own, and a mask of the lanes that read (the other
+        lanes get 0).
         """
         if moved is not None:
             value, owners = self._moved(machine, waves, *moved)
@@ -96,7 +98,7 @@ class VectorSource:
         )
 
     def _moved(self, machine, waves, held, valid):
-        """Return the registers of other lanes; 0 where there is none."""
+        """Return the registers of other lanes, 0 for a lane that reads none."""
         found, owners = self._registers(machine, waves, held[valid])
         value = np.zeros(len(held), found.dtype)
         value[valid] = found
@@ -121,7 +123,7 @@ class VectorSource:
         return machine.spread(value, waves, lanes), owners
 
     def _taken(self, value, owners):
-        """Return a part of the register, filled up."""
+        """Return a part of the register, extended to the operand's type."""
         first, count = self.part or (0, self.size)
         word = np.asarray(value, np.uint32) >> np.uint32(8 * first)
         if self.extended and count < 4:
@@ -148,7 +150,7 @@ class VectorSource:
 
 
 def spread_owners(machine, owners: np.ndarray, waves, lanes) -> np.ndarray:
-    """Return owners of values of waves as those of values of lanes."""
+    """Return the expressions of wave values as those of lane values."""
     whole = np.zeros((machine.waves.count, owners.shape[1]), np.int64)
     whole[slice(None) if waves is None else waves] = owners
     each = machine.threads.all_lanes if lanes is None else lanes
@@ -156,31 +158,33 @@ def spread_owners(machine, owners: np.ndarray, waves, lanes) -> np.ndarray:
 
 
 class VectorTarget:
-    """The registers that a vector result goes to; narrow results fill the register with zeros unless `keeps` says otherwise.
+    """`VectorTarget` holds the registers of a vector result.
+
+    Narrow results are extended with zeros unless `keeps` says otherwise.
 
     Parameters
     ----------
     operand, kind, ins
         The operand, the result's type, and the instruction.
     part : tuple of two int, optional
-        First byte and bytes of the register that the result goes to.
+        First byte and number of bytes of the register that the result goes to.
     unused : str
-        What happens to the rest: "PAD" (zeros), "SEXT" (the sign) or "PRESERVE".
+        Treatment of the other bytes: "PAD" (zeros), "SEXT" (the sign) or "PRESERVE".
     """
 
     def __init__(self, operand: Operand, kind: str, ins: AMDInstruction, part=None, unused: str = "PAD"):
         self.size = size_of(kind)
         self.count = max(1, self.size // 4)
         if not isinstance(operand, RegisterRange) or not operand.vector or operand.count != self.count:
-            raise unknown(ins, f"gives {self.count} vector register{'s' * (self.count > 1)}")
+            raise unknown(ins, f"needs {self.count} vector register{'s' * (self.count > 1)} for its result")
         self.first = operand.first
         self.part = part or ((0, self.size) if self.size < 4 else None)
         self.unused = unused
         if unused == "SEXT" or self.part is not None and self.part[1] > self.size:
-            raise unknown(ins, "writes a part of its register in a way that is not known here")
+            raise unknown(ins, "writes a part of its register with a destination select that is not modelled")
 
     def write(self, machine, value, waves, lanes, ids) -> None:
-        """Write values over the active lanes, or one number."""
+        """Write values over the active lanes, or one number for all lanes."""
         value = np.asarray(value)
         if self.part is not None:
             self._write_part(machine, value, waves, lanes, ids, *self.part)
@@ -195,7 +199,7 @@ class VectorTarget:
             machine.write_vector(self.first + place, part, waves, lanes, own)
 
     def _write_part(self, machine, value, waves, lanes, ids, first: int, count: int) -> None:
-        """Write the result to its part of the register; what is preserved beside it stays unwritten where nobody wrote it."""
+        """Write the result to its part of the register; preserved bytes that nobody wrote stay unwritten."""
         mask = np.uint32(part_mask(first, count))
         word = _word(value) << np.uint32(8 * first) & mask
         before: Any = None
@@ -216,7 +220,7 @@ class VectorTarget:
 
 
 def _word(value: np.ndarray) -> np.ndarray:
-    """32 bits of a value, zero-extended."""
+    """Return the 32-bit register word of a value, zero-extended."""
     if value.dtype.itemsize == 4 and value.dtype.kind in "ui":
         return value.view(np.uint32)
     return (
@@ -229,35 +233,35 @@ KEEPING = {"v_fma_f16", "v_mad_u16", "v_mad_i16", "v_div_fixup_f16", "v_fma_mixl
 
 
 def vector_sources(ins: AMDInstruction, operands, kinds) -> list[VectorSource]:
-    """Return the operands of a vector instruction with what its encoding selects of them."""
+    """Return the operands of a vector instruction, each with the part and modifiers that its encoding selects."""
     found, selected = [], ins.modifiers.get("op_sel", [])
     if ins.modifiers.keys() - {"op_sel", "clamp"} and ins.encoding not in ("sdwa", "dpp"):
-        raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not known here")
+        raise unknown(ins, f"with {', '.join(sorted(ins.modifiers))} is not modelled")
     for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
         part = None
         if ins.encoding == "sdwa" and kind != "pred":
             word = ins.modifiers.get(f"src{place}_sel", "DWORD")
             part = PARTS.get(word)
             if part is None or size_of(kind) > 4:
-                raise unknown(ins, f"selects {word}, which is not known here")
+                raise unknown(ins, f"selects {word}, which is not modelled")
             part = None if part == (0, 4) else part
         elif place < len(selected) and selected[place]:
             if size_of(kind) != 2:
-                raise unknown(ins, "selects a half of an operand that has none")
+                raise unknown(ins, "selects a half of an operand that is not 16 bits wide")
             part = (2, 2)
         found.append(VectorSource(operand, kind, ins, part))
     return found
 
 
 def vector_target(ins: AMDInstruction, operand: Operand, kind: str, sources: int) -> VectorTarget:
-    """Where a vector instruction's result goes."""
+    """Return the target registers of a vector instruction."""
     if ins.encoding == "sdwa":
         part = PARTS.get(ins.modifiers.get("dst_sel", "DWORD"))
         unused = str(ins.modifiers.get("dst_unused", "UNUSED_PAD")).removeprefix("UNUSED_")
         if part == (0, 4):
             return VectorTarget(operand, kind, ins)
         if part is None:
-            raise unknown(ins, "writes a part of its register that is not known here")
+            raise unknown(ins, "has a destination select that is not modelled")
         return VectorTarget(operand, kind, ins, part, unused)
     selected = ins.modifiers.get("op_sel", [])
     high = len(selected) > sources and bool(selected[sources])
@@ -267,7 +271,7 @@ def vector_target(ins: AMDInstruction, operand: Operand, kind: str, sources: int
 
 
 def active(operation: Callable) -> Operation:
-    """Return the operation of an instruction of lanes: nothing where EXEC has none, faults with their thread's name."""
+    """Return the operation of a vector instruction: skipped if EXEC has no lane; faults carry their thread's name."""
 
     def run(machine, waves):
         lanes = machine.lanes(waves)
@@ -282,21 +286,21 @@ def active(operation: Callable) -> Operation:
 
 
 def settled(machine, ins: AMDInstruction, bits: np.ndarray, fmt: str) -> np.ndarray:
-    """Return results of a floating-point instruction: clamped if it asks for that; NaN, whose payload is not published, is
-    refused."""
+    """Return floating-point results, clamped if the instruction asks for that; refuse NaN, because its payload is not
+    published."""
     bits = np.asarray(bits)
     nan = floats.is_nan(bits, fmt)
     if ins.modifiers.get("clamp"):
         if nan.any() and not machine.launch.kernel.facts.get("dx10_clamp", 1):
-            raise Refused(f"{ins.opcode} clamps NaN, and the kernel asks for no DX10_CLAMP", ins.line)
+            raise Refused(f"{ins.opcode} clamps NaN without DX10_CLAMP, which is not modelled", ins.line)
         return floats.saturated(bits, fmt)  # NaN becomes 0 (DX10_CLAMP)
     if nan.any():
         if machine.unpublished != "nearest":
             raise Refused(
-                f"{ins.opcode} gives NaN, whose payload is not published; run with unpublished='nearest' for the quiet one",
+                f"{ins.opcode} gives NaN, whose payload is not published; run with unpublished='nearest' for the quiet NaN",
                 ins.line,
             )
-        machine.assume("NaN results of vector instructions are the quiet NaN without payload; AMD publishes none")
+        machine.assume("NaN results of vector instructions are the quiet NaN without payload; AMD publishes no payload")
         bits = np.where(nan, bits.dtype.type(QUIET[fmt]), bits)
     return bits
 
@@ -311,11 +315,11 @@ def vector_operation(ins: AMDInstruction, m: Meaning) -> Operation:
     function = None if m.floating else function_of(m)
     if ins.modifiers.get("clamp") and fmt is None:
         if m.operation not in ("add", "sub"):
-            raise unknown(ins, "with clamp is not known here")
+            raise unknown(ins, "with clamp is not modelled")
         function = saturated(function_of(m), array_type(m.result))
     move = moved_lanes(ins) if ins.encoding == "dpp" else None
     if move is not None and sources[0].scalar is not None:
-        raise unknown(ins, "moves lanes of an operand that has none")
+        raise unknown(ins, "moves lanes of an operand that is no vector register")
 
     def run(machine, waves, lanes):
         moved = None
@@ -339,7 +343,7 @@ def vector_operation(ins: AMDInstruction, m: Meaning) -> Operation:
 
 
 def side_by_side(owners: list, size: int) -> np.ndarray | None:
-    """Return owners of neighbouring numbers of `size` bytes; None if all are nobody's."""
+    """Return the expressions of neighbouring numbers of `size` bytes; None if no byte depends on an input."""
     if all(own is None for own in owners):
         return None
     count = next(len(own) for own in owners if own is not None)
@@ -347,7 +351,7 @@ def side_by_side(owners: list, size: int) -> np.ndarray | None:
 
 
 def named(ins: AMDInstruction, m: Meaning, settings: Meaning) -> str:
-    """Return an instruction's name with what the MODE register changes, and its clamp."""
+    """Return an instruction's name with its clamp and the settings of the MODE register that change its result."""
     words = ["clamp"] * bool(ins.modifiers.get("clamp"))
     words += [settings.rounding] * (settings.rounding != m.rounding)
     kinds = {"in": m.sources[0], "out": m.result}

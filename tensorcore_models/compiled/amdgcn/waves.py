@@ -1,7 +1,7 @@
-"""Between lanes and their wave: v_readlane, v_readfirstlane, v_writelane (CDNA3 ISA, "Vector ALU Operations").
+"""Builds moves between lanes and their wave: v_readlane, v_readfirstlane, v_writelane (CDNA3 ISA, "Vector ALU Operations").
 
-Compilers keep scalar registers in lanes of a vector register, also both halves of a pair whose upper half holds nothing: what
-was never written moves as such, and a use of it is a fault.
+Compilers spill scalar registers into lanes of a vector register, sometimes both halves of a pair whose upper half was never
+written. So an unwritten value may be moved; only its use is a fault.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from .syntax import AMDInstruction
 
 
 def _chosen(machine, waves) -> np.ndarray:
-    """Return the first active lane of each wave, lane 0 where none is."""
+    """Return the first active lane of each wave, lane 0 if no lane is active."""
     count = machine.waves.count if waves is None else len(waves)
     base = (machine.waves.all_lanes if waves is None else waves) * WAVE
     lanes = machine.lanes(waves)
@@ -45,7 +45,7 @@ def _moved(machine, number: int, target: ScalarTarget, waves, lanes: np.ndarray)
 
 
 def build_first(ins: AMDInstruction) -> Operation:
-    """v_readfirstlane_b32."""
+    """Return the operation of v_readfirstlane_b32."""
     if len(ins.operands) != 2 or ins.modifiers:
         raise unknown(ins)
     target, number = ScalarTarget(ins.operands[0], "b32", ins), vectors_of(ins.operands[1], 1, ins)[0]
@@ -53,7 +53,7 @@ def build_first(ins: AMDInstruction) -> Operation:
 
 
 def build_read(ins: AMDInstruction) -> Operation:
-    """v_readlane_b32."""
+    """Return the operation of v_readlane_b32."""
     if len(ins.operands) != 3 or ins.modifiers:
         raise unknown(ins)
     target, number = ScalarTarget(ins.operands[0], "b32", ins), vectors_of(ins.operands[1], 1, ins)[0]
@@ -67,7 +67,7 @@ def build_read(ins: AMDInstruction) -> Operation:
 
 
 def build_write(ins: AMDInstruction) -> Operation:
-    """v_writelane_b32: one lane's register from a scalar one, whatever EXEC says."""
+    """Return v_writelane_b32, which writes a scalar register to one lane's register, whatever EXEC says."""
     if len(ins.operands) != 3 or ins.modifiers:
         raise unknown(ins)
     number = vectors_of(ins.operands[0], 1, ins)[0]

@@ -1,4 +1,4 @@
-"""Conversions between formats, and between numbers and integers."""
+"""Converts between formats, and between floating-point numbers and integers."""
 
 from collections.abc import Callable
 
@@ -10,20 +10,20 @@ from .floating import NAN, format_of
 from .meaning import Meaning
 from .types import FORMATS, array_type, bits_of, one
 
-#: Rounding to a whole number; "rna" here is half a unit added, then cut downwards, as v_cvt_rpi_i32_f32 does.
+#: Roundings to a whole number; "rna" here adds 0.5 and rounds down, as v_cvt_rpi_i32_f32 does.
 _WHOLE: dict[str, Callable] = {
     "rne": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil, "rna": lambda x: np.floor(x + 0.5),
 }  # fmt: skip
 
 
 def to_format(exact: np.ndarray, fmt: str, rounding: str, *, saturate: bool = False, relu: bool = False) -> np.ndarray:
-    """Return encodings of values (float32 or float64) in `fmt`: NaN is the canonical one of NVIDIA's units."""
+    """Return encodings of values (float32 or float64) in `fmt`; NaN becomes the canonical NaN of NVIDIA's units."""
     nan = np.isnan(exact)
     if relu:
         exact = np.where(exact < 0, exact.dtype.type(0), exact)
     if fmt == "tf32" and rounding == "rna":
         bits = exact.astype(np.float32).view(np.uint32)
-        finite = np.isfinite(exact)  # half a unit is added to the magnitude, then 13 bits are cut
+        finite = np.isfinite(exact)  # half a unit is added to the magnitude, then 13 bits are truncated
         bits = np.where(finite, bits + np.uint32(0x1000) & np.uint32(0xFFFFE000), bits)
     elif fmt == "fp64":
         return exact.astype(np.float64).view(np.uint64)
@@ -37,7 +37,7 @@ def to_format(exact: np.ndarray, fmt: str, rounding: str, *, saturate: bool = Fa
 
 
 def converted(m: Meaning) -> Callable:
-    """Return a conversion by its types."""
+    """Return the function of a conversion, by its types."""
     if m.result != one(m.result) or m.sources[0] != one(m.sources[0]):
         return _packed(m)
     if m.result not in FORMATS:
@@ -46,7 +46,7 @@ def converted(m: Meaning) -> Callable:
 
 
 def _between_floats(m: Meaning) -> Callable:
-    """Return a function of encodings; with the option "whole" to a whole number."""
+    """Return a function of encodings; with the option "whole" it rounds to a whole number."""
     narrow, wide = format_of(m.sources[0]), format_of(m.result)
     whole = _WHOLE[m.rounding] if "whole" in m.options else None
     rounding = "rne" if whole else m.rounding
@@ -63,7 +63,7 @@ def _between_floats(m: Meaning) -> Callable:
 
 
 def _to_integer(m: Meaning) -> Callable:
-    """Return rounded to a whole number and clamped; NaN gives 0 (in 64 bits the top bit set)."""
+    """Return values rounded to whole numbers and clamped; NaN gives 0 (in 64 bits, only the top bit set)."""
     kind, fmt, whole = array_type(m.result), format_of(m.sources[0]), _WHOLE[m.rounding]
     low, high = (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
 
@@ -100,7 +100,7 @@ def _from_integer(m: Meaning) -> Callable:
 
 
 def _packed(m: Meaning) -> Callable:
-    """Return two numbers at once: from two operands, of which the first is the upper half, or from a pair."""
+    """Return a conversion to two numbers at once: from two operands, of which the first is the upper half, or from a pair."""
     function, wide = converted(m.half()), array_type(m.result).type
     width, inside = _width(m.result), _width(m.sources[0])
 
@@ -120,11 +120,11 @@ def _packed(m: Meaning) -> Callable:
 
 
 def _width(kind: str) -> int:
-    """Return bits of one number of a pair."""
+    """Return the bits of one number of a pair."""
     return bits_of(kind) // 2
 
 
 def byte_converted(m: Meaning) -> Callable:
-    """Return a byte of a word, as a number."""
+    """Return one byte of a word as a floating-point number."""
     place = np.uint32(8 * m.options[0])
     return lambda x: (np.asarray(x) >> place & np.uint32(255)).astype(np.float32).view(np.uint32)

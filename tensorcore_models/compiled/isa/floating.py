@@ -1,4 +1,4 @@
-"""Functions of floating-point numbers, on encodings: arithmetic, comparisons, and stand-ins for what nobody published."""
+"""Computes floating-point functions on encodings: arithmetic, comparisons, and stand-ins for unpublished instructions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,17 +12,17 @@ from ..errors import Refused
 from .meaning import Meaning
 from .types import FORMATS, one
 
-#: NaN results of NVIDIA's units: all bits below the sign.
+#: NaN result of NVIDIA's units, by format: all bits below the sign are set.
 NAN = {"fp16": 0x7FFF, "bf16": 0x7FFF, "fp32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF, "e4m3fn": 0x7F, "e5m2": 0x7F}
 
 
 def format_of(kind: str) -> str:
-    """Return the package's name of the format of a type's numbers."""
+    """Return the package's name of the format of a type."""
     return FORMATS[one(kind)]
 
 
 def sign_of(fmt: str, like: np.ndarray) -> Any:
-    """Return the bit of a format's sign as a number of an array's type."""
+    """Return the sign bit of a format as a number of an array's type."""
     return like.dtype.type(1 << (get_float_format(fmt).bits - 1))
 
 
@@ -31,7 +31,7 @@ def _negated(x: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def _chosen(m: Meaning, fmt: str) -> Callable:
-    """Return the larger or smaller of two; one NaN loses unless the options say NaN. -0 is below +0."""
+    """Return the larger or smaller of two; a NaN and a number give the number unless the options say NaN. -0 is below +0."""
     nan = NAN.get(fmt, 0x7FFFFFFFFFFFFFFF) if m.nan == "all_ones" else get_float_format(fmt).nan_encoding()
     largest, nan_wins = m.operation == "max", "NaN" in m.options
     return lambda x, y: floats.extreme(x, y, fmt, largest=largest, nan_wins=nan_wins, nan=nan)
@@ -41,7 +41,7 @@ def _extreme(m: Meaning, fmt: str) -> Callable:
     chosen = _chosen(m, fmt)
 
     def run(*operands):
-        if "abs" in m.options:  # of magnitudes; the sign is the product of the signs
+        if "abs" in m.options:  # compares magnitudes; the sign is the product of the signs
             x, y = operands
             sign = sign_of(fmt, x)
             out = chosen(x & ~sign, y & ~sign)
@@ -61,7 +61,7 @@ def _extreme(m: Meaning, fmt: str) -> Callable:
 
 
 def _middle(m: Meaning, fmt: str) -> Callable:
-    """Return the one between the two others; NaN where one is NaN."""
+    """Return the median of three numbers; NaN if one of them is NaN."""
     low, high = (_extreme(replace(m, operation=name), fmt) for name in ("min", "max"))
     nan = get_float_format(fmt).nan_encoding()
 
@@ -80,7 +80,7 @@ def _reciprocal(m: Meaning, fmt: str) -> Callable:
     return run
 
 
-#: Functions of encodings without flushing, clamping and canonical NaN, made of (meaning, format).
+#: Factories of functions of encodings, by operation, from (meaning, format); without flushing, clamping and canonical NaN.
 ARITHMETIC: dict[str, Callable[[Meaning, str], Callable]] = {
     "add": lambda m, fmt: lambda x, y: floats.add(x, y, fmt, m.rounding),
     "sub": lambda m, fmt: lambda x, y: floats.add(x, _negated(y, fmt), fmt, m.rounding),
@@ -102,7 +102,7 @@ def arithmetic(m: Meaning) -> Callable:
 def finished(function: Callable, m: Meaning, fmt: str) -> Callable:
     """Return `function` with flushing of operands and results, clamping, the canonical NaN, and relu.
 
-    Of AMD's units the NaN is left as it is: who writes the result refuses it, or makes it the quiet one.
+    A NaN of AMD's units is left as it is: the code that writes the result refuses it, or makes it the quiet NaN.
     """
 
     def run(*operands):
@@ -125,18 +125,18 @@ def _with_nan(out: np.ndarray, m: Meaning, fmt: str) -> np.ndarray:
     if fmt != "fp64":
         return floats.canonical(out, fmt, NAN[fmt])
     if m.operation not in ("neg", "abs") and floats.is_nan(out, fmt).any():
-        raise Refused("an f64 result is NaN, whose payload is not published")
+        raise Refused("an f64 result is NaN, whose payload is not published: use inputs without NaN")
     return out
 
 
 # -- comparisons and tests ---------------------------------------------------------------------------------------------------
-#: Comparisons of unsigned integers by names of their own.
+#: Comparisons of unsigned integers, under their PTX names.
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 COMPARISONS = {*floats.COMPARISONS, *(f"{n}u" for n in floats.COMPARISONS), "num", "nan", *_UNSIGNED}
 
 
 def comparison(m: Meaning) -> Callable:
-    """Return a predicate of two operands, by the first option; ends in u: true with NaN."""
+    """Return a predicate of two operands, by the first option; a name that ends in u is true with NaN."""
     name, fmt = m.options[0], FORMATS.get(m.sources[0])
     if name in ("true", "false"):
         return lambda x, y: np.full(np.broadcast(x, y).shape, name == "true")
@@ -148,14 +148,14 @@ def comparison(m: Meaning) -> Callable:
 
 
 def compared_as_number(m: Meaning) -> Callable:
-    """Return a comparison as all ones or 1.0."""
+    """Return a comparison whose result is all ones or 1.0."""
     held = comparison(m)
     yes = np.uint32(0x3F800000) if m.result == "f32" else np.uint32(0xFFFFFFFF)
     return lambda x, y: np.where(held(x, y), yes, np.uint32(0))
 
 
 def classified(m: Meaning) -> Callable:
-    """Return whether a number is of one of the ten classes for which the second operand has a bit (CDNA3 ISA,
+    """Return whether the second operand has the bit of the class, one of ten, that the number has (CDNA3 ISA,
     "V_CMP_CLASS")."""
     row = get_float_format(FORMATS[m.sources[0]])
 
@@ -182,25 +182,25 @@ _TESTS: dict[str, Callable] = {
 
 
 def tested(m: Meaning) -> Callable:
-    """Tell whether an operand is a number of a kind: finite, infinite, normal, ..."""
+    """Return whether an operand is a number of a given kind: finite, infinite, normal, ..."""
     test, fmt = _TESTS[m.options[0]], FORMATS[m.sources[0]]
     return lambda x: test(floats.values(np.asarray(x), fmt))
 
 
 def selected_by_sign(m: Meaning) -> Callable:
-    """Return one of two operands by the sign of a third."""
+    """Return one of two operands, by the sign of a third."""
     floating = m.sources[2] == "f32"
     return lambda x, y, z: np.where((floats.values(z, "fp32") if floating else z) >= 0, x, y)
 
 
 def sign_copied(m: Meaning) -> Callable:
-    """Return the sign of the first operand, the magnitude of the second."""
+    """Return the magnitude of the second operand with the sign of the first."""
     fmt = format_of(m.result)
     return lambda x, y: (x & sign_of(fmt, x)) | (y & ~sign_of(fmt, y))
 
 
 # -- stand-ins ---------------------------------------------------------------------------------------------------------------
-#: Real functions in float64, by PTX's names; sin and cos of turns are AMD's.
+#: Real functions in float64, under PTX's names; sin and cos of turns are AMD's.
 _REAL: dict[str, Callable] = {
     "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sqrt": np.sqrt, "rcp": lambda x: 1 / x, "sin_turns": lambda x: np.sin(2 * np.pi * x),
@@ -209,7 +209,7 @@ _REAL: dict[str, Callable] = {
 
 
 def nearest(m: Meaning) -> Callable:
-    """Return the correctly rounded value (by float64) of a real function that the first option names."""
+    """Return the correctly rounded value (by float64) of the real function that the first option names."""
     name, fmt = m.options[0], format_of(m.result)
 
     def run(*operands):

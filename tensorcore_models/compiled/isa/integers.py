@@ -1,4 +1,4 @@
-"""Functions of integers and bits, on arrays: signed operands as signed integers, all others unsigned."""
+"""Computes functions of integers and bits on arrays; signed operands are signed integers, all others unsigned."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from .types import array_type, bits_of
 
 
 def _wide(x: np.ndarray) -> np.ndarray:
-    """Return the number with twice the bits."""
+    """Return the number as an integer of twice the bits."""
     return x.astype(f"{x.dtype.kind}{2 * x.dtype.itemsize}")
 
 
@@ -25,7 +25,7 @@ def high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _rest(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the remainder of a division that is cut to a whole number."""
+    """Return the remainder of a division whose quotient is truncated toward zero."""
     if np.any(y == 0):
         raise KernelFault("divides an integer by zero, whose result PTX leaves open")
     return np.fmod(x, y)
@@ -38,7 +38,7 @@ def _quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def leading_zeros(x: np.ndarray) -> np.ndarray:
-    """Return zeros above the highest bit that is set."""
+    """Return the number of zeros above the highest set bit."""
     spread, bits = np.array(x), 8 * x.dtype.itemsize
     for step in (1, 2, 4, 8, 16, 32):
         if step < bits:
@@ -47,8 +47,8 @@ def leading_zeros(x: np.ndarray) -> np.ndarray:
 
 
 def _highest(m: Meaning) -> Callable:
-    """Return the place of the highest bit that differs from the sign, or its distance from the top; all ones if there is
-    none."""
+    """Return the place of the highest bit that differs from the sign, or its distance from the top; all ones if there is no
+    such bit."""
 
     def run(x):
         bits = 8 * x.dtype.itemsize
@@ -62,7 +62,7 @@ def _highest(m: Meaning) -> Callable:
 
 
 def _lowest(m: Meaning) -> Callable:
-    """Return the place of the lowest bit that is 1 (or 0, as the option says), all ones if there is none."""
+    """Return the place of the lowest bit that is 1 (or 0, as the option says), all ones if there is no such bit."""
 
     def run(x):
         x = x if m.options[0] else ~x
@@ -74,7 +74,7 @@ def _lowest(m: Meaning) -> Callable:
 
 
 def reversed_bits(x: np.ndarray) -> np.ndarray:
-    """Return all bits in the opposite order."""
+    """Return all bits in reverse order."""
     kind = x.dtype
     raw = np.ascontiguousarray(np.atleast_1d(x)).view(np.uint8).reshape(-1, kind.itemsize)
     turned = np.packbits(np.unpackbits(raw, axis=1, bitorder="little")[:, ::-1], axis=1, bitorder="little")
@@ -82,7 +82,7 @@ def reversed_bits(x: np.ndarray) -> np.ndarray:
 
 
 def shifted(x: np.ndarray, by, *, left: bool) -> np.ndarray:
-    """Return x shifted by a number of places that may exceed its width: all bits leave (or become the sign)."""
+    """Return x shifted by a number of places that may exceed its width: then all bits leave (or become the sign)."""
     bits = 8 * x.dtype.itemsize
     over = by >= bits
     step = np.where(over, 0, by).astype(x.dtype)
@@ -93,7 +93,7 @@ def shifted(x: np.ndarray, by, *, left: bool) -> np.ndarray:
 
 
 def _shift(m: Meaning) -> Callable:
-    """Left or right; with the option "masked" the low bits of the distance count alone."""
+    """Return the function of a left or right shift; with the option "masked", only the low bits of the distance count."""
     left = m.operation == "shl"
     if "masked" not in m.options:
         return lambda x, by: shifted(x, by, left=left)
@@ -102,10 +102,11 @@ def _shift(m: Meaning) -> Callable:
 
 
 def field_extracted(x: np.ndarray, place, length) -> np.ndarray:
-    """Return `length` bits from `place` on (8 bits of each count), sign-extended for signed types (PTX ISA 9.1, 9.7.1.19)."""
+    """Return `length` bits of x that start at `place` (8 bits of each count), sign-extended for signed types (PTX ISA 9.1,
+    9.7.1.19)."""
     bits, signed = 8 * x.dtype.itemsize, x.dtype.kind == "i"
     place, length = np.uint32(place) & np.uint32(255), np.uint32(length) & np.uint32(255)
-    # Shifted to the top and back: the sign bit is that of the field, or of x where the field goes beyond it.
+    # Shifted to the top and back: the top bit is that of the field, or of x where the field goes beyond it.
     top = np.minimum(place + length, np.uint32(bits))
     raised = shifted(x, np.uint32(bits) - top, left=True)
     width = np.maximum(top.astype(np.int64) - place, 0)
@@ -129,7 +130,7 @@ def _field(m: Meaning) -> Callable:
 
 
 def field_inserted(x: np.ndarray, y: np.ndarray, place, length) -> np.ndarray:
-    """Return the low `length` bits of x at `place` of y."""
+    """Return y with the low `length` bits of x inserted at `place`."""
     bits = 8 * y.dtype.itemsize
     place, length = np.uint32(place) & np.uint32(255), np.minimum(np.uint32(length) & np.uint32(255), bits)
     ones = np.broadcast_to(y.dtype.type((1 << bits) - 1), np.shape(length))
@@ -138,7 +139,8 @@ def field_inserted(x: np.ndarray, y: np.ndarray, place, length) -> np.ndarray:
 
 
 def permuted(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.ndarray:
-    """Return prmt in its default mode: each nibble takes a byte of {y, x}, bit 3 its sign (PTX ISA 9.1, 9.7.9.7)."""
+    """Return prmt in its default mode: each nibble selects a byte of {y, x}, its bit 3 the byte's sign (PTX ISA 9.1,
+    9.7.9.7)."""
     both = x.astype(np.uint64) | y.astype(np.uint64) << np.uint64(32)
     out = np.zeros(np.shape(both), np.uint32)
     for place in range(4):
@@ -150,7 +152,7 @@ def permuted(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.ndarray:
 
 
 def permuted_by_bytes(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.ndarray:
-    """v_perm_b32: each byte takes one of {x, y} by 0 to 7, a sign of one by 8 to 11, 0 by 12, else 255."""
+    """Return v_perm_b32: each selector byte takes a byte of {x, y} (0 to 7), a sign (8 to 11), 0 (12), or 255 (above)."""
     both = y.astype(np.uint64) | x.astype(np.uint64) << np.uint64(32)
     out = np.zeros(np.shape(both | selector), np.uint32)
     for place in range(4):
@@ -163,7 +165,7 @@ def permuted_by_bytes(x: np.ndarray, y: np.ndarray, selector: np.ndarray) -> np.
 
 
 def _truth_table(m: Meaning) -> Callable:
-    """Return any function of three bits: bit 4x + 2y + z of the table is its value."""
+    """Return any function of three bits; bit 4x + 2y + z of the table is its value."""
 
     def run(x, y, z):
         out = np.zeros(np.broadcast(x, y, z).shape, np.uint32)
@@ -176,7 +178,10 @@ def _truth_table(m: Meaning) -> Callable:
 
 
 def _funnel(m: Meaning) -> Callable:
-    """32 bits of {y, x} ("high_first": {x, y}), shifted by bits or "bytes", whose low bits count unless they "clamp"."""
+    """Return 32 bits of {y, x} ("high_first": {x, y}) shifted by bits or "bytes".
+
+    The distance is taken modulo, or clamped ("clamp").
+    """
     unit = np.uint32(8 if "bytes" in m.options else 1)
     clamp, left, high_first = (word in m.options for word in ("clamp", "left", "high_first"))
 
@@ -190,7 +195,7 @@ def _funnel(m: Meaning) -> Callable:
 
 
 def _dot4(m: Meaning) -> Callable:
-    """Return four products of bytes, signed or not, and an addend."""
+    """Return the sum of four products of bytes, signed or not, and an addend."""
 
     def run(a, b, c):
         parts = [np.ascontiguousarray(x).view(f"{kind}1").reshape(*np.shape(x), 4).astype(np.int64)
@@ -206,14 +211,14 @@ def _low24(x: np.ndarray) -> np.ndarray:
 
 
 def _halves(m: Meaning) -> Callable:
-    """Return a half of each of two words, as the options say."""
+    """Return one half of each of two words, as the options say."""
     first, second = (np.uint32(16 * half) for half in m.options)
     low = np.uint32(0xFFFF)
     return lambda x, y: x >> first & low | (y >> second & low) << np.uint32(16)
 
 
 def _packed(m: Meaning) -> Callable:
-    """Return numbers side by side, the first in the low bits."""
+    """Return numbers packed side by side, the first one in the low bits."""
     wide, width = array_type(m.result).type, bits_of(m.sources[0])
 
     def run(*parts):
@@ -226,13 +231,13 @@ def _packed(m: Meaning) -> Callable:
 
 
 def _ones(m: Meaning) -> Callable:
-    """As many ones as the first operand says, shifted by the second."""
+    """Return a run of ones, as many as the first operand says, shifted by the second."""
     wide, low = array_type(m.result).type, np.uint32(bits_of(m.result) - 1)
     return lambda count, by: ((wide(1) << (count & low).astype(wide)) - wide(1)) << (by & low).astype(wide)
 
 
 def _bit(m: Meaning) -> Callable:
-    """Return one bit of a word set to 0 or 1."""
+    """Return a word with one bit set to 0 or 1."""
     value = m.options[0]
 
     def run(x, by):
@@ -256,7 +261,7 @@ def _maximum(*values):
 
 
 def _resized(m: Meaning) -> Callable:
-    """Cut or extended to another width, or clamped to its range."""
+    """Return the number truncated or extended to another width, or clamped to its range."""
     kind = array_type(m.result)
     if not m.saturate:
         return lambda x: np.asarray(x).astype(kind)
@@ -266,15 +271,14 @@ def _resized(m: Meaning) -> Callable:
 
 
 def _selected(m: Meaning) -> Callable:
-    """Return the first operand where the third holds, or ("second") the second."""
+    """Return the first operand if the third holds, else the second (the other way round with the option "second")."""
     if "second" in m.options:
         return lambda x, y, held: np.where(held, y, x)
     return lambda x, y, held: np.where(held, x, y)
 
 
 def _shifted_sum(m: Meaning) -> Callable:
-    """Return x shifted by a constant of the options, or by the low bits of an operand (5 of them, 3 of wide numbers), plus
-    z."""
+    """Return x shifted by a constant of the options, or by the low bits of an operand (5, or 3 for wide numbers), plus z."""
     if m.options:
         return lambda x, y: (x << x.dtype.type(m.options[0])) + y
     low = np.uint32(31 if bits_of(m.result) == 32 else 7)
@@ -282,7 +286,7 @@ def _shifted_sum(m: Meaning) -> Callable:
 
 
 _FIVE = np.uint32(31)
-#: Functions of arrays by operation.
+#: Functions of arrays, by operation.
 PLAIN: dict[str, Callable] = {
     "move": np.asarray, "add": np.add, "sub": np.subtract, "neg": np.negative, "abs": np.abs, "min": _minimum, "max": _maximum,
     "mul": np.multiply, "mul_high": high_product, "mul_wide": lambda x, y: _wide(x) * _wide(y),
@@ -309,7 +313,7 @@ PLAIN: dict[str, Callable] = {
     "decrement": lambda x, y: np.where((x == 0) | (x > y), y, x - x.dtype.type(1)),
     "med3": lambda x, y, z: np.maximum(np.minimum(x, y), np.minimum(np.maximum(x, y), z)),
 }  # fmt: skip
-#: Makers of such functions, for operations that have options or several types.
+#: Factories of such functions, for operations that have options or several types.
 MADE: dict[str, Callable[[Meaning], Callable]] = {
     "shl": _shift, "shr": _shift, "highest": _highest, "lowest": _lowest, "field": _field, "table": _truth_table,
     "funnel": _funnel, "dot4": _dot4, "halves": _halves, "pack": _packed, "ones": _ones,

@@ -1,4 +1,4 @@
-"""The one table of functions that meanings stand for; the machines of PTX and AMDGCN both run it."""
+"""Defines the one table of functions that compute meanings, which the machines of PTX and AMDGCN run."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,7 +9,7 @@ from . import conversions, division, floating, integers
 from .meaning import Meaning
 from .types import FORMATS, array_type, one
 
-#: Makers of functions of arrays, by operation; of those of :mod:`.integers` and :mod:`.floating` that have no maker, by type.
+#: Factories of functions of arrays, by operation; operations of :mod:`.integers` and :mod:`.floating` without one go by type.
 OPERATIONS: dict[str, Callable[[Meaning], Callable]] = {
     **integers.MADE, **division.MADE, "convert": conversions.converted, "byte": conversions.byte_converted,
     "compare": floating.comparison, "set": floating.compared_as_number, "class": floating.classified, "test": floating.tested,
@@ -19,7 +19,7 @@ OPERATIONS: dict[str, Callable[[Meaning], Callable]] = {
 
 @cache
 def function_of(m: Meaning) -> Callable:
-    """Return the function of arrays of operands that a meaning stands for.
+    """Return the function of operand arrays that a meaning stands for.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def _of_one(m: Meaning) -> Callable:
 
 
 def exact(m: Meaning) -> Callable:
-    """Return an operation on integers of 32 bits, computed in 64: what it carries and where it overflows is seen there."""
+    """Return an operation on 32-bit integers, computed in 64 bits, where its carry and overflow are visible."""
     function = integers.PLAIN[m.operation] if m.operation in integers.PLAIN else integers.MADE[m.operation](m)
 
     def run(*operands):
@@ -70,7 +70,7 @@ def saturated(function: Callable, kind: np.dtype) -> Callable:
 
 
 def in_halves(function: Callable, half: np.dtype, whole: np.dtype) -> Callable:
-    """Return a function of numbers on both halves of packed operands."""
+    """Return a function of numbers, applied to both halves of packed operands."""
 
     def run(*operands):
         shape = np.broadcast_shapes(*(np.shape(x) for x in operands))

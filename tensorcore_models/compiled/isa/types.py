@@ -1,6 +1,6 @@
-"""Types of registers and memory words, and the formats behind those that are floating-point numbers.
+"""Defines the types of registers and memory words, and the formats of those that hold floating-point numbers.
 
-Spelled as in PTX (AMD's i32 is s32 here): a letter for what the bits are, then how many. ``x2`` is a pair of them.
+Types are spelled as in PTX (AMD's i32 is s32 here): a letter for the kind of number, then the number of bits. ``x2`` is a pair.
 """
 
 from functools import cache
@@ -28,13 +28,13 @@ COMPUTED = ("f16", "bf16", "f32", "f64")
 
 
 def one(kind: str) -> str:
-    """Return the type of one of the numbers of a packed type; other types as they are."""
+    """Return the type of one number of a packed type; other types unchanged."""
     return kind.removesuffix("x2")
 
 
 @cache
 def bits_of(kind: str) -> int:
-    """Return bits of a type; numbers of 6 bits take 8, pairs of 4 bits share a byte."""
+    """Return the bits of a type; numbers of 6 bits take 8, pairs of 4 bits share a byte."""
     if kind in TYPE_BITS:
         return TYPE_BITS[kind]
     bits = get_format(FORMATS[one(kind)]).bits
@@ -42,13 +42,13 @@ def bits_of(kind: str) -> int:
 
 
 def size_of(kind: str) -> int:
-    """Return bytes of a type."""
+    """Return the bytes of a type."""
     return max(1, bits_of(kind) // 8)
 
 
 @cache
 def array_type(kind: str) -> np.dtype:
-    """Return the numpy type in which operands are handed over: signed integers as such, predicates as truth values, others as
+    """Return the numpy type of operands: signed integers stay signed, predicates are truth values, other types are unsigned
     bits."""
     if kind == "pred":
         return np.dtype(bool)

@@ -1,7 +1,7 @@
-"""Approximate instructions: ``ex2``, ``rcp``, ``rsqrt`` and their kin run on the functions of the launch's architecture.
+"""Runs approximate instructions (``ex2``, ``rcp``, ``rsqrt``, ...) on the functions of the launch's architecture.
 
-:mod:`tensorcore_models.functions` knows their bits; what is inferred there is recorded as an assumption. Approximations that
-it lacks are refused unless the caller asks for correctly rounded stand-ins, which are recorded as assumptions, too.
+:mod:`tensorcore_models.functions` knows their bits; an inferred function is recorded as an assumption. An approximation that it
+lacks is refused, unless the caller asks for correctly rounded stand-ins, which are recorded as assumptions, too.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def _known(unit: str, name: str) -> Function | None:
 
 
 def _on_words(function: Function) -> Callable:
-    """Return the function of arrays of the register's type: of FP64 numbers it takes and gives the upper words."""
+    """Return the function on arrays of the register's type; for FP64 it takes and gives the upper 32 bits of each number."""
     if function.row.operand != "fp64 high":
         return function.bits
 
@@ -38,7 +38,7 @@ def _on_words(function: Function) -> Callable:
 
 
 def build_approximate(ins: PTXInstruction) -> Operation:
-    """ex2, lg2, sin, cos, tanh, rsqrt and approximate div, rcp, sqrt."""
+    """Return the operation of ex2, lg2, sin, cos, tanh, rsqrt or an approximate div, rcp, sqrt."""
     if not {"approx", "full"} & set(ins.modifiers):
         raise unknown(ins)
     kind, flush = ins.modifiers[-1], "ftz" in ins.modifiers
@@ -75,7 +75,7 @@ _TINY, _LARGE = np.float32(2.0**24), np.float32(0.25)
 
 
 def _scale(which: str) -> Callable:
-    """Return the power of two by which a division scales both of its operands, from its divisor."""
+    """Return a function from a divisor to the power of two by which an approximate division scales both operands."""
 
     def run(bits):
         size = np.abs(floats.values(np.asarray(bits), "fp32"))
@@ -90,7 +90,7 @@ def _scale(which: str) -> Callable:
 
 
 def build_scale(ins: PTXInstruction) -> Operation:
-    """Return the scale of a divisor, a step of an approximate division (:mod:`.assembled`)."""
+    """Return the operation that computes the scale of a divisor, a step of an approximate division (:mod:`.assembled`)."""
     return pure_operation(ins, Meaning(SCALE, "b32", ("b32",), options=ins.modifiers[:1]), _scale(ins.modifiers[0]))
 
 

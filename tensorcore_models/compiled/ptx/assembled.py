@@ -5,11 +5,12 @@ PTX leaves these to the assembler: ``mul.f32`` and ``add.f32`` may become one mu
 ``tests/tensorcore_models/test_compiled_assembled.py``):
 
 - a product, or a division whose last step is one, goes into the additions of its basic block if all of its uses are such
-  additions; where both addends are products, the first one goes in and the other one is rounded;
-- an approximate division by a constant is a product by the constant's reciprocal, rounded to nearest (``--fmad=false`` too).
+  additions; if both addends are products, the first one goes in and the other one is rounded;
+- an approximate division by a constant becomes a product by the constant's reciprocal, rounded to nearest (also with
+  ``--fmad=false``).
 
-The entry keeps its number of instructions, so that branches keep their targets: a product that goes into additions becomes the
-saving of its factors, an addition the multiply-add of saved factors.
+The entry keeps its number of instructions, so that branches keep their targets. A product that goes into additions becomes an
+instruction that saves its factors, and each addition becomes a multiply-add of the saved factors.
 """
 
 from collections import defaultdict
@@ -34,24 +35,24 @@ from .syntax import (
 
 #: Types whose products and additions are contracted.
 _KINDS = ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2")
-#: What scales the divisor of a division: name of :mod:`.approximations`, None where nothing does.
+#: Scaling of a division's divisor: name of a scale in :mod:`.approximations`, None for a division without scaling.
 SCALES = {"div.full.f32": "full", "div.full.ftz.f32": "large", "div.approx.f32": "tiny", "div.approx.ftz.f32": None}
-#: Magnitudes of divisors that are not scaled.
+#: Range of magnitudes of divisors that are not scaled.
 _SMALLEST, _LARGEST = 2.0**-126, 2.0**126
-#: The name of the scale of a divisor: PTX has none with a space.
+#: Name of the instruction that scales a divisor; no PTX name has a space.
 SCALE = "scale of a divisor"
 
 
 @dataclass(frozen=True)
 class Several(PTXInstruction):
-    """An instruction that several stand for."""
+    """`Several` is an instruction that the assembler replaces by several."""
 
     parts: tuple[PTXInstruction, ...] = ()
 
 
 @dataclass
 class _Product:
-    """An instruction whose result may go into additions; `uses` are (instruction, operand)."""
+    """`_Product` is an instruction whose result may go into additions; `uses` holds (instruction, operand) pairs."""
 
     place: int
     uses: list[tuple[int, int]]
@@ -59,7 +60,8 @@ class _Product:
 
 
 def assembled(entry: Entry, *, fmad: bool) -> tuple[Entry, tuple[int, ...]]:
-    """Return (the entry as ptxas assembles it with or without ``--fmad``, lines of the additions that became multiply-adds)."""
+    """Return the entry as ptxas assembles it with or without ``--fmad``, and the lines of additions that became
+    multiply-adds."""
     code = _with_reciprocals(entry.code)
     chosen = _chosen(code, _blocks(entry)) if fmad else {}
     if not chosen:
@@ -75,7 +77,7 @@ def assembled(entry: Entry, *, fmad: bool) -> tuple[Entry, tuple[int, ...]]:
 
 
 def _within(operand) -> Iterator[int]:
-    """Yield numbers of the registers in an operand."""
+    """Yield the numbers of the registers in an operand."""
     parts: tuple = ()
     match operand:
         case Register(number=number):
@@ -102,7 +104,7 @@ def _blocks(entry: Entry) -> np.ndarray:
 
 # -- divisions by constants ----------------------------------------------------------------------------------------------
 def _with_reciprocals(code: list[PTXInstruction]) -> list[PTXInstruction]:
-    """Return the code with products in place of divisions by constants."""
+    """Return the code with divisions by constants replaced by products."""
     written: dict[int, list[PTXInstruction]] = defaultdict(list)
     for ins in code:
         for number in _within(ins.operands[0]) if ins.operands else ():
@@ -119,7 +121,8 @@ def _by_reciprocal(ins: PTXInstruction, written: dict[int, list[PTXInstruction]]
 
 
 def _constant(operand, written: dict[int, list[PTXInstruction]]) -> np.float32 | None:
-    """Return the FP32 number of a constant, or of a register that is moved from one and never else written."""
+    """Return the FP32 number of a constant, or of a register whose only write is a move of a constant; None for other
+    operands."""
     if isinstance(operand, Register) and len(written[operand.number]) == 1:
         (ins,) = written[operand.number]
         operand = ins.operands[1] if ins.name == "mov" and ins.guard is None and len(ins.operands) == 2 else None
@@ -130,19 +133,19 @@ def _constant(operand, written: dict[int, list[PTXInstruction]]) -> np.float32 |
 
 # -- contraction ---------------------------------------------------------------------------------------------------------
 def _rounds_by_default(ins: PTXInstruction, names: tuple[str, ...]) -> bool:
-    """Return whether an instruction of these names has one type and no modifier but .ftz."""
+    """Return whether an instruction of the given names has one type and no modifier but .ftz."""
     plain = ins.modifiers[-1:] and ins.modifiers[-1] in _KINDS and set(ins.modifiers[:-1]) <= {"ftz"}
     return bool(plain) and ins.name in names and len(ins.operands) == 3
 
 
 def _alike(addition: PTXInstruction, product: PTXInstruction) -> bool:
-    """Return whether an addition takes a product: the same type, flushing both or not."""
+    """Return whether an addition and a product have the same type and the same flushing, so that they can be contracted."""
     kinds = [(ins.modifiers[-1], "ftz" in ins.modifiers) for ins in (addition, product)]
     return kinds[0] == kinds[1] and not (addition.name == "sub" and kinds[0][0] == "f32x2")
 
 
 def _chosen(code: list[PTXInstruction], blocks: np.ndarray) -> dict[int, _Product]:
-    """Return which product goes into the addition at each place."""
+    """Return the product that goes into the addition at each place."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for place, ins in enumerate(code):
         for where, operand in enumerate(ins.operands):
@@ -178,7 +181,7 @@ def _open(products: dict[int, _Product], operand) -> _Product | None:
 
 
 def _takes(code: list[PTXInstruction], blocks: np.ndarray, place: int, use: tuple[int, int]) -> bool:
-    """Return whether a use of the product at a place is an addition that it may go into."""
+    """Return whether a use of the product at a place is an addition that the product may go into."""
     at, where = use
     addition = code[at]
     plain = _rounds_by_default(addition, ("add", "sub")) and where in (1, 2) and at > place
@@ -186,7 +189,7 @@ def _takes(code: list[PTXInstruction], blocks: np.ndarray, place: int, use: tupl
 
 
 def _saved(product: PTXInstruction, registers: list[Register]) -> tuple[Several, tuple]:
-    """Return (what saves the factors of a product, the factors)."""
+    """Return the instruction that saves the factors of a product, and the factors."""
     bits = TYPE_BITS[product.modifiers[-1]]
     flush = ("ftz",) if "ftz" in product.modifiers else ()
 
@@ -216,7 +219,7 @@ def _new(registers: list[Register], bits: int) -> Register:
 
 
 def _multiply_add(addition: PTXInstruction, x, y, *, left: bool, registers: list[Register]) -> PTXInstruction:
-    """Return the multiply-add of an addition whose first (`left`) or second operand is x y."""
+    """Return the multiply-add that replaces an addition whose first (`left`) or second operand is x y."""
     kind = addition.modifiers[-1]
     result, other = addition.operands[0], addition.operands[2 if left else 1]
     parts = []

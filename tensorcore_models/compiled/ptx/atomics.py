@@ -1,7 +1,7 @@
-"""Atomic operations: atom and red (PTX ISA 9.1, 9.7.13).
+"""Builds atomic operations: atom and red (PTX ISA 9.1, 9.7.13).
 
-The hardware's order is not determined; here it is that of blocks, then threads, then instructions as they run. What depends on
-it is recorded as an assumption wherever two threads meet at an address with an operation that rounds or exchanges.
+The hardware's order is not determined; here it is the order of blocks, then threads, then instructions as they run. If two
+threads meet at an address with an operation that rounds or exchanges, the order is recorded as an assumption.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,17 @@ from .decode import Operation, id_reader, reader, unknown
 from .movement import address_reader, items, joined_ids, state_space, write_loaded
 from .syntax import PTXInstruction, Sink
 
-#: Operations that are not called as the instruction spells them.
+#: Operations whose names differ from the instruction's spelling.
 _NAMES = {"exch": "exchange", "cas": "compare_swap", "inc": "increment", "dec": "decrement"}
 _WORDS = {"noftz", "relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys", "cluster", "L2::cache_hint"}
 _ORDER = "atomic operations on one address run in the order of blocks and threads"
 
 
 def _meaning(name: str, kind: str, flush: bool = False) -> Meaning | None:
-    """Return new value from old value and operands; `flush`: f32 additions in global memory flush subnormals (PTX ISA)."""
+    """Return the meaning of the new value, from old value and operands.
+
+    `flush`: f32 additions in global memory flush (PTX ISA).
+    """
     if one(kind) in COMPUTED and name not in ("add", "min", "max"):
         return None
     flush = flush and name == "add" and kind == "f32"
@@ -33,7 +36,7 @@ def _meaning(name: str, kind: str, flush: bool = False) -> Meaning | None:
 
 
 def build(ins: PTXInstruction) -> Operation:
-    """Return atom (with the old value as its result) and red (without)."""
+    """Return the operation of atom, which gives the old value, or red, which gives nothing."""
     words, kind = ins.modifiers, ins.modifiers[-1]
     names = [w for w in words if w in ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")]
     count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
@@ -76,7 +79,7 @@ def build(ins: PTXInstruction) -> Operation:
 
 @dataclass(frozen=True)
 class _Change:
-    """The change that an atomic operation makes to words of memory."""
+    """`_Change` is the change that an atomic operation makes to words of memory."""
 
     name: str
     meaning: Meaning
@@ -84,7 +87,8 @@ class _Change:
     count: int
 
     def applied(self, machine, memory, places: np.ndarray, values: list, added: list | None):
-        """Return (values before, whose bytes these were or None); accesses to one place follow each other."""
+        """Apply the change, accesses to one place in turn; return the earlier values and the expressions of their bytes or
+        None."""
         width, size, function = self.width, self.width * self.count, function_of(self.meaning)
         before = np.zeros((len(places), self.count), WORDS[width])
         before_ids = None if added is None else np.zeros((len(places), size), np.int64)
@@ -114,7 +118,7 @@ def _as(old: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 def _rounds(places: np.ndarray):
-    """Return turns in which no two accesses are to one place, in order."""
+    """Yield turns of accesses, in order; no two accesses of a turn are to one place."""
     if len(np.unique(places)) == len(places):
         yield np.arange(len(places))
         return

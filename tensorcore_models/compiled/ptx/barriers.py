@@ -1,7 +1,7 @@
-"""Branches, barriers of blocks, warps and clusters, mbarriers and fences (PTX ISA 9.1, 9.7.12 and 9.7.13).
+"""Builds branches, barriers of blocks, warps and clusters, mbarriers and fences (PTX ISA 9.1, 9.7.12 and 9.7.13).
 
-An mbarrier's 64 bits in shared memory hold, from the low end: expected arrivals (20 bits), pending arrivals (20), pending
-bytes (23, with a sign), phase (1). PTX calls the encoding opaque.
+An mbarrier's 64 bits in shared memory hold, from the low end: expected arrivals (20 bits), pending arrivals (20), pending bytes
+(23, with a sign), phase (1). PTX leaves the encoding open.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ from .syntax import PTXInstruction, Register, Sink
 from .warps import whole_warps
 
 
-# -- where threads go --------------------------------------------------------------------------------------------------------
+# -- branches and ends -----------------------------------------------------------------------------------------------------
 def branch(ins: PTXInstruction, target: int) -> Operation:
-    """bra: to a label; lanes whose predicate does not hold go on."""
+    """Return bra: lanes whose predicate holds go to the label, the others go on."""
     if ins.guard is None:
         jump = Jump(target)
         return lambda machine, lanes: jump
@@ -33,7 +33,7 @@ def branch(ins: PTXInstruction, target: int) -> Operation:
 
 
 def leave(ins: PTXInstruction) -> Operation:
-    """Return ret and exit: the lanes are done."""
+    """Return ret or exit, which ends the lanes."""
 
     def run(machine, lanes):
         active = lanes if ins.guard is None else holding(machine, ins.guard[0].number, ins.guard[1], lanes)
@@ -49,17 +49,17 @@ def leave(ins: PTXInstruction) -> Operation:
 
 
 def build_trap(ins: PTXInstruction) -> Operation:
-    """trap: the kernel stops itself."""
+    """Return trap, by which the kernel stops itself."""
 
     def run(machine, lanes):
-        raise KernelFault("the kernel traps")
+        raise KernelFault("the kernel stops itself by trap")
 
     return run
 
 
 # -- barriers of a block -----------------------------------------------------------------------------------------------------
 def build_barrier(ins: PTXInstruction) -> Operation:
-    """Return bar and barrier: sync and arrive of a block; of a warp, and of a cluster."""
+    """Return bar or barrier: sync and arrive of a block, a warp's barrier, a cluster's barrier."""
     words = ins.modifiers
     if words[0] == "warp":
         return whole_warps(lambda machine, lanes: machine.checks.warp_synchronised(lanes))
@@ -77,7 +77,7 @@ def build_barrier(ins: PTXInstruction) -> Operation:
             raise KernelFault("the threads of a warp name different barriers")
         number = int(np.asarray(number).reshape(-1)[0])
         if number >= BARRIERS:
-            raise KernelFault(f"names barrier {number}; there are {BARRIERS}")
+            raise KernelFault(f"names barrier {number}, but a block has barriers 0 to {BARRIERS - 1}")
         needed = None if counted is None else int(np.asarray(counted(machine, lanes)).reshape(-1)[0])
         return arrive(machine, lanes, number, needed, sync=sync)
 
@@ -85,7 +85,7 @@ def build_barrier(ins: PTXInstruction) -> Operation:
 
 
 def arrive(machine, lanes: np.ndarray | None, number: int, needed: int | None, *, sync: bool):
-    """Threads arrive at a barrier of their block and, with `sync`, wait for it."""
+    """Count threads as arrived at a barrier of their block; with `sync`, they also wait for it."""
     threads = machine.threads
     if lanes is None and needed is None and not machine.arrived[:, number].any():
         machine.checks.synchronised(threads.all_lanes)
@@ -108,7 +108,7 @@ def arrive(machine, lanes: np.ndarray | None, number: int, needed: int | None, *
 
 
 def release(machine, number: int) -> None:
-    """Complete the barrier of blocks all of whose threads (or as many as it counts) have arrived."""
+    """Complete the barrier for each block in which all threads (or as many as it counts) have arrived."""
     wanted = np.where(machine.wanted[:, number] < 0, machine.alive, machine.wanted[:, number])
     full = (machine.arrived[:, number] >= wanted) & (machine.arrived[:, number] > 0)
     if full.any():
@@ -119,7 +119,7 @@ def release(machine, number: int) -> None:
 
 
 def _cluster_barrier(ins: PTXInstruction) -> Operation:
-    """barrier.cluster: arrive counts all threads of the cluster, wait waits for them."""
+    """Return barrier.cluster: arrive counts all threads of the cluster, wait waits for them."""
     arriving = "arrive" in ins.modifiers
 
     def run(machine, lanes):
@@ -155,7 +155,7 @@ _COUNT_MASK, _BYTES_MASK = (1 << _COUNT) - 1, (1 << _BYTES) - 1
 
 
 def _fields(word: int) -> tuple[int, int, int, int]:
-    """Return (expected, pending, bytes, phase)."""
+    """Return the fields of an mbarrier: expected arrivals, pending arrivals, pending bytes, phase."""
     tx = word >> _TX & _BYTES_MASK
     return word & _COUNT_MASK, word >> _PENDING & _COUNT_MASK, tx - ((tx >> (_BYTES - 1)) << _BYTES), word >> _PHASE & 1
 
@@ -165,7 +165,7 @@ def _word(expected: int, pending: int, tx: int, phase: int) -> int:
 
 
 def update(machine, place: int, *, arrivals: int = 0, expect: int = 0, complete: int = 0) -> int:
-    """Change the mbarrier at a flat place of shared memory; the state before."""
+    """Change the mbarrier at a flat place of shared memory; return its earlier state."""
     view = machine.shared.space.view(8, 1)
     before = int(view[place // 8, 0])
     expected, pending, tx, phase = _fields(before)
@@ -173,7 +173,7 @@ def update(machine, place: int, *, arrivals: int = 0, expect: int = 0, complete:
         raise KernelFault("uses an mbarrier that is not initialised")
     pending, tx = pending - arrivals, tx + expect - complete
     if pending < 0 or abs(tx) >= 1 << (_BYTES - 1):
-        raise KernelFault("more arrivals or bytes at an mbarrier than it expects")
+        raise KernelFault("brings more arrivals or bytes to an mbarrier than it expects")
     if pending == 0 and tx == 0:
         pending, phase = expected, phase ^ 1
         machine.events += 1
@@ -183,7 +183,7 @@ def update(machine, place: int, *, arrivals: int = 0, expect: int = 0, complete:
 
 
 def places_of(machine, addresses: np.ndarray, lanes, *, space: str) -> np.ndarray:
-    """Return flat places of mbarriers."""
+    """Return the flat places of mbarriers."""
     return machine.located(space, addresses, 8, lanes, write=True)[1]
 
 
@@ -195,7 +195,7 @@ def _barrier_space(ins: PTXInstruction) -> str:
 
 
 def build_mbarrier(ins: PTXInstruction) -> Operation:
-    """mbarrier.init, inval, arrive, arrive.expect_tx, expect_tx, complete_tx, test_wait and try_wait."""
+    """Return mbarrier.init, inval, arrive, arrive.expect_tx, expect_tx, complete_tx, test_wait or try_wait."""
     deed = ins.modifiers[0]
     if deed in ("test_wait", "try_wait"):
         return _waits(ins)
@@ -216,7 +216,9 @@ def build_mbarrier(ins: PTXInstruction) -> Operation:
         for turn, (place, count) in enumerate(zip(places.tolist(), counts, strict=True)):
             if deed in ("init", "inval"):
                 if deed == "init" and not 0 < count < 1 << _COUNT:
-                    raise KernelFault(f"an mbarrier counts 1 to {(1 << _COUNT) - 1} arrivals, got {count}")
+                    raise KernelFault(
+                        f"initialises an mbarrier for {count} arrivals, expected 1 to {(1 << _COUNT) - 1}"
+                    )
                 word = _word(count, count, 0, 0) if deed == "init" else 0
                 machine.shared.space.store(np.array([place]), np.array([[word]], np.uint64))
                 machine.events += 1
@@ -238,7 +240,7 @@ def _is_address(operand) -> bool:
 
 
 def _waits(ins: PTXInstruction) -> Operation:
-    """test_wait and try_wait: whether a phase is complete. try_wait waits for it."""
+    """Return test_wait or try_wait, which say whether a phase is complete; try_wait waits for it."""
     space, parity = _barrier_space(ins), "parity" in ins.modifiers
     target, where = ins.operands[0], address_reader(ins.operands[1], ins)
     token = reader(ins.operands[2], "u32" if parity else "b64", ins)
@@ -274,7 +276,7 @@ def _waits(ins: PTXInstruction) -> Operation:
 
 
 def build_copy_arrive(ins: PTXInstruction) -> Operation:
-    """cp.async.mbarrier.arrive: an arrival when the thread's copies are complete, here at once."""
+    """Return cp.async.mbarrier.arrive: an arrival when the thread's copies are complete, which is at once here."""
     where, space = address_reader(ins.operands[0], ins), _barrier_space(ins)
     counted = "noinc" in ins.modifiers
 
@@ -291,7 +293,7 @@ def build_copy_arrive(ins: PTXInstruction) -> Operation:
 
 
 def build_fence(ins: PTXInstruction) -> Operation:
-    """Return fence and membar: nothing in the values; the proxy fence is what the checks look for."""
+    """Return fence or membar, which change no values; the checks watch the proxy fence."""
     if "proxy" in ins.modifiers:
         return lambda machine, lanes: machine.checks.fenced(lanes)
     if "cta" in ins.modifiers or "mbarrier_init" in ins.modifiers:

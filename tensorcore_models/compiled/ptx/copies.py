@@ -1,4 +1,4 @@
-"""cp.async (PTX ISA 9.1, 9.7.9.25): done at once, so that its waits order nothing more in the values."""
+"""Builds cp.async (PTX ISA 9.1, 9.7.9.25): the copy is done at once, so that its waits change no values."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .tensor_maps import build_bulk
 
 
 def build(ins: PTXInstruction) -> Operation:
-    """cp.async: 4, 8 or 16 bytes from global to shared memory, the rest filled with zeros."""
+    """Return cp.async, which copies 4, 8 or 16 bytes from global to shared memory and fills the rest with zeros."""
     words = set(ins.modifiers)
     if words & {"bulk"}:
         return build_bulk(ins)
@@ -64,7 +64,7 @@ def build(ins: PTXInstruction) -> Operation:
 
 
 def _copy_group(ins: PTXInstruction) -> Operation:
-    """cp.async.commit_group and wait_group: what the checks need to know."""
+    """Return cp.async.commit_group or wait_group, of which only the checks are told."""
     if "commit_group" in ins.modifiers:
         return lambda machine, lanes: machine.checks.committed(lanes)
     left = groups_left(ins) if ins.operands else 0

@@ -1,8 +1,8 @@
-"""From an instruction's text to an operation: a function of the machine and the lanes.
+"""Turns an instruction's text into an operation: a function of the machine and the lanes.
 
-A group of instructions is a module with a table ``BUILDERS``: the instruction's name -> a function of the instruction that
-gives its operation. What is elementwise is a :class:`~..isa.meaning.Meaning` (:mod:`.meanings`). Guards, widths of registers,
-immediates and expressions are seen to here, once.
+Each group of instructions is a module with a table ``BUILDERS``, which maps a name to a function that builds the operation of
+an instruction. Elementwise instructions have a :class:`~..isa.meaning.Meaning` (:mod:`.meanings`). This module handles guards,
+widths of registers, immediates and expressions.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,15 +22,15 @@ from .unwritten import unwritten_bits
 Operation = Callable[[Any, np.ndarray | None], Any]
 
 
-def unknown(ins: PTXInstruction, why: str = "is not known here") -> Refused:
-    """Return the refusal of an instruction."""
+def unknown(ins: PTXInstruction, why: str = "is not modelled") -> Refused:
+    """Return the error that refuses an instruction."""
     return Refused(f"{ins.opcode} {why}", ins.line)
 
 
 def unpublished(ins: PTXInstruction) -> Refused:
-    """Return the refusal of an instruction whose results nobody has published."""
+    """Return the error that refuses an instruction whose bits nobody has published."""
     return Refused(
-        f"{ins.opcode}: which bits it gives is not published; run with unpublished='nearest' for correctly rounded ones",
+        f"{ins.opcode}: the bits of its results are not published; run with unpublished='nearest' to round correctly",
         ins.line,
     )
 
@@ -58,7 +58,7 @@ def reader(operand, kind: str, ins: PTXInstruction) -> Operation:
     if isinstance(operand, Symbol):
         name = operand.name
         return lambda machine, lanes: dtype.type(machine.address_of(name))
-    raise unknown(ins, f"takes no {type(operand).__name__.lower()} here")
+    raise unknown(ins, f"has an operand of kind {type(operand).__name__.lower()}, which is not modelled")
 
 
 def _register_reader(register: Register, dtype: np.dtype, kind: str) -> Operation:
@@ -87,15 +87,15 @@ def immediate(operand: Immediate | Decimal, kind: str):
 
 
 def groups_left(ins: PTXInstruction) -> int:
-    """Return how many groups a wait leaves pending: its one operand, a small constant."""
+    """Return the number of groups that a wait leaves pending: its one operand, a small constant."""
     operand = ins.operands[0]
     if not isinstance(operand, Immediate) or operand.value > 1 << 16:
-        raise unknown(ins, "waits for a number of groups that is not known here")
+        raise unknown(ins, "waits for a number of groups that is no constant up to 65536")
     return operand.value
 
 
 def id_reader(operand, kind: str) -> Operation:
-    """Return a function that reads whose bytes an operand holds (None: nobody's)."""
+    """Return a function that reads the expressions of an operand's bytes (None if no byte depends on an input)."""
     if isinstance(operand, Negated):
         operand = operand.register
     if not isinstance(operand, Register):
@@ -118,13 +118,15 @@ def build_elementwise(ins: PTXInstruction) -> Operation:
     m = meaning_of(ins)
     if m is None:
         unpacked = ins.name == "cvt" and not any(kind != one(kind) for kind in ins.modifiers[-2:])
-        raise unknown(ins, "lacks a rounding, or has one that is not known here" if unpacked else "is not known here")
+        raise unknown(ins, "lacks a rounding, or has one that is not modelled" if unpacked else "is not modelled")
     return pure_operation(ins, m)
 
 
 def pure_operation(ins: PTXInstruction, m: Meaning, function: Callable | None = None) -> Operation:
-    """Return the operation of an elementwise instruction whose first operand is the result; `function` in place of the
-    meaning's."""
+    """Return the operation of an elementwise instruction whose first operand is the result.
+
+    `function` replaces the meaning's function.
+    """
     if len(ins.operands) != 1 + len(m.sources):
         raise unknown(ins, f"has {len(ins.operands)} operands, expected {1 + len(m.sources)}")
     target, result = ins.operands[0], array_type(m.result)
@@ -158,8 +160,10 @@ def unwritten_from(
     targets: Sequence[int],
     compute: Operation,
 ) -> Operation:
-    """Return `compute`, whose results are as unwritten as its operands: compilers compute in all lanes what a few of them
-    need."""
+    """Return `compute` with results that count as unwritten where operands are.
+
+    Compilers compute in all lanes what a few lanes need.
+    """
     sources = [register_of(operand) for operand in operands]
     registers = [number for number in sources if number is not None]
     kinds = [array_type(kind if kind == "pred" else f"b{bits_of(kind)}") for kind in m.sources]
@@ -185,18 +189,18 @@ def unwritten_from(
 
 
 def register_of(operand) -> int | None:
-    """Return the number of the register that a plain operand reads; None of another operand."""
+    """Return the number of the register that a plain operand reads; None for another operand."""
     operand = operand.register if isinstance(operand, Negated) else operand
     return operand.number if isinstance(operand, Register) else None
 
 
 def registers_of(operands: Sequence) -> tuple[int, ...]:
-    """Return numbers of the registers that plain operands read."""
+    """Return the numbers of the registers that plain operands read."""
     return tuple(number for number in map(register_of, operands) if number is not None)
 
 
 def guarded(operation: Operation, guard: tuple[Register, bool]) -> Operation:
-    """Return the operation for the lanes whose predicate holds."""
+    """Return the operation, run only on the lanes whose predicate holds."""
     number, negated = guard[0].number, guard[1]
 
     def run(machine, lanes):
@@ -214,7 +218,7 @@ def guarded(operation: Operation, guard: tuple[Register, bool]) -> Operation:
 
 
 def holding(machine, number: int, negated: bool, lanes: np.ndarray | None) -> np.ndarray | None:
-    """Return the lanes whose predicate holds: None for all lanes there are."""
+    """Return the lanes whose predicate holds; None if all lanes do."""
     held = machine.registers.read(number, lanes)
     if machine.trace is not None:
         machine.trace.decided(machine.registers.read_ids(number, lanes), held, negated)

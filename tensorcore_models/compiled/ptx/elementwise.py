@@ -1,4 +1,4 @@
-"""Elementwise instructions: those with a meaning, and the few whose operands are not only values."""
+"""Builds elementwise instructions: the ones with a meaning, and the few whose operands are more than values."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,12 +24,12 @@ from .syntax import Negated, Pair, PTXInstruction, Register, Sink, Vector
 
 
 def build_arithmetic(ins: PTXInstruction) -> Operation:
-    """div, rcp and sqrt: rounded to nearest, or by the special-function unit."""
+    """Return div, rcp or sqrt, rounded to nearest or computed by the special-function unit."""
     return build_approximate(ins) if {"approx", "full"} & set(ins.modifiers) else build_elementwise(ins)
 
 
 def build_lop3(ins: PTXInstruction) -> Operation:
-    """lop3: the last operand is a truth table, of which expressions say the name."""
+    """Return lop3, whose last operand is a truth table; the name of its expression contains the table."""
     m = meaning_of(ins)
     if m is None or len(ins.operands) != 5:
         raise unknown(ins)
@@ -41,7 +41,7 @@ _COMBINED = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
 def build_setp(ins: PTXInstruction) -> Operation:
-    """setp: one or two predicates from a comparison, joined with a third one."""
+    """Return setp: one or two predicates from a comparison, combined with a third predicate."""
     words = ins.modifiers
     combine = next((_COMBINED[w] for w in words[1:-1] if w in _COMBINED), None)
     m = compared(ins, tuple(word for word in words[1:-1] if word not in _COMBINED))
@@ -76,7 +76,7 @@ def build_setp(ins: PTXInstruction) -> Operation:
 
 # -- moves ---------------------------------------------------------------------------------------------------------------
 def build_move(ins: PTXInstruction) -> Operation:
-    """mov: a copy, the address of a variable, or packing and unpacking of vectors."""
+    """Return mov: a copy, the address of a variable, or packing and unpacking of vectors."""
     if len(ins.operands) != 2:
         raise unknown(ins)
     (target, source), kind = ins.operands, ins.modifiers[-1]
@@ -85,7 +85,7 @@ def build_move(ins: PTXInstruction) -> Operation:
         raise unknown(ins)
     if isinstance(target, Vector):
         return _unpack(ins, target, source, whole)
-    if isinstance(source, Vector):  # the first in the low bits
+    if isinstance(source, Vector):  # the first item is in the low bits
         parts = (f"b{whole // len(source.items)}",) * len(source.items)
         flat = PTXInstruction(ins.name, (*ins.modifiers, "pack"), (target, *source.items), ins.guard, ins.line)
         return pure_operation(flat, Meaning("pack", f"b{whole}", parts))

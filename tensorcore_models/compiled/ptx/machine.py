@@ -1,4 +1,5 @@
-"""The state of some blocks of a grid while PTX runs: registers, memory spaces, tensor memory, barriers, special registers."""
+"""Holds the state of some blocks of a grid while PTX runs: registers, memory spaces, tensor memory, barriers, special
+registers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,24 +20,26 @@ from .pending import NoPending, WatchedRegisters, asynchronous_registers
 from .syntax import Entry, Module, PTXInstruction, Variable
 
 WARP = 32
-#: Where shared memory begins (the first KiB is the system's), and the generic windows of shared, local and parameter memory.
+#: First address of shared memory (the first KiB is the system's), and of the generic windows of shared, local, parameter
+#: memory.
 SHARED_BASE = 1024
 SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW = 1 << 36, 1 << 37, 1 << 38
 WINDOW = 1 << 32
-#: Bits of a cluster's shared address that say whose memory it is: 1 + the block's rank, 0: the own one.
+#: Bits of a cluster's shared address that name the block: 1 + its rank in the cluster; 0 is the thread's own block.
 RANK_SHIFT = 24
 BARRIERS = 16
 
 
 @dataclass(frozen=True)
 class Target:
-    """The properties of a .target: its matrix instructions' architecture, the largest shared memory of a block in bytes."""
+    """`Target` holds the properties of a .target: architecture of its matrix instructions, most bytes of shared memory of a
+    block."""
 
     unit: str
     shared: int
 
 
-#: Rows of the catalogue by unit and name.
+#: Rows of the catalogue, by architecture and name.
 _ROWS: dict[tuple[str, str], MatrixInstruction] = {}
 _KIB = 1024
 #: PTX ISA, .target; CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
@@ -49,16 +52,16 @@ TARGETS = {
 
 
 def target_of(name: str) -> Target:
-    """Return the row of a .target; sm_90a and sm_100f are their architecture's."""
+    """Return the properties of a .target; sm_90a and sm_100f have those of their architecture."""
     plain = name.rstrip("af")
     if plain not in TARGETS:
-        raise Refused(f".target {name} is not known; known: {', '.join(TARGETS)}")
+        raise Refused(f"unknown .target {name}; known: {', '.join(TARGETS)}")
     return TARGETS[plain]
 
 
 @dataclass
 class KernelLaunch:
-    """The data of a launch that are the same for all its blocks."""
+    """`KernelLaunch` holds the data of a launch that are the same for all its blocks."""
 
     module: Module
     entry: Entry
@@ -80,14 +83,14 @@ class KernelLaunch:
 
 
 class PTXMachine:
-    """The state of consecutive blocks.
+    """`PTXMachine` holds the state of consecutive blocks.
 
     Parameters
     ----------
     launch : KernelLaunch
-        What is the same for all blocks.
+        Data that all blocks share.
     first, count : int
-        Which blocks.
+        Number of the first block, and how many blocks there are.
     """
 
     def __init__(self, launch: KernelLaunch, first: int, count: int):
@@ -120,17 +123,18 @@ class PTXMachine:
             minlength=self.threads.count // WARP,
         )
         self.checks: NoChecks = NoChecks()
-        if launch.checks:  # clusters share memory between blocks, which the clocks of races do not know
+        if launch.checks:  # clusters share memory between blocks, which the clocks of the race checks do not cover
             self.checks = Checks(self) if self.cluster_size > 1 else RaceChecks(self, narrowest_access(launch.entry))
         self._special: dict[str, np.ndarray] = {}
         self.tensor = None  # tensor memory, made by the first allocation (tcgen05)
 
     def assume(self, what: str) -> None:
-        """Note what the result rests on."""
+        """Note an assumption on which the result rests."""
         self.launch.assumptions[what] = None
 
     def matrix_row(self, name: str, ins: PTXInstruction) -> MatrixInstruction:
-        """Return the catalogue's row of a matrix instruction on this launch's unit, refused by name if there is none."""
+        """Return the catalogue's row of a matrix instruction on this launch's unit; refuse the instruction by name if there is
+        no row."""
         key = self.launch.unit, name
         if key not in _ROWS:
             try:
@@ -155,10 +159,10 @@ class PTXMachine:
         ):
             if name in places:
                 return places[name]
-        raise KernelFault(f"{name} is not declared")
+        raise KernelFault(f"uses {name}, which is not declared")
 
     def located(self, space: str, addresses: np.ndarray, size: int, lanes: np.ndarray | None, *, write: bool):
-        """Return (memory, flat places) of accesses of `size` bytes; `space` "" is generic."""
+        """Return the memory and the flat places of accesses of `size` bytes; `space` "" is generic."""
         if space == "global":
             return self.memory.space, self.memory.places(addresses, size, write=write)
         if space == "":
@@ -174,7 +178,7 @@ class PTXMachine:
                 raise KernelFault("writes to a parameter")
             rows = np.zeros(len(addresses), np.int64)
             return self.launch.parameters.space, self.launch.parameters.places(rows, addresses, size, write=False)
-        raise KernelFault(f"there is no {space} memory")
+        raise KernelFault(f"uses {space} memory, which the entry does not declare")
 
     def _generic(self, addresses: np.ndarray, size: int, lanes, write: bool):
         windows = {"global": addresses >= 1 << 40}
@@ -187,10 +191,10 @@ class PTXMachine:
         if not np.logical_or.reduce(list(windows.values())).all():
             index = int((~np.logical_or.reduce(list(windows.values()))).argmax())
             raise KernelFault(f"uses the address {int(addresses[index]):#x}, which is in no memory", index=index)
-        raise Refused("an access whose threads address different memories through generic addresses is not known here")
+        raise Refused("an access whose threads address different memories through generic addresses is not modelled")
 
     def shared_rows(self, addresses: np.ndarray, lanes: np.ndarray | None, *, cluster: bool = True):
-        """Return (block row, address in it) of shared addresses, which may name another block of the cluster."""
+        """Return the block row, and the address in it, of shared addresses, which may name another block of the cluster."""
         rows = self.threads.row if lanes is None else self.threads.row[lanes]
         rank = addresses.astype(np.int64) >> RANK_SHIFT
         if not rank.any():
@@ -203,13 +207,13 @@ class PTXMachine:
 
     @cached_property
     def cluster_size(self) -> int:
-        """Blocks of a cluster."""
+        """Return the number of blocks of a cluster."""
         x, y, z = self.launch.cluster
         return x * y * z
 
     # -- special registers -------------------------------------------------------------------------------------------------
     def special(self, name: str) -> np.ndarray:
-        """Return a special register: an array over lanes, or one number."""
+        """Return a special register: an array over lanes, or one number for all lanes."""
         if name not in self._special:
             self._special[name] = self._make_special(name)
         return self._special[name]
@@ -251,12 +255,12 @@ class PTXMachine:
             "is_explicit_cluster": lambda: np.bool_(self.cluster_size > 1),
         }
         if name not in plain:
-            raise Refused(f"%{name} depends on the hardware and its time, which are not modelled")
+            raise Refused(f"%{name} depends on the hardware or on time, which are not modelled")
         return plain[name]()
 
 
 def narrowest_access(entry: Entry) -> int:
-    """Return bytes of the narrowest load or store of shared memory that the code has, 4 at most."""
+    """Return the bytes of the narrowest load or store of shared memory in the code, at most 4."""
     widths = [
         TYPE_BITS.get(ins.modifiers[-1], 32) // 8
         for ins in entry.code
@@ -266,11 +270,11 @@ def narrowest_access(entry: Entry) -> int:
 
 
 def place_variables(launch: KernelLaunch, space: str, base: int) -> tuple[dict[str, int], int]:
-    """Return addresses of the variables of a space, dynamic arrays last; and the end of the space."""
+    """Return the addresses of the variables of a space, dynamic arrays last, and the end of the space."""
     variables: list[Variable] = [v for v in (*launch.module.variables, *launch.entry.variables) if v.space == space]
     places, at = {}, base
     for variable in sorted(variables, key=lambda v: v.size == 0):
-        # A dynamic array starts where the static ones end; 128 bytes is what swizzled tiles of compilers count on.
+        # A dynamic array starts after the static arrays; swizzled tiles of compilers rely on 128-byte alignment.
         alignment = max(variable.alignment, 16 if variable.size else 1024)
         at = -(-at // alignment) * alignment
         places[variable.name] = at

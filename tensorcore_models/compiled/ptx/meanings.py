@@ -1,4 +1,4 @@
-"""The meanings of PTX's elementwise instructions: each name is taken apart here, once (PTX ISA 9.1, 9.7.1 to 9.7.9)."""
+"""Reads the meanings of PTX's elementwise instructions from their names (PTX ISA 9.1, 9.7.1 to 9.7.9)."""
 
 from collections.abc import Callable
 
@@ -16,19 +16,19 @@ _PACKED = {f"{kind}x2" for kind in ("f16", "bf16", "e4m3", "e5m2", "e2m3", "e3m2
 
 
 def meaning_of(ins: PTXInstruction) -> Meaning | None:
-    """Return the meaning of an instruction; None of one that has none, or in a form that is not known here."""
+    """Return the meaning of an instruction; None if it has no meaning, or its form is not modelled."""
     maker = MAKERS.get(ins.name)
     return None if maker is None else maker(ins)
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------------------
-#: Operands, where they are not two.
+#: Number of operands, where it is not two.
 _COUNTS = {"neg": 1, "abs": 1, "sqrt": 1, "rcp": 1, "fma": 3}
 _PRODUCTS = {("lo",): "", ("hi",): "_high", ("wide",): "_wide"}
 
 
 def _arithmetic(ins: PTXInstruction) -> Meaning | None:
-    """add, sub, mul, mad, div, rem, abs, neg, min, max of one type."""
+    """Return the meaning of add, sub, mul, mad, div, rem, abs, neg, min or max of one type."""
     kind = ins.modifiers[-1]
     if kind not in TYPE_BITS:
         return None
@@ -76,7 +76,7 @@ def _testp(ins: PTXInstruction) -> Meaning | None:
 
 
 # -- bits ----------------------------------------------------------------------------------------------------------------
-#: name -> (operation, type of the result, types of the operands); "" is the instruction's own.
+#: Operations on bits: name -> (operation, type of the result, types of the operands); "" is the instruction's own type.
 _BITS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     **{name: (name, "", ("", "")) for name in ("and", "or", "xor")}, **{name: (name, "", ("",)) for name in ("not", "cnot")},
     "shl": ("shl", "", ("", "u32")), "shr": ("shr", "", ("", "u32")), "bfe": ("field", "", ("", "u32", "u32")),
@@ -88,7 +88,7 @@ _BITS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def _logic(ins: PTXInstruction) -> Meaning | None:
-    """Logic, shifts, counts and fields of bits."""
+    """Return the meaning of logic, shifts, counts and fields of bits."""
     name, words, kind = ins.name, ins.modifiers, ins.modifiers[-1]
     if name in ("prmt", "lop3") and words != ("b32",) or name == "sad" and TYPE_BITS.get(kind, 0) != 32:
         return None
@@ -107,7 +107,7 @@ def _logic(ins: PTXInstruction) -> Meaning | None:
 
 # -- comparisons and selections ------------------------------------------------------------------------------------------
 def compared(ins: PTXInstruction, between: tuple[str, ...]) -> Meaning | None:
-    """Return setp and set: a comparison of two operands; `between` stands between its name and the type."""
+    """Return the comparison of setp or set; `between` holds the modifiers between the comparison and the type."""
     words, kind = ins.modifiers, ins.modifiers[-1]
     if words[0] not in COMPARISONS or kind not in TYPE_BITS or set(between) - {"ftz"}:
         return None
@@ -131,7 +131,7 @@ def _slct(ins: PTXInstruction) -> Meaning | None:
 
 # -- conversions ---------------------------------------------------------------------------------------------------------
 def _cvt(ins: PTXInstruction) -> Meaning | None:
-    """Between integers, between formats, and across; None too where a rounding is missing."""
+    """Return the meaning of a conversion between integers and formats; None also if a required rounding is missing."""
     if len(ins.modifiers) < 2 or set(ins.modifiers[:-2]) - _CONVERSION_WORDS:
         return None
     (target, source), words, count = ins.modifiers[-2:], ins.modifiers[:-2], len(ins.operands) - 1
@@ -158,7 +158,7 @@ def _cvt(ins: PTXInstruction) -> Meaning | None:
 
 
 def _pairs(target: str, source: str, count: int) -> bool:
-    """Return whether two numbers, or a pair, become a pair in a way that is known here."""
+    """Return whether the conversion of two numbers, or of a pair, to a pair is modelled."""
     if source == "f32":
         return count == 2
     halves = ("f16x2", "bf16x2")
@@ -168,8 +168,7 @@ def _pairs(target: str, source: str, count: int) -> bool:
 
 
 def _narrows(target: str, source: str) -> bool:
-    """Return whether numbers may be rounded; of f16 to bf16 ptxas makes one instruction with and without .rn (F2F.BF16.F16,
-    sm_90)."""
+    """Return whether cvt may round; for f16 to bf16, ptxas makes one instruction with and without .rn (F2F.BF16.F16, sm_90)."""
     wide, narrow = (get_float_format(FORMATS[one(kind)]).precision for kind in (target, source))
     return wide < narrow and (target, source) != ("bf16", "f16")
 

@@ -1,4 +1,4 @@
-"""mma.sync on the package's bit-exact instructions, all warps at once (PTX ISA 9.1, 9.7.15)."""
+"""Builds mma.sync on the package's bit-exact instructions, all warps at once (PTX ISA 9.1, 9.7.15)."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from .warps import warp_lanes, whole_warps
 
 @dataclass(frozen=True)
 class ScaleVector:
-    """The scales of a block-scaled instruction: their type, how many there are along k, products of each."""
+    """`ScaleVector` describes the scales of a block-scaled instruction: type, number along k, products per scale."""
 
     kind: str
     count: int
@@ -27,7 +27,7 @@ class ScaleVector:
 
 @dataclass(frozen=True)
 class _Shape:
-    """The parts of the opcode."""
+    """`_Shape` holds the parts of the opcode."""
 
     sizes: tuple[int, int, int]
     formats: tuple[str, str, str, str]
@@ -37,12 +37,12 @@ class _Shape:
 
 
 _FLAGS = {"sync", "aligned", "row", "col", "satfinite", "kind::f8f6f4", "block_scale"}
-#: Block-scaled kinds: scales along k where the instruction does not say how many (PTX ISA 9.1, 9.7.15.3).
+#: Block-scaled kinds: number of scales along k if the instruction does not say it (PTX ISA 9.1, 9.7.15.3).
 SCALED_KINDS = {"kind::mxf8f6f4": 1, "kind::mxf4": 2, "kind::mxf4nvf4": 0}
 
 
 def block_scales(words: tuple[str, ...], kind: str, k: int) -> ScaleVector | None:
-    """Return the scales that modifiers ask for; None where they ask for none, or for what is not known here."""
+    """Return the scales that modifiers ask for; None if they ask for none, or the form is not modelled."""
     own = next((word for word in words if word in SCALED_KINDS), "")
     if not own or "block_scale" not in words:
         return None
@@ -90,14 +90,14 @@ def _narrow(values: np.ndarray, fmt: str, spread: bool) -> np.ndarray:
 def _scale_reader(ins: PTXInstruction, data, selector, scales: ScaleVector, side: str) -> Callable:
     """Return a function that reads the scales of A, shape (warps, 16, blocks), or of B, (warps, blocks, 8).
 
-    Of each four threads two hold those of rows g and g + 8 of A, one those of column g of B; the selector says which, and from
-    which byte of their register on (PTX ISA 9.1, 9.7.15.3).
+    Of each four threads, two hold the scales of rows g and g + 8 of A, and one holds those of column g of B. The selector gives
+    the thread and the first byte of its register (PTX ISA 9.1, 9.7.15.3).
     """
     word = reader(items(data)[0], "b32", ins)
     byte, thread = (operand.value for operand in items(selector))
     step, most = {1: (1, 4), 2: (2, 4), 4: (4, 4)}[scales.count]
     if byte % step or byte >= most or thread >= (2 if side == "a" else 4):
-        raise unknown(ins, f"selects byte {byte} of thread {thread} for its scales, which it does not have")
+        raise unknown(ins, f"selects its scales from byte {byte} of thread {thread}, which holds none")
     group = np.arange(8)
     lanes_of = (
         np.concatenate([4 * group + 2 * thread, 4 * group + 2 * thread + 1]) if side == "a" else 4 * group + thread
@@ -119,7 +119,7 @@ def build(ins: PTXInstruction) -> Operation:
         raise unknown(ins)
     counts = [f.registers for f in (layout.d, layout.a, layout.b, layout.c)]
     if [len(part) for part in parts[:4]] != counts:
-        raise unknown(ins, f"has {[len(p) for p in parts[:4]]} registers, expected {counts}")
+        raise unknown(ins, f"has {[len(p) for p in parts[:4]]} registers for D, A, B and C, expected {counts}")
     kinds = [f"b{f.register_bits}" for f in (layout.a, layout.b, layout.c)]
     reads = [[reader(x, kind, ins) for x in part] for part, kind in zip(parts[1:4], kinds, strict=True)]
     owners = [[id_reader(x, kind) for x in part] for part, kind in zip(parts[1:4], kinds, strict=True)]
@@ -156,9 +156,9 @@ def build(ins: PTXInstruction) -> Operation:
 
 
 def refuse_scales_in_recipes(ins: PTXInstruction, scaled: bool) -> None:
-    """Refused if an instruction has block scales, which expressions have no place for."""
+    """Raise Refused if an instruction has block scales, because a recipe cannot hold them."""
     if scaled:
-        raise Refused(f"{ins.opcode} runs, but a recipe has no place for its block scales", ins.line)
+        raise Refused(f"{ins.opcode} has block scales, which a recipe cannot hold; run() can run the kernel", ins.line)
 
 
 def write_tiles(machine, targets: tuple, fragment, result: np.ndarray, ids: np.ndarray | None, lanes) -> None:

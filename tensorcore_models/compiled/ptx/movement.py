@@ -1,4 +1,4 @@
-"""cvta, loads and stores, and matrix loads (PTX ISA 9.1, 9.7.9 and 9.7.15.5). Cache hints and prefetches do nothing."""
+"""Builds cvta, loads and stores, and matrix loads (PTX ISA 9.1, 9.7.9 and 9.7.15.5). Cache hints and prefetches do nothing."""
 
 import numpy as np
 
@@ -21,7 +21,8 @@ _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDO
 
 
 def build_address(ins: PTXInstruction) -> Operation:
-    """cvta: between generic addresses and those of a space; mapa: the address in another block of the cluster."""
+    """Return cvta, which converts between generic addresses and those of a space, or mapa, the address in another block of the
+    cluster."""
     words, kind = ins.modifiers, ins.modifiers[-1]
     if ins.name == "mapa":
         generic = "shared::cluster" not in words
@@ -58,7 +59,7 @@ def address_reader(operand: Address, ins: PTXInstruction) -> Operation:
 
         return constant
     if not isinstance(base, Register):
-        raise unknown(ins, "has an address that is not known here")
+        raise unknown(ins, "has an address of a form that is not modelled")
     number, wide = base.number, base.bits == 64
     if wide:
 
@@ -88,7 +89,7 @@ _ACCESS_WORDS = {
 
 
 def _access(ins: PTXInstruction) -> tuple[str, int, int]:
-    """Return (space, bytes of a word, words) of a load or store."""
+    """Return the space, the bytes of a word and the number of words of a load or store."""
     kind = ins.modifiers[-1]
     if (
         kind not in TYPE_BITS
@@ -102,12 +103,12 @@ def _access(ins: PTXInstruction) -> tuple[str, int, int]:
 
 
 def _strength(ins: PTXInstruction) -> str:
-    """Return the kind of an access for the checks: strong ones (PTX ISA, 8.3) do not race and order others between blocks."""
+    """Return the kind of an access for the checks: strong ones (PTX ISA, 8.3) do not race, and order others between blocks."""
     return "strong" if {"volatile", "relaxed", "acquire", "release", "mmio"} & {*ins.modifiers} else "generic"
 
 
 def build_load(ins: PTXInstruction) -> Operation:
-    """ld: one or more neighbouring words to registers."""
+    """Return ld, which loads one or more neighbouring words to registers."""
     space, width, count = _access(ins)
     targets, where = items(ins.operands[0]), address_reader(ins.operands[1], ins)
     if len(targets) != count:
@@ -137,7 +138,7 @@ def write_loaded(machine, register: Register, value: np.ndarray, lanes, ids) -> 
 
 
 def load(machine, space: str, addresses: np.ndarray, width: int, count: int, lanes, *, kind: str = "generic"):
-    """Return (words of shape (lanes, count), whose bytes they are or None) at addresses."""
+    """Return the words at addresses, shape (lanes, count), and the expressions of their bytes or None."""
     memory, places = machine.located(space, addresses, width * count, lanes, write=False)
     if machine.launch.checks:
         machine.checks.watch_read(memory, places, width * count, lanes, kind)
@@ -148,7 +149,7 @@ def load(machine, space: str, addresses: np.ndarray, width: int, count: int, lan
 def store(
     machine, space: str, addresses: np.ndarray, words: np.ndarray, lanes, ids=None, *, kind: str = "generic"
 ) -> None:
-    """Write words of shape (lanes, count)."""
+    """Store words, shape (lanes, count), at addresses."""
     size = words.dtype.itemsize * words.shape[1]
     memory, places = machine.located(space, addresses, size, lanes, write=True)
     if machine.launch.checks:
@@ -158,7 +159,7 @@ def store(
 
 
 def build_store(ins: PTXInstruction) -> Operation:
-    """st: words of registers to memory."""
+    """Return st, which stores words of registers to memory."""
     space, width, count = _access(ins)
     where, sources = address_reader(ins.operands[0], ins), items(ins.operands[1])
     if len(sources) != count:
@@ -182,7 +183,7 @@ def build_store(ins: PTXInstruction) -> Operation:
 
 
 def joined_ids(parts: list, count: int, width: int) -> np.ndarray | None:
-    """Return whose bytes several words are, side by side; None if all are nobody's."""
+    """Return the expressions of the bytes of several words side by side; None if no byte depends on an input."""
     if all(part is None for part in parts):
         return None
     return np.concatenate([np.zeros((count, width), np.int64) if part is None else part for part in parts], 1)
@@ -190,7 +191,7 @@ def joined_ids(parts: list, count: int, width: int) -> np.ndarray | None:
 
 # -- matrix loads and stores -------------------------------------------------------------------------------------------------
 def build_matrix_load(ins: PTXInstruction) -> Operation:
-    """ldmatrix: 8 x 8 matrices of 16 bits, whose rows the lanes address (PTX ISA 9.7.15.5.15)."""
+    """Return ldmatrix, which loads 8 x 8 matrices of 16 bits from the row addresses of the lanes (PTX ISA 9.7.15.5.15)."""
     words = ins.modifiers
     if "m8n8" not in words or words[-1] != "b16":
         raise unknown(ins)
@@ -219,7 +220,7 @@ def build_matrix_load(ins: PTXInstruction) -> Operation:
 
 
 def build_matrix_store(ins: PTXInstruction) -> Operation:
-    """stmatrix: the opposite of ldmatrix."""
+    """Return stmatrix, the inverse of ldmatrix."""
     words = ins.modifiers
     if "m8n8" not in words or words[-1] != "b16":
         raise unknown(ins)

@@ -1,7 +1,7 @@
-"""PTX text to data (:mod:`.syntax`). Malformed text ends in one line with its line number.
+"""Parses PTX text to data (:mod:`.syntax`); an error in the text gives one line with its line number.
 
-A statement ends with a semicolon; braces at the start of a statement open and close scopes of registers and labels, braces
-inside of one are vectors. Functions other than entries, debug sections and line information are passed over.
+A statement ends with a semicolon. Braces at the start of a statement open and close scopes of registers and labels; braces
+inside a statement are vectors. Functions other than entries, debug sections and line information are skipped.
 """
 
 import re
@@ -36,7 +36,7 @@ _TOKEN = re.compile(
     rf"\s*(?:(?P<float>0[fF][0-9a-fA-F]{{8}}|0[dD][0-9a-fA-F]{{16}})|(?P<decimal>\d+\.\d*(?:[eE][-+]?\d+)?)"
     rf"|(?P<integer>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)|(?P<name>{_NAME}(?:\.\w+(?:::\w+)*)*)|(?P<mark>[-+!|,\[\]{{}}()<>=@]))"
 )
-#: Registers that the machine has, behind the percent sign.
+#: Special registers that the machine has, without the percent sign.
 SPECIAL = re.compile(
     r"%(?:n?tid|n?ctaid|cluster_n?ctaid|n?clusterid)(?:\.[xyz])?$|%(?:laneid|n?warpid|n?smid|gridid|clock\w*|globaltimer\w*|"
     r"lanemask_\w+|cluster_n?ctarank|dynamic_smem_size|total_smem_size|aggr_smem_size|is_explicit_cluster|envreg\d+|pm\d+\w*)$"
@@ -45,11 +45,11 @@ _LONGEST_VECTOR = 1 << 20
 
 
 class MalformedPTX(ValueError):
-    """Text that is not PTX, with its line."""
+    """`MalformedPTX` is the error for text that is not PTX; the message has the line."""
 
 
 class _Text:
-    """The text without comments, and a cursor."""
+    """`_Text` is the text without comments, with a cursor."""
 
     def __init__(self, text: str):
         def blank(match):
@@ -72,7 +72,7 @@ class _Text:
         return self.text[self.at : self.at + 1]
 
     def until(self, marks: str) -> str:
-        """Return the text up to the first of the marks, which is passed."""
+        """Return the text up to the first of the marks, and move the cursor past the mark."""
         found = re.compile(f"[{re.escape(marks)}]").search(self.text, self.at)
         if found is None:
             start = self.text[self.at : self.at + 30].strip().split("\n")[0]
@@ -81,7 +81,7 @@ class _Text:
         return taken
 
     def block(self) -> None:
-        """Pass a balanced block in braces, whose opening one has been passed."""
+        """Skip a balanced block in braces, whose opening brace has been read."""
         depth = 1
         for match in re.compile("[{}]").finditer(self.text, self.at):
             depth += 1 if match.group() == "{" else -1
@@ -97,7 +97,7 @@ def parse(text: str) -> Module:
     Raises
     ------
     ValueError
-        Malformed text, in one line with its line number.
+        If the text is malformed; the message has the line.
     """
     source, module = _Text(text), Module()
     while mark := source.skip():
@@ -125,12 +125,12 @@ def parse(text: str) -> Module:
         else:
             source.fail(f"{word!r} stands outside of an entry")
     if not module.target:
-        raise MalformedPTX("no .target: is this PTX?")
+        raise MalformedPTX("the text has no .target: pass PTX")
     return module
 
 
 def _module_statement(source: _Text, module: Module) -> None:
-    """Return an entry, a function or a variable."""
+    """Read an entry, a function or a variable."""
     start = source.at
     end = re.compile(r"[;{(=]|$").search(source.text, start)
     head = source.text[start : end.start()] if end else ""
@@ -158,7 +158,7 @@ def _module_statement(source: _Text, module: Module) -> None:
             source.block()
             return
         if name in module.entries:
-            source.fail(f"the entry {name} is there twice", start)
+            source.fail(f"the entry {name} is defined twice", start)
         module.entries[name] = entry
         _Body(source, entry).parse()
         return
@@ -186,7 +186,7 @@ def _declared(statement: str, source: _Text) -> Variable:
     types = [word[1:] for word in words if word[1:] in TYPE_BITS]
     spaces = [word[1:] for word in words if word in (".param", ".shared", ".local", ".global", ".const")]
     if match is None or not types or not spaces:
-        source.fail(f"{' '.join(statement.split())[:60]!r} is not a declaration that is known")
+        source.fail(f"{' '.join(statement.split())[:60]!r} is an unknown declaration")
     size = max(1, TYPE_BITS[types[0]] // 8) * next((int(word[2:]) for word in words if word in (".v2", ".v4")), 1)
     count = 1
     for extent in re.findall(r"\[\s*(\d*)\s*\]", match["array"]):
@@ -195,7 +195,7 @@ def _declared(statement: str, source: _Text) -> Variable:
         int(number) for word, number in zip(words, words[1:], strict=False) if word == ".align" and number.isdecimal()
     ]
     if len(aligned) != words.count(".align"):
-        source.fail(f"{' '.join(statement.split())[:60]!r} has no number behind .align")
+        source.fail(f"{' '.join(statement.split())[:60]!r} has no number after .align")
     initial = _initial(match["initial"], size, count * size, source) if match["initial"] else None
     return Variable(match["name"], spaces[0], count * size, max([size, *aligned[:1]]), initial)
 
@@ -210,7 +210,7 @@ def _initial(text: str, size: int, total: int, source: _Text) -> bytes:
 
 
 class _Body:
-    """The statements of one entry: scopes of registers and labels, instructions in order."""
+    """`_Body` reads the statements of one entry: scopes of registers and labels, instructions in order."""
 
     def __init__(self, source: _Text, entry: Entry):
         self.source, self.entry = source, entry
@@ -253,7 +253,7 @@ class _Body:
         for index, name, scopes in self.branches:
             target = next((scope[name] for scope in reversed(scopes) if name in scope), None)
             if target is None:
-                source.fail(f"there is no label {name}")
+                source.fail(f"the entry has no label {name}")
             self.entry.labels[index] = target
 
     def _directive(self) -> None:
@@ -267,7 +267,7 @@ class _Body:
         elif words[0] == ".branchtargets":
             self.tables[self.last_label] = [name.strip() for name in statement.strip()[len(words[0]) :].split(",")]
         elif words[0] not in (".pragma", ".maxnreg", ".noreturn"):
-            source.fail(f"the directive {words[0]} is not known", start)
+            source.fail(f"unknown directive {words[0]}", start)
 
     def _registers(self, text: str) -> None:
         match = re.match(r"(?:\.v\d\s*)?\.(\w+)\s+(.*)$", text, re.S)
@@ -280,7 +280,7 @@ class _Body:
                 self.source.fail(f"{name.strip()!r} is not a register's name")
             if counted[2] is None:
                 self.scopes[-1][counted[1]] = self._new(counted[1], bits)
-            else:  # registers of a range are made when they are used
+            else:  # the registers of a range are made when they are first used
                 self.ranges[-1].append((counted[1], int(counted[2]), bits))
 
     def _new(self, name: str, bits: int) -> Register:
@@ -289,7 +289,7 @@ class _Body:
         return register
 
     def _register(self, name: str) -> Register | None:
-        """Return the register of a name, the innermost scope first; None if there is none."""
+        """Return the register of a name, from the innermost scope that has it; None if no scope has it."""
         for scope, ranges in zip(reversed(self.scopes), reversed(self.ranges), strict=True):
             if name in scope:
                 return scope[name]
@@ -307,7 +307,7 @@ class _Body:
             match = re.match(rf"@(!?)\s*({_NAME})\s+(.*)$", body, re.S)
             register = self._register(match[2]) if match else None
             if match is None or register is None or register.bits != 1:
-                source.fail(f"{body[:30]!r} has no predicate that is declared", start)
+                source.fail(f"{body[:30]!r} has an undeclared predicate", start)
             guard, body = (register, match[1] == "!"), match[3]
         opcode = _OPCODE.match(body)
         if opcode is None:
@@ -320,11 +320,11 @@ class _Body:
         self.entry.code.append(PTXInstruction(name, tuple(modifiers), operands, guard, source.line(start)))
         if name == "bra":
             if len(operands) != 1 or not isinstance(operands[0], Symbol):
-                source.fail("a branch names one label", start)
+                source.fail("a branch needs one label as its operand", start)
             self.branches.append((len(self.entry.code) - 1, operands[0].name, list(self.labels)))
 
     def _indexed_branch(self, operands: tuple, guard, start: int) -> None:
-        """brx.idx: a branch to each label of the table where the index is its place, and a trap behind them."""
+        """Read brx.idx: one branch for each label of the table, taken if the index is its place, and a trap after them."""
         source, code = self.source, self.entry.code
         table = self.tables.get(getattr(operands[-1], "name", "")) if len(operands) == 2 else None
         if table is None or guard is not None or not isinstance(operands[0], Register):
@@ -341,7 +341,7 @@ class _Body:
 
 
 class _Operands:
-    """The operands of one instruction."""
+    """`_Operands` reads the operands of one instruction."""
 
     def __init__(self, text: str, body: _Body, start: int):
         self.body, self.start, self.tokens, at = body, start, [], 0
@@ -368,7 +368,7 @@ class _Operands:
     def all(self) -> tuple:
         found = self._list("")
         if self.at != len(self.tokens):
-            self._fail(f"{self._peek()!r} stands behind the operands")
+            self._fail(f"{self._peek()!r} stands after the operands")
         return found
 
     def _list(self, end: str) -> tuple:
@@ -400,19 +400,19 @@ class _Operands:
             self.at += 1
             register = self._operand()
             if not isinstance(register, Register) or register.bits != 1:
-                self._fail("'!' stands before what is no predicate")
+                self._fail("'!' needs a predicate after it")
             return Negated(register)
         value = self._atom()
         if self._peek() == "|":
             self.at += 1
             return Pair(value, self._operand())
         offset, moved = 0, False
-        while self._peek() in ("+", "-"):  # base + offset of an address; an offset may be signed again
+        while self._peek() in ("+", "-"):  # base + offset of an address; an offset may have a second sign
             sign = -1 if self._peek() == "-" else 1
             self.at += 1
             number = self._atom()
             if not isinstance(number, Immediate):
-                self._fail("an offset is an integer")
+                self._fail("the offset of an address must be an integer")
             offset, moved = offset + sign * _signed(number.value), True
         return (value, offset) if moved else value
 
@@ -426,7 +426,7 @@ class _Operands:
             if isinstance(value, Decimal):
                 return Decimal(-value.value)
             if not isinstance(value, Immediate) or value.float_bits:
-                self._fail("'-' stands before what is no number")
+                self._fail("'-' needs a number after it")
             return Immediate(-value.value % (1 << 64))
         if kind == "integer":
             digits = text.rstrip("U")

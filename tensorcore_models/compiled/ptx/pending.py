@@ -1,10 +1,9 @@
-"""Registers that something beside the warp still uses: results and operands of wgmma, and what tcgen05.ld loads.
+"""Tracks registers that an asynchronous operation still uses: results and operands of wgmma, and targets of tcgen05.ld.
 
-Values are there at once in this machine; on hardware they come later. What was written to registers of a wgmma is seen by it
-after wgmma.fence (PTX ISA 9.1, 9.7.16.4): one without it is a fault. Results of a wgmma may be read and written, and its
-operands written, once wgmma.wait_group says so, and what tcgen05.ld loads may once tcgen05.wait::ld does (9.7.17.8). Compiled
-kernels do not keep to that (Triton's `max_num_imprecise_acc`, CUTLASS's epilogues): ptxas adds the wait, which is an
-assumption here.
+This machine has values at once; hardware has them later. A wgmma sees a write to its registers only after wgmma.fence (PTX ISA
+9.1, 9.7.16.4); a wgmma without the fence is a fault. Results of a wgmma may be read and written, and its operands written,
+after wgmma.wait_group; targets of tcgen05.ld may be used after tcgen05.wait::ld (9.7.17.8). Compiled kernels break this rule
+(Triton's `max_num_imprecise_acc`, CUTLASS's epilogues): ptxas adds the wait, which is recorded as an assumption.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ WARP = 32
 
 
 def asynchronous_registers(entry: Entry) -> frozenset[int]:
-    """Return numbers of the registers of wgmma.mma_async and of tcgen05.ld."""
+    """Return the numbers of the registers of wgmma.mma_async and of tcgen05.ld."""
     found: set[int] = set()
     for ins in entry.code:
         if (ins.name, ins.modifiers[:1]) in (("wgmma", ("mma_async",)), ("tcgen05", ("ld",))):
@@ -31,44 +30,44 @@ def asynchronous_registers(entry: Entry) -> frozenset[int]:
 
 
 class NoPending:
-    """Registers that nothing watches."""
+    """`NoPending` ignores all events of registers, for runs without checks."""
 
     def read(self, number: int, lanes) -> None:
-        """Lanes read a register."""
+        """Note that lanes read a register."""
 
     def written(self, number: int, lanes) -> None:
-        """Lanes write a register."""
+        """Note that lanes write a register."""
 
     def multiplied(self, lanes, results: Sequence[int], operands: Sequence[int]) -> None:
-        """Lanes issue a wgmma with these registers."""
+        """Note that lanes issue a wgmma with these registers."""
 
     def fenced(self, lanes) -> None:
-        """Lanes ran wgmma.fence."""
+        """Note that lanes ran wgmma.fence."""
 
     def committed(self, lanes) -> None:
-        """Lanes closed a group of wgmma."""
+        """Note that lanes closed a group of wgmma."""
 
     def waited(self, lanes, left: int) -> None:
-        """Lanes waited until at most `left` groups of wgmma are pending."""
+        """Note that lanes waited until at most `left` groups of wgmma are pending."""
 
     def loaded(self, lanes, targets: Sequence[int]) -> None:
-        """Lanes issued a tcgen05.ld to these registers."""
+        """Note that lanes issued a tcgen05.ld to these registers."""
 
     def loads_waited(self, lanes) -> None:
-        """Lanes ran tcgen05.wait::ld."""
+        """Note that lanes ran tcgen05.wait::ld."""
 
 
 class PendingRegisters(NoPending):
-    """The pending operations of each warp.
+    """`PendingRegisters` holds the pending operations of each warp.
 
     Parameters
     ----------
     registers : Registers
-        The file; names are of its registers.
+        Register file; its names stand in messages.
     numbers : set of int
-        Registers that are watched.
+        Numbers of the watched registers.
     assume : callable
-        What a result rests on goes there.
+        Function that notes an assumption.
     """
 
     def __init__(self, registers, numbers: frozenset[int], assume: Callable[[str], None]):
@@ -86,7 +85,7 @@ class PendingRegisters(NoPending):
             raise KernelFault(what, index=int(late.argmax()) * (WARP if lanes is None else 1), lanes=lanes)
 
     def _used(self, number: int, warps, groups: np.ndarray) -> None:
-        """Note what a use of a register rests on; `groups`: the last group of wgmma of each warp that forbids it."""
+        """Note the assumption that a use of a register makes; `groups` is each warp's last wgmma group that forbids the use."""
         if (groups > self.done[warps]).any():
             self.assume(
                 "ptxas waits where registers of a wgmma are used before wgmma.wait_group (it says so: C7514, C7517)"
@@ -110,7 +109,7 @@ class PendingRegisters(NoPending):
         for number in (*results, *operands):
             late = self.unfenced[number][warps]
             self._demand(
-                late, lanes, f"uses register {self.names[number]}, which no wgmma.fence follows since it was written"
+                late, lanes, f"uses register {self.names[number]} in a wgmma without wgmma.fence after its last write"
             )
         for number in operands:
             self.operands[number][warps] = self.group[warps]
@@ -139,7 +138,7 @@ class PendingRegisters(NoPending):
 
 
 class WatchedRegisters(Registers):
-    """A register file that tells of reads and writes of what may be pending."""
+    """`WatchedRegisters` is a register file that reports reads and writes of registers that may be pending."""
 
     def __init__(self, widths, names, lanes: int, numbers: frozenset[int], assume: Callable, *, traced: bool):
         super().__init__(widths, names, lanes, checks=True, traced=traced)

@@ -1,4 +1,4 @@
-"""A PTX entry that can be run: its operations, arguments, launches."""
+"""Defines a PTX entry that can be run: its operations, arguments, launches."""
 
 from functools import cached_property
 
@@ -40,7 +40,7 @@ BUILDERS = {
 
 #: Instructions whose first operand may be a number: of a barrier, of groups, of registers, of nanoseconds.
 _COUNTED = {"bar", "barrier", "cp", "wgmma", "nanosleep", "setmaxnreg"}
-#: Bytes of an entry's parameters, at most (PTX ISA 9.1, 5.1.6.2).
+#: Most bytes of an entry's parameters (PTX ISA 9.1, 5.1.6.2).
 LARGEST_PARAMETERS = 32764
 
 
@@ -50,11 +50,11 @@ class PTXProgram(KernelProgram):
     Attributes
     ----------
     name, target : str
-        The entry's name and the text's .target.
+        Name of the entry, and .target of the text.
     text : str
-        The text.
+        Text of the module.
     entry, written : Entry
-        The code as ptxas assembles it (:mod:`.assembled`), and as the text spells it.
+        Code as ptxas assembles it (:mod:`.assembled`), and as the text spells it.
     contracted : tuple of int
         Lines of the additions that became multiply-adds.
     """
@@ -97,20 +97,20 @@ class PTXProgram(KernelProgram):
         if required is not None:
             required = extents(required, "reqntid")
             if block not in (None, required):
-                raise ValueError(f"the entry requires blocks of {required} threads, got {block}")
+                raise ValueError(f"the entry requires blocks of {required} threads, got block={block}")
             block = required
         if block is None:
             raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
         grid, block = checked_launch(grid, block, unpublished, limits)
         cluster = extents(cluster or directives.get("reqnctapercluster") or (1,), "cluster")
         if any(g % c for g, c in zip(grid, cluster, strict=True)):
-            raise ValueError(f"the grid {grid} is not a multiple of the cluster {cluster}")
+            raise ValueError(f"grid is {grid}, but must be a multiple of the cluster {cluster}")
         if cluster[0] != cluster[0] * cluster[1] * cluster[2]:
-            raise Refused(f"clusters along x only are known here, got {cluster}")
+            raise Refused(f"only clusters along x are modelled, got {cluster}")
         most = self.machine_target.shared
         shared = most if shared is None else checked_integer(shared, "shared")
         if not 0 <= shared <= most:
-            raise ValueError(f"{self.target} has up to {most} bytes of shared memory for a block, got {shared}")
+            raise ValueError(f"{self.target} has {most} bytes of shared memory for a block, got shared={shared}")
         dynamic = any(v.space == "shared" and not v.size for v in (*self.module.variables, *self.entry.variables))
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         if static > most:
@@ -140,7 +140,7 @@ class PTXProgram(KernelProgram):
         )  # fmt: skip
 
     def _parameters(self, arguments, memory: GlobalMemory, *, traced: bool) -> tuple[BlockMemory, dict[str, int]]:
-        """Return parameter memory with the arguments in it, and where each parameter lies."""
+        """Return parameter memory with the arguments in it, and the place of each parameter."""
         places, at = {}, 0
         for variable in self.entry.parameters:
             at = -(-at // variable.alignment) * variable.alignment
@@ -192,18 +192,18 @@ def _build(ins: PTXInstruction, target: int | None) -> Operation:
     if ins.name not in BUILDERS:
         raise unknown(ins)
     if not _writes_registers(ins):
-        raise unknown(ins, "writes to something that is no register")
+        raise unknown(ins, "writes to an operand that is no register")
     try:
         operation = BUILDERS[ins.name](ins)
     except (IndexError, KeyError, AttributeError, TypeError, StopIteration, ValueError) as error:
         if isinstance(error, Refused):
             raise
-        raise unknown(ins, "has operands or modifiers that are not known here") from None
+        raise unknown(ins, "has operands or modifiers that are not modelled") from None
     return operation if ins.guard is None or ins.name in ("ret", "exit") else guarded(operation, ins.guard)
 
 
 def _build_several(ins: Several) -> Operation:
-    """Return all parts, one after the other."""
+    """Return the operation of all parts, run one after the other."""
     operations = [_build(part, None) for part in ins.parts]
 
     def run(machine, lanes):
@@ -214,7 +214,8 @@ def _build_several(ins: Several) -> Operation:
 
 
 def _writes_registers(ins: PTXInstruction) -> bool:
-    """Return whether the first operand, which most instructions write, is of registers, or is something that none writes."""
+    """Return whether the first operand, which most instructions write, consists of registers, or is of a kind that is not
+    written."""
     first = ins.operands[0] if ins.operands else None
     if first is None or isinstance(first, Address) or isinstance(first, Immediate) and ins.name in _COUNTED:
         return True
@@ -223,7 +224,8 @@ def _writes_registers(ins: PTXInstruction) -> bool:
 
 
 def _operation(ins: PTXInstruction, target: int | None) -> Operation:
-    """Return the operation, which refuses when it is reached if the instruction is not known."""
+    """Return the operation of an instruction; if the instruction is unknown, the operation raises Refused when it is
+    reached."""
     try:
         return _build(ins, target)
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""Matrices in shared memory as wgmma and tcgen05 describe them: descriptors, swizzles, where each element lies.
+"""Locates matrices in shared memory as wgmma and tcgen05 describe them: descriptors, swizzles, the place of each element.
 
 Sources: PTX ISA 9.1, 9.7.16.5.1 ("Shared Memory Matrix Layout", wgmma) and 9.7.17.4 (tcgen05), and CUTLASS's
 include/cute/arch/mma_sm90_desc.hpp and mma_sm100_desc.hpp, which state the canonical layouts.
@@ -11,16 +11,16 @@ import numpy as np
 
 from ..errors import Refused
 
-#: Swizzle fields of descriptors: width in bytes of the swizzled rows, 0 for none.
+#: Swizzle fields of descriptors -> width in bytes of the swizzled rows, 0 for no swizzle.
 WGMMA_SWIZZLES = {0: 0, 1: 128, 2: 64, 3: 32}
 TCGEN05_SWIZZLES = {0: 0, 2: 128, 4: 64, 6: 32}
-#: The unit of descriptors' offsets, and of swizzling, in bytes.
+#: Unit of descriptors' offsets and of swizzling, in bytes.
 UNIT = 16
 
 
 @dataclass(frozen=True)
 class TileDescriptor:
-    """A matrix descriptor taken apart, all in bytes."""
+    """`TileDescriptor` holds the fields of a matrix descriptor, all in bytes."""
 
     start: int
     leading: int
@@ -29,38 +29,39 @@ class TileDescriptor:
 
 
 def wgmma_descriptor(word: int) -> TileDescriptor:
-    """Return fields of wgmma's 64 bits; a base offset is refused."""
+    """Return the fields of wgmma's 64-bit descriptor; refuse a base offset."""
     return _descriptor(word, WGMMA_SWIZZLES[word >> 62 & 3])
 
 
 def tcgen05_descriptor(word: int) -> TileDescriptor:
-    """Return fields of tcgen05's 64 bits; the 128-byte swizzle of 32-byte atoms and absolute leading offsets are refused."""
+    """Return the fields of tcgen05's descriptor; refuse the 128-byte swizzle of 32-byte atoms, and absolute leading offsets."""
     code = word >> 61 & 7
     if code not in TCGEN05_SWIZZLES or word >> 52 & 1:
         raise Refused(
-            f"the matrix descriptor {word:#018x}: its swizzle mode {code} or leading offset mode is not known here"
+            f"the matrix descriptor {word:#018x}: its swizzle mode {code} or leading offset mode is not modelled"
         )
     return _descriptor(word, TCGEN05_SWIZZLES[code])
 
 
 def _descriptor(word: int, swizzle: int) -> TileDescriptor:
     if word >> 49 & 7:
-        raise Refused(f"the matrix descriptor {word:#018x} has a base offset, which is not known here")
+        raise Refused(f"the matrix descriptor {word:#018x} has a base offset, which is not modelled")
     field = (1 << 14) - 1
     return TileDescriptor(UNIT * (word & field), UNIT * (word >> 16 & field), UNIT * (word >> 32 & field), swizzle)
 
 
 @cache
 def offsets(rows: int, k: int, size: int, tile: TileDescriptor, transposed: bool) -> np.ndarray:
-    """Return byte offset from the start of each element (row, k) before swizzling, shape (rows, k).
+    """Return the byte offset from the start of each element (row, k) before swizzling, shape (rows, k).
 
-    `rows` counts rows of A or columns of B. K-major tiles have k along the bytes of a row, transposed (MN-major) ones m or n.
+    `rows` counts rows of A or columns of B. A K-major tile has k along the bytes of a row; a transposed (MN-major) tile has m
+    or n there.
     """
     row, along = np.arange(rows)[:, None], np.arange(k)[None, :]
     width = tile.swizzle or UNIT
     if not transposed:
         byte = along * size
-        if tile.swizzle:  # rows of the swizzle's width, eight to a group
+        if tile.swizzle:  # rows of the swizzle's width, in groups of eight
             return row % 8 * width + row // 8 * tile.stride + byte
         return row % 8 * UNIT + row // 8 * tile.stride + byte % UNIT + byte // UNIT * tile.leading
     byte = row * size
@@ -70,7 +71,7 @@ def offsets(rows: int, k: int, size: int, tile: TileDescriptor, transposed: bool
 
 
 def swizzled(addresses: np.ndarray, width: int) -> np.ndarray:
-    """Return addresses with the 16-byte units of each 128-byte line exchanged as a swizzle of that width does."""
+    """Return addresses with the 16-byte units of each 128-byte line exchanged by a swizzle of the given width."""
     if not width:
         return addresses
     mask = width // UNIT - 1
@@ -87,9 +88,9 @@ def _without_start(tile: TileDescriptor) -> TileDescriptor:
 
 
 def load_tiles(machine, rows, descriptors, height: int, k: int, size: int, transposed: bool, lanes, kind: str):
-    """Return (elements of shape (tiles, height, k), whose bytes they are or None) of one tile for each block row.
+    """Return one tile for each block row, shape (tiles, height, k), and the expressions of its bytes or None.
 
-    `descriptors` are :class:`TileDescriptor`; `lanes` the thread that stands for each in errors and checks.
+    `descriptors` are :class:`TileDescriptor`; `lanes` holds for each tile the thread that errors and checks name.
     """
     addresses = np.stack([tile_addresses(height, k, size, tile, transposed) for tile in descriptors])
     shape = addresses.shape
@@ -105,5 +106,5 @@ def load_tiles(machine, rows, descriptors, height: int, k: int, size: int, trans
 
 
 def signed(values: np.ndarray, factor: int) -> np.ndarray:
-    """Return encodings with their signs changed, where the factor is -1."""
+    """Return encodings with their signs flipped if the factor is -1."""
     return values if factor == 1 else values ^ values.dtype.type(1 << (8 * values.dtype.itemsize - 1))

@@ -1,4 +1,4 @@
-"""PTX as data: what an operand, an instruction, a variable and an entry are.
+"""Represents PTX as data: operands, instructions, variables and entries.
 
 Source: PTX ISA 9.1, chapters 4 (syntax) and 6 (operands).
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Register:
-    """A virtual register: its number in the entry, its width in bits (1: a predicate)."""
+    """`Register` is a virtual register: its number in the entry, its width in bits (1: a predicate)."""
 
     number: int
     bits: int
@@ -17,7 +17,10 @@ class Register:
 
 @dataclass(frozen=True)
 class Immediate:
-    """A constant, as a non-negative integer of 64 bits; `float_bits` says how wide the spelled floating-point number is."""
+    """`Immediate` is a constant, as a non-negative 64-bit integer.
+
+    `float_bits` is the width of a spelled floating-point number.
+    """
 
     value: int
     float_bits: int = 0
@@ -25,35 +28,35 @@ class Immediate:
 
 @dataclass(frozen=True)
 class Decimal:
-    """A floating-point constant in decimal, whose encoding depends on the instruction's type."""
+    """`Decimal` is a decimal floating-point constant, whose encoding depends on the instruction's type."""
 
     value: float
 
 
 @dataclass(frozen=True)
 class Special:
-    """A special register such as %tid.x."""
+    """`Special` is a special register such as %tid.x."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A variable, parameter or label."""
+    """`Symbol` is a variable, parameter or label."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Vector:
-    """{a, b, ...}."""
+    """`Vector` is a vector operand {a, b, ...}."""
 
     items: tuple
 
 
 @dataclass(frozen=True)
 class Address:
-    """[base + offset], or [base, {coordinates}, ...]: what stands behind the first comma is `more`."""
+    """`Address` is [base + offset], or [base, {coordinates}, ...]; `more` holds the parts after the first comma."""
 
     base: object
     offset: int
@@ -62,7 +65,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Pair:
-    """d|p: two results."""
+    """`Pair` is a pair of results d|p."""
 
     first: object
     second: object
@@ -70,19 +73,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class Negated:
-    """!p, a negated predicate as an operand."""
+    """`Negated` is a negated predicate !p as an operand."""
 
     register: Register
 
 
 @dataclass(frozen=True)
 class Sink:
-    """_, a result that is thrown away."""
+    """`Sink` is the operand _, which discards a result."""
 
 
 @dataclass(frozen=True)
 class PTXInstruction:
-    """One instruction: `name` up to the first dot, `modifiers` behind it.
+    """`PTXInstruction` is one instruction: `name` up to the first dot, `modifiers` after it.
 
     `guard` is the predicate (register, whether negated) or None, `target` the index of the instruction that a branch goes to.
     """
@@ -95,13 +98,13 @@ class PTXInstruction:
 
     @property
     def opcode(self) -> str:
-        """As the program spells it."""
+        """Return the opcode as the program spells it."""
         return ".".join((self.name, *self.modifiers))
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A declared variable or parameter: state space, bytes, alignment, initial bytes (None: none given).
+    """`Variable` is a declared variable or parameter: state space, bytes, alignment, initial bytes (None if none are given).
 
     An unsized array (dynamic shared memory) has size 0.
     """
@@ -115,7 +118,7 @@ class Variable:
 
 @dataclass
 class Entry:
-    """A kernel: parameters, variables, code, and what its directives say about launches."""
+    """`Entry` is a kernel: parameters, variables, code, and the launch bounds of its directives."""
 
     name: str
     parameters: list[Variable] = field(default_factory=list)
@@ -128,7 +131,7 @@ class Entry:
 
 @dataclass
 class Module:
-    """A file: target, version, module variables, entries."""
+    """`Module` is a PTX file: target, version, module variables, entries."""
 
     target: str = ""
     version: str = ""

@@ -1,6 +1,6 @@
-"""tcgen05 (PTX ISA 9.1, 9.7.17): tensor memory, its loads and stores. Done at once; commits arrive at once.
+"""Builds tcgen05 (PTX ISA 9.1, 9.7.17): tensor memory, its loads and stores. They are done at once, and commits arrive at once.
 
-Products are :mod:`.tcgen05_products`.
+Products are in :mod:`.tcgen05_products`.
 
 Tensor memory has 128 lanes of 512 columns of 32 bits for each block; an address is lane << 16 | column.
 """
@@ -21,7 +21,7 @@ from .warps import warp_lanes, whole_warps
 
 
 def _allocate(ins: PTXInstruction) -> Operation:
-    """tcgen05.alloc: the lowest free columns; their address goes to shared memory."""
+    """Return tcgen05.alloc, which allocates the lowest free columns and stores their address to shared memory."""
     where, count = address_reader(ins.operands[0], ins), reader(ins.operands[1], "u32", ins)
     space = "shared" if {"shared::cta", "shared"} & set(ins.modifiers) else ""
 
@@ -34,12 +34,12 @@ def _allocate(ins: PTXInstruction) -> Operation:
         for row, columns in zip(machine.threads.row[warps[:, 0]].tolist(), wanted.tolist(), strict=True):
             if columns < 32 or columns & (columns - 1) or columns > COLUMNS:
                 raise KernelFault(
-                    f"allocates {columns} columns of tensor memory; a power of two from 32 to 512 is allowed"
+                    f"allocates {columns} columns of tensor memory, expected a power of two from 32 to 512"
                 )
             starts = [at for at in range(0, COLUMNS, columns) if not memory.taken[row, at : at + columns].any()]
             if not starts:
                 raise KernelFault(
-                    f"no {columns} neighbouring columns of tensor memory are free, the allocation waits for ever"
+                    f"no {columns} neighbouring columns of tensor memory are free, so that the allocation waits for ever"
                 )
             memory.taken[row, starts[0] : starts[0] + columns] = True
             found.append(starts[0])
@@ -63,7 +63,8 @@ def _free(ins: PTXInstruction) -> Operation:
 
 # -- loads and stores --------------------------------------------------------------------------------------------------------
 def _cells(ins: PTXInstruction) -> tuple[np.ndarray, np.ndarray]:
-    """Return (lane, column) relative to the address of each register of each thread of a warp: shape (32, registers)."""
+    """Return the lane and the column, relative to the address, of each register of each thread of a warp: shape (32,
+    registers)."""
     count = next((int(w[1:]) for w in ins.modifiers if re.fullmatch(r"x\d+", w)), 0)
     thread, register = np.arange(WARP)[:, None], np.arange(count)[None, :]
     if count and "32x32b" in ins.modifiers:
@@ -72,11 +73,11 @@ def _cells(ins: PTXInstruction) -> tuple[np.ndarray, np.ndarray]:
         # Threads 16 to 31 take the same 16 lanes, `offset` columns further (the halves of an accumulator with m = 64).
         offset = ins.operands[2 if ins.modifiers[0] == "ld" else 1].value
         return thread % 16 + 0 * register, register + thread // 16 * offset
-    raise unknown(ins, "has a shape that is not known here")
+    raise unknown(ins, "has a shape that is not modelled")
 
 
 def _tensor_places(machine, lanes, addresses: np.ndarray, cells, ins: PTXInstruction) -> np.ndarray:
-    """Return flat places of the cells that each lane accesses, shape (lanes, registers)."""
+    """Return the flat places of the cells that each lane accesses, shape (lanes, registers)."""
     warps = warp_lanes(machine, lanes, ins)
     base = addresses.reshape(-1, WARP)
     if (base != base[:, :1]).any():
@@ -85,13 +86,13 @@ def _tensor_places(machine, lanes, addresses: np.ndarray, cells, ins: PTXInstruc
     lane, column = (start >> 16) + cells[0][None], (start & 0xFFFF) + cells[1][None]
     quarter = machine.threads.in_block[warps[:, 0]] // WARP % 4
     if (lane // WARP != quarter[:, None, None]).any():
-        raise KernelFault("a warp reaches only its own quarter of the lanes of tensor memory")
+        raise KernelFault("accesses lanes of tensor memory outside of the warp's own quarter")
     rows = np.broadcast_to(machine.threads.row[warps[:, 0]][:, None, None], lane.shape)
     return tensor_memory(machine).places(rows, lane, column).reshape(-1, lane.shape[2])
 
 
 def _load(ins: PTXInstruction) -> Operation:
-    """tcgen05.ld."""
+    """Return tcgen05.ld, which loads cells of tensor memory to registers."""
     cells, targets, where = _cells(ins), items(ins.operands[0]), address_reader(ins.operands[1], ins)
     if len(targets) != cells[0].shape[1] or "pack::16b" in ins.modifiers:
         raise unknown(ins)
@@ -112,7 +113,7 @@ def _load(ins: PTXInstruction) -> Operation:
 
 
 def _store(ins: PTXInstruction) -> Operation:
-    """tcgen05.st."""
+    """Return tcgen05.st, which stores registers to cells of tensor memory."""
     cells, where, sources = _cells(ins), address_reader(ins.operands[0], ins), items(ins.operands[-1])
     reads, owners = [reader(s, "b32", ins) for s in sources], [id_reader(s, "b32") for s in sources]
     if len(sources) != cells[0].shape[1] or "unpack::16b" in ins.modifiers:
@@ -131,7 +132,7 @@ def _store(ins: PTXInstruction) -> Operation:
 
 
 def _wait(ins: PTXInstruction) -> Operation:
-    """tcgen05.wait::ld and wait::st."""
+    """Return tcgen05.wait::ld or wait::st."""
     kind = {"wait::ld": "tensor load", "wait::st": "tensor store"}[ins.modifiers[0]]
 
     def run(machine, lanes):
@@ -143,7 +144,7 @@ def _wait(ins: PTXInstruction) -> Operation:
 
 
 def _commit(ins: PTXInstruction) -> Operation:
-    """tcgen05.commit: an arrival on an mbarrier when the products before it are complete, here at once."""
+    """Return tcgen05.commit: an arrival on an mbarrier when the products before it are complete, which is at once here."""
     words = ins.modifiers
     if "cta_group::1" not in words or "multicast::cluster" in words:
         raise unknown(ins)
@@ -162,7 +163,7 @@ def _commit(ins: PTXInstruction) -> Operation:
 
 
 def build(ins: PTXInstruction) -> Operation:
-    """Return the operations of tcgen05."""
+    """Return the operation of a tcgen05 instruction."""
     deed = ins.modifiers[0]
     table = {"alloc": _allocate, "dealloc": _free, "ld": _load, "st": _store, "mma": build_product, "commit": _commit}
     if deed.startswith("wait"):

@@ -1,4 +1,4 @@
-"""tcgen05.mma (PTX ISA 9.1, 9.7.17.10): products of one CTA on tensor memory, with and without block scales."""
+"""Builds tcgen05.mma (PTX ISA 9.1, 9.7.17.10): products of one CTA on tensor memory, with and without block scales."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .shared_tiles import load_tiles, signed, tcgen05_descriptor
 from .syntax import Address, PTXInstruction, Vector
 from .tensor_memory import tensor_memory, watch_cells
 
-#: Formats by their codes in the instruction descriptor (PTX ISA 9.1, 9.7.17.4.2): of A and B by kind, of D.
+#: Formats by their codes in the instruction descriptor (PTX ISA 9.1, 9.7.17.4.2): those of A and B by kind, and those of D.
 _OPERANDS = {
     "f16": {0: "fp16", 1: "bf16"},
     "tf32": {2: "tf32"},
@@ -28,15 +28,16 @@ _PTX = {"fp16": "f16", "fp32": "f32", "e4m3fn": "e4m3"}
 
 
 class _Description:
-    """The instruction descriptor taken apart; of block-scaled kinds the result is FP32, and bits say where scales lie."""
+    """`_Description` holds the fields of the instruction descriptor; for block-scaled kinds D is FP32 and bits give the places
+    of scales."""
 
     def __init__(self, word: int, kind: str, scales: ScaleVector | None, ins: PTXInstruction):
         codes = word >> 7 & 7, word >> 10 & 7
         known = all(code in _OPERANDS[kind] for code in codes) and (scales is not None or word >> 4 & 3 in _RESULTS)
         if not known:
-            raise unknown(ins, f"has the instruction descriptor {word:#010x}, whose formats are not known here")
+            raise unknown(ins, f"has the instruction descriptor {word:#010x}, whose formats are not modelled")
         if word & 4 or word >> (30 if scales is None else 31):
-            raise unknown(ins, "is sparse or shifted, which is not known here")
+            raise unknown(ins, "is sparse or shifted, which is not modelled")
         self.a, self.b = (_OPERANDS[kind][code] for code in codes)
         self.d, self.k = "fp32" if scales else _RESULTS[word >> 4 & 3], _STEP[kind]
         self.signs = tuple(-1 if word >> bit & 1 else 1 for bit in (13, 14))
@@ -53,17 +54,17 @@ class _Description:
 
 
 def _lanes_of_rows(m: int) -> np.ndarray:
-    """Lane of tensor memory that holds each row of D (data path layouts D and F)."""
+    """Return the lane of tensor memory that holds each row of D (data path layouts D and F)."""
     row = np.arange(m)
     return row if m == 128 else row // 16 * 32 + row % 16
 
 
-#: Words that change no values: hints for the buffer of A.
+#: Modifiers that change no values: hints for the buffer of A.
 _HINTS = {"collector::a::discard", "collector::a::fill"}
 
 
 class _Operands:
-    """Readers of the operands of tcgen05.mma with cta_group::1."""
+    """`_Operands` reads the operands of tcgen05.mma with cta_group::1."""
 
     def __init__(self, ins: PTXInstruction):
         words = ins.modifiers
@@ -84,18 +85,18 @@ class _Operands:
         more = [operand for operand in more if not isinstance(operand, Vector)]
         self.keep = reader(more[0], "pred", ins) if more else None
         if len(more) > 1:
-            raise unknown(ins, "scales its accumulator, which is not known here")
+            raise unknown(ins, "scales its accumulator, which is not modelled")
 
 
 def build_product(ins: PTXInstruction) -> Operation:
-    """tcgen05.mma with cta_group::1, with and without block scales."""
+    """Return tcgen05.mma with cta_group::1, with and without block scales."""
     given = _Operands(ins)
 
     def run(machine, lanes):
         issuers = machine.threads.all_lanes if lanes is None else lanes
         rows, count = machine.threads.row[issuers], len(issuers)
         if len(np.unique(rows)) != len(rows):
-            raise Refused(f"{ins.opcode} issued by several threads of a block at once is not known here")
+            raise Refused(f"{ins.opcode} issued by several threads of a block at once is not modelled")
         one = np.unique(np.broadcast_to(given.description(machine, lanes), (count,)))
         if len(one) != 1:
             raise KernelFault("blocks use different instruction descriptors at one instruction")
@@ -125,7 +126,7 @@ def build_product(ins: PTXInstruction) -> Operation:
 
 
 def _cells_of(machine, rows: np.ndarray, start: np.ndarray, lanes: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return flat places of cells of tensor memory relative to addresses, one of each block."""
+    """Return the flat places of cells of tensor memory at addresses, one address for each block."""
     lane, column = np.broadcast_arrays((start >> 16)[:, None, None] + lanes, (start & 0xFFFF)[:, None, None] + columns)
     return tensor_memory(machine).places(np.broadcast_to(rows[:, None, None], lane.shape), lane, column)
 
@@ -133,20 +134,21 @@ def _cells_of(machine, rows: np.ndarray, start: np.ndarray, lanes: np.ndarray, c
 def _scales(
     machine, rows, start, job: _Description, side: int, scales: ScaleVector, ins: PTXInstruction, issuers
 ) -> np.ndarray:
-    """Block scales from tensor memory, shape (blocks, rows of A or columns of B, scales along k).
+    """Return the block scales in tensor memory, shape (blocks, rows of A or columns of B, scales along k).
 
-    A word for each row, its bytes from the descriptor's scale factor ID on; 32 words to a column (PTX ISA 9.1, 9.7.17.10.7).
+    Each row has a word, whose bytes start at the descriptor's scale factor ID; a column holds 32 words (PTX ISA 9.1,
+    9.7.17.10.7).
     """
     row, first = np.arange((job.m, job.n)[side]), job.first_bytes[side]
     if first % scales.count:
-        raise unknown(ins, f"takes {scales.count} scales from byte {first} on, which is not known here")
+        raise unknown(ins, f"takes {scales.count} scales that start at byte {first}, which is not modelled")
     places = _cells_of(machine, rows, start, (row % 32)[:, None], (row // 32)[:, None])
     words = _read_cells(machine, places, ins, issuers)[0]
     return words.view(np.uint8).reshape(*places.shape[:2], 4)[:, :, first : first + scales.count]
 
 
 def _read_cells(machine, places: np.ndarray, ins: PTXInstruction, issuers) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return (words of cells that a product reads, whose bytes they are)."""
+    """Return the words of cells that a product reads, and the expressions of their bytes."""
     space, flat = machine.tensor.space, places.reshape(-1)
     if machine.launch.checks and space.unwritten(flat, 4).any():
         raise KernelFault(f"{ins.opcode} reads tensor memory that nobody wrote")
@@ -157,7 +159,7 @@ def _read_cells(machine, places: np.ndarray, ins: PTXInstruction, issuers) -> tu
 def _multiply(
     machine, row, job: _Description, factors, places: np.ndarray, keep: np.ndarray, scales: dict, ins
 ) -> None:
-    """D = A B + D (or A B) in tensor memory; `places` are those of D's elements."""
+    """Compute D = A B + D (or A B) in tensor memory; `places` are the places of D's elements."""
     space, shape = machine.tensor.space, places.shape
     container = get_format(job.d).container
     c, c_ids = np.zeros(shape, container), None
@@ -183,7 +185,7 @@ def _multiply(
 
 
 def _from_shared(machine, rows, words, job: _Description, side: int, issuers):
-    """Return A (side 0) or B transposed through a matrix descriptor; two numbers of 4 bits share a byte."""
+    """Return A (side 0) or B transposed, read through a matrix descriptor; two 4-bit numbers share a byte."""
     descriptors = [tcgen05_descriptor(int(w)) for w in np.broadcast_to(words, (len(rows),))]
     bits = get_format((job.a, job.b)[side]).bits
     k, size = (job.k // 2, 1) if bits == 4 else (job.k, bits // 8)
@@ -194,10 +196,10 @@ def _from_shared(machine, rows, words, job: _Description, side: int, issuers):
 
 
 def _from_tensor(machine, rows, start: np.ndarray, job: _Description, ins: PTXInstruction, issuers):
-    """Return A in tensor memory: a row to the lane that D's row has, elements packed along the columns."""
+    """Return A from tensor memory: each row is in the lane of the same row of D, its elements packed along the columns."""
     size = get_format(job.a).bits // 8
     if not size:
-        raise unknown(ins, "takes numbers of 4 bits from tensor memory, which is not known here")
+        raise unknown(ins, "takes numbers of 4 bits from tensor memory, which is not modelled")
     places = _cells_of(machine, rows, start, _lanes_of_rows(job.m)[:, None], np.arange(job.k * size // 4)[None, :])
     words, ids = _read_cells(machine, places, ins, issuers)
     values = words.view(np.uint8).reshape(-1).view(get_format(job.a).container).reshape(len(rows), job.m, job.k)

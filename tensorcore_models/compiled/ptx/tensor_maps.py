@@ -1,4 +1,4 @@
-"""Bulk copies, with tensor maps (TMA) and without (PTX ISA 9.1, 9.7.9.25 to 28). Done and counted at once."""
+"""Builds bulk copies with tensor maps (TMA) and without (PTX ISA 9.1, 9.7.9.25 to 28), done and counted at once."""
 
 import struct
 
@@ -21,7 +21,7 @@ _PASSED = {"async", "bulk", "tensor", "tile", "global", "shared::cta", _CLUSTER,
 
 
 def build_bulk(ins: PTXInstruction) -> Operation:
-    """cp.async.bulk: groups, plain copies, boxes of tensors."""
+    """Return cp.async.bulk: groups, plain copies, boxes of tensors."""
     words = ins.modifiers
     if "commit_group" in words:
         return lambda machine, lanes: machine.checks.bulk_committed(lanes)
@@ -37,7 +37,7 @@ def build_bulk(ins: PTXInstruction) -> Operation:
 
 
 def _plain(ins: PTXInstruction, to_shared: bool) -> Operation:
-    """cp.async.bulk of neighbouring bytes."""
+    """Return cp.async.bulk of neighbouring bytes."""
     if "multicast::cluster" in ins.modifiers:
         raise unknown(ins)
     target, source = (address_reader(operand, ins) for operand in ins.operands[:2])
@@ -53,7 +53,7 @@ def _plain(ins: PTXInstruction, to_shared: bool) -> Operation:
         targets, sources = target(machine, lanes), source(machine, lanes)
         for turn, (lane, size) in enumerate(zip(every.tolist(), lengths, strict=True)):
             if size % 16:
-                raise KernelFault(f"a bulk copy takes multiples of 16 bytes, got {size}")
+                raise KernelFault(f"copies {size} bytes in a bulk copy, expected a multiple of 16")
             steps = np.arange(0, size, 16).astype(np.uint64)
             who = np.full(len(steps), lane)
             kind = "tma" if to_shared else "bulk"
@@ -72,7 +72,7 @@ def _arrived(machine, addresses, lanes, size: int) -> None:
 
 
 def _box(ins: PTXInstruction, to_shared: bool) -> Operation:
-    """cp.async.bulk.tensor: a box of a tensor, zeros where the box leaves it."""
+    """Return cp.async.bulk.tensor: a box of a tensor, with zeros where the box extends beyond the tensor."""
     operands = list(ins.operands)
     described = operands.pop(1 if to_shared else 0)
     if not isinstance(described, Address) or not isinstance(described.more[0], Vector):
@@ -94,7 +94,9 @@ def _box(ins: PTXInstruction, to_shared: bool) -> Operation:
             who = np.array([lane])
             row = _map_at(machine, maps[turn : turn + 1], who)
             if row["rank"] != len(coordinates):
-                raise KernelFault(f"{ins.opcode} takes {len(coordinates)} dimensions, its tensor map has {row['rank']}")
+                raise KernelFault(
+                    f"{ins.opcode} takes {len(coordinates)} dimensions, but its tensor map has {row['rank']}"
+                )
             ranks = [r for r in range(16) if masks[turn] >> r & 1] if cast else [None]
             for rank in ranks:
                 goal = goals[turn : turn + 1]
@@ -120,12 +122,12 @@ def _map_at(machine, address: np.ndarray, lane: np.ndarray) -> dict:
     words, _ = load(machine, space, steps, 8, 1, np.repeat(lane, len(steps)))
     row = decode_map(words.tobytes())
     if not 1 <= row["rank"] <= 5 or row["size"] not in (1, 2, 4, 8):
-        raise KernelFault("names a tensor map that is none: pass a TensorMap as the argument")
+        raise KernelFault("uses an argument as a tensor map that is none: pass a TensorMap")
     return row
 
 
 def _copy_box(machine, row: dict, start: list[int], goal: np.ndarray, lane: int, *, to_shared: bool) -> int:
-    """Copy one box between global and shared memory; its bytes."""
+    """Copy one box between global and shared memory; return its bytes."""
     rank, size = row["rank"], row["size"]
     extents = [-(-row["box"][d] // row["steps"][d]) for d in range(rank)]
     grids = np.meshgrid(*[np.arange(e) for e in extents[::-1]], indexing="ij")[::-1]
@@ -164,7 +166,8 @@ _ORDERED = {"box_dim": "box", "global_dim": "sizes", "global_stride": "strides",
 
 
 def build_tensor_map(ins: PTXInstruction) -> Operation:
-    """tensormap.replace changes a field of a tensor map in memory; tensormap.cp_fenceproxy copies one."""
+    """Return tensormap.replace, which changes a field of a tensor map in memory, or tensormap.cp_fenceproxy, which copies
+    one."""
     if ins.modifiers[0] == "cp_fenceproxy":
         return _publish(ins)
     if ins.modifiers[:2] != ("replace", "tile"):
@@ -209,7 +212,7 @@ def _replaced(data: bytes, field: str, ordinal: int | None, value: int, ins: PTX
     try:
         return encode_map(**row, fill=fill)
     except struct.error:
-        raise KernelFault(f"{ins.opcode} sets {field} to {value}, which no tensor map holds") from None
+        raise KernelFault(f"{ins.opcode} sets {field} to {value}, which a tensor map cannot hold") from None
 
 
 def _publish(ins: PTXInstruction) -> Operation:

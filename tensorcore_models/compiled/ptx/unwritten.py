@@ -1,8 +1,8 @@
-"""Which bits of a result rest on bits that nobody wrote: exact where bits only move, all of a part that is computed with them.
+"""Finds the bits of a result that depend on unwritten bits: exact for moves of bits, the whole part for computed parts.
 
-Compilers pack a number beside nothing (``mov.b64 %rd1, {%r1, %r2}`` with %r2 never written) and use the one half. So a register
-carries which of its bits nobody wrote, and these go where the instruction moves them; a use of one that counts (a store, an
-address, a branch, a product) is the fault.
+Compilers pack a number beside an unwritten one (``mov.b64 %rd1, {%r1, %r2}`` with %r2 never written) and use only the written
+half. So a register carries a mask of its unwritten bits, and the mask moves with the bits. A use that matters (a store, an
+address, a branch, a product) of an unwritten bit is a fault.
 """
 
 from itertools import product
@@ -12,7 +12,7 @@ import numpy as np
 from ..isa.meaning import Meaning
 from ..isa.types import bits_of, one
 
-#: Operations of whose results each bit comes from at most one bit of each operand: the operands that say from which.
+#: Operations each of whose result bits comes from at most one bit of each operand -> the operands that select the bits.
 _MOVES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("move", "pack", "and", "or", "xor", "not", "table", "reverse", "copysign", "resize"), ()),
     "shl": (1,), "shr": (1,), "field": (1, 2), "insert_field": (2, 3), "permute": (2,), "funnel": (2,), "select": (2,),
@@ -21,22 +21,22 @@ _MOVES: dict[str, tuple[int, ...]] = {
 
 
 def unwritten_bits(m: Meaning, function, values: list, holes: list) -> np.ndarray:
-    """Return bits of the results of an elementwise instruction that nobody determined.
+    """Return the bits of an elementwise instruction's results that depend on unwritten bits.
 
     Parameters
     ----------
     m : Meaning
     function : callable
-        What it computes.
+        Function of the instruction.
     values : list
         Operands, as the function takes them.
     holes : list of ndarray or None
-        Their bits that nobody wrote, unsigned, shape (lanes,); None: there are none.
+        Unwritten bits of each operand, unsigned, shape (lanes,); None if there are none.
 
     Returns
     -------
     ndarray
-        Shape (lanes,), of the result's bits.
+        Unwritten bits of the result, shape (lanes,).
     """
     count = max(len(hole) for hole in holes if hole is not None)
     bits = bits_of(m.result)
@@ -58,7 +58,7 @@ def unwritten_bits(m: Meaning, function, values: list, holes: list) -> np.ndarra
 
 
 def _moved(function, values: list, holes: list, every) -> np.ndarray:
-    """Return bits of the result that differ between ways to fill the holes of each operand, with zeros or with ones."""
+    """Return the result bits that differ when the unwritten bits of each operand are all zeros or all ones."""
     ways = [(value,) if hole is None else _filled(value, hole) for value, hole in zip(values, holes, strict=True)]
     results = [np.asarray(function(*each)) for each in product(*ways)]
     bits = [x if x.dtype == every.dtype else x.view(every.dtype) if x.dtype.kind in "iu" and x.itemsize == every.itemsize
@@ -70,14 +70,14 @@ def _moved(function, values: list, holes: list, every) -> np.ndarray:
 
 
 def _filled(value, hole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return an operand with zeros and with ones in its holes."""
+    """Return an operand with zeros, and with ones, in its unwritten bits."""
     hole = hole if np.asarray(value).dtype == hole.dtype else hole.view(np.asarray(value).dtype)
     return value & ~hole, value | hole
 
 
 def _parts(m: Meaning, holes: list) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return (lanes whose lower half of the result rests on nothing, those of the upper half) of packed pairs; None for
-    others."""
+    """Return the lanes whose lower half of the result depends on unwritten bits, and those of the upper half; None if it is no
+    pair."""
     if m.result == one(m.result):
         return None
     none = np.zeros(max(len(hole) for hole in holes if hole is not None), bool)

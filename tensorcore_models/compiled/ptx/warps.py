@@ -1,4 +1,4 @@
-"""Instructions that the threads of a warp run together: shfl, vote, match, redux, elect (PTX ISA 9.1, 9.7.9, 9.7.13)."""
+"""Builds instructions that the threads of a warp run together: shfl, vote, match, redux, elect (PTX ISA 9.1, 9.7.9, 9.7.13)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -16,18 +16,19 @@ from .syntax import Pair, PTXInstruction, Register, Sink
 
 
 def warp_lanes(machine, lanes: np.ndarray | None, ins: PTXInstruction) -> np.ndarray:
-    """Return lanes of the warps that run an instruction, one warp a row; KernelFault if a warp is there in part."""
+    """Return the lanes of the warps that run an instruction, one warp a row; raise KernelFault if a part of a warp is
+    missing."""
     if lanes is None:
         return machine.threads.all_lanes.reshape(-1, WARP)
     if len(lanes) % WARP == 0:
         rows = lanes.reshape(-1, WARP)
         if (rows[:, 0] % WARP == 0).all() and (rows[:, -1] - rows[:, 0] == WARP - 1).all():
             return rows
-    raise KernelFault(f"{ins.opcode} is run by a part of a warp only; all its threads have to")
+    raise KernelFault(f"{ins.opcode} is run by a part of a warp only; all its threads must run it")
 
 
 def whole_warps(operation: Operation) -> Operation:
-    """Return the operation, for which lanes wait until their whole warp has come, if a part of it is elsewhere."""
+    """Return the operation, at which lanes wait until all threads of their warp have arrived."""
 
     def run(machine, lanes):
         if lanes is None:
@@ -41,14 +42,14 @@ def whole_warps(operation: Operation) -> Operation:
         if here.any():
             control = operation(machine, lanes[here])
             if control is not None:
-                raise KernelFault("an instruction of whole warps changes where threads go")
+                raise KernelFault("an instruction of whole warps branches")
         return Wait(waiting, None, again=True, merge=True)
 
     return run
 
 
 def _spread(machine, values, lanes) -> tuple[np.ndarray, np.ndarray]:
-    """Return (values of every lane, one warp a row; which lanes run)."""
+    """Return the values of every lane, one warp a row, and a mask of the lanes that run."""
     threads = machine.threads
     values = np.asarray(values)
     if lanes is None:
@@ -64,7 +65,7 @@ def _gathered(values: np.ndarray, lanes) -> np.ndarray:
 
 
 def _shuffle_source(mode: str, step: np.ndarray, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (lane that each lane of a warp reads, whether it is inside of the segment), one warp a row (PTX ISA 9.7.9.6)."""
+    """Return the lane that each lane reads, and whether it is inside of the segment, one warp a row (PTX ISA 9.7.9.6)."""
     step = (step & np.uint32(31)).astype(np.int64)
     bound, segment = ((packed >> np.uint32(by) & np.uint32(31)).astype(np.int64) for by in (0, 8))
     lane = np.arange(WARP)[None, :]
@@ -75,7 +76,10 @@ def _shuffle_source(mode: str, step: np.ndarray, packed: np.ndarray) -> tuple[np
 
 
 def build_shuffle(ins: PTXInstruction) -> Operation:
-    """shfl.sync: values of other lanes of the warp. A lane that reads what was never written holds such a value itself."""
+    """Return shfl.sync, which reads values of other lanes of the warp.
+
+    Reading an unwritten value makes the result unwritten.
+    """
     mode = next((w for w in ins.modifiers if w in ("up", "down", "bfly", "idx")), None)
     if mode is None or "sync" not in ins.modifiers or ins.modifiers[-1] != "b32":
         raise unknown(ins)
@@ -95,7 +99,7 @@ def build_shuffle(ins: PTXInstruction) -> Operation:
             mode, _spread(machine, by(machine, lanes), lanes)[0], _spread(machine, clamp(machine, lanes), lanes)[0]
         )
         if (active & ~np.take_along_axis(active, source, 1)).any():
-            raise KernelFault(f"{ins.opcode} reads a lane that does not run it")
+            raise KernelFault(f"{ins.opcode} reads a lane that does not run the instruction")
         if not isinstance(target, Sink):
             found = np.take_along_axis(values, source, 1)
             registers.write(
@@ -111,7 +115,7 @@ def build_shuffle(ins: PTXInstruction) -> Operation:
 
 
 def _shuffled_ids(machine, sources: tuple[int, ...], source: np.ndarray, lanes) -> np.ndarray | None:
-    """Return whose bytes the lanes hold after a shuffle."""
+    """Return the expressions of the lanes' bytes after a shuffle."""
     own = machine.registers.read_ids(sources[0], None) if machine.trace is not None and sources else None
     if own is None:
         return None
@@ -120,13 +124,13 @@ def _shuffled_ids(machine, sources: tuple[int, ...], source: np.ndarray, lanes) 
 
 
 def _members(machine, mask, lanes) -> np.ndarray:
-    """Return which lanes of each warp a membership mask names and that run, one warp a row."""
+    """Return a mask of the running lanes that a membership mask names, one warp a row."""
     masks, active = _spread(machine, np.asarray(mask).astype(np.uint32), lanes)
     return active & (masks >> np.arange(WARP, dtype=np.uint32) & np.uint32(1) != 0)
 
 
 def build_vote(ins: PTXInstruction) -> Operation:
-    """vote.sync: all, any, uni and ballot."""
+    """Return vote.sync: all, any, uni or ballot."""
     words = ins.modifiers
     if "sync" not in words:
         raise unknown(ins)
@@ -151,10 +155,10 @@ def build_vote(ins: PTXInstruction) -> Operation:
 
 
 def _groups(machine, mask, lanes, ins: PTXInstruction) -> Iterator[np.ndarray]:
-    """Yield, for each membership mask that lanes bring, which lanes of each warp bring it; one warp a row.
+    """Yield each membership mask that lanes give, with the lanes of each warp that give it, one warp a row.
 
-    KernelFault where a lane is not named by its own mask, or brings another mask than a lane that names it: PTX leaves both
-    undefined.
+    A lane that its own mask does not name, or that gives another mask than a lane that names it, raises KernelFault: PTX leaves
+    both undefined.
     """
     masks, active = _spread(machine, np.asarray(mask).astype(np.uint32), lanes)
     for each in np.unique(masks[active]):
@@ -163,24 +167,26 @@ def _groups(machine, mask, lanes, ins: PTXInstruction) -> Iterator[np.ndarray]:
         if (members & ~named).any():
             raise KernelFault(f"{ins.opcode} is run by a lane that its mask {each:#x} does not name")
         if (members.any(1)[:, None] & active & named & ~members).any():
-            raise KernelFault(f"{ins.opcode}: a lane that the mask {each:#x} names brings another mask")
+            raise KernelFault(f"{ins.opcode}: a lane that the mask {each:#x} names gives another mask")
         yield members
 
 
-#: Reductions of integers and bits: how two are joined, and a number that changes none, by its type.
+#: Reductions of integers and bits: function of two numbers, and its neutral element by type.
 _REDUCTIONS: dict[str, tuple[np.ufunc, Callable[[np.dtype], int]]] = {
     "add": (np.add, lambda dtype: 0), "or": (np.bitwise_or, lambda dtype: 0), "xor": (np.bitwise_xor, lambda dtype: 0),
     "and": (np.bitwise_and, lambda dtype: np.iinfo(dtype).max), "min": (np.minimum, lambda dtype: np.iinfo(dtype).max),
     "max": (np.maximum, lambda dtype: np.iinfo(dtype).min),
 }  # fmt: skip
-#: Words of redux.sync by the type of its numbers (PTX ISA 9.0, "redux.sync").
+#: Modifiers of redux.sync by the type of its numbers (PTX ISA 9.0, "redux.sync").
 _REDUCED = {**dict.fromkeys(("u32", "s32"), ("add", "min", "max")), "b32": ("and", "or", "xor"), "f32": ("min", "max")}
 _INFINITY, _SIGN = np.uint32(0x7F800000), np.uint32(0x80000000)
 
 
 def _reduced_numbers(name: str, words: tuple[str, ...]) -> Callable:
-    """Return the largest or smallest of the members' f32 encodings: -0 is below +0; a NaN counts where a word says so, or
-    where all are NaN."""
+    """Return the largest or smallest of the members' f32 encodings.
+
+    -0 is below +0, a NaN counts only with .NaN or if all are NaN.
+    """
     nan_wins = "NaN" in words
     chosen = arithmetic(Meaning(name, "f32", ("f32", "f32"), options=("NaN",) if nan_wins else ()))
     least = _INFINITY if name == "min" else _INFINITY | _SIGN
@@ -206,7 +212,7 @@ def _reduced_integers(name: str) -> Callable:
 
 
 def build_reduce(ins: PTXInstruction) -> Operation:
-    """redux.sync: over the lanes of a mask sum, minimum, maximum, and, or, xor; of f32 minimum and maximum."""
+    """Return redux.sync over the lanes of a mask: sum, minimum, maximum, and, or, xor; of f32 minimum and maximum."""
     words, kind = ins.modifiers, ins.modifiers[-1]
     name = words[1] if len(words) > 2 else ""
     between = words[2:-1]
@@ -228,7 +234,7 @@ def build_reduce(ins: PTXInstruction) -> Operation:
 
 
 def build_match(ins: PTXInstruction) -> Operation:
-    """match.any.sync: which lanes of the mask hold the same value."""
+    """Return match.any.sync: the lanes of the mask that hold the same value."""
     kind = ins.modifiers[-1]
     if "any" not in ins.modifiers:
         raise unknown(ins)
@@ -246,7 +252,7 @@ def build_match(ins: PTXInstruction) -> Operation:
 
 
 def build_elect(ins: PTXInstruction) -> Operation:
-    """elect.sync: one lane of the mask. PTX leaves open which; here the lowest."""
+    """Return elect.sync, which elects one lane of the mask; PTX leaves the choice open, here it is the lowest lane."""
     target, mask = ins.operands[0], reader(ins.operands[1], "u32", ins)
     if not isinstance(target, Pair):
         raise unknown(ins)
@@ -264,7 +270,7 @@ def build_elect(ins: PTXInstruction) -> Operation:
 
 
 def build_activemask(ins: PTXInstruction) -> Operation:
-    """activemask: the lanes that run it now. It depends on how the hardware groups lanes that differ."""
+    """Return activemask, the lanes that run it now; the result depends on how the hardware groups diverged lanes."""
 
     def run(machine, lanes):
         _, active = _spread(machine, np.uint32(0) if lanes is None else np.zeros(len(lanes), np.uint32), lanes)

@@ -1,4 +1,4 @@
-"""wgmma (PTX ISA 9.1, 9.7.16): products of a warp group, B and mostly A from shared memory. Done at once."""
+"""Builds wgmma (PTX ISA 9.1, 9.7.16): products of a warp group, with B and mostly A from shared memory, done at once."""
 
 import re
 from collections.abc import Callable
@@ -20,17 +20,18 @@ from .warps import whole_warps
 
 
 def warpgroups(machine, lanes: np.ndarray | None, ins: PTXInstruction) -> np.ndarray:
-    """Return lanes of the warp groups that run an instruction, one a row; KernelFault if one is there in part."""
+    """Return the lanes of the warp groups that run an instruction, one group a row; raise KernelFault if a part of one is
+    missing."""
     every = machine.threads.all_lanes if lanes is None else lanes
     if len(every) % WARPGROUP == 0 and machine.threads.lanes_per_block % WARPGROUP == 0:
         rows = every.reshape(-1, WARPGROUP)
         if (rows[:, 0] % WARPGROUP == 0).all() and (rows[:, -1] - rows[:, 0] == WARPGROUP - 1).all():
             return rows
-    raise KernelFault(f"{ins.opcode} is run by a part of a warp group only; all its 128 threads have to")
+    raise KernelFault(f"{ins.opcode} is run by a part of a warp group only; all its 128 threads must run it")
 
 
 def build(ins: PTXInstruction) -> Operation:
-    """wgmma.fence, commit_group, wait_group and mma_async."""
+    """Return wgmma.fence, commit_group, wait_group or mma_async."""
     deed = ins.modifiers[0]
     if deed == "fence":
         return lambda machine, lanes: machine.pending.fenced(lanes)
@@ -44,7 +45,7 @@ def build(ins: PTXInstruction) -> Operation:
 
 
 def _told(event: str, *arguments: int) -> Operation:
-    """Tell what watches memory and what watches registers of an event of a group."""
+    """Tell the checks of memory and of registers of an event of a group."""
 
     def run(machine, lanes):
         getattr(machine.checks, f"group_{event}")(lanes, *arguments)
@@ -59,7 +60,7 @@ def _constant(operand, ins: PTXInstruction) -> int:
     return operand.value - (1 << 64) if operand.value >> 63 else operand.value
 
 
-#: Factors and transpositions of A and B from the constants that there are: integers have none, A in registers no transposition.
+#: Factors and transpositions of A and B, by the number of constants; integers have none, A in registers no transposition.
 _FACTORS = {
     0: lambda given: (1, 1, 0, 0), 2: lambda given: (*given, 0, 0), 3: lambda given: (*given[:2], 0, given[2]), 4: tuple,
 }  # fmt: skip
@@ -67,7 +68,7 @@ _FACTORS = {
 
 @dataclass(frozen=True)
 class _Shape:
-    """The parts of the opcode and the constants of wgmma.mma_async."""
+    """`_Shape` holds the parts of the opcode and the constants of wgmma.mma_async."""
 
     sizes: tuple[int, int, int]
     formats: tuple[str, str, str]
@@ -93,7 +94,7 @@ def _shape(ins: PTXInstruction) -> _Shape:
 
 
 def _from_registers(ins: PTXInstruction, shape: _Shape) -> Callable:
-    """Return a function that reads A and whose bytes it is from the registers of each warp."""
+    """Return a function that reads A, and the expressions of its bytes, from the registers of each warp."""
     (m, _, k), (_, a_format, b_format) = shape.sizes, shape.formats
     fragment = mma_layout((16, 8, k), a_format, b_format, "fp32", "fp32").a
     words = [reader(x, "b32", ins) for x in items(ins.operands[1])]
@@ -109,7 +110,8 @@ def _from_registers(ins: PTXInstruction, shape: _Shape) -> Callable:
 
 
 def _from_shared(ins: PTXInstruction, shape: _Shape, side: int) -> Callable:
-    """Return a function that reads A (side 0) or B transposed (side 1) and whose bytes it is through a descriptor."""
+    """Return a function that reads A (side 0) or B transposed (side 1), and the expressions of its bytes, through a
+    descriptor."""
     described = reader(ins.operands[1 + side], "b64", ins)
     height, size = shape.sizes[side], get_format(shape.formats[1 + side]).bits // 8
 
@@ -122,7 +124,7 @@ def _from_shared(ins: PTXInstruction, shape: _Shape, side: int) -> Callable:
 
 
 class _AccumulatorRegisters:
-    """The registers of D, which are those of C."""
+    """`_AccumulatorRegisters` are the registers of D, which are also those of C."""
 
     def __init__(self, ins: PTXInstruction, shape: _Shape):
         fmt = get_format(shape.formats[0])
@@ -135,7 +137,7 @@ class _AccumulatorRegisters:
         self._kept = reader(ins.operands[3], "pred", ins) if len(ins.operands) > 3 else None
 
     def read(self, machine, lanes, groups: np.ndarray):
-        """Return (C, whose bytes it is): zeros for groups whose predicate says so."""
+        """Return C and the expressions of its bytes; C is zero for groups whose predicate says so."""
         keep = np.ones(len(groups), bool)
         if self._kept is not None:
             keep = np.broadcast_to(self._kept(machine, lanes), (groups.size,)).reshape(groups.shape)[:, 0]

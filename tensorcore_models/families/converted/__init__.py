@@ -1,4 +1,4 @@
-"""ConvertedDotAdd: operands are converted to another format first; the rest is another family's."""
+"""Holds ConvertedDotAdd, which converts operands to another format and then computes another family's sum."""
 
 from .specification import ConvertedDotAdd
 

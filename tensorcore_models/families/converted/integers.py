@@ -1,4 +1,4 @@
-"""Arrays of operands converted to the format in which a unit multiplies; a pass converts its codes one by one."""
+"""Converts arrays of operands to the format in which a unit multiplies; a pass converts its codes one by one."""
 
 import dataclasses
 from functools import lru_cache
@@ -10,7 +10,7 @@ from ...formats.rounding import decode, encode
 
 
 def converts(fmt: Format, via: Format) -> bool:
-    """Return whether :func:`convert_array` has the conversion, and it overflows by no more than its rounding does."""
+    """Return whether :func:`convert_array` can convert, and no number of `fmt` overflows other than by rounding."""
     full = full_width(fmt)
     if full.container.itemsize > 2:
         same = ("bits", "exponent_bits", "bias")
@@ -20,13 +20,13 @@ def converts(fmt: Format, via: Format) -> bool:
 
 
 def full_width(fmt: Format) -> Format:
-    """Return a format with ignored bits as one that has them all in its fraction."""
+    """Return the format with its ignored bits as fraction bits."""
     return dataclasses.replace(fmt, fraction_bits=fmt.fraction_bits + fmt.padding_bits, padding_bits=0)
 
 
 @lru_cache(256)
 def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
-    """Return converted encodings of all encodings of a format of at most 16 bits."""
+    """Return the converted encoding of each encoding of a format of at most 16 bits."""
     values = decode(np.arange(1 << fmt.bits, dtype=fmt.container), fmt, np.dtype(np.float64))
     table = encode(values, via)
     table[np.isnan(values)] = via.nan_encoding()
@@ -38,16 +38,16 @@ def _table(fmt: Format, via: Format, flush: bool) -> np.ndarray:
 
 
 def _flushed(codes: np.ndarray, fmt: Format) -> np.ndarray:
-    """Return encodings of 16 bits with subnormal numbers as zeros and NaN as the quiet one; faster than a table."""
+    """Return 16-bit encodings with zeros for subnormal numbers and the quiet NaN for each NaN; faster than a table."""
     word, top = fmt.container.type, fmt.exponent_mask
     kept = codes & np.where(codes & word(top), word(0xFFFF), word(fmt.sign_bit))
     return np.where(codes & word(0x7FFF) > word(top), word(fmt.nan_encoding()), kept)
 
 
 def convert_array(codes: np.ndarray, fmt: Format, via: Format, flush: bool) -> np.ndarray:
-    """Return the codes of a pass (`arithmetic.converted`), in an array.
+    """Return an array of codes, converted as `arithmetic.converted` converts those of a pass.
 
-    To 16 bits by a table; wider formats have the exponents of `via` (:func:`converts`).
+    Formats of up to 16 bits are converted by a table. Wider formats have the exponents of `via` (:func:`converts`).
     """
     if fmt == via and not flush and not fmt.padding_bits:
         return codes

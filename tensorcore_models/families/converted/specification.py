@@ -1,4 +1,4 @@
-"""A unit that converts its operands to another format first, and then does what another accumulator does."""
+"""Defines ConvertedDotAdd, a unit that converts its operands to another format and then runs another accumulator."""
 
 import dataclasses
 import itertools
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 from ...aspects.search import Field, Interface, Search, divisors, inside, unscaled
-from ...explanations.descriptions import Words
+from ...explanations.descriptions import Words, rounded
 from ...formats import get_float_format
 from ..base import Accumulator, Conversion, Form, SumAlgorithm
 from ..checks import require
@@ -18,7 +18,7 @@ from ..ieee import operand_flush
 from . import integers
 
 SpecialCodes = Literal["own", "ieee", "finite", "fn"]
-#: Edge rules of the conversion itself; all others are the inner accumulator's.
+#: Edge rules of the conversion; the inner accumulator has all others.
 OWN_RULES = ("bias_a", "bias_b", "specials_a", "specials_b")
 #: Formats in which units multiply.
 CARRIERS = ("fp16", "bf16", "tf32", "fp32")
@@ -26,29 +26,29 @@ CARRIERS = ("fp16", "bf16", "tf32", "fp32")
 
 @dataclass(frozen=True)
 class ConvertedDotAdd(Accumulator):
-    """Operands are converted to `via_format`, rounded to nearest even where that is narrower; `dot` does the rest.
+    """`ConvertedDotAdd` converts operands to `via_format`, to nearest even if that is narrower, and runs `dot` on them.
 
-    The matrix engines of Gaudi (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference): fp8 and fp16 operands become FP32 numbers,
-    so that their subnormal numbers have the exponent of their leading bit; a tf32 operand is an FP32 number that the
+    The matrix engines of Gaudi do this (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference). Their fp8 and fp16 operands become
+    FP32 numbers, so that subnormal numbers have the exponent of their leading bit. A tf32 operand is an FP32 number that the
     unit rounds.
 
     Parameters
     ----------
     dot : Accumulator
-        The algorithm, on operands in `via_format`.
+        Algorithm of the sum, whose operands have `via_format`.
     via_format : str
-        Format of the converted operands. An operand format with ignored bits (tf32) is read with them here.
+        Format of the converted operands. The conversion reads the ignored bits of an operand format such as tf32.
     flush : bool
-        Operands that are subnormal in `via_format` become zeros of their sign.
+        Whether operands that are subnormal in `via_format` become zeros of the same sign.
     bias_a, bias_b : int or None
-        Edge rules: exponent biases of the operands; None: their formats' own.
+        Edge rules: exponent biases of the operands; None for those of their formats.
     specials_a, specials_b : {"own", "ieee", "finite", "fn"}
-        Edge rules: what the largest exponent means: infinities and NaNs; numbers; numbers but for all ones, which is
-        NaN; or what the format says.
+        Edge rules: meaning of encodings with the largest exponent. "own": that of the format. "ieee": infinities and NaN.
+        "finite": numbers. "fn": numbers, except that all ones is NaN.
     bias_range : tuple of int
-        Biases that the unit takes: the lowest, the highest and the step between them; empty: its formats' own only.
+        Lowest and highest bias that the unit takes, and the step between biases; empty if it takes only those of its formats.
     codes : tuple of str
-        Values of `specials_a` and `specials_b` that the unit takes, beside "own".
+        Values of `specials_a` and `specials_b` that the unit takes in addition to "own".
     """
 
     dot: Accumulator = ParametricDotAdd()
@@ -63,21 +63,27 @@ class ConvertedDotAdd(Accumulator):
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, **dict.fromkeys(OWN_RULES)}
     converts: ClassVar = True
-    left_out: ClassVar = {
-        "probe vectors": "those of the inner algorithm do not know how subnormal operands are converted"
-    }
+    left_out: ClassVar = {"probe vectors": "the vectors of `dot` are not made for converted subnormal operands"}
 
     def _check(self):
         via = get_float_format(self.via_format)
-        require(via.specials == "ieee" and via.signed, self, f"via_format {via.name} has no sign, infinities or NaN")
-        require(not isinstance(self.dot, ConvertedDotAdd), self, "dot converts its operands, too")
+        require(
+            via.specials == "ieee" and via.signed,
+            self,
+            f"via_format {via.name} lacks a sign, infinities or NaN: choose a format such as fp32",
+        )
+        require(
+            not isinstance(self.dot, ConvertedDotAdd),
+            self,
+            "dot is a ConvertedDotAdd, too: give the accumulator that runs after both conversions",
+        )
         given = self.bias_range
-        require(len(given) in (0, 3), self, f"bias_range {given} is empty, or lowest, highest and step")
+        require(len(given) in (0, 3), self, f"bias_range is {given}, expected (lowest, highest, step) or ()")
         biases = range(given[0], given[1] + 1, given[2]) if given else range(0)
         known = ", ".join(map(str, biases)) if len(biases) < 9 else f"{biases[0]} to {biases[-1]}"
         for name in ("bias_a", "bias_b"):
             bias = getattr(self, name)
-            has = known or "no bias but its format's own"
+            has = known or "only the bias of its format: None"
             require(bias is None or bias in biases, self, f"{name} is {bias}, the unit has {has}")
         for name in ("specials_a", "specials_b"):
             value, has = getattr(self, name), ", ".join(map(repr, ("own", *self.codes)))
@@ -103,12 +109,12 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.interchangeable(length)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules, of the conversion or of the inner accumulator.
+        """Return a copy with other edge rules of the conversion or of the inner accumulator.
 
         Raises
         ------
         ValueError
-            If a name is an edge rule of neither (the message lists them) or a value is not one that the unit has.
+            If a name is not an edge rule of either (the message lists all) or the unit does not have a value.
         """
         unknown = sorted(set(rules) - {*OWN_RULES, *self.dot.edge_rules})
         if unknown:
@@ -119,8 +125,10 @@ class ConvertedDotAdd(Accumulator):
         return dataclasses.replace(self, dot=self.dot.with_rules(**inner), **own)
 
     def operand_format(self, fmt, side: int):
-        """Return the format of operand a (side 0) or b (1) under the edge rules; its own name and no value type if they change
-        it."""
+        """Return the format of operand a (side 0) or b (1) under the edge rules.
+
+        A format that the rules change gets a name of its own and no NumPy type.
+        """
         bias = (self.bias_a, self.bias_b)[side]
         specials = (self.specials_a, self.specials_b)[side]
         changes: dict[str, Any] = {} if bias is None else {"bias": bias}
@@ -134,7 +142,7 @@ class ConvertedDotAdd(Accumulator):
         )
 
     def _formats(self, formats) -> tuple:
-        """Return formats of the converted operands, of c and of d."""
+        """Return the formats of the converted operands, of c and of d."""
         via = get_float_format(self.via_format)
         return (via, via, *formats[2:])
 
@@ -144,8 +152,8 @@ class ConvertedDotAdd(Accumulator):
         for side, fmt in enumerate(formats[:2]):
             if not integers.converts(self.operand_format(fmt, side), via):
                 raise ValueError(
-                    f"ConvertedDotAdd converts its operands to {via.name} first; {'ab'[side]}_format {fmt.name} has numbers "
-                    "that it cannot take"
+                    f"ConvertedDotAdd converts its operands to {via.name} first, which cannot take all numbers of "
+                    f"{'ab'[side]}_format {fmt.name}: choose a narrower operand format or another via_format"
                 )
         self.dot.check_formats(self._formats(formats), block_size)
 
@@ -159,32 +167,34 @@ class ConvertedDotAdd(Accumulator):
         return p.inner(self.dot, a=a, b=b, formats=(via, via, *p.formats[2:4]))
 
     def _converted(self, z, fmt, code, via):
-        """Return one code in the format in which the unit multiplies; ignored bits of a padded format are read."""
+        """Return a code converted to the format in which the unit multiplies, with the ignored bits of a padded format."""
         found = z.converted(integers.full_width(fmt), code, via, self)
         return z.without_subnormals(found, via) if self.flush else found
 
     def words(self, d):
         words = self.dot.words(d)
-        first = [
-            f"Operands are converted to {self.via_format}; subnormal numbers then have the exponent of their leading bit."
-        ]
-        if get_float_format(self.via_format).padding_bits:
-            first = [f"Operands are rounded to nearest, ties to even, to {self.via_format}."]
+        verb = rounded("rne", self.via_format)
+        if not get_float_format(self.via_format).padding_bits:
+            verb = f"converted to {self.via_format}"
+        first = [f"Operands are {verb}."]
         if self.flush:
-            first = [
-                f"{first[0].split(';')[0].rstrip('.')}; those that are subnormal there become zero and keep their sign."
-            ]
+            first.append(f"Operands that are subnormal in {self.via_format} become zero and keep their sign.")
+        elif verb.startswith("converted"):
+            first.append(
+                f"A subnormal operand that is a normal number in {self.via_format} then has the exponent of its leading bit."
+            )
         given = [f"{name} = {getattr(self, name)}" for name in OWN_RULES if getattr(self, name) not in (None, "own")]
         if given:
             first.append(f"Operands are read with {', '.join(given)}.")
         brief = f"converts its operands to {self.via_format}, then {words.brief}"
-        return Words(words.title, (*first, *words.steps), words.formula, brief, words.window)
+        title = words.title.replace("The unit ", f"The unit converts its operands to {self.via_format}, then ", 1)
+        return Words(title, (*first, *words.steps), words.formula, brief, words.window)
 
     def add_step(self, ks, c, to):
         return self.dot.add_step(ks, c, to)
 
     def shows_order(self, formats):
-        """Return False where a small operand may be converted to zero."""
+        """Return False, because a small operand may be converted to zero."""
         return False
 
     def plan_fields(self, formats, scale, block_size):
@@ -211,10 +221,10 @@ class ConvertedDotAdd(Accumulator):
         return None if dot is None else dataclasses.replace(self, dot=dot)
 
     def step_error(self, unit, facts):
-        """Return the error of the inner step, which gets the operands exactly: `via_format` has all numbers of an operand
-        format.
+        """Return the error of a step of `dot` and of flushed operands.
 
-        Subnormal operands are normalised, so they lift an alignment less than `facts` say. Flushed operands are an error.
+        The conversion adds no other error, because `via_format` has all numbers of the operand formats. Subnormal operands are
+        normalised, so they lift an alignment less than `facts` say.
         """
         inner = SimpleNamespace(
             formats=self._formats(unit.formats), scale_format=None, block_size=None, label=unit.label
@@ -223,7 +233,7 @@ class ConvertedDotAdd(Accumulator):
         if not self.flush:
             return found
         flushed = self.terms_per_step * operand_flush(inner.formats, facts.largest)
-        texts = (*found.derivation, f"subnormal {inner.formats[0].name} operands flushed")
+        texts = (*found.derivation, f"subnormal {inner.formats[0].name} operands are flushed")
         return dataclasses.replace(found, absolute=found.absolute + flushed, derivation=texts)
 
     @classmethod
@@ -261,8 +271,7 @@ class ConvertedDotAdd(Accumulator):
 
 
 def _carriers(interface: Interface, spec: Any = None) -> list[tuple[str, bool]]:
-    """Return formats that have the operands' numbers, and whether what is subnormal there becomes zero, where either can
-    show."""
+    """Return pairs (format, flush) that a search tries: formats that have the operands' numbers, where either can show."""
     operands = interface.formats[:2]
     found = []
     for name, flush in itertools.product(CARRIERS, (False, True)):

@@ -1,4 +1,4 @@
-"""FidelityPhases, IntegerPhases: multipliers take parts of the operands, phase after phase (Tenstorrent's matrix unit)."""
+"""Holds FidelityPhases and IntegerPhases, whose multipliers take part of each operand in each phase (Tenstorrent)."""
 
 from .specification import NAMES, FidelityPhases, IntegerPhases
 

@@ -1,17 +1,17 @@
-"""Which bits of which operand a fidelity phase multiplies: what the integers and the terms of FidelityPhases share."""
+"""Defines the bits of each operand that a fidelity phase multiplies, for plain integers and for terms."""
 
-#: Bits of a significand, and those that a multiplier takes of an operand of A and of B.
+#: Number of bits of a significand, and of the leading bits that a multiplier takes of an operand of A and of B.
 DIGITS, TAKEN = 11, (7, 5)
-#: Products of one exact group, and of one step of the unit: two groups.
+#: Number of products in one exact group, and in one step of the unit, which has two groups.
 GROUP, STEP = 8, 16
-#: Places below the last one of a group's sum that the accumulator has.
+#: Number of bits that the accumulator has below the last bit of a group's sum.
 BELOW = 13
-#: A sum of exactly -1 unit is normalised by so many places too few.
+#: Number of places by which the normalisation of a sum of exactly -1 unit is too short (Wormhole's erratum).
 ERRATUM = 27
 
 
 def follows(phase: int, side: int) -> bool:
-    """Return whether a phase takes the bits of A (side 0) or B that follow the leading ones."""
+    """Return whether a phase takes the bits of A (side 0) or B below the leading bits."""
     return bool(phase >> (1 - side) & 1)
 
 

@@ -1,8 +1,8 @@
-"""FidelityPhases, IntegerPhases: multipliers take parts of the operands, phase after phase (Tenstorrent's matrix unit).
+"""Defines FidelityPhases and IntegerPhases, whose multipliers take part of each operand in each phase (Tenstorrent).
 
-Source: tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which its vendor calls the golden reference of Wormhole and
-Blackhole; the order of phases and tiles: tenstorrent/tt-llk 36b092e, llk_math_matmul.h. Here A is SrcB and B is SrcA, as the
-unit computes D = SrcB SrcA + D.
+The arithmetic is that of tenstorrent/ttsim 56694c8 (Apache-2.0), src/tensix.cpp, which its vendor calls the golden reference of
+Wormhole and Blackhole. The order of phases and tiles is that of tenstorrent/tt-llk 36b092e, llk_math_matmul.h. The unit
+computes D = SrcB SrcA + D, so A is SrcB here and B is SrcA.
 """
 
 import math
@@ -23,17 +23,20 @@ from ..ieee import operand_flush
 from .parts import DIGITS, ERRATUM, GROUP, STEP, TAKEN, follows, lowered
 from .steps import added, group_sums
 
-#: Bits of an integer's magnitude that a multiplier takes of A and of B: in phases that take leading bits, and in the others.
+#: Masks of the bits of a magnitude that a multiplier takes of A and of B: in phases that take leading bits, and in the others.
 INTEGER_BITS = ((0x3F0, 0xF), (0xE0, 0x1F))
-#: What the vendor's library calls the phases that run.
+#: Names that the vendor's library gives to the tuples of phases that run.
 NAMES = {(0,): "LoFi", (0, 1): "HiFi2", (0, 1, 2): "HiFi3", (0, 1, 2, 3): "HiFi4"}
-#: Operand formats that every accumulator goes with: those whose exponents have as many bits.
+#: Accumulator formats of each operand format: the exponents of both have the same number of bits.
 RESULTS = {"bf16": ("fp32", "bf16"), "tf32": ("fp32", "bf16"), "fp16": ("fp32", "fp16")}
+
+
+_NOT_DERIVED = "nobody has derived which products may change places when each is added in several parts"
 
 
 @dataclass(frozen=True)
 class _Phases(Accumulator):
-    """The phases of both classes: which ones run over each tile of k before the next tile begins."""
+    """`_Phases` holds the fields of both classes: the phases that run over each tile of k before the next tile begins."""
 
     phases: tuple[int, ...] = (0,)
     tile: int = STEP
@@ -52,18 +55,18 @@ class _Phases(Accumulator):
         require(known, self, f"phases {self.phases} must be some of 0 to 3, in this order")
 
     def _ordered(self, *codes):
-        """(phase, members of each sequence) of each step of the unit over a tile."""
+        """Yield (phase, members of each sequence) for each step of the unit over a tile."""
         for phase in self.phases:
             for start in range(0, len(codes[0]), STEP):
                 yield phase, *(x[start : start + STEP] for x in codes)
 
     def add_step(self, ks, c, to):
-        """Return the order of one phase: each phase goes through it, adding its parts of the same products."""
-        note = "rounded to the last place of the largest product of the group"
+        """Add the operations of one phase; every phase adds its parts of the same products in this order."""
+        note = "each product is rounded to the last place of the group's largest product"
         for start in range(0, len(ks), STEP):
             part = ks[start : start + STEP]
             groups = [to.add(part[i : i + GROUP], "group", note) for i in range(0, len(part), GROUP)]
-            c = to.add([c, *groups], "", "sums of the groups and accumulator aligned, then rounded; in each phase")
+            c = to.add([c, *groups], "", "both group sums and the accumulator are aligned and rounded, in each phase")
         return c
 
     def form(self):
@@ -74,18 +77,20 @@ class _Phases(Accumulator):
 
     @property
     def _turns(self) -> str:
-        """How phases and steps take turns."""
+        """Return the sentence about the order of phases and steps."""
         if len(self.phases) == 1:
-            return f"It is phase {self.phases[0]}, over {STEP} products at a time."
+            return f"Only phase {self.phases[0]} runs, over {STEP} products at a time."
         named = ", ".join(map(str, self.phases))
-        return f"Phases {named} take turns over each tile of {self.tile} products; within a phase {STEP} products at a time."
+        return (
+            f"Phases {named} run one after the other over each tile of {self.tile} products, {STEP} products at a time."
+        )
 
     @property
     def _title(self) -> str:
         return f"phase{'s' * (len(self.phases) > 1)} {', '.join(map(str, self.phases))}"
 
     def simplest(self):
-        """Return a copy without tiles unless several phases take turns over them."""
+        """Return a copy whose tile is one step, unless several phases run over each tile."""
         return self if len(self.phases) > 1 or self.tile % STEP else type(self)(**vars(self) | {"tile": STEP})
 
     @classmethod
@@ -100,20 +105,26 @@ _SOME = Field(("phases",), lambda i, s: [tuple(p for p in range(4) if bits >> p 
 
 @dataclass(frozen=True)
 class FidelityPhases(_Phases):
-    """`FidelityPhases` are those of Tenstorrent's matrix unit (MVMUL of Wormhole and Blackhole; tenstorrent/ttsim, tensix.cpp).
+    """`FidelityPhases` is the sum of Tenstorrent's MVMUL on Wormhole and Blackhole (tenstorrent/ttsim, tensix.cpp).
 
-    Significands have 11 bits. A multiplier takes the leading 7 of A and the leading 5 of B in phase 0, the 5 that follow of B
-    in phase 1, the 4 that follow of A in phase 2, those that follow of both in phase 3. Two groups of 8 products are each
-    aligned to their largest exponent, rounded half away from zero to the product's places, and summed; then both sums and the
-    accumulator are aligned, rounded (the sums half up, the accumulator half away), added, and rounded half away. Subnormal
-    numbers are zeros, and every exponent field is a number's: operands have neither infinities nor NaN.
+    Significands have 11 bits. A multiplier takes part of them in each phase:
+
+    - phase 0: the leading 7 bits of A and the leading 5 bits of B
+    - phase 1: the leading 7 bits of A and the next 5 bits of B
+    - phase 2: the next 4 bits of A and the leading 5 bits of B
+    - phase 3: the next 4 bits of A and the next 5 bits of B
+
+    Each of two groups of 8 products is aligned to its largest exponent, rounded half away from zero to the last place of the
+    product with that exponent, and summed. Then both sums and the accumulator are aligned and rounded (the sums half up, the
+    accumulator half away from zero), added, and rounded half away from zero. Subnormal numbers are zeros. Operands have neither
+    infinities nor NaN: every exponent field stands for a number.
 
     Parameters
     ----------
     phases : tuple of int
         Phases that run over one tile, ascending: LoFi (0,), HiFi2 (0, 1), HiFi3 (0, 1, 2), HiFi4 (0, 1, 2, 3).
     tile : int
-        Products over which all phases run before the next products: 16 for the instruction, 32 in the vendor's library.
+        Number of products over which all phases run before the next tile: 16 for the instruction, 32 in the vendor's library.
     erratum : {"none", "minus_one"}
         Edge rule: Wormhole returns 2^27 times a sum that is exactly -1 unit of its last place (tt-metal issue 38306).
     """
@@ -121,13 +132,13 @@ class FidelityPhases(_Phases):
     erratum: Literal["none", "minus_one"] = "none"
 
     edge_rules: ClassVar = {**Accumulator.edge_rules, "erratum": ("none", "minus_one")}
-    left_out: ClassVar = {"symmetries": "it is not derived which parts of which products meet in one addition"}
+    left_out: ClassVar = {"symmetries": _NOT_DERIVED}
 
-    # What a class with integers of its own takes over is said (Accumulator.__init_subclass__).
+    # A class with its own pass_bits must name the methods that it takes over (Accumulator.__init_subclass__).
     add_step, simplest = _Phases.add_step, _Phases.simplest
 
     def shows_order(self, formats):
-        """Return False for fp16, which has too few exponents without subnormal numbers."""
+        """Return False for fp16, whose normal numbers have too few exponents for the masks."""
         return super().shows_order(formats) and formats[0].name != "fp16"
 
     def check_formats(self, formats, block_size):
@@ -135,14 +146,14 @@ class FidelityPhases(_Phases):
         a, b, c, d = (fmt.name for fmt in formats)
         if a != b or a not in RESULTS or c != d or d not in RESULTS[a]:
             raise ValueError(
-                f"FidelityPhases multiplies bf16 or tf32 into fp32 or bf16, fp16 into fp32 or fp16, and its accumulator has "
-                f"one format; got {a} x {b} + {c} to {d}"
+                "FidelityPhases multiplies bf16 or tf32 into fp32 or bf16, and fp16 into fp32 or fp16; A and B have one "
+                f"format, and C and D have one; got {a} x {b} + {c} to {d}"
             )
 
     def pass_bits(self, p):
         """Return the code after each phase has gone over all products of the tile, 16 at a time."""
         if len(self.phases) > 1:
-            p.unencodable("solvers do not answer in time about phases that take turns")
+            p.unencodable("solvers do not answer in time about several phases of one tile")
         total = p.c
         for phase, a, b in self._ordered(p.a, p.b):
             total = self._added(group_sums(phase, a, b, p.formats), total, p.formats[3])
@@ -153,22 +164,24 @@ class FidelityPhases(_Phases):
 
     # -- words ----------------------------------------------------------------------------------------------------------
     def words(self, d):
-        parts = "; ".join(
-            f"in phase {phase} {' and '.join(self._bits(phase, side) for side in (0, 1))}" for phase in self.phases
+        parts = " ".join(
+            f"In phase {phase} the multiplier takes {' and '.join(self._bits(phase, side) for side in (0, 1))}."
+            for phase in self.phases
         )
         steps = (
-            f"Of significands of {DIGITS} bits, the leading one being bit 1, the multiplier takes {parts}. Subnormal operands "
-            "are zeros.",
+            f"Significands have {DIGITS} bits, of which bit 1 is the leading one. {parts}",
+            "Subnormal operands are zeros.",
             self._turns,
-            f"Two groups of {GROUP} products are each aligned to their largest exponent, rounded half away from zero to the "
+            f"Each of two groups of {GROUP} products is aligned to its largest exponent, rounded half away from zero to the "
             "last place of the product with that exponent, and summed.",
             f"Both sums and the accumulator are aligned to the largest of their exponents and rounded to 23 fraction bits"
-            f"{', then to 10' if d != 'fp32' else ''}: ties of the sums go up, those of the accumulator away from zero.",
-            f"They are added, and the result is rounded to {d}, ties away from zero. What is below the normal numbers is +0.",
+            f"{', then to 10' if d != 'fp32' else ''}. Ties of the sums are rounded up, ties of the accumulator away from "
+            "zero.",
+            f"They are added, and the result is rounded to {d}, ties away from zero. A result below the normal numbers is +0.",
         )
         if self.erratum == "minus_one" and d == "fp32":
             wrong = (
-                f"A sum of exactly -1 unit of the last place comes out 2^{ERRATUM} times as large (Wormhole's erratum)."
+                f"A sum of -1 unit of the last place is returned as 2^{ERRATUM} times its value (Wormhole's erratum)."
             )
             steps = (*steps, wrong)
         name = NAMES.get(self.phases, "")
@@ -177,7 +190,8 @@ class FidelityPhases(_Phases):
             r"\sum_{i \in G_j} \mathrm{RNA}_{10}(a_i' b_i')\right)\right)"
         )
         brief = f"multiplies parts of significands ({name or self._title}) and adds two groups of {GROUP} to the accumulator"
-        return Words(f"Fidelity {self._title}" + (f" ({name})" if name else ""), steps, formula, brief)
+        title = f"The unit multiplies parts of significands in fidelity {self._title}" + (f" ({name})" if name else "")
+        return Words(title, steps, formula, brief)
 
     @staticmethod
     def _bits(phase: int, side: int) -> str:
@@ -185,7 +199,7 @@ class FidelityPhases(_Phases):
         return f"bits {first + 1} to {min(first + TAKEN[side], DIGITS)} of {'ab'[side]}"
 
     def inside(self, p):
-        """Return the sums of each step of the unit and what the accumulator becomes, of steps that add something."""
+        """Return a text for each step of the unit that adds something: both sums and the new accumulator."""
         found, total, fmt = [], p.c, p.formats[3]
         for phase, a, b in self._ordered(p.a, p.b):
             groups = group_sums(phase, a, b, p.formats)
@@ -194,7 +208,7 @@ class FidelityPhases(_Phases):
             if any(sums) or after != total:
                 plain = FidelityPhases(self.phases, self.tile)._added(groups, total, fmt)
                 text = f"phase {phase}: {_shown(total, fmt)} + {float(sums[0])!r} + {float(sums[1])!r} = {_shown(after, fmt)}"
-                wrong = f"; right is {_shown(plain, fmt)}: a sum of -1 unit of the last place, Wormhole's erratum"
+                wrong = f"; without Wormhole's erratum about a sum of -1 unit it would be {_shown(plain, fmt)}"
                 found.append((text + wrong * (plain != after), _apart(after, total, sum(sums), fmt)))
             total = after
         return found
@@ -211,8 +225,10 @@ class FidelityPhases(_Phases):
 
     # -- bound ----------------------------------------------------------------------------------------------------------
     def step_error(self, unit, facts):
-        """Return the error of one step: phases leave products out, groups and accumulator round, the erratum adds;
-        docs/tenstorrent.md derives it."""
+        """Return the error of one step, as docs/tenstorrent.md derives it.
+
+        It has the parts of products that no phase takes, the roundings of groups and accumulator, and the erratum.
+        """
         d = unit.formats[3]
         left = self.left_of_products(unit.formats[0])
         groups = (GROUP - 1) * 2.0**-DIGITS * sum(2.0 ** -lowered(phase) for phase in self.phases)
@@ -223,14 +239,14 @@ class FidelityPhases(_Phases):
         products = errors.compounded(left, groups)
         absolute = self._lost(unit, facts, steps) * (1 + relative)
         texts = [
-            f"of each product at most {left:.3g} of its size is left to other phases, or to none",
-            f"groups of {GROUP} products aligned, half a unit each: {groups:.3g}",
-            f"{steps} times accumulator and sums aligned and rounded: {each:.3g}",
+            f"the phases leave out at most {left:.3g} of each product",
+            f"groups of {GROUP} products are aligned and lose half a unit each: {groups:.3g}",
+            f"accumulator and sums are aligned and rounded {steps} times: {each:.3g} each",
         ]
         if self.erratum == "minus_one" and d.name == "fp32":
             products += 2.0 ** (ERRATUM - 23) + 3
             texts.append(
-                "a sum of exactly -1 unit may come out 2^27 times as large: an error of 19 times the step's |a||b|"
+                "a sum of exactly -1 unit may be returned as 2^27 times its value, an error of 19 times the step's |a||b|"
             )
         return errors.StepError(relative, absolute, self.tile, tuple(texts), products=products)
 
@@ -245,17 +261,17 @@ class FidelityPhases(_Phases):
 
     @staticmethod
     def _most(phase: int, side: int, digits: int) -> float:
-        """Return the most that a phase takes of a significand, over its size."""
+        """Return the largest part of a significand that a phase takes, relative to the significand."""
         if not follows(phase, side):
             return 1.0
         return 2.0 ** (1 - TAKEN[side]) if digits > TAKEN[side] else 0.0
 
     def _lost(self, unit, facts, steps: int) -> float:
-        """Return the bound the loss by flushed operands, groups without a positive exponent field, and subnormal results."""
+        """Return a bound on the loss by flushed operands, groups without a positive exponent field, and subnormal results."""
         a, b, _, d = unit.formats
         flushed = self.tile * operand_flush(unit.formats, facts.largest)
         small = 2.0 ** (1 - d.bias)
-        zero = max(d.bias - a.bias - b.bias, 0)  # where zero products lift the exponent
+        zero = max(d.bias - a.bias - b.bias, 0)  # exponent field to which zero products lift the alignment
         lifted = 2.0 ** (zero - d.bias - 22) if zero else 0.0
         return flushed + steps * (2 * GROUP * 4 * small + 3 * small + lifted)
 
@@ -289,7 +305,7 @@ class FidelityPhases(_Phases):
         erratum = self.erratum == "minus_one"
         result = -last * (power(ERRATUM) if erratum else 1)
         if len(self.phases) == 1 or first == 0:
-            name = f"a sum of -1 unit: {'2^27 times as large' if erratum else 'as it is'}"
+            name = f"a sum of -1 unit: {'2^27 times its value' if erratum else 'unchanged'}"
             build.add(name, {0: pair}, -size - last, result, smallest=last)
         if first:
             return
@@ -303,7 +319,7 @@ class FidelityPhases(_Phases):
 
 
 def _value(code: int, fmt: Format) -> Fraction | None:
-    """Return the value of an encoding, None of infinity and NaN."""
+    """Return the value of an encoding, None for infinity and NaN."""
     kind, negative, significand, exponent = fmt.decode_exact(code)
     return (-significand if negative else significand) * power(exponent) if kind == "finite" else None
 
@@ -314,29 +330,35 @@ def _shown(code: int, fmt: Format) -> str:
 
 
 def _apart(after: int, before: int, added: Fraction, fmt: Format) -> float:
-    """Return how far a sum is from the exact one."""
+    """Return the distance of a rounded sum from the exact sum."""
     values = _value(after, fmt), _value(before, fmt)
     return 0.0 if values[0] is None or values[1] is None else float(abs(values[0] - values[1] - added))
 
 
 @dataclass(frozen=True)
 class IntegerPhases(_Phases):
-    """FidelityPhases of 8-bit integers (tenstorrent/ttsim, tensix.cpp): parts of magnitudes, exact sums that saturate.
+    """`IntegerPhases` multiplies parts of 8-bit integers and adds them exactly, saturating (tenstorrent/ttsim, tensix.cpp).
 
-    A multiplier takes bits 4 to 9 of the magnitudes of A (phases 0, 1) or bits 0 to 3 (2, 3), and bits 5 to 7 of those of B
-    (0, 2) or bits 0 to 4 (1, 3). The 16 products of a step are added exactly to the sum, which stops at +-(2^31 - 1).
+    A multiplier takes these bits of the magnitudes in each phase:
+
+    - phase 0: bits 4 to 9 of A and bits 5 to 7 of B
+    - phase 1: bits 4 to 9 of A and bits 0 to 4 of B
+    - phase 2: bits 0 to 3 of A and bits 5 to 7 of B
+    - phase 3: bits 0 to 3 of A and bits 0 to 4 of B
+
+    The 16 products of a step are added exactly to the sum, which saturates at +-(2^31 - 1).
 
     Parameters
     ----------
     phases, tile
-        See :class:`FidelityPhases`.
+        Phases and products of a tile, as in :class:`FidelityPhases`.
     """
 
     takes_integers: ClassVar[bool] = True
     left_out: ClassVar = {
-        "terms": "the term language is about floating-point formats",
-        "probe vectors": "an integer sum has no alignment and no rounding to show",
-        "symmetries": "it is not derived which parts of which products meet in one addition",
+        "terms": "solvers are asked about floating-point formats only",
+        "probe vectors": "an integer sum has no alignment and no rounding that a vector could show",
+        "symmetries": _NOT_DERIVED,
     }
 
     add_step, simplest = _Phases.add_step, _Phases.simplest
@@ -344,7 +366,10 @@ class IntegerPhases(_Phases):
     def check_formats(self, formats, block_size):
         super().check_formats(formats, block_size)
         if [fmt.name for fmt in formats] != ["s8", "s8", "s32", "s32"]:
-            raise ValueError(f"IntegerPhases multiplies s8 into s32, got {', '.join(fmt.name for fmt in formats)}")
+            got = ", ".join(fmt.name for fmt in formats)
+            raise ValueError(
+                f"IntegerPhases multiplies s8 by s8 into s32 (s8, s8, s32, s32), got {got}: choose these formats"
+            )
 
     def pass_bits(self, p):
         """Return exact sums of 16 products of parts, each added to the sum with saturation."""
@@ -361,17 +386,19 @@ class IntegerPhases(_Phases):
         return -part if x < 0 else part
 
     def words(self, d):
-        parts = "; ".join(
-            f"in phase {phase} bits {'0 to 3' if phase & 2 else '4 to 9'} of a and {'0 to 4' if phase & 1 else '5 to 7'} of b"
+        parts = " ".join(
+            f"In phase {phase} the multiplier takes bits {'0 to 3' if phase & 2 else '4 to 9'} of the magnitude of a and bits "
+            f"{'0 to 4' if phase & 1 else '5 to 7'} of the magnitude of b."
             for phase in self.phases
         )
         steps = (
-            f"Of the magnitudes the multiplier takes {parts}.",
+            parts,
             self._turns,
-            f"{STEP} products are added exactly to the sum, which stops at 2^31 - 1 and -(2^31 - 1).",
+            f"{STEP} products are added exactly to the sum, which saturates at 2^31 - 1 and -(2^31 - 1).",
         )
         brief = "multiplies parts of integers and adds them exactly, with saturation"
-        return Words(f"Integer products in fidelity {self._title}", steps, r"d = c + \sum_i a_i' b_i'", brief)
+        title = f"The unit multiplies parts of integers in fidelity {self._title}"
+        return Words(title, steps, r"d = c + \sum_i a_i' b_i'", brief)
 
     def plan_fields(self, formats, scale, block_size):
         fields = self._plan(plans.INTEGER_PHASES)
@@ -380,10 +407,10 @@ class IntegerPhases(_Phases):
         return fields
 
     def step_error(self, unit, facts):
-        """Return the error of one step: nothing is rounded, but phases that do not run leave products out."""
+        """Return the error of one step, in which nothing is rounded but phases that do not run leave parts of products out."""
         whole = self.phases == (0, 1, 2, 3)
         text = "integer products and sums are exact (the bound is infinite if int32 overflows)"
-        left = "" if whole else "; products of the parts that other phases take, up to all of a product, are left out"
+        left = "" if whole else "; the phases leave out up to the whole of each product"
         return errors.StepError(0.0, 0.0, self.tile, (text + left,), products=0.0 if whole else 1.0)
 
     @classmethod

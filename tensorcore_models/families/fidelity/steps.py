@@ -1,4 +1,4 @@
-"""One step of FidelityPhases, up to 16 products in one phase, on plain integers or on terms."""
+"""Computes one step of FidelityPhases, up to 16 products in one phase, on plain integers or on terms."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class GroupSum(NamedTuple):
 
 
 def _part(significand: Whole, phase: int, side: int) -> Whole:
-    """Give the bits that a multiplier takes of a significand of 11 bits."""
+    """Return the bits that a multiplier takes of a significand of 11 bits."""
     bits = TAKEN[side]
     if not follows(phase, side):
         return significand >> DIGITS - bits
@@ -25,7 +25,7 @@ def _part(significand: Whole, phase: int, side: int) -> Whole:
 
 
 def _taken_apart(code: Any, fmt: Format) -> tuple[Condition, Whole, Whole]:
-    """Give sign, significand of 11 bits (0 for zeros and subnormal numbers) and exponent field; every field is a number's."""
+    """Return sign, significand of 11 bits (0 for zeros and subnormal numbers) and exponent field of an encoding."""
     whole = z.natural(code)
     field = whole >> fmt.fraction_bits + fmt.padding_bits & (1 << fmt.exponent_bits) - 1
     fraction = whole >> fmt.padding_bits & (1 << fmt.fraction_bits) - 1
@@ -41,7 +41,7 @@ def _rounded(value: Whole, down: Whole, rounding: str) -> Whole:
 
 
 def group_sums(phase: int, a: Sequence[Any], b: Sequence[Any], formats: Sequence[Format]) -> list[GroupSum]:
-    """Add both groups of products, each aligned to its largest exponent."""
+    """Return the sums of both groups of products, each aligned to its largest exponent."""
     starts = range(0, STEP, GROUP)
     return [_group(phase, a[start : start + GROUP], b[start : start + GROUP], formats) for start in starts]
 
@@ -63,7 +63,7 @@ def _group(phase: int, a: Sequence[Any], b: Sequence[Any], formats: Sequence[For
 
 
 def added(groups: Sequence[GroupSum], c: Any, fmt: Format, erratum: bool) -> Any:
-    """Add both sums to the accumulator, in its format: ties of the sums go up, those of the accumulator away from zero."""
+    """Return the code of the accumulator plus both sums; ties of the sums go up, ties of the accumulator away from zero."""
     up, whole = 23 - fmt.fraction_bits, z.natural(c)
     field = whole >> fmt.fraction_bits & (1 << fmt.exponent_bits) - 1
     size = ((whole & (1 << fmt.fraction_bits) - 1) + (1 << fmt.fraction_bits)) << up
@@ -79,7 +79,7 @@ def added(groups: Sequence[GroupSum], c: Any, fmt: Format, erratum: bool) -> Any
 
 
 def _encoded(total: Whole, exponent: Whole, fmt: Format, erratum: bool) -> Any:
-    """Normalise, round and encode a sum other than 0 in units of 2^-23 at an exponent field."""
+    """Normalise, round and encode a nonzero sum in units of 2^-23 at an exponent field."""
     digits, five, largest = fmt.fraction_bits + 1, fmt.exponent_bits == 5, (1 << fmt.exponent_bits) - 1
     size = z.magnitude(total)
     pad = max(digits - z.high(size).bit_length(), 0)
@@ -88,7 +88,7 @@ def _encoded(total: Whole, exponent: Whole, fmt: Format, erratum: bool) -> Any:
     exponent = exponent + (kept >> digits) - places + (top + 1 - pad - 24)
     if erratum:
         exponent = exponent + select(same(total, -1), ERRATUM, 0)
-    over = exponent >= largest + five  # infinity, or the largest number where there is none
+    over = exponent >= largest + five  # the result is infinity, or the largest number of a format without infinity
     field = select(over, largest, exponent & largest)
     fraction = select(over, (1 << fmt.fraction_bits) - 1 if five else 0, kept & (1 << fmt.fraction_bits) - 1)
     found = z.joined(total < 0, (field << fmt.fraction_bits) + fraction, fmt.bits, fmt.padding_bits, fmt.signed)

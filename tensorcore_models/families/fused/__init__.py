@@ -1,4 +1,4 @@
-"""FDA: products and c aligned to one exponent, summed and rounded once; and its generalisation with all parameters free."""
+"""Holds FusedDotAdd, which aligns, sums and rounds once, and ParametricDotAdd, its generalisation with free parameters."""
 
 from .specification import FusedDotAdd, ParametricDotAdd, as_parametric
 

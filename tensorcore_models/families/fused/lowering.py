@@ -1,4 +1,4 @@
-"""Fused sums as plans of the generic kernels."""
+"""Lowers fused sums to plans of the generic kernels."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from .steps import part_masks
 
 _ALIGNMENTS = {"global": 0, "pairwise": 1, "odd_even": 2}
 _NORMALISING = 3
-#: Numbers of generic_plan.h.
+#: Constants of generic_plan.h.
 _ZERO_SIGNS = {"ieee": 1, "majority": 2}
 _C_POSITIONS = {"early": 0, "late": 1, "exact": 2}
 
 
 def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None) -> dict[str, Any]:
-    """Return fields of the plan of one fused operation, or of the long accumulator where nothing is cut off."""
+    """Return the fields of a plan: one fused operation, or the long accumulator if nothing is truncated."""
     a, b, c, d = formats
     plans.require_draws(spec, d)
     fields = aligned_fields(spec, formats, scale, block_size)
@@ -36,12 +36,12 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
     )
     fields["rule"]["positive_zero"] = spec.zero_sign == "positive"
     if spec.zero_sign != "positive":
-        plans.require(scale is None, "signs of zeros that have scales")
+        plans.require(scale is None, "the zero_sign of block-scaled sums")
         fields.update(zero_sign=_ZERO_SIGNS[spec.zero_sign], zero_count=spec.terms + spec.padding)
     limit_products(fields, spec.product_overflow_exponent)
     if spec.fraction_bits is None:
         for name in {"a", "b", "c", "chained", "scale"} & set(fields):
-            fields[name]["zero_align"] = plans.ALIGN_NONE  # nothing is cut off: zeros add nothing, wherever they are
+            fields[name]["zero_align"] = plans.ALIGN_NONE  # nothing is truncated, so zeros need no exponent
         return fields | _exact_fields(spec, formats, scale, operands)
     if spec.integer_bits is not None:
         fields["integer_bits"] = spec.integer_bits
@@ -60,7 +60,7 @@ def plan_fields(spec: Any, formats, scale: Format | None, block_size: int | None
 
 
 def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]) -> dict[str, Any]:
-    """Return the long accumulator: from the last bit of the smallest addend to the sum of the largest."""
+    """Return the fields of the long accumulator, which holds every bit from the smallest addend to the largest sum."""
     a, b, c, d = formats
     plans.require(plans.HAS_WIDE, "the compiler that built the kernels has no 128-bit integers")
     plans.require(max(operands) <= 63, f"operands of {max(operands)} bits exceed 63")
@@ -75,7 +75,7 @@ def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]
         "wide": 1,
         "base": base,
         "limbs": limbs,
-        # The vector kernel tries an aligned sum of all the bits it holds; where that loses any, the sum is long.
+        # The vector kernel first tries an aligned sum of all the bits it holds; if that loses a bit, it takes the long sum.
         "vector": vector_holds(operands, c, d, 1) and spec.key is None,
         "narrow": max(operands) <= 31,
         "fraction_bits": 126 - (4 if scale else 2) - growth_bits(spec.terms + 1),
@@ -84,7 +84,7 @@ def _exact_fields(spec, formats, scale: Format | None, operands: tuple[int, int]
 
 
 def arrangement(spec: Any, length: int) -> Arrangement:
-    """Return even and odd products apart, or complete pairs of a tree after each product, as the alignment is."""
+    """Return the order of products: even and odd groups, or the pairs of a tree, if `alignment` names them."""
     ks = [k for k in range(length) for _ in range(max(1, len(spec.significand_parts) ** 2))]
     if spec.alignment == "odd_even":
         return Arrangement([ks[0::2], ks[1::2]], [])

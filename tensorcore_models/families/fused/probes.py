@@ -1,4 +1,4 @@
-"""Vectors of fused sums, and of exact ones."""
+"""Makes probe vectors of fused sums and of exact sums."""
 
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from ...aspects.values import power
 
 
 def fused(spec: Any, build: Builder) -> None:
-    """Add vectors of FDA and of chains of FDAs."""
+    """Add the vectors of FDA and of chains of FDAs."""
     bits = spec.fraction_bits
     kept_bits(build, (0, 1), bits, None)
     if build.product_span >= bits + 1:
@@ -37,7 +37,7 @@ def fused(spec: Any, build: Builder) -> None:
 
 
 def alignment_floor(build: Builder, floor: int, fraction_bits: int, rounding: str) -> None:
-    """Add products below the floor with c = 0: one unit of 2^(floor - F) is kept and decides the result, halves are lost."""
+    """Add products below the floor with c = 0: a unit of 2^(floor - F) is kept and decides the result, half a unit is lost."""
     unit, last = power(floor - fraction_bits), power(build.row.formats[3].quantum_exponent)
     if rounding not in ("rz", "rne") or unit >= last / 2 or build.row.k < 3:
         return
@@ -50,7 +50,7 @@ def alignment_floor(build: Builder, floor: int, fraction_bits: int, rounding: st
 
 
 def exact(spec: Any, build: Builder) -> None:
-    """Add vectors of CDNA1: an exact sum of a few products and c, rounded once."""
+    """Add the vectors of an exact sum of a few products and c that is rounded once, as on CDNA1."""
     single_rounding(build, 0, spec.output_rounding)
     half, terms, k = power(-build.fraction_bits - 1), spec.terms, build.row.k
     tiny = half * half
@@ -69,7 +69,7 @@ def exact(spec: Any, build: Builder) -> None:
 
 
 def one_alignment(build: Builder, fraction_bits: int, rounding: str) -> None:
-    """Two neighbours that are cut off below the largest addend do not meet first, as they would in a tree of alignments."""
+    """Add neighbours that are both truncated below the largest addend, but would be added to each other first in a tree."""
     small = power(-fraction_bits - 1)
     if build.product_span >= fraction_bits + 2:
         build.add(

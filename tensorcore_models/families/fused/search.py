@@ -1,4 +1,4 @@
-"""How identify looks for fused sums: as ParametricDotAdd, all of whose fields are free."""
+"""Defines how identify looks for fused sums: as ParametricDotAdd with all fields free."""
 
 import itertools
 import math
@@ -24,19 +24,21 @@ C_POSITIONS: tuple[Literal["early", "late", "exact"], ...] = ("early", "late", "
 
 
 def cuts(interface: Interface, spec: Any) -> bool:
-    """Return whether addends are cut off at all."""
+    """Return whether addends are truncated at all."""
     return spec.fraction_bits is not None
 
 
 def _integer_widths(interface: Interface, spec: Any) -> list[int | None]:
-    """Return widths that the largest sum of one operation overflows: significands of products are below 4, those of c below
-    2."""
+    """Return widths that the largest sum of one operation overflows.
+
+    Significands of products are below 4, and significands of c are below 2.
+    """
     x, y, z = (2 - 2.0**-f.fraction_bits for f in interface.formats[:3])
     return [None, *range(2, math.ceil(math.log2(spec.terms * x * y + z)))]
 
 
 def _parts(interface: Interface, spec: Any) -> list[tuple[int, ...]]:
-    """No parts; two, of any widths; or as many of one width as make up the precision of both operands."""
+    """Return tuples of widths: no parts, two parts of any widths, or equal parts that make up the operands' precision."""
     precision = interface.formats[0].precision
     if interface.formats[1].precision != precision:
         return [()]
@@ -66,7 +68,7 @@ FIELDS = (
     Field(("flush_inputs", "flushed"), one_of((False, "aligned"), (True, "as_zero"), (True, "aligned"))),
     Field(("flush_outputs",), one_of(False, True)),
     Field(("flush_c",), one_of(False, True), lambda i, s: not s.flush_inputs),
-    # A rounded product to which c is added is a pairwise sum of groups of one, whose zeros have IEEE 754's signs.
+    # One product, rounded before c is added, is a pairwise sum of groups of one, whose zeros have IEEE 754's signs.
     Field(("zero_sign",), one_of("positive", "ieee", "majority"), lambda i, s: s.c_position != "late" or s.terms > 1),
     Field(("product_overflow_exponent",), overflows),
     *ALIGNMENT,
@@ -76,14 +78,14 @@ FIELDS = (
 
 def _fused_starts(cls: Any, interface: Interface) -> Iterator[Any]:
     digits = interface.formats[3].fraction_bits
-    # Narrow results come from wide sums, too: with another width a floor cannot be told from the width.
+    # Narrow results come from wide sums, too: from another width a search could not tell a floor from the width.
     widths = sorted({digits, digits + 2, max(1, digits - 10), 23, 25, 2 * digits})
     shapes = itertools.product(divisors(interface), C_POSITIONS, widths, ("rz", "rne"))
     for terms, c_position, bits, rounding in shapes:
         yield cls(terms, bits, c_position=c_position, output_rounding=rounding)
     for terms, c_position, (alignment, each) in itertools.product(divisors(interface), C_POSITIONS, SUMS[1:]):
         yield cls(terms, digits + 1, c_position=c_position, alignment=alignment, normalise_each_add=each)
-    for terms in divisors(interface):  # everything rounded to odd, c last, guard bits for the carries (RISC-V)
+    for terms in divisors(interface):  # every rounding to odd, c last, and guard bits for the carries (RISC-V)
         bits = interface.formats[3].fraction_bits + (terms - 1).bit_length()
         odd = {"alignment_rounding": "ro", "output_rounding": "ro", "late_rounding": "ro"}
         yield cls(terms, bits, c_position="late", **odd)

@@ -1,4 +1,4 @@
-"""An exact c beside a fused sum, as a term: shorter for solvers than the exact sum that plain integers form."""
+"""Makes the term of a fused sum with an exact c, which is shorter for solvers than the exact sum of plain integers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +17,9 @@ from ...formats.exact_rounding import NEAREST
 def with_exact_c(spec: Any, fmt: Format, total: Number | None, products: Sequence[Number], c: Number) -> Term:
     """Return the sum of the aligned products (None: none takes part) and c, rounded once as an IEEE addition."""
     if spec.output_rounding not in (*NEAREST, "ro") or spec.output_fraction_bits is not None:
-        raise Unencodable("an exact c with a directed rounding or fewer fraction bits has no encoding")
+        raise Unencodable("an exact c with a directed rounding or fewer fraction bits has no encoding as terms")
     if spec.flush_outputs and spec.negative_underflow == "positive":
-        raise Unencodable("an exact c whose negative sums are flushed to +0 has no encoding")
+        raise Unencodable("an exact c whose negative sums are flushed to +0 has no encoding as terms")
     negative = [product.negative for product in products]
     if spec.zero_sign == "majority":
         count = z.number(0)

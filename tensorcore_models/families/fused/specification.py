@@ -1,4 +1,4 @@
-"""FusedDotAdd, and the matrix unit put together from parameters of which it is one point."""
+"""Defines FusedDotAdd, and ParametricDotAdd, which has FusedDotAdd as a special case."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ from . import description, lowering, steps
 
 @dataclass(frozen=True, kw_only=True)
 class FusedSum(AlignedSum):
-    """The aspects of FusedDotAdd and ParametricDotAdd, which are stated once for the fields of the latter."""
+    """`FusedSum` holds the aspects of FusedDotAdd and ParametricDotAdd, stated once for the fields of ParametricDotAdd."""
 
     step_field: ClassVar = "terms"
     takes_scales: ClassVar[bool] = True
 
     @property
     def key(self) -> int | None:
-        spec: Any = self  # whose fields are those of both subclasses
+        spec: Any = self  # the fields are those of both subclasses
         return spec.seed if spec.output_rounding == "sr" else None
 
     def pass_bits(self, p):
         return steps.step(self, p)
 
     def shows_order(self, formats):
-        """Return False where addends are cut to odd, which leaves their last bit set."""
+        """Return False where addends are rounded to odd, which sets their last bit."""
         return self.alignment_rounding != "ro"
 
     def plan_fields(self, formats, scale, block_size):
@@ -51,14 +51,14 @@ class FusedSum(AlignedSum):
         return self.pass_bits(p)
 
     def interchangeable(self, length):
-        """Return one set of all products where one exact sum has them; two sets where even and odd k are summed apart."""
+        """Return one set of all products, or two sets where even and odd k are summed separately."""
         if self.normalise_each_add or self.alignment == "pairwise":
             return super().interchangeable(length)
         steps = 2 if self.alignment == "odd_even" else 1
         return tuple(places for start in range(steps) if (places := tuple(range(start, length, steps))))
 
     def idle(self, formats):
-        """Zeros take no part in the alignment, and c keeps all bits that a result has; no result is -0."""
+        """Return True where zeros take no part in the alignment, c keeps all bits of a result, and no result is -0."""
         c, d = formats[2:4]
         bits = d.precision - 1 if self.output_fraction_bits is None else min(d.precision - 1, self.output_fraction_bits)
         kept = self.fraction_bits is None or self.fraction_bits >= bits
@@ -70,39 +70,40 @@ class FusedSum(AlignedSum):
 
 @dataclass(frozen=True)
 class FusedDotAdd(FusedSum):
-    """FDA(F, N) is the sum of NVIDIA's tensor cores (xie-mma-sim, section IV-C; khattak-mikaitis, section IV).
+    """`FusedDotAdd` is FDA(F, N), the sum of NVIDIA's tensor cores (xie-mma-sim, IV-C; khattak-mikaitis, section IV).
 
-    1. NaN if any operand is NaN, a product is 0 * inf, or infinities of both signs meet among products and c; else the
-       infinity there is.
-    2. Products are exact and not normalised: significand product, exponent sum (plus the exponents of the block scales).
-    3. All products and c are shifted to the largest exponent and kept to `fraction_bits` fraction bits, rounded by
-       `alignment_rounding`.
-    4. They are summed exactly.
-    5. The sum is normalised and rounded by `output_rounding` to the output format (to `output_fraction_bits` fraction bits
-       where these are fewer); beyond the largest finite number it is infinity in every rounding mode.
+    1. The result is NaN if an operand is NaN, a product is 0 * inf, or products and c contain infinities of both signs. If they
+       contain infinities of one sign, the result is that infinity.
+    2. Products are exact and not normalised: significands are multiplied, and exponents (with those of block scales) are added.
+    3. All products and c are shifted to the largest exponent and rounded by `alignment_rounding` to `fraction_bits` fraction
+       bits.
+    4. The shifted numbers are summed exactly.
+    5. The sum is normalised and rounded by `output_rounding` to the output format, or to `output_fraction_bits` fraction bits
+       if these are fewer. Beyond the largest finite number the result is infinity in every rounding mode.
 
-    Chains of it are xie's CoFDA.
+    Xie et al. call chains of this operation CoFDA.
 
     Parameters
     ----------
     terms : int
-        N, products in one fused operation (c comes on top).
+        N, number of products in one fused operation, without c.
     fraction_bits : int
-        F, fraction bits kept below the largest exponent.
+        F, number of fraction bits kept below the largest exponent.
     output_rounding : str
-        Rounding to the output format: rz for fp32, rne for fp16 on all published tensor cores.
+        Rounding to the output format; on all published tensor cores rz for fp32 and rne for fp16.
     output_fraction_bits : int or None
-        Fraction bits of the result if fewer than the format's: 13 for fp8 on Ada and Hopper.
+        Number of fraction bits of the result if they are fewer than the format's: 13 for fp8 on Ada and Hopper.
     alignment_rounding : str
         Rounding at the alignment; rz on all published tensor cores.
     normalised_products : bool
-        Align products to the exponent of their leading bit instead. No published unit does (khattak-mikaitis, IV-A1).
+        Whether products are aligned by the exponent of their leading bit; no published unit does so (khattak-mikaitis, IV-A1).
     scaled_zero : {"skip", "keeps_scale"}
-        Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales (where `zero_operand`
-        gives zeros an exponent at all).
+        Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales in the alignment, if
+        `zero_operand` gives zeros an exponent.
     seed : int
-        Key of the output rounding "sr", in [0, 2**64): the draw of pass p of element e of D, counted along the rows, is that of
-        :func:`tensorcore_models.encode` with this seed for the element p 2^32 + e. All products of a batch are keyed alike.
+        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The draw of pass p of
+        element e is the draw of :func:`tensorcore_models.encode` with this seed for element p 2^32 + e. All products of a batch
+        have the same key.
     """
 
     terms: int = 16
@@ -115,9 +116,11 @@ class FusedDotAdd(FusedSum):
     seed: int = 0
 
     edge_rules: ClassVar = {**ALIGNMENT_RULES, "scaled_zero": ("skip", "keeps_scale"), "terms": None}
-    left_out: ClassVar = {"search": "it is found as a ParametricDotAdd, of which `simplest` makes it"}
+    left_out: ClassVar = {
+        "search": "`identify` finds the unit as a ParametricDotAdd, which `simplest` turns into a FusedDotAdd"
+    }
 
-    # Fields of ParametricDotAdd that are fixed here.
+    # These fields of ParametricDotAdd are fixed here.
     sticky: ClassVar = False
     c_position: ClassVar = "early"
     alignment: ClassVar = "global"
@@ -152,71 +155,73 @@ class FusedDotAdd(FusedSum):
     def probe(self, build):
         from .probes import fused
 
-        if self.key is None:  # whose results follow from no hand's count
+        if self.key is None:  # nobody can work out stochastic results by hand
             fused(self, build)
 
     def parametric(self):
         return ParametricDotAdd(**{name: getattr(self, name) for name in _SHARED})
 
 
-#: Fields of FusedDotAdd, which ParametricDotAdd has too.
+#: Names of the fields of FusedDotAdd, which ParametricDotAdd has, too.
 _SHARED = tuple(field.name for field in dataclasses.fields(FusedDotAdd))
 
 
 @dataclass(frozen=True)
 class ParametricDotAdd(FusedSum):
-    """`ParametricDotAdd` is a matrix unit put together from parameters, for units that do not exist (yet).
+    """`ParametricDotAdd` is a fused sum with free parameters, also for units that do not exist (yet).
 
-    Every published fused algorithm is a point of this space (:func:`as_parametric`); see :class:`FusedDotAdd` for the steps.
+    Every published fused algorithm is a point of this parameter space (:func:`as_parametric`). :class:`FusedDotAdd` lists the
+    steps.
 
     Parameters
     ----------
     terms : int
-        Products in one operation.
+        Number of products in one operation.
     fraction_bits : int or None
-        Fraction bits kept below the largest exponent; None: nothing is cut off (exact accumulation, Kulisch). An output
-        precision of P with n extra alignment bits is ``P - 1 + n``; n may be negative.
+        Number of fraction bits kept below the largest exponent; None for exact accumulation, which truncates nothing (Kulisch).
+        An output precision of P with n extra alignment bits is ``P - 1 + n``; n may be negative.
     alignment_rounding : str
         Rounding of each addend at its alignment.
     sticky : bool
-        One more bit is kept below the fraction bits, the logical OR of all that was cut off (only with rz).
+        Whether one more bit is kept below the fraction bits, the logical OR of all truncated bits (only with rz).
     normalised_products : bool
-        Products are aligned by the exponent of their leading bit.
+        Whether products are aligned by the exponent of their leading bit.
     significand_parts : tuple of int
-        Bits of the parts into which the significands of both operands are cut, from the leading bit down; they make up the
-        precision of the operand formats. Each product of two parts is aligned and rounded by itself, at the exponent of the
-        whole product. None given: the product is one piece.
+        Widths in bits of the parts into which the significands of both operands are split, from the leading bit down; their sum
+        is the precision of the operand formats. Each product of two parts is aligned and rounded separately, at the exponent of
+        the whole product. Empty: products are not split.
     c_position : {"early", "late", "exact"}
-        c takes part in the fused sum; is added to the rounded dot product by an IEEE addition (`late_rounding`; rounding to odd
-        overflows to infinity); or is added exactly to the sum of the aligned products, and the total is rounded once by
-        `output_rounding`.
+        Where c is added. "early": in the fused sum. "late": to the rounded dot product, by an IEEE addition with
+        `late_rounding` (rounding to odd overflows to infinity). "exact": exactly to the sum of the aligned products, before the
+        one rounding by `output_rounding`.
     alignment : {"global", "pairwise", "odd_even"}
-        One alignment for all addends; a binary tree of two-operand alignments; or even and odd k apart and then with each
-        other (c joins the last step).
+        How addends are aligned. "global": all to one exponent. "pairwise": in a binary tree of two-operand alignments.
+        "odd_even": even k and odd k separately, then both sums with each other. c joins the last step.
     integer_bits : int or None
-        Width of the sum's integer part, two's complement, sign apart (2 hold an unnormalised product); beyond it the sum wraps
-        (fasi, section 3.1.4: carry bits are the integer bits after the first). None: wide enough.
+        Width of the sum's integer part in two's complement, without the sign; 2 bits hold an unnormalised product. A larger sum
+        wraps around. None means wide enough for every sum. Carry bits (fasi, section 3.1.4) are the integer bits after the
+        first.
     normalise_each_add : bool
-        Addends are added one by one (c first if early), each intermediate sum normalised to `fraction_bits` bits.
+        Whether addends are added one by one (an early c first) and each intermediate sum is normalised to `fraction_bits` bits.
     output_rounding, output_fraction_bits
-        As in :class:`FusedDotAdd`.
+        Rounding and fraction bits of the result, as in :class:`FusedDotAdd`.
     late_rounding : str
-        Rounding of a late addition of c.
+        Rounding of the addition of a late c.
     product_overflow_exponent : int or None
-        Products at or beyond 2 to this power are infinite.
+        Exponent from which products are infinite: those of 2 to this power and more.
     flush_inputs, flush_outputs : bool
-        Subnormal operands and c are taken as zero; subnormal results become zero. The sign is kept.
+        Whether subnormal operands and c are taken as zeros of the same sign, and whether subnormal results become such zeros.
     flush_c : bool
-        A subnormal c is taken as zero, whatever becomes of operands.
+        Whether a subnormal c is taken as zero, also without `flush_inputs`.
     flushed : {"aligned", "as_zero"}
-        What was flushed takes part in the alignment with the smallest normal exponent, or as `zero_operand` and `zero_c` say of
-        zeros that were given: with "skip" it is left out.
+        Exponent of flushed numbers in the alignment. "aligned": the smallest normal exponent. "as_zero": that of a zero, as
+        `zero_operand` and `zero_c` say.
     zero_sign : {"positive", "ieee", "majority"}
-        Edge rule: the sign of a fused sum that is exactly zero: always +0; IEEE 754's (-0 where all products are -0, and c
-        where it takes part; where something cancels, -0 when rounding down); or, where all addends are zero, that of most of
-        the products.
+        Edge rule: sign of a fused sum that is exactly zero. "positive": always +0. "ieee": -0 if all products, and c if it
+        takes part, are -0, and if addends cancel and the rounding is down. "majority": the sign of most products if all addends
+        are zero.
     padding : int
-        +0 products that every operation has beside its own; they show in signs of zeros only.
+        Number of +0 products that every operation adds to its own products; they change only signs of zeros.
     """
 
     terms: int = 16
@@ -260,7 +265,11 @@ class ParametricDotAdd(FusedSum):
         for name in ("alignment_rounding", "late_rounding"):
             check_deterministic(self, name)
         check_keyed(self, "output_rounding")
-        require(not self.sticky or self.alignment_rounding == "rz", self, "sticky needs alignment_rounding 'rz'")
+        require(
+            not self.sticky or self.alignment_rounding == "rz",
+            self,
+            f"sticky needs alignment_rounding 'rz', got {self.alignment_rounding!r}",
+        )
         if self.fraction_bits is None:
             require(
                 not self.sticky
@@ -268,14 +277,18 @@ class ParametricDotAdd(FusedSum):
                 and not self.normalise_each_add
                 and self.c_position != "exact",
                 self,
-                "exact accumulation (fraction_bits None) has neither sticky bit, integer_bits nor normalise_each_add, and an "
-                "exact c is an early one",
+                "fraction_bits None (exact accumulation) goes with sticky False, integer_bits None, normalise_each_add False, "
+                "and c_position 'early' or 'late'",
             )
         sequential = not self.normalise_each_add or self.alignment == "global"
-        require(sequential, self, "normalise_each_add is a sequential sum")
+        require(
+            sequential,
+            self,
+            f"normalise_each_add adds one after the other, so it needs alignment 'global', got {self.alignment!r}",
+        )
         self._check_parts()
         shows = not self.padding or self.zero_sign != "positive"
-        require(shows, self, "padding shows in signs of zeros, which are all positive")
+        require(shows, self, "padding changes signs of zeros only, so it needs zero_sign 'ieee' or 'majority'")
 
     def _check_parts(self) -> None:
         parts = self.significand_parts
@@ -284,7 +297,8 @@ class ParametricDotAdd(FusedSum):
         require(
             not parts or (plain and self.fraction_bits is not None and self.terms * len(parts) ** 2 <= MAX_TERMS),
             self,
-            f"significand_parts go with one alignment that cuts, of at most {MAX_TERMS} products of parts, not normalised",
+            f"significand_parts need alignment 'global', fraction_bits, products and sums that are not normalised, and at most "
+            f"{MAX_TERMS} products of parts in an operation",
         )
 
     def check_formats(self, formats, block_size):
@@ -293,16 +307,16 @@ class ParametricDotAdd(FusedSum):
         for name, fmt in zip("ab", formats[:2], strict=True):
             if parts and sum(parts) != fmt.precision:
                 raise ValueError(
-                    f"significand_parts {parts} make up {sum(parts)} bits, {name}_format {fmt.name} has {fmt.precision}"
+                    f"significand_parts {parts} have {sum(parts)} bits in total: {name}_format {fmt.name} needs {fmt.precision}"
                 )
         if parts and block_size is not None:
-            raise ValueError("significand_parts are of operands without block scales")
+            raise ValueError(f"significand_parts need operands without block scales, got block_size {block_size}")
 
     def words(self, d):
         return description.parametric(self, d)
 
     def form(self):
-        """Return the form of an exact sum, of a c that is added last, of a FusedDotAdd, or of other rules."""
+        """Return the form: that of a late c, of an exact sum, of rules beyond FusedDotAdd, or of FusedDotAdd."""
         if self.key is not None:
             return Form(None, self)
         if self.c_position != "early" and self.fraction_bits is not None:
@@ -314,7 +328,7 @@ class ParametricDotAdd(FusedSum):
         return Form(SumAlgorithm.FUSED, FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
-        """Add vectors of exact sums, or those of FusedDotAdd where it is one; none where c is added to the rounded sum."""
+        """Add the vectors of exact sums or of FusedDotAdd if this is one of them with an early c."""
         from . import probes
 
         algorithm, spec = self.form()
@@ -337,12 +351,12 @@ class ParametricDotAdd(FusedSum):
         return searches(cls)
 
 
-#: FusedDotAdd is the point of the space at which each of these fields has its default.
+#: Fields that FusedDotAdd lacks, with the defaults at which a ParametricDotAdd is a FusedDotAdd.
 BEYOND = {field.name: field.default for field in dataclasses.fields(ParametricDotAdd) if field.name not in _SHARED}
 
 
 def as_parametric(spec: Accumulator) -> ParametricDotAdd:
-    """Return the point of the parametric space that computes what `spec` does.
+    """Return the ParametricDotAdd that computes the same results as `spec`.
 
     Raises
     ------
@@ -351,5 +365,7 @@ def as_parametric(spec: Accumulator) -> ParametricDotAdd:
     """
     found: Any = spec.parametric()
     if found is None:
-        raise TypeError(f"{type(spec).__name__} is not a point of the parametric space; FusedDotAdd is")
+        raise TypeError(
+            f"{type(spec).__name__} is not a point of the parametric space: give a FusedDotAdd or a ParametricDotAdd"
+        )
     return found

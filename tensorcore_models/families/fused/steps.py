@@ -1,4 +1,4 @@
-"""One fused operation of FusedDotAdd or ParametricDotAdd, on plain integers or on terms (`p.arithmetic`)."""
+"""Computes one fused operation of FusedDotAdd or ParametricDotAdd, on plain integers or on terms (`p.arithmetic`)."""
 
 from collections.abc import Sequence
 from functools import partial, reduce
@@ -9,7 +9,7 @@ from ...formats import Format
 
 
 def step(spec: Any, p: Any) -> Any:
-    """Return the code of one fused operation; c is added last where it is late."""
+    """Return the code of one fused operation; c is added last if `c_position` is "late"."""
     z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
     x, y, c = p.x, p.y, p.addend
     if spec.flush_inputs:
@@ -38,7 +38,7 @@ def step(spec: Any, p: Any) -> Any:
 
 
 def _flushed(spec: Any, z: Any, x: Any, fmt: Format, zero_rule: str) -> Any:
-    """Return an operand with `flush_inputs`."""
+    """Return an operand, with zero in place of a subnormal number, as `flushed` says."""
     return z.flushed_to_zero(x, fmt, zero_rule) if spec.flushed == "as_zero" else z.flushed(x, fmt.emin)
 
 
@@ -61,7 +61,7 @@ def part_masks(precision: int, widths: tuple[int, ...]) -> list[int]:
 
 # -- sums ----------------------------------------------------------------------------------------------------------------
 def fused_sum(spec: Any, p: Any, products: Sequence[Any], c: Sequence[Any]) -> Any:
-    """Return the unrounded sum of products and c by the alignment that `spec` names; None if nothing can take part."""
+    """Return the unrounded sum of products and c by the alignment of `spec`; None if no addend takes part."""
     z = p.arithmetic
     start, leaves = z.taking_part(c), z.taking_part(products)
     if not start and not leaves:
@@ -80,7 +80,7 @@ def fused_sum(spec: Any, p: Any, products: Sequence[Any], c: Sequence[Any]) -> A
 
 
 def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> Any:
-    """Add the aligned products, then c exactly, and round once; terms have a shorter form (`solver_terms`)."""
+    """Return the code of the aligned products plus an exact c; terms have a shorter form (`solver_terms`)."""
     total = fused_sum(spec, p, pieces, [])
     if p.on_terms:
         from .solver_terms import with_exact_c
@@ -92,7 +92,7 @@ def _with_exact_c(spec: Any, p: Any, pieces: list, products: list, c: Any) -> An
 
 
 def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products: int) -> Any:
-    """Round a sum (None: 0) of so many products and c, if it is there; `zero_sign` says which sign a zero has."""
+    """Return the code of a rounded sum (None stands for 0) of `products` products and c; `zero_sign` decides a zero's sign."""
     z, fmt = p.arithmetic, p.formats[3]
     nothing = total is None or z.same(total.significand, 0)
     if total is not None and (nothing is False or spec.zero_sign == "positive"):
@@ -104,7 +104,7 @@ def _rounded(spec: Any, p: Any, total: Any, addends: Sequence[Number], products:
 
 
 def _zero_is_negative(spec: Any, z: Any, addends: Sequence[Number], products: int) -> Any:
-    """Say that a sum that is exactly zero is -0; its first addends are the products."""
+    """Return the condition that a sum that is exactly zero is -0; its first addends are the products."""
     down, count = spec.output_rounding == "rd", max(products, spec.terms) + spec.padding
     if spec.zero_sign == "majority":
         minus = z.total([z.select(x.negative, 1, 0) for x in addends[:products]]) * 2 > count

@@ -1,4 +1,4 @@
-"""FDRDA and GFDRDA of CDNA3: products are summed without c, then dot product and c are aligned and rounded down."""
+"""Holds FDRDA and GFDRDA of CDNA3, which sum products without c, then align the dot product with c and round both down."""
 
 from .specification import FusedDotRoundDownAdd, GroupFusedDotRoundDownAdd
 

@@ -1,4 +1,4 @@
-"""Vectors of dot products that are rounded down with c."""
+"""Makes probe vectors of dot products that are rounded down together with c."""
 
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from ...aspects.values import power
 
 
 def probe(spec: Any, build: Builder) -> None:
-    """Add vectors of CDNA3's FDRDA and GFDRDA (xie-mma-sim, sections IV-F and IV-H)."""
+    """Add the vectors of CDNA3's FDRDA and GFDRDA (xie-mma-sim, sections IV-F and IV-H)."""
     step = spec.parity_groups
     places = tuple(step * i for i in range(4))
     kept_bits(build, places[:2], spec.fraction_bits, places[2])
@@ -58,7 +58,7 @@ def probe(spec: Any, build: Builder) -> None:
 
 
 def sum_bits(build: Builder, places: tuple[int, ...], spec: Any) -> None:
-    """A sum just above the tie beyond 2: what lies below the bits kept of it is gone before the last rounding."""
+    """Add sums just above the tie beyond 2, which show that bits below `sum_fraction_bits` are lost before it is rounded."""
     kept, last = spec.sum_fraction_bits, power(-build.fraction_bits)
     for distance in (spec.dot_fraction_bits, spec.dot_fraction_bits - 1):
         above = kept is None or distance <= kept - 1
@@ -69,7 +69,7 @@ def sum_bits(build: Builder, places: tuple[int, ...], spec: Any) -> None:
 
 
 def c_rounding(build: Builder, pair: tuple[int, ...], spec: Any) -> None:
-    """Add 1 - 1 + c, with c a fraction of its quantum: rounded down, by GFDRDA to zero if it is too far below."""
+    """Add 1 - 1 + c with c a fraction of its quantum, which is rounded down, or toward zero if it is below `c_cutoff`."""
     q = power(-spec.c_fraction_bits)
     for t in (*QUARTERS, Fraction(1, 2), -Fraction(1, 2)):
         c = t * q

@@ -1,4 +1,4 @@
-"""FusedDotRoundDownAdd and its form with even and odd products apart: a dot product, then c, both rounded down."""
+"""Defines FusedDotRoundDownAdd and GroupFusedDotRoundDownAdd, which align a dot product with c and round both down."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -13,37 +13,39 @@ from ..aligned import ALIGNMENT_RULES, AlignedSum, aligned_fields, limit_product
 from ..base import Arrangement, Form, NanRule, SumAlgorithm, ZeroExponent
 from ..checks import MAX_EXPONENT, MAX_TERMS, check_deterministic, check_exponent, check_range, require
 
-#: For a plan: a sum that is not cut before its last rounding.
+#: Value of a plan's `sum_fraction_bits` for a sum that is not truncated before its last rounding.
 _NEVER_CUT = 127
 
 
 @dataclass(frozen=True)
 class FusedDotRoundDownAdd(AlignedSum):
-    """FDRDA(N) adds tf32, fp16 and bf16 products on CDNA3 (xie-mma-sim, section IV-F).
+    """`FusedDotRoundDownAdd` is FDRDA(N), the sum of CDNA3's tf32, fp16 and bf16 (xie-mma-sim, section IV-F).
 
-    1. Specials as in :class:`FusedDotAdd`, c included. 2. Products exact and not normalised; at or beyond
-    ``2**product_overflow_exponent`` they become infinite, which is looked at again without c. 3. Products alone are aligned to
-    their largest exponent (`fraction_bits`, RZ) and summed. 4. That dot product (to `dot_fraction_bits`) and c (to
-    `c_fraction_bits`) are aligned to their common largest exponent, both rounded *down*. 5. The sum is normalised, rounded
-    *down* to `sum_fraction_bits` and from there to nearest even.
+    1. Infinities and NaN of products and c are treated as in :class:`FusedDotAdd`.
+    2. Products are exact and not normalised. A product of ``2**product_overflow_exponent`` or more is infinite;
+       `c_inf_with_overflow` says what results beside an infinite c.
+    3. The products, without c, are aligned to their largest exponent, truncated to `fraction_bits` and summed exactly.
+    4. This dot product and c are aligned to the larger of their exponents. Both are rounded *down*, the dot product to
+       `dot_fraction_bits` and c to `c_fraction_bits`.
+    5. Their sum is normalised, rounded *down* to `sum_fraction_bits`, and then rounded to nearest even.
 
     Parameters
     ----------
     terms : int
-        N: 4 (tf32), 8 (fp16, bf16), 16 (fp8).
+        N, products of one operation: 4 (tf32), 8 (fp16, bf16), 16 (fp8).
     fraction_bits, dot_fraction_bits, c_fraction_bits : int
-        24, 31, 24 on CDNA3.
+        Fraction bits of products, of the dot product and of c; 24, 31 and 24 on CDNA3.
     product_overflow_exponent : int or None
-        128: products at or beyond 2^128 are infinite.
+        Exponent from which products are infinite; with 128 those of 2^128 and more.
     add_rounding : str
-        Rounding of dot and c at their alignment: rd; rz is the hypothetical unit of xie's fig. 2.
+        Rounding of the dot product and c at their alignment: rd. rz is the hypothetical unit of xie's fig. 2.
     output_rounding : str
-        rne.
+        Rounding to the result format: rne.
     c_inf_with_overflow : {"nan", "c"}
-        Edge rule: what results where c is an infinity and a finite product overflows to the other one.
+        Edge rule: result where c is infinite and a finite product overflows to the infinity of the other sign.
     sum_fraction_bits : int or None
-        Edge rule: fraction bits to which the normalised sum is rounded down before the last rounding: 31 (mmasim 2.1.1); None:
-        it is rounded once (xie-mma-sim).
+        Edge rule: fraction bits to which the normalised sum is rounded down before the last rounding: 31 (mmasim 2.1.1). With
+        None the sum is rounded once (xie-mma-sim).
     """
 
     terms: int = 8
@@ -64,12 +66,12 @@ class FusedDotRoundDownAdd(AlignedSum):
 
     @property
     def parity_groups(self) -> int:
-        """Return the interleaved groups of products that are aligned and summed separately."""
+        """Return the number of interleaved groups of products that are aligned and summed separately."""
         return 1
 
     @property
     def c_cutoff(self) -> int | None:
-        """c is rounded to zero, not down, when its exponent is more than this below the largest; None: never."""
+        """Return how far below the largest exponent c is still rounded down, below that toward zero; None: always down."""
         return None
 
     def _check(self):
@@ -86,7 +88,7 @@ class FusedDotRoundDownAdd(AlignedSum):
             check_deterministic(self, name)
 
     def interchangeable(self, length):
-        """Products of one parity group may change places: the group is cut and summed exactly."""
+        """Return a set for each parity group, whose products may change places because the truncated products add exactly."""
         return tuple(
             places for i in range(self.parity_groups) if (places := tuple(range(i, length, self.parity_groups)))
         )
@@ -105,7 +107,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return z.unless_special([*products, c], lambda: z.unless_special(limited, finite, fmt, self), fmt, self)
 
     def _finite(self, z, products, c, fmt):
-        """Return the dot product, each parity group cut with RZ and the groups by add_rounding; then its sum with c."""
+        """Return the code of the dot product plus c where no addend is infinite or NaN."""
         groups = [z.taking_part(products[i :: self.parity_groups]) for i in range(self.parity_groups)]
         sums = [z.cut_sum(group, self.fraction_bits, "rz") for group in groups if group]
         if len(sums) == 2:
@@ -130,7 +132,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return z.finish(total, exponent, fmt, self, self.output_rounding)
 
     def shows_order(self, formats):
-        """Return False where c, rounded down like the dot product, would look as if it were fused with it."""
+        """Return False, because c is rounded down like the dot product and would look as if it were fused with it."""
         return False
 
     def words(self, d):
@@ -139,34 +141,38 @@ class FusedDotRoundDownAdd(AlignedSum):
         steps = [
             f"{self.terms} products are formed exactly and not normalised. A product of "
             f"2^{self.product_overflow_exponent} or more is infinite.",
-            f"The products, without c, are shifted to their largest exponent and cut to {f} fraction bits toward "
-            f"zero, then added exactly.",
-            f"This dot product (to {f_dot} fraction bits) and c (to {f_c}) are shifted to the larger of their "
-            f"exponents; both are rounded {names.ROUNDINGS[self.add_rounding]}.",
-            f"Their sum is rounded {names.ROUNDINGS[self.output_rounding]} to {d}"
+            f"The products, without c, are shifted to their largest exponent, truncated to {f} fraction bits, and added "
+            "exactly.",
+            f"This dot product and c are shifted to the larger of their exponents. The dot product is rounded "
+            f"{names.ROUNDINGS[self.add_rounding]} to {f_dot} fraction bits, and c is rounded "
+            f"{names.ROUNDINGS[self.add_rounding]} to {f_c}.",
+            "Their sum is "
             + (
-                f", after it was rounded down to {self.sum_fraction_bits} fraction bits."
+                f"first rounded down to {self.sum_fraction_bits} fraction bits and then "
                 if self.sum_fraction_bits
-                else "."
-            ),
+                else ""
+            )
+            + f"{names.rounded(self.output_rounding, d)}.",
         ]
         if grouped:
             steps[1] = (
-                f"Products of even k and of odd k are shifted and cut apart, to {f} fraction bits toward zero, and "
-                "added exactly; the two sums are aligned with each other and rounded down."
+                "The products are added in two groups, even k and odd k. In each group they are shifted to the largest "
+                f"exponent, truncated to {f} fraction bits, and added exactly. The two sums are aligned, rounded down, and "
+                "added."
             )
             steps.append(
-                f"c is rounded toward zero instead where its exponent is more than {self.c_cutoff} below the largest."
+                f"If the exponent of c is more than {self.c_cutoff} below the largest, c is rounded toward zero, not down."
             )
-        added = f"even and odd products of {self.terms} apart" if grouped else f"{self.terms} products"
+        groups = " in two groups, even and odd k" if grouped else ""
         dot = (
             r"s_{\mathrm{even}} + s_{\mathrm{odd}}" if grouped else rf"\sum_{{i=1}}^{{{self.terms}}} T_{{{f}}}(a_i b_i)"
         )
         return Words(
-            f"Dot product of {self.terms} products, then c, both rounded down",
+            f"The unit adds {self.terms} products, then aligns their sum with c and rounds both down",
             tuple(steps),
             rf"s = {dot}, \quad d = \mathrm{{RNE}}\left(\mathrm{{RD}}_{{{f_dot}}}(s) + \mathrm{{RD}}_{{{f_c}}}(c)\right)",
-            f"adds {added}, cut below {f} fraction bits, to which the running sum is joined with both rounded down",
+            f"truncates {self.terms} products to {f} fraction bits, adds them{groups}, aligns their sum with the running sum, "
+            "and rounds both down",
         )
 
     def plan_fields(self, formats, scale, block_size):
@@ -227,16 +233,16 @@ class FusedDotRoundDownAdd(AlignedSum):
 
 @dataclass(frozen=True)
 class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
-    """GFDRDA(N) adds fp8 products on CDNA3 (xie-mma-sim, section IV-H).
+    """`GroupFusedDotRoundDownAdd` is GFDRDA(N), the sum of CDNA3's fp8 (xie-mma-sim, section IV-H).
 
-    It differs from :class:`FusedDotRoundDownAdd` in two ways. Products of even and of odd k are aligned (RZ) and summed apart;
-    the two sums are then aligned with each other to `fraction_bits` and rounded *down* before c joins. c is rounded to zero
-    instead of down when its exponent is more than `c_zero_below` under the largest.
+    It differs from :class:`FusedDotRoundDownAdd` in two ways. Products of even k and of odd k are aligned, truncated and summed
+    separately, and the two sums are aligned with each other, rounded *down* to `fraction_bits` and added before c joins. And c
+    is rounded toward zero, not down, when its exponent is more than `c_zero_below` below the largest.
 
     Parameters
     ----------
     c_zero_below : int
-        25 on CDNA3.
+        Distance of exponents above which c is rounded toward zero; 25 on CDNA3.
     """
 
     terms: int = 16

@@ -1,8 +1,8 @@
-"""Formal questions about specifications, answered by SMT solvers (extra `smt`).
+"""Ask formal questions about specifications, which SMT solvers answer (extra `smt`).
 
-The term language is :mod:`tensorcore_models.bitvectors`, in which each accumulator states its `pass_term`; `encoding` makes
-dot products of it. `solvers` runs what is installed of bitwuzla, z3 and cvc5. `queries`, `orders` and `methods` ask;
-`published` has the questions of valpey-smt-formalization.
+The term language is :mod:`tensorcore_models.bitvectors`, in which each accumulator states its `pass_term`; `encoding` builds
+dot products from it. `solvers` runs the installed ones of bitwuzla, z3 and cvc5. `queries`, `orders` and `methods` hold the
+questions; `published` has those of valpey-smt-formalization.
 
 >>> import tensorcore_models as tcm
 >>> from tensorcore_models.probing import formal

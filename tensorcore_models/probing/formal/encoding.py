@@ -1,7 +1,7 @@
-"""Specifications as terms: dot products of what each accumulator's `pass_term` computes, the twin of `reference.matrix`.
+"""Encodes specifications as terms: dot products of each accumulator's `pass_term`, the twin of `reference.matrix`.
 
-:func:`result` gives the encoding of d as a term over the encodings of the operands (:class:`Inputs`). A term without
-variables folds to a constant, and any term can be evaluated, so the encoding is tested against the reference without a solver.
+:func:`result` gives the encoding of d as a term over the encodings of the operands (:class:`Inputs`). A term without variables
+folds to a constant, and any term can be evaluated, so that the encoding is tested against the reference without a solver.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,19 @@ from ...engines.matrix_engine import MatrixEngine
 from ...families.base import Accumulator
 from ...formats import Format, get_float_format
 
-#: What has an accumulator that can be encoded.
+#: Types with an accumulator that can be encoded.
 Modelled = MatrixEngine | Instruction
 
 
-#: The longest dot product that is asked about: one of its length takes minutes to build, and no solver answers it.
+#: Longest dot product in a question: its term takes minutes to build, and no solver answers longer ones.
 LONGEST = 4096
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Encodings of one dot product's operands as terms: K of a and b each, c, and one scale for each `block_size` products."""
+    """`Inputs` holds the operands of one dot product as terms: K encodings of a and b, c, and a scale for each `block_size`
+    products.
+    """
 
     a: tuple[Term, ...]
     b: tuple[Term, ...]
@@ -37,31 +39,31 @@ class Inputs:
 
     @property
     def variables(self) -> list[Term]:
-        """The operands, addend and scales that are variables."""
+        """Return the operands, addend and scales that are variables."""
         every = (*self.a, *self.b, self.c, *self.scale_a, *self.scale_b)
         return [x for x in dict.fromkeys(every) if x.op == "var"]
 
 
 def formats_of(engine: Modelled) -> Formats:
-    """Return formats of an engine's operands; Unencodable without an accumulator, for integers, for results without infinity,
-    NaN."""
+    """Return the formats of an engine's operands; raise Unencodable for integers, and for formats whose results have no
+    infinity or NaN.
+    """
     if not isinstance(getattr(engine, "accumulator", None), Accumulator):
         raise Unencodable(f"{engine!r} has no accumulator; a MatrixEngine or an Instruction is needed")
     if not all(isinstance(fmt, Format) for fmt in engine.formats):
         raise Unencodable(f"{engine.label} has integer formats; only floating-point formats have an encoding")
     if engine.accumulator.key is not None:
-        raise Unencodable(f"{engine.label}: sums that are rounded stochastically have no one result for each input")
+        raise Unencodable(f"{engine.label}: sums are rounded stochastically, so that an input has no single result")
     scale = None if engine.scale_format is None else get_float_format(engine.scale_format)
     a, b, c, d = engine.formats
     found = Formats(a, b, c, d, scale, engine.block_size)
     if not (found.d.has_inf or found.d.has_nan):
-        raise Unencodable(f"{engine.label}: results in {found.d.name} beyond its largest number have no encoding")
+        raise Unencodable(f"{engine.label}: {found.d.name} has no encoding for results beyond its largest number")
     return found
 
 
 def symbolic_inputs(formats: Formats, k: int, active: Sequence[int] | None = None) -> Inputs:
-    """Return free operands of a dot product of k products, 1 to LONGEST; those not in `active` are +0. Raises ValueError if k
-    is outside."""
+    """Return free operands of a dot product of k products (1 to LONGEST); operands outside of `active` are +0."""
     if not 1 <= k <= LONGEST:
         raise ValueError(f"solvers take dot products of 1 to {LONGEST} products, got k = {k}")
     chosen = set(range(k) if active is None else active)
@@ -87,10 +89,10 @@ def finite_inputs(inputs: Inputs, formats: Formats, spec: Accumulator) -> list[T
 
 
 def result(engine: Modelled, inputs: Inputs, conditions: list[Term]) -> Term:
-    """Return the encoding of d for operands of K products, cut into chained passes as the engine does; raises Unencodable.
+    """Return the encoding of d for K products, added in chained passes as the engine does; raise Unencodable if it has none.
 
-    `conditions` gets the conditions under which the term is right (alignment "pairwise": no product that is zero, unless it is
-    zero for all inputs, because zeros change the tree).
+    `conditions` receives the conditions under which the term is right. With the alignment "pairwise", no product may be zero
+    (unless it is zero for all inputs), because zeros change the tree.
     """
     formats, spec = formats_of(engine), engine.accumulator
     left, right = (_block_scales(inputs, formats, spec, side) for side in ("scale_a", "scale_b"))

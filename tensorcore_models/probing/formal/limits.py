@@ -1,4 +1,4 @@
-"""Limits of a question to the solvers: the one place where they are described."""
+"""Describes the limits of a question to the solvers, once for all questions."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,19 @@ from .solvers import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Answer, solve
 
 
 class LimitOptions(TypedDict, total=False):
-    """Keyword arguments of every question. Reaching a limit is an answer: the verdict's status says which."""
+    """`LimitOptions` are keyword arguments of every question.
 
-    timeout: float  # seconds of wall time of the whole call, the building of terms included; 60 by default
+    A limit that is reached is an answer, which the verdict's status names.
+    """
+
+    timeout: float  # seconds of wall time of the whole call, including the building of terms; 60 by default
     memory: int  # MiB of address space for each solver; 8192 by default, 0: no limit
-    backends: Sequence[str] | None  # solvers of :data:`~.solvers.BACKENDS`; None: all that are installed
+    backends: Sequence[str] | None  # solvers of :data:`~.solvers.BACKENDS`; None: all installed solvers
 
 
 @dataclass(frozen=True)
 class SolverLimits:
-    """Limits of one question, from its start."""
+    """`SolverLimits` holds the limits of one question, from its start."""
 
     timeout: float = DEFAULT_TIMEOUT
     memory: int = DEFAULT_MEMORY
@@ -27,7 +30,7 @@ class SolverLimits:
     start: float = field(default_factory=time.monotonic, init=False)
 
     def solve(self, assertions: Iterable[Term], wanted: Iterable[Term], share: float) -> Answer:
-        """Return the solvers' answer, within that share of the time at most."""
+        """Return the solvers' answer, found within the given share of the time."""
         left = self.timeout - self.seconds
         if left <= 0:
             return Answer("timeout")
@@ -36,5 +39,5 @@ class SolverLimits:
 
     @property
     def seconds(self) -> float:
-        """Time since the start."""
+        """Return the seconds since the start."""
         return time.monotonic() - self.start

@@ -1,8 +1,9 @@
-"""Inputs on which one way to compute d = c + a b is nearer to the exact sum than another (valpey-smt-formalization, section 6).
+"""Finds inputs on which one way to compute d = c + a b is nearer to the exact sum than another (valpey-smt-formalization,
+section 6).
 
-A :class:`Way` is a term to ask about and a function to run. With operands that FP16 holds, the two methods of that section come
-down to where c is added (:func:`inside`, :func:`outside`). Ways of FP32 operands, which a recovery method splits into words,
-are made of :func:`rounded_words`; mpgemm states its methods as such ways.
+A :class:`Way` is a term to ask about and a function to run. For operands that FP16 holds, the two methods of that section
+differ only in where c is added (:func:`inside`, :func:`outside`). Ways for FP32 operands, which a recovery method splits into
+words, use :func:`rounded_words`; mpgemm states its methods as such ways.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +29,8 @@ from .witnesses import Contradiction, Witness, exact_value
 
 
 class Given(NamedTuple):
-    """Operands of a way: their encodings, and the same as numbers whose exponents are known to be within those asked about."""
+    """`Given` holds operands of a way: encodings, and the same operands as numbers with exponents known to lie in the asked
+    range."""
 
     inputs: Inputs
     a: tuple[Number, ...]
@@ -43,14 +45,15 @@ class Way:
     Parameters
     ----------
     name : str
+        Name of the way.
     engine : Modelled
-        The unit it uses.
+        Unit that the way uses.
     formats : Formats
         Formats of its operands and its result, which may differ from the unit's.
     term : callable
-        (given, conditions) -> encoding of its result, as :func:`.encoding.result`; `given` is a :class:`Given`.
+        Function (given, conditions) -> encoding of the result, as :func:`.encoding.result`; `given` is a :class:`Given`.
     run : callable
-        (witness) -> encoding of its result, from the kernels and the reference.
+        Function (witness) -> encoding of the result, from the kernels and the reference.
     """
 
     name: str
@@ -67,8 +70,9 @@ def inside(engine: Modelled) -> Way:
 
 
 def outside(engine: Modelled) -> Way:
-    """Return the way in which the unit starts from zero and c is added to its result, rounded to nearest even (Ootomo
-    and Yokota)."""
+    """Return the way in which the unit starts at zero and c is then added to its result, rounded to nearest even (Ootomo and
+    Yokota).
+    """
     formats = formats_of(engine)
     c, d = formats.c, formats.d
 
@@ -88,7 +92,10 @@ def outside(engine: Modelled) -> Way:
 def rounded_words(
     x: Number, fmt: Format, count: int, scale: int, rounding: str, engine: Modelled, conditions: list[Term]
 ) -> list[Term]:
-    """Return encodings of a number's words: each the rest times 2^(j scale), rounded; `conditions`: that no word overflows."""
+    """Return encodings of a number's words, each the remainder times 2^(j scale), rounded.
+
+    `conditions` receives "no word overflows".
+    """
     words = []
     rest = x
     for j in range(count):
@@ -118,25 +125,25 @@ def beating_input(
     Parameters
     ----------
     better, worse : Way
-        With operands of the same formats.
+        Ways with the same operand formats.
     exponents, c_exponents : tuple of int
-        The least and the greatest exponent of operands and of c that are not zero: -15 to 14 is Ootomo and Yokota's type 1.
+        Smallest and largest exponent of nonzero operands and of nonzero c: -15 to 14 is Ootomo and Yokota's type 1.
     k : int, optional
-        Products; the k step of the unit of `better` by default.
+        Number of products; by default the k step of the unit of `better`.
     **options
         Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
     FormalVerdict
-        `results` are those of `better` and of `worse`; that their errors are in this order is checked in rationals.
+        `results` are those of `better` and of `worse`; their errors are compared in exact rationals.
 
     Raises
     ------
     ValueError
         If the formats of the operands differ, or have no such exponents.
     Contradiction
-        If a way runs to something else than its term, or the errors are not in this order.
+        If the run of a way gives another result than its term, or `better` has no smaller error.
     """
     limits, formats, ways = SolverLimits(**options), better.formats, (better, worse)
     if worse.formats != formats:
@@ -155,7 +162,7 @@ def beating_input(
         errors = [_error(way, given, addends, reach, conditions) for way in ways]
         return z.less(*_same_unit(*errors))
 
-    # Words of one product are enough where operands are split; where they are not, it takes several.
+    # One product suffices if operands are split into words; otherwise several products are needed.
     split = formats.a != formats_of(better.engine).a and length > 1
 
     def attempts():
@@ -179,12 +186,14 @@ def beating_input(
 
 
 def _factor_of_two_bits(fmt: Format) -> Term:
-    """1 + 2^-j, j beyond the middle of the fraction: nearly no multiplication, but words of its own."""
+    """Return 1 + 2^-j, j beyond the middle of the fraction: nearly no multiplication for a solver, but the number has several
+    words.
+    """
     bits = 1 << (fmt.fraction_bits - fmt.fraction_bits // 2 - 1) if fmt.fraction_bits else 0
     return t.constant(((fmt.bias << fmt.fraction_bits) + bits) << fmt.padding_bits, fmt.bits)
 
 
-#: Share of the time for split operands of one shape: their multiplications make these questions hard.
+#: Share of the time for split operands of one shape; their multiplications make these questions hard.
 _SPLIT_SHARE = 0.3
 
 
@@ -210,7 +219,7 @@ def given_operands(
     c_exponents: tuple[int, int],
     conditions: list[Term],
 ) -> Given:
-    """Return encodings as operands of ways; `conditions` gets that exponents are in their ranges, unless a number is zero."""
+    """Return encodings as operands of ways; `conditions` receives that the exponents of nonzero numbers lie in their ranges."""
 
     def numbers(codes: Sequence[Term], fmt: Format, within: tuple[int, int]) -> tuple[Number, ...]:
         return tuple(_within(n.decode(fmt, x, engine.accumulator), within, conditions) for x in codes)
@@ -220,9 +229,12 @@ def given_operands(
 
 
 def _within(number: Number, exponents: tuple[int, int], conditions: list[Term]) -> Number:
-    """Return a number whose exponent is asked to be in a range, unless it is zero; `align` is known to be in it then."""
+    """Return a number whose exponent is asked to lie in a range, unless the number is zero.
+
+    `align` is then known to lie in it.
+    """
     low, high = max(exponents[0], low_of(number.align)), min(exponents[1], high_of(number.align))
-    if low > high:  # it cannot be there, so it is zero, whose exponent is any
+    if low > high:  # no exponent is allowed, so the number is zero, whose exponent is arbitrary
         conditions.append(z.is_zero(number.significand))
         return number._replace(align=z.number(exponents[0]))
     fits = t.both(z.at_most(z.number(low), number.align), z.at_most(number.align, z.number(high)))
@@ -233,7 +245,7 @@ def _within(number: Number, exponents: tuple[int, int], conditions: list[Term]) 
 def _error(
     way: Way, given: Given, addends: list[Number], reach: tuple[int, int], conditions: list[Term]
 ) -> tuple[Int, int]:
-    """|d - exact sum| and its exponent."""
+    """Return |d - exact sum| and its exponent."""
     d = n.decode(way.formats.d, way.term(given, conditions), way.engine.accumulator)
     conditions.append(t.negation(t.either(d.nan, d.inf)))
     d = _within(d, reach, conditions)

@@ -1,4 +1,5 @@
-"""Does the order of a dot product's terms matter? By lemmas where one alignment holds all addends, by search elsewhere."""
+"""Decides whether the order of a dot product's terms matters: by lemmas if one alignment holds all addends, otherwise by
+search."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -22,22 +23,23 @@ _Item = TypeVar("_Item")
 
 
 def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two orders of the same products with different results, or a proof that there are none.
+    """Return two orders of the same products with different results, or a proof that none exist.
 
     Parameters
     ----------
     engine : Modelled
         MatrixEngine or Instruction.
     k : int, optional
-        Products; the engine's k by default.
+        Number of products; by default the engine's k.
     **options
         Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
     FormalVerdict
-        "witness": `other` holds the products of `witness` in another order. "none": for one alignment of all addends it
-        follows from two lemmas that the solver proves (:func:`order_lemmas`); elsewhere it is proved directly.
+        "witness": `other` holds the products of `witness` in another order. "none": no order changes a result. For one
+        alignment of all addends this follows from two lemmas that the solver proves (:func:`order_lemmas`); for other units it
+        is proved directly.
     """
     limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
@@ -69,7 +71,7 @@ def _attempts(engine: Modelled, formats: Formats, k: int) -> Iterable[tuple[Inpu
 
 
 def _swaps(k: int) -> Iterable[list[int]]:
-    """Yield orders that are tried: first and last product, then neighbours (which generate all orders)."""
+    """Yield orders to try: swap the first and the last product, then neighbours (such swaps generate all orders)."""
     for i, j in ((0, k - 1), *((i, i + 1) for i in range(k - 1))):
         order = list(range(k))
         order[i], order[j] = j, i
@@ -89,7 +91,8 @@ def _one_alignment(engine: Modelled, k: int) -> bool:
 
 
 def order_lemmas(engine: Modelled, k: int) -> list[Term]:
-    """Return lemmas that cannot hold if the order of k products and c is to change nothing, one alignment holding all of them.
+    """Return lemmas that are unsatisfiable if, with one alignment of all addends, the order of k products and c changes
+    nothing.
 
     1. The larger of two exponents depends on their order, or that of three on how they are paired. (Neither can be, so that
        the alignment exponent is a function of the set.)
@@ -121,7 +124,7 @@ def order_lemmas(engine: Modelled, k: int) -> list[Term]:
 
 
 def _free_int(name: str, low: int, high: int) -> Int:
-    """Return a free integer; solvers may also take values outside of the range, which only asks more of a proof."""
+    """Return a free integer; solvers may also take values outside of the range, which only makes a proof stronger."""
     return Int(t.variable(name, z.width_of(low, high)), low, high)
 
 

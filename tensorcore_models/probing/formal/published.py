@@ -1,8 +1,8 @@
-"""The queries of valpey-smt-formalization (Table 4) for any unit, and its witness (Table 5).
+"""Holds the queries of valpey-smt-formalization (Table 4) for any unit, and its witness (Table 5).
 
-Each query asks for an input on which a unit and a rival idea of it differ; the input's result on real hardware says which of
-the two it is. The paper has Volta, Turing and Ampere; Hopper is new here, and so is the fourth carry bit: the paper's model
-normalises products, published units do not (khattak-mikaitis, IV-A1).
+Each query asks for an input on which a unit and a rival model of it differ; the result of that input on real hardware shows
+which model is right. The paper has Volta, Turing and Ampere; Hopper is new here. The fourth carry bit is new, too, because the
+paper's model normalises products, which published units do not (khattak-mikaitis, IV-A1).
 """
 
 import time
@@ -38,14 +38,17 @@ def unit(name: str, output: str = "fp32", **changes: Any) -> MatrixEngine:
 
 @dataclass(frozen=True)
 class Query:
-    """A row of Table 4 by the paper's name, where it has one; ``ask(name of a unit, **limits)`` gives the verdict."""
+    """`Query` is a row of Table 4 under the paper's name, if it has one.
+
+    ``ask(name of a unit, **limits)`` gives the verdict.
+    """
 
     name: str
     ask: Callable[..., FormalVerdict]
 
 
 def _rival(output: str = "fp32", **changes: Any) -> Callable[..., FormalVerdict]:
-    """Return the unit against itself with changed parameters."""
+    """Return the verdict for a unit and the same unit with changed parameters."""
 
     def ask_rival(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
         return distinguishing_input(unit(name, output), unit(name, output, **changes), inputs="finite", **limits)
@@ -54,7 +57,7 @@ def _rival(output: str = "fp32", **changes: Any) -> Callable[..., FormalVerdict]
 
 
 def _rounded(number: Number, engine: MatrixEngine, rounding: str) -> Term:
-    """Return a finite number in FP16."""
+    """Return a finite number rounded to FP16."""
     fmt = engine.formats[0]
     exponent = z.minus(number.align, z.number(number.point))
     code, overflow = n.rounded_magnitude(number.negative, number.significand, exponent, fmt, rounding)
@@ -64,7 +67,7 @@ def _rounded(number: Number, engine: MatrixEngine, rounding: str) -> Term:
 
 
 def _is_number(number: Number, engine: MatrixEngine) -> Term:
-    """Return whether FP16 holds it: rounding up and down agree."""
+    """Return whether FP16 holds a number exactly: rounding up and rounding down agree."""
     return t.equal(_rounded(number, engine, "ru"), _rounded(number, engine, "rd"))
 
 
@@ -105,7 +108,7 @@ def exact_multiplication(name: str, **limits: Unpack[LimitOptions]) -> FormalVer
 
 
 def exact_addition(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return products that FP16 has not, with a sum that it has, and another one when they are rounded first (Property 1)."""
+    """Return products that FP16 lacks, whose sum FP16 has, while the sum of the rounded products differs (Property 1)."""
     engine = unit(name, "fp16")
 
     def inexact(inputs: Inputs, products: list[Number]) -> Term:
@@ -129,7 +132,7 @@ def _different(x: Number, y: Number) -> Term:
 
 
 def accumulation_order(name: str, **limits: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two orders that matter to a unit which adds one by one, normalising (Property 3); they do not to `name`."""
+    """Return two orders that matter to a unit which adds one by one and normalises, but not to the unit `name` (Property 3)."""
     verdict = order_invariance(unit(name, normalise_each_add=True, fraction_bits=23), **limits)
     if verdict.status == "witness" and verdict.witness and verdict.other:
         results = {witness.run(unit(name)) for witness in (verdict.witness, verdict.other)}
@@ -145,7 +148,7 @@ def _carry(count_from_enough: int, normalised: bool) -> Callable[..., FormalVerd
         start = time.monotonic()
         try:
             return carry_bits_needed(unit(name, normalised_products=normalised), **limits)[1][count_from_enough]
-        except TimeoutError as error:  # of one width: which is the last one is then not known
+        except TimeoutError as error:  # one width timed out, so that the last verdict is unknown
             return FormalVerdict("timeout", assumptions=(str(error),), seconds=time.monotonic() - start)
 
     return ask_carries
@@ -166,8 +169,8 @@ QUERIES: tuple[Query, ...] = (
     Query("Carry Bits, products as they are: enough", _carry(-1, False)),
 )
 
-#: Table 5: a, b and c on which Ootomo and Yokota's way is worse than Markidis et al.'s, as encodings. The paper prints the
-#: first b as 1.998046875 * 2^-7; its own explanation, step by step, needs 2^7.
+#: Table 5: encodings of a, b and c on which Ootomo and Yokota's way is worse than Markidis et al.'s. The paper prints the first
+#: b as 1.998046875 * 2^-7; its own explanation, step by step, needs 2^7.
 TABLE_5_A = (0x1C01, 0x054E, 0x0C00, 0x0C00)
 TABLE_5_B_PRINTED = (0x23FE, 0x21C7, 0x0C00, 0x0C00)
 TABLE_5_B = (0x5BFE, *TABLE_5_B_PRINTED[1:])
@@ -175,7 +178,7 @@ TABLE_5_C = 0x33800000
 
 
 def table_5(name: str = "Volta", printed: bool = False) -> Witness:
-    """Return the table 5 as a witness for a unit, mended or as printed."""
+    """Return Table 5 as a witness for a unit, corrected or as printed."""
     engine = unit(name)
     padding = (0,) * (engine.k - len(TABLE_5_A))
     b = TABLE_5_B_PRINTED if printed else TABLE_5_B

@@ -1,7 +1,7 @@
-"""Questions about specifications: which input tells two of them apart, where is one not monotone, does order matter?
+"""Asks questions about specifications: an input that tells two apart, inputs where one is not monotone, carry bits.
 
-Every question is first asked on few shapes of inputs (most products zero, all products alike), which a solver answers fast; a
-witness found there is a witness. Only the question on all inputs can say that there is none.
+Every question is first asked on restricted shapes of inputs (most products zero, all products equal), which a solver answers
+fast; a witness found there is valid. Only the question on all inputs can prove that no witness exists.
 """
 
 import math
@@ -33,20 +33,20 @@ class FormalVerdict(Result):
     Parameters
     ----------
     status : {"witness", "none", "timeout", "memory", "unknown"}
-        "witness": there is an input, and it was run again; "none": proved that there is none, under `assumptions`; else the
-        solvers came to no end.
+        "witness": an input was found and run again. "none": no such input exists, proved under `assumptions`. Otherwise the
+        solvers did not finish.
     witness : Witness or None
-        The input.
+        Input that was found.
     other : Witness or None
-        The second input, where the question is about two.
+        Second input, if the question is about two.
     results : tuple of int
-        Encodings of d, by the kernels and by the reference: for each specification, or for each input.
+        Encodings of d, on which kernels and reference agree: one for each specification, or for each input.
     assumptions : tuple of str
-        Restrictions of an answer "none".
+        Assumptions of the answer "none".
     backend : str
-        The solver that answered.
+        Name of the solver that answered.
     seconds : float
-        Wall time, the building of the terms included.
+        Wall time in seconds, including the building of the terms.
     """
 
     status: Literal["witness", "none", "timeout", "memory", "unknown"]
@@ -71,10 +71,10 @@ class FormalVerdict(Result):
 
 
 def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
-    """Yield inputs from restricted to free, and whether they are all there are.
+    """Yield inputs, from restricted to free shapes, and whether the shape covers all inputs.
 
-    A few products; all products alike, one factor nearly 2 (which fills the sum); one factor of each 1 (which leaves the
-    solver no multiplication); all products alike; all inputs.
+    The shapes are: few products; all products equal with a factor near 2 (which fills the sum); one factor of each product 1
+    (no multiplication for the solver); all products equal; all inputs.
     """
     for count in (2, 4):
         if count < k:
@@ -91,12 +91,12 @@ def shapes(formats: Formats, k: int) -> Iterable[tuple[Inputs, bool]]:
 
 
 def without_witness(limits: SolverLimits, answer: Answer, assumptions: tuple[str, ...]) -> FormalVerdict:
-    """Return the verdict of an answer that has no model."""
+    """Return the verdict for an answer without a model."""
     status = "none" if answer.status == "unsat" else answer.status
     return FormalVerdict(status, assumptions=assumptions, backend=answer.backend, seconds=limits.seconds)  # type: ignore[arg-type]
 
 
-#: A question on one shape of inputs: what must hold, and the two dot products that it is about.
+#: A question on one shape of inputs: the conditions, and the two dot products that it is about.
 Question = Callable[[Inputs, list[Term]], Term]
 
 
@@ -106,10 +106,10 @@ def ask(
     limits: SolverLimits,
     share: float = SHAPE_SHARE,
 ) -> tuple[Answer, Inputs | None, list[Term]]:
-    """Return the first attempt (inputs, whether they are all there are, what else must hold) with a model, or the answer to the
-    last.
+    """Return the first attempt with a model, else the answer to the last attempt.
 
-    `share` of the time is for one that is not all. Terms that are not built in time end the question like solvers do.
+    An attempt has inputs, whether they are all inputs, and further conditions. A restricted attempt gets `share` of the time.
+    Building terms counts: if it exceeds the time, the question ends.
     """
     answer = Answer("unknown")
     conditions: list[Term] = []
@@ -139,19 +139,19 @@ def distinguishing_input(
     Parameters
     ----------
     spec_a, spec_b : Modelled
-        MatrixEngine or Instruction of the same formats, with an accumulator that :mod:`.encoding` has.
+        MatrixEngine or Instruction, both of the same formats, with accumulators that :mod:`.encoding` can encode.
     k : int, optional
-        Products; by default the shortest length that is whole steps of both.
+        Number of products; by default the shortest length that consists of whole steps of both.
     inputs : {"all", "finite"}
-        Whether infinities and NaNs are among the operands. Finite witnesses are looked for first.
+        Whether operands may be infinities and NaN; finite witnesses are tried first.
     **options
         Limits: :class:`~.limits.LimitOptions`.
 
     Returns
     -------
     FormalVerdict
-        "witness": `results` are those of `spec_a` and of `spec_b`, which the compiled kernels and the integer reference gave;
-        "none": they agree on all inputs.
+        "witness": `results` are those of `spec_a` and of `spec_b`, from the compiled kernels and the integer reference.
+        "none": the two specifications agree on all inputs.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def distinguishing_input(
 
 
 def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mapping[str, int]) -> int:
-    """Return d of a witness by kernels and reference; raises Contradiction unless the encoding says the same."""
+    """Return d of a witness from kernels and reference; raise Contradiction if the encoding gives another result."""
     (expected,) = t.evaluate([result(engine, inputs, [])], values)
     found = witness.run(engine)
     if found != expected:
@@ -201,14 +201,14 @@ def confirmed(witness: Witness, engine: Modelled, inputs: Inputs, values: Mappin
 
 # -- monotonicity ------------------------------------------------------------------------------------------------------------
 def ordered(fmt: Format, code: Term) -> Int:
-    """Return a number whose order is that of the values of finite encodings (both zeros are 0)."""
+    """Return a number that orders finite encodings as their values (both zeros are 0)."""
     width = fmt.exponent_bits + fmt.fraction_bits
     magnitude = z.natural(t.extract(code, fmt.padding_bits + width - 1, fmt.padding_bits))
     return z.with_sign(t.bit(code, fmt.bits - 1), magnitude) if fmt.signed else magnitude
 
 
 def next_above(fmt: Format, code: Term) -> Term:
-    """Return the encoding of the next larger number of a finite one; both zeros have the smallest positive one."""
+    """Return the encoding of the next larger number of a finite number; for both zeros, the smallest positive number."""
     step = t.constant(1 << fmt.padding_bits, fmt.bits)
     if not fmt.signed:
         return t.added(code, step)
@@ -219,8 +219,7 @@ def next_above(fmt: Format, code: Term) -> Term:
 
 
 def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two inputs that differ only in c, for which a larger c gives a smaller d (fasi-numerical-behavior,
-    section 3.1.5).
+    """Return two inputs that differ only in c, where the larger c gives the smaller d (fasi-numerical-behavior, 3.1.5).
 
     Parameters
     ----------
@@ -239,7 +238,7 @@ def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: U
     limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
 
-    def grown(given: Inputs) -> Inputs:  # where no neighbours of c part, no others do
+    def grown(given: Inputs) -> Inputs:  # if no neighbouring c give such results, no other c do
         return replace(given, c=next_above(formats.c, given.c))
 
     def question(given: Inputs, conditions: list[Term]) -> Term:
@@ -263,7 +262,7 @@ def two_inputs(
     formats: Formats,
     second: Callable[[Inputs], Inputs],
 ) -> FormalVerdict:
-    """Return a witness of two inputs of one engine, both run again."""
+    """Return a verdict with two inputs of one engine, both run again."""
     answer, given, _ = ask(question, attempts, limits)
     if given is None:
         return without_witness(limits, answer, ("finite operands",))
@@ -275,13 +274,12 @@ def two_inputs(
 
 
 def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tuple[int, list[FormalVerdict]]:
-    """Return the number of carry bits that a sum of the engine's accumulator needs: integer bits after the first
-    (fasi-numerical-behavior, 3.1.4).
+    """Return the number of carry bits (integer bits after the first) that a sum of the accumulator needs (fasi, 3.1.4).
 
     Parameters
     ----------
     engine : MatrixEngine
-        With a ParametricDotAdd; its `integer_bits` is varied.
+        Engine with a ParametricDotAdd, whose `integer_bits` is varied.
     **options
         Limits: :class:`~.limits.LimitOptions`.
 
@@ -290,7 +288,7 @@ def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tupl
     needed : int
         The smallest number of carry bits with which no input wraps.
     verdicts : list of FormalVerdict
-        For 1, 2, ... carry bits: a witness that they are too few, at last the proof that they are enough.
+        For 1, 2, ... carry bits: a witness that they are too few; the last verdict proves that they suffice.
 
     Raises
     ------
@@ -307,13 +305,14 @@ def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tupl
             return carries, verdicts
         if verdict.status != "witness":
             raise TimeoutError(
-                f"{carries} carry bits of {engine.label}: {verdict.status} after {verdict.seconds:.1f} s"
+                f"{carries} carry bits of {engine.label}: {verdict.status} after {verdict.seconds:.1f} s; "
+                "give a larger timeout or memory"
             )
-    raise ValueError(f"{engine.label} needs more than 59 carry bits")
+    raise ValueError(f"{engine.label} needs more than 59 carry bits, the most that are tried")
 
 
 def with_integer_bits(engine: Modelled, integer_bits: int | None) -> MatrixEngine:
-    """Return the engine with another width of its sum."""
+    """Return the engine with another number of integer bits of its sum."""
     names = ("a_format", "b_format", "c_format", "d_format", "scale_format", "block_size")
     spec = replace(as_parametric(engine.accumulator), integer_bits=integer_bits)
     return MatrixEngine(spec, **{name: getattr(engine, name) for name in names})

@@ -1,6 +1,6 @@
-"""Solvers behind one call: each that is installed gets the script in a process of its own, and the first answer wins.
+"""Runs every installed solver on a script, each in a process of its own; the first answer counts.
 
-Limits of time and memory are the caller's; reaching one is an answer, not an error.
+The caller sets limits of time and memory; reaching a limit is an answer, not an error.
 """
 
 import os
@@ -18,12 +18,12 @@ from typing import IO, Literal
 from ...bitvectors import terms as t
 from ...bitvectors.terms import Term
 
-#: The solvers, in the order in which they are started.
+#: Solvers, in the order in which they are started.
 BACKENDS = ("bitwuzla", "z3", "cvc5")
-#: Seconds between two starts: most questions are answered before the second solver is needed.
+#: Seconds between two starts; most questions are answered before the second solver starts.
 HEAD_START = 0.4
 DEFAULT_TIMEOUT = 60.0
-#: MiB of address space that one solver may have.
+#: MiB of address space that one solver may use.
 DEFAULT_MEMORY = 8192
 
 _WORKER = Path(__file__).with_name("worker.py")
@@ -34,7 +34,7 @@ Status = Literal["sat", "unsat", "timeout", "memory", "unknown"]
 
 
 class NoSolver(ImportError):
-    """`NoSolver` is the error that no SMT solver is installed."""
+    """`NoSolver` is the error for a call without an installed SMT solver."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Answer:
     Parameters
     ----------
     status : {"sat", "unsat", "timeout", "memory", "unknown"}
-        "sat": `model` fulfils all assertions; "unsat": nothing does; otherwise no solver finished: all ran out of
-        time or memory, or gave up.
+        "sat": `model` satisfies all assertions; "unsat": no model exists. Otherwise no solver finished: all ran out of time
+        or memory, or gave up.
     model : dict of str to int
         Values of the requested variables.
     backend : str
-        The solver that answered first; "folding" if the terms were simplified to a constant; empty without an answer.
+        Name of the solver that answered first; "folding" if the terms were simplified to a constant; empty without an answer.
     seconds : float
-        Wall time from the first start to the answer.
+        Wall time in seconds from the first start to the answer.
     """
 
     status: Status
@@ -66,8 +66,8 @@ def available_backends() -> tuple[str, ...]:
 
 
 def chosen_backends(backends: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return `backends`, or all that are installed; raises ValueError for a name that is not known, NoSolver if one is
-    missing."""
+    """Return `backends`, or all installed solvers; raise ValueError for an unknown name, NoSolver for one that is not
+    installed."""
     present = available_backends()
     for name in backends or ():
         if name not in BACKENDS:
@@ -80,7 +80,7 @@ def chosen_backends(backends: Sequence[str] | None = None) -> tuple[str, ...]:
 
 @dataclass
 class _Run:
-    """One solver at work."""
+    """`_Run` is one solver process."""
 
     backend: str
     process: subprocess.Popen
@@ -136,9 +136,11 @@ def solve(
     memory: int = DEFAULT_MEMORY,
     backends: Sequence[str] | None = None,
 ) -> Answer:
-    """Can all assertions hold, and for which values of the variables `wanted`? Limits are those of LimitOptions."""
+    """Return whether all assertions can hold, with values of the variables `wanted`; limits are those of LimitOptions."""
     if timeout <= 0 or memory < 0:
-        raise ValueError(f"timeout {timeout} must be positive, memory {memory} MiB at least 0")
+        raise ValueError(
+            f"timeout is {timeout} s and memory {memory} MiB; timeout must be positive and memory at least 0"
+        )
     start, wanted = time.monotonic(), list(wanted)
     open_assertions = [x for x in dict.fromkeys(assertions) if x is not t.TRUE]
     if t.FALSE in open_assertions:

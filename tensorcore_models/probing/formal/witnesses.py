@@ -1,4 +1,4 @@
-"""Inputs that a solver found, and their second run: on the compiled kernels and on the integer reference."""
+"""Runs inputs that a solver found again, on the compiled kernels and on the integer reference."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,13 +15,14 @@ from ...reference import dot_bits
 from ...results import Result
 from .encoding import Formats, Inputs, Modelled, formats_of
 
-#: Rows and columns of the product that runs a witness on the fast kernels: large enough for all of them.
+#: Rows and columns of the product that runs a witness on the fast kernels, large enough for all of them.
 _TILE = 64
 
 
 class Contradiction(RuntimeError):
-    """`Contradiction` is the error for a kernel or reference whose result differs from the encoding for solvers: one
-    of them is wrong."""
+    """`Contradiction` is the error for a kernel or reference whose result differs from the solvers' encoding, so that one is
+    wrong.
+    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,9 +32,9 @@ class Witness(Result):
     Parameters
     ----------
     a, b : tuple of int
-        K operands each.
+        K operands of A, and K of B.
     c : int
-        The addend.
+        Addend.
     formats : Formats
         Formats of the encodings.
     scale_a, scale_b : tuple of int
@@ -76,13 +77,12 @@ class Witness(Result):
         return "\n".join(lines + ([f"+ {zeros} products of zeros"] if zeros else []))
 
     def run(self, engine: Modelled) -> int:
-        """Return d, after a check that the compiled kernels (one element, and each element of a tile) and the integer
-        reference agree on it.
+        """Return d, if the compiled kernels (one element, and each element of a tile) and the integer reference agree on it.
 
         Raises
         ------
         Contradiction
-            If they differ.
+            If the results differ.
         """
         results = {"reference": self._on_reference(engine)}
         for name, size in (("one element", 1), (f"a {_TILE} x {_TILE} tile", _TILE)):
@@ -116,7 +116,7 @@ class Witness(Result):
 
 
 def shown(code: int, fmt: Format) -> str:
-    """Return an encoding and its value."""
+    """Return an encoding with its value, as text."""
     kind, negative, significand, exponent = fmt.decode_exact(code)
     value: str
     if kind != "finite":
@@ -130,7 +130,7 @@ def shown(code: int, fmt: Format) -> str:
 
 
 def witness_formats(*engines: Modelled) -> Formats:
-    """Return formats of the operands that all engines take; raises ValueError if they differ."""
+    """Return the operand formats that all engines share; raise ValueError if they differ."""
     found = [formats_of(engine) for engine in engines]
     for other in found[1:]:
         if other != found[0]:
@@ -139,8 +139,8 @@ def witness_formats(*engines: Modelled) -> Formats:
 
 
 def exact_value(code: int, fmt: Format) -> Fraction:
-    """Return the value of a finite encoding; raises ValueError for an infinity or a NaN."""
+    """Return the value of a finite encoding; raise ValueError for an infinity or a NaN."""
     value = decode_value(code, fmt)
     if value is None:
-        raise ValueError(f"{shown(code, fmt)} of {fmt.name} is not a number")
+        raise ValueError(f"{shown(code, fmt)} of {fmt.name} is not finite")
     return value

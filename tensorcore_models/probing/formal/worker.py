@@ -1,7 +1,7 @@
-"""Runs one solver on an SMT-LIB script from standard input and prints its answer; started as a script, by path.
+"""Runs one solver on an SMT-LIB script from standard input and prints its answer; it is started as a script, by path.
 
-It imports nothing but the solver, so that it starts fast and can be stopped at any time. Arguments: the back end and the
-limit of its memory in MiB (0: none).
+It imports only the solver, so that it starts fast and can be stopped at any time. Its arguments are the back end and the limit
+of its memory in MiB (0: none).
 """
 
 import sys
@@ -21,7 +21,7 @@ def run_z3(script: str) -> str:
 
     context, (question, values, names) = z3.main_ctx().ref(), script.partition("(get-value")
     printed = z3.Z3_eval_smtlib2_string(context, question)
-    if values and printed.startswith("sat"):  # without a model it would be an error
+    if values and printed.startswith("sat"):  # asking for values without a model would be an error
         printed += z3.Z3_eval_smtlib2_string(context, values + names)
     return printed
 

@@ -1,4 +1,4 @@
-"""Finds the specification of a black box and the evidence for it; :mod:`.run` says how."""
+"""Finds the specification of a black box and the evidence for it; :mod:`.run` describes the steps."""
 
 from tensorcore_models.lazy import attach
 

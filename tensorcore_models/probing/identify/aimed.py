@@ -1,9 +1,9 @@
 """Searches for an input on which two given specifications return different results.
 
-The inputs of a pool are made without looking at any specification. Where no pool separates two specifications, this search
-evaluates both in a *wide view*, with results in binary64 that keep every fraction bit of the sums. Inputs whose two sums differ
-there are changed at random, and changes that bring the sums closer to a rounding boundary are kept, until a boundary lies
-between the two sums: then the rounded results differ, too.
+Pools of inputs are made without looking at any specification. If no pool separates two specifications, this search evaluates
+both in a *wide view*, with results in binary64 that keep every fraction bit of the sums. Inputs whose two sums differ there are
+changed at random. Changes that bring the sums closer to a rounding boundary are kept, until a boundary lies between the two
+sums: then the rounded results differ, too.
 """
 
 import dataclasses
@@ -22,21 +22,21 @@ from .fields import engine_of, model_of, with_values
 from .magnitudes import magnitudes, scaled_pool, signed
 from .mutations import mutated
 
-#: Inputs in each of the pools that a search starts from.
+#: Number of inputs in each of the pools that a search starts from.
 POOL = 3000
-#: Inputs that are changed together, generation after generation.
+#: Number of inputs that are changed together (a herd), generation after generation.
 HERD = 480
-#: The most separating inputs that one search returns.
+#: Most separating inputs that one search returns.
 ANSWER = 24
-#: How many kinds of boundaries between two results there are: zero, the middles between neighbours, the neighbours themselves.
+#: Number of kinds of boundaries between two results: zero, the midpoints between neighbours, the neighbours themselves.
 KINDS = 3
-#: The kind "zero": on its two sides a result that underflows has different signs.
+#: The kind "zero": a result that underflows has different signs on its two sides.
 ZERO = 0
-#: The kind "middles": rounding to nearest changes its result there.
+#: The kind "midpoints": rounding to nearest changes its result there.
 MIDDLES = 1
-#: After this many generations the worse half of the herd is replaced by copies of the better half.
+#: Number of generations after which the worse half of the herd is replaced by copies of the better half.
 CULLED = 12
-#: The fields of the final rounding, each with the value that loses nothing: they make the wide view.
+#: Fields of the final rounding, each with the value that loses no bit, which make the wide view.
 KEPT = {
     "output_fraction_bits": None, "flush_outputs": False, "negative_underflow": "positive",
     "dot.output_fraction_bits": None, "dot.negative_underflow": "positive",
@@ -56,7 +56,7 @@ class Aimed:
     herds : int
         Number of herds that one search tries, each chosen from separate pools.
     total : int
-        Generations that all searches of this object may take together; a search after that looks at the pools only.
+        Number of generations of all searches of this object together; later searches look at the pools only.
     seed : int
         Seed of all random choices.
     """
@@ -70,7 +70,7 @@ class Aimed:
     _searched: dict[frozenset[Accumulator], str] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
-        """Return inputs on which the two specifications return different results; none where the limits end the search."""
+        """Return inputs on which the two specifications return different results; none if the limits end the search first."""
         if interface.integer or frozenset((one, other)) in self._searched:
             return []
         pair = _Pair(interface, one, other)
@@ -81,18 +81,18 @@ class Aimed:
             if found:
                 return found
         self._searched[frozenset((one, other))] = (
-            "only the last step of a result that underflows differs, and a search for one found none"
+            "the specifications differ only in the last step of a result that underflows, and a search found no such result"
             if pair.alike
-            else "the sums differ where no result shows it, and a search for a result that does found none"
+            else "the sums differ, and a search found no result that shows the difference"
         )
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """Return the reason why a search for this pair found nothing; an empty string if there was no search."""
+        """Return the reason why a search for this pair found no input; an empty string if there was no search."""
         return self._searched.get(frozenset((one, other)), "")
 
     def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:
-        """Return separating inputs from herd `number`; None where the two sums never differ, or `total` is used up."""
+        """Return separating inputs from herd `number`; None if the two sums never differ, or `total` is used up."""
         nearest: list[DotBatch] = []
         for batch in self._survey(pair.interface, number):
             apart = np.flatnonzero(pair.apart(batch))
@@ -116,7 +116,7 @@ class Aimed:
 
 
 class _Pair:
-    """Two specifications: models that return their results, and models that return their sums (the wide view)."""
+    """`_Pair` holds two specifications: models that return their results, and models that return their sums (the wide view)."""
 
     def __init__(self, interface: Interface, one: Accumulator, other: Accumulator):
         self.models = tuple(model_of(spec, interface) for spec in (one, other))
@@ -131,21 +131,21 @@ class _Pair:
 
     @property
     def alike(self) -> bool:
-        """Whether both have the same sums, so that only the rounding of the result can differ."""
+        """Return whether both have the same sums, so that only the rounding of the result can differ."""
         return self.wide is not None and self.wide[0] is self.wide[1]
 
     def apart(self, batch: DotBatch) -> np.ndarray:
-        """Return which dot products of a batch have different results."""
+        """Return a mask of the dot products of a batch with different results."""
         one, other = (model(batch) for model in self.models)
         return one != other
 
     def distance(self, batch: DotBatch, kind: np.ndarray) -> np.ndarray:
-        """Return how far the two sums of each dot product are from a boundary, over the difference of the sums.
+        """Return the distance of the two sums of each dot product from a boundary, divided by the difference of the sums.
 
-        It is infinite where the sums are equal. `kind` (size,) says which boundary counts: zero (it decides the sign of a
-        result that underflows), the numbers of the result's format (they decide directed roundings and rounding to odd), or the
-        middles between them (they decide rounding to nearest). Where both always have the same sum, the distance is the size of
-        the sum: small sums underflow.
+        It is infinite if the sums are equal. `kind` (size,) gives the boundary: zero (it decides the sign of a result that
+        underflows), the numbers of the result's format (they decide directed roundings and rounding to odd), or the midpoints
+        between them (they decide rounding to nearest). If both specifications always have the same sum, the distance is the
+        size of the sum, because small sums underflow.
         """
         if self.wide is None:
             return np.full(batch.size, np.inf)
@@ -168,7 +168,7 @@ class _Pair:
 
 
 def _wide_view(interface: Interface, one: Accumulator, other: Accumulator) -> tuple[Callable, Callable] | None:
-    """Return models that return the sums of two specifications unrounded; None where no kernel can compute them."""
+    """Return models that return the unrounded sums of two specifications; None if no kernel can compute them."""
     try:
         specs = _kept(one), _kept(other)
         if any(kernels.lowered(engine_of(spec, interface)).plan is None for spec in specs):
@@ -179,20 +179,20 @@ def _wide_view(interface: Interface, one: Accumulator, other: Accumulator) -> tu
 
 
 def filled(spec: Accumulator, result: Format) -> int:
-    """Return how many fraction bits the results of a specification have."""
+    """Return the number of fraction bits of a specification's results."""
     kept = getattr(spec, "output_fraction_bits", None)
     return result.fraction_bits if kept is None else min(kept, result.fraction_bits)
 
 
 def _kept(spec: Accumulator) -> Accumulator:
-    """Return the specification with a final rounding that loses nothing."""
+    """Return the specification with a final rounding that loses no bit."""
     changes = {}
     for path, value in KEPT.items():
         try:
             present = value_of(spec, path)
         except AttributeError:  # the family has no such field
             continue
-        if present != value:  # a value that the family fixes is the wanted one already
+        if present != value:  # a value that the family fixes is the wanted value already
             changes[path] = value
     return with_values(spec, changes)
 
@@ -204,14 +204,14 @@ def _kinds(count: int) -> np.ndarray:
 
 
 def _nearest(pair: _Pair, batch: DotBatch) -> DotBatch:
-    """Return a herd: for each kind of boundary the inputs that are nearest to one, in the order of :func:`_kinds`."""
+    """Return a herd: for each kind of boundary the inputs nearest to one, in the order of :func:`_kinds`."""
     far = (pair.distance(batch, np.full(batch.size, kind)) for kind in range(KINDS))
     orders = [np.argsort(one, kind="stable")[: HERD // KINDS] for one in far]
     return batch.rows(np.stack(orders, axis=1).reshape(-1))
 
 
 def _culled(distance: np.ndarray) -> np.ndarray:
-    """Return the indices of the inputs that stay: of each kind the better half, each of them twice."""
+    """Return the indices of the inputs that stay: the better half of each kind, each of them twice."""
     kept = np.arange(len(distance))
     for kind in range(KINDS):
         order = kept[kind::KINDS][np.argsort(distance[kind::KINDS], kind="stable")]
@@ -221,8 +221,10 @@ def _culled(distance: np.ndarray) -> np.ndarray:
 
 
 def _bred(pair: _Pair, herd: DotBatch, generations: int, rng: np.random.Generator) -> tuple[list[DotBatch], int]:
-    """Return separating inputs, and how many generations it took; a changed input replaces the old one unless it is farther
-    off."""
+    """Return separating inputs, and the number of generations.
+
+    A changed input replaces the old one unless it is farther off.
+    """
     kinds = _kinds(herd.size)
     distance = pair.distance(herd, kinds)
     for generation in range(generations):
@@ -248,7 +250,7 @@ def _chosen(one: DotBatch, other: DotBatch, second: np.ndarray) -> DotBatch:
 
 
 def _nudged(pair: _Pair, batch: DotBatch, kinds: np.ndarray, rng: np.random.Generator) -> DotBatch:
-    """In a random half of the dot products, c is changed so that the sum lands on the boundary that it is driven to."""
+    """Change c in a random half of the dot products, so that the sum lands on its boundary."""
     c = pair.interface.formats[2]
     if pair.wide is None:
         return batch

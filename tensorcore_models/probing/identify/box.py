@@ -1,4 +1,4 @@
-"""Black boxes that answer dot products, and the faults for which a box is refused before its arithmetic is looked at."""
+"""Defines black boxes that answer dot products, and the faults for which a box is refused before the search."""
 
 import dataclasses
 from collections.abc import Callable
@@ -18,12 +18,15 @@ from ..random_operands import operands
 
 #: Rows and columns of the matrices in which one dot product is asked at every position.
 TILE = 4
-#: Dot products that are asked again to see whether the answers stay the same.
+#: Number of dot products that are asked again, to see whether the answers stay the same.
 REPEATED = 64
 
 
 class Fault(Exception):
-    """Why a box cannot be identified: it does not answer, or not always the same; `batch` has a dot product for it."""
+    """`Fault` is the reason why a box cannot be identified: it does not answer, or not always the same.
+
+    `batch` has an example.
+    """
 
     def __init__(self, kind: str, message: str, batch: DotBatch | None = None):
         super().__init__(f"{kind}: {message}")
@@ -37,23 +40,23 @@ class Box:
     Parameters
     ----------
     interface : Interface
-        Its formats, and how many products one call adds.
+        Formats of the box, and the number of products that one call adds.
     answer : callable
-        Takes a DotBatch and returns the encodings of d, shape (size,).
+        Function that takes a DotBatch and returns the encodings of d, shape (size,).
     label : str
-        Its name.
+        Name of the box.
     matrix : callable, optional
-        Takes encodings of matrices a (m, k), b (k, n), c (m, n) and scales, and returns those of d (m, n). None: the box
-        answers single dot products only.
+        Function that takes encodings of matrices a (m, k), b (k, n), c (m, n) and scales, and returns encodings of d (m, n).
+        None: the box answers single dot products only.
     recorded : DotBatch, optional
-        The only inputs that the box can answer, if its answers were recorded earlier.
+        Inputs that the box can answer, if its answers were recorded earlier.
 
     Attributes
     ----------
     queries : int
-        Number of dot products asked so far that the search chose.
+        Number of dot products that the search chose and asked so far.
     vectors : int
-        Number of random dot products asked so far, to refute a specification.
+        Number of random dot products asked so far to refute a specification.
     """
 
     interface: Interface
@@ -65,12 +68,12 @@ class Box:
     vectors: int = field(default=0, init=False)
 
     def ask(self, batch: DotBatch, *, chosen: bool = True) -> np.ndarray:
-        """Return the encoding of d for each dot product; they count as `queries` where they are `chosen`, else as `vectors`.
+        """Return the encoding of d for each dot product; they count as `queries` if they are `chosen`, else as `vectors`.
 
         Raises
         ------
         Fault
-            If the box raises, or returns something of another shape or type.
+            If the box raises, or returns a result of another shape or type.
         """
         if chosen:
             self.queries += batch.size
@@ -87,13 +90,13 @@ class Box:
             See :meth:`ask`.
         """
         if self.matrix is None:
-            raise ValueError(f"{self.label} answers single dot products only")
+            raise ValueError(f"{self.label} answers single dot products only: give the Box a `matrix` function")
         self.vectors += c.size
         return self._checked(self.matrix, c.shape, None, a, b, c, scale_a, scale_b)
 
     def _checked(self, function, shape, batch, *args) -> np.ndarray:
         try:
-            with np.errstate(all="ignore"):  # a user's callable may be numpy, and specials are what is probed
+            with np.errstate(all="ignore"):  # a user's callable may be numpy, and special values are probed
                 d = function(*args)
         except (KeyboardInterrupt, MemoryError):
             raise
@@ -108,7 +111,7 @@ class Box:
         return d.view(container)
 
     def _culprit(self, batch: DotBatch | None) -> DotBatch | None:
-        """Return the first dot product of the batch for which the box raises when it is asked alone."""
+        """Return the first dot product of the batch for which the box raises if it is asked alone."""
         if batch is None:
             return None
         for index in range(batch.size):
@@ -121,7 +124,7 @@ class Box:
 
 
 def _wrapped(function: Callable) -> Callable:
-    """Return the function on copies, which it may overwrite, and without the arguments for scales where there are none."""
+    """Return the function, called on copies that it may overwrite, and without scale arguments if there are no scales."""
 
     def run(*operands):
         return function(*(x.copy() for x in operands if x is not None))
@@ -130,7 +133,7 @@ def _wrapped(function: Callable) -> Callable:
 
 
 def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """Return a function that answers dot products by one call of `matrix` each, with one row and one column."""
+    """Return a function that answers each dot product by one call of `matrix`, with one row and one column."""
     container = interface.formats[3].container
 
     def answer(batch: DotBatch) -> np.ndarray:
@@ -139,7 +142,7 @@ def _one_by_one(matrix: Callable[..., np.ndarray], interface: Interface) -> Call
             scales = () if batch.scales is None else (batch.scales[0][i][None], batch.scales[1][i][:, None])
             d = matrix(batch.a[i][None], batch.b[i][:, None], batch.c[i].reshape(1, 1), *scales)
             if not isinstance(d, np.ndarray) or d.shape != (1, 1) or d.dtype.itemsize != container.itemsize:
-                return d  # the caller refuses it and says why
+                return d  # the caller refuses it and gives the reason
             out[i] = d[0, 0]
         return out
 
@@ -186,20 +189,19 @@ def as_box(
     Parameters
     ----------
     unit : Box, Engine or callable
-        A callable is f(a, b, c) -> d on arrays of shapes (m, k), (k, n), (m, n), with further arguments scale_a (m, blocks) and
-        scale_b (blocks, n) where there are block scales.
+        Matrix unit. A callable is f(a, b, c) -> d on arrays of shapes (m, k), (k, n), (m, n); with block scales it also takes
+        scale_a (m, blocks) and scale_b (blocks, n).
     a_format, b_format, c_format, d_format, k, scale_format, block_size
-        Needed for a callable; an engine knows them. b_format defaults to a_format, c_format to d_format.
+        Interface of a callable, which an engine knows. b_format defaults to a_format, c_format to d_format.
     raw : bool
-        The callable takes and returns encodings (unsigned integers); otherwise values in the formats' natural types.
+        Whether the callable takes and returns encodings (unsigned integers); otherwise values in the formats' natural types.
     key : int, optional
-        The key that a callable's stochastic roundings were given (:class:`tensorcore_models.FusedDotAdd` says how it is used);
-        only with raw.
+        Key of a callable's stochastic roundings (:class:`tensorcore_models.FusedDotAdd` says how it is used); only with raw.
 
     Raises
     ------
     TypeError
-        If `unit` is none of these.
+        If `unit` is neither a box, an engine nor a callable.
     ValueError
         If formats or k are missing or contradict each other.
     """
@@ -208,13 +210,13 @@ def as_box(
     if isinstance(unit, Engine):
         return _engine_box(unit)
     if not callable(unit):
-        raise TypeError(f"a box is an engine or a callable f(a, b, c), got {type(unit).__name__}")
+        raise TypeError(f"unit must be an engine or a callable f(a, b, c), got {type(unit).__name__}")
     if a_format is None or d_format is None or k is None:
         raise ValueError(
-            "a callable needs a_format, d_format and k: its operand and result formats, and its number of products"
+            "a callable needs its operand format, result format and number of products: pass a_format, d_format and k"
         )
     if (scale_format is None) != (block_size is None):
-        raise ValueError("scale_format and block_size go together")
+        raise ValueError("one of scale_format and block_size is missing: pass both or neither")
     if not raw:
         if scale_format is not None:
             raise ValueError("block scales need raw=True: the callable takes and returns encodings")
@@ -242,7 +244,7 @@ def _engine_box(unit: Engine) -> Box:
 
 
 def examine(box: Box, rng: np.random.Generator) -> None:
-    """Check that a box answers, the same each time and at each position of a matrix; raises a Fault if it does not."""
+    """Check that a box answers, always the same, and the same at each position of a matrix; raise a Fault if not."""
     kind = "random_bits" if box.interface.integer else "normals"
     batch = box.recorded.rows(slice(0, REPEATED)) if box.recorded else random_dots(box.interface, kind, REPEATED, rng)
     first = box.ask(batch)
@@ -257,7 +259,7 @@ def examine(box: Box, rng: np.random.Generator) -> None:
 
 
 def _examine_positions(box: Box, batch: DotBatch, wanted: np.ndarray) -> None:
-    """Ask a product of matrices whose rows of A are all equal, and columns of B: every element is the same dot product."""
+    """Ask a product of matrices with equal rows of A and equal columns of B: every element is the same dot product."""
     for index in range(0, batch.size, 8):
         a, b = np.repeat(batch.a[index][None], TILE, 0), np.repeat(batch.b[index][:, None], TILE, 1)
         c = np.full((TILE, TILE), batch.c[index])

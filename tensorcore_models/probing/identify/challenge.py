@@ -19,28 +19,29 @@ from .magnitudes import scaled_pool
 from .mutations import mutated
 from .search import Log, differ, results
 
-#: Called with an interface and two specifications, it returns inputs that separate them, if it finds any: a search, a solver.
+#: Function of an interface and two specifications that returns inputs which separate them, if it finds any: a search or a
+#: solver.
 Source = Callable[[Interface, Accumulator, Accumulator], Iterable[DotBatch]]
 
-#: Inputs in one pool.
+#: Number of inputs in one pool.
 POOL = 3000
-#: After this many pools in a row that separate nothing, the remaining alternatives count as not separated.
+#: Number of pools in a row that separate nothing, after which the remaining alternatives count as not separated.
 QUIET = 8
-#: The most inputs that the box is asked at once.
+#: Most inputs that the box is asked at once.
 ASKED = 24
 #: Rows and columns of the random products of matrices.
 SIDE = 32
-#: Dot products in one pool of the random phase.
+#: Number of dot products in one pool of the random phase.
 RANDOM_POOL = 4000
-#: How often each pool of the random phase is changed and asked again: a change costs a tenth of a new pool.
+#: Number of times that each pool of the random phase is changed and asked again; a change costs a tenth of a new pool.
 CHANGED = 3
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A specification that differs in one field, or two, and gives all answers of the log, too.
+    """`Alternative` is a specification that differs in one or two fields and also gives all answers of the log.
 
-    `equal` says why it gives the same result on every input; empty where it may not.
+    `equal` is the reason why it gives the same result on every input, empty if no reason is known.
     """
 
     fields: tuple[Field, ...]
@@ -49,12 +50,12 @@ class Alternative:
 
     @property
     def name(self) -> str:
-        """The names of the fields that differ."""
+        """Return the names of the fields that differ."""
         return " and ".join(field.name for field in self.fields)
 
     @property
     def values(self) -> tuple:
-        """The values of the fields in which specifications differ."""
+        """Return the values of the fields in which specifications differ."""
         return tuple(value for field in self.fields for value in field.get(self.spec))
 
 
@@ -68,8 +69,10 @@ def alternatives(family: Family, log: Log, spec: Accumulator) -> list[Alternativ
 
 
 def _most_divisive(parts: np.ndarray) -> list[int]:
-    """Return few inputs that separate every alternative that any does (`parts`, (alternatives, inputs), says which),
-    greedily."""
+    """Return few inputs, chosen greedily, that separate every alternative that any input separates.
+
+    `parts`, shape (alternatives, inputs), says which input separates which alternative.
+    """
     chosen: list[int] = []
     left = parts.any(axis=1)
     while left.any() and len(chosen) < ASKED:
@@ -83,7 +86,7 @@ def _most_divisive(parts: np.ndarray) -> list[int]:
 def _ask_sources(
     box: Box, log: Log, spec: Accumulator, rivals: list[Alternative], sources: Iterable[Source]
 ) -> list[Alternative]:
-    """Return the rivals that still give all answers after the box was asked what the sources found for each."""
+    """Return the rivals that still give all answers after the box was asked the inputs that the sources found for each."""
 
     def separated(rival: Alternative) -> bool:
         for source in sources:
@@ -97,7 +100,7 @@ def _ask_sources(
         for end in (
             row,
             row[::-1],
-        ):  # numbers from both ends, until one is not separated: those behind it are closer still
+        ):  # numbers from both ends, until one is not separated: the remaining numbers are closer still
             for rival in end:
                 if not separated(rival):
                     break
@@ -105,7 +108,7 @@ def _ask_sources(
 
 
 def _rows(rivals: list[Alternative]) -> list[list[Alternative]]:
-    """Return groups of rivals: those that change one field to a number together, sorted by it, each other rival alone."""
+    """Return groups of rivals: rivals that change one field to a number together, sorted by it; every other rival alone."""
     rows: list[list[Alternative]] = []
     for _, group in itertools.groupby(rivals, key=lambda rival: rival.name):
         members = list(group)
@@ -133,7 +136,7 @@ def challenge(
 ) -> list[Alternative] | None:
     """Ask the box inputs that separate a specification from its alternatives, until no more are found.
 
-    Returns those that no input separated; None if an answer refuted the specification itself (the log has it).
+    Return the alternatives that no input separated; None if an answer refuted the specification itself (the log has it).
     """
     known = alternatives(family, log, spec)
     equal = [rival for rival in known if rival.equal]
@@ -163,8 +166,7 @@ def challenge(
 def plainest(
     box: Box, family: Family, log: Log, spec: Accumulator, rivals: list[Alternative], rng: np.random.Generator
 ) -> Accumulator:
-    """Return the simplest of the specifications that no input separated: in each field the first value of its list that
-    fits."""
+    """Return the simplest specification that no input separated: each field has the first value of its list that fits."""
     pools = DotBatch.joined([_pool(box, turn, rng) for turn in range(QUIET)])
     wanted = results(spec, log.interface, pools)
     for field in family.fields:
@@ -179,7 +181,7 @@ def plainest(
                 continue
             try:
                 other = with_values(spec, dict(zip(field.paths, values, strict=True)))
-            except (ValueError, TypeError):  # it contradicts another field
+            except (ValueError, TypeError):  # this value contradicts another field
                 continue
             if log.wrong(other, 1) == 0 and not differ(results(other, log.interface, pools), wanted, log).any():
                 spec = other
@@ -197,13 +199,13 @@ def unwrapped(box: Box, log: Log, spec: Accumulator, rng: np.random.Generator) -
         same = log.wrong(inner, 1) == 0 and not differ(
             results(inner, log.interface, pools), results(spec, log.interface, pools), log
         ).any()  # fmt: skip
-    except (ValueError, TypeError):  # it does not take the formats
+    except (ValueError, TypeError):  # the inner operation does not take the formats
         return spec
     return inner if same else spec
 
 
 def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.random.Generator) -> DotBatch | None:
-    """Ask one random product of matrices; the dot products that differ from the specification, None if all agree."""
+    """Ask one random product of matrices; return the dot products that differ from the specification, None if all agree."""
     tile = log.interface.tile(SIDE, SIDE)
     a, b, c, scale_a, scale_b = (None if x is None else x[0] for x in operands(tile, kind, 1, rng))
     scales = () if scale_a is None else (scale_a, scale_b)
@@ -217,11 +219,14 @@ def _random_matrices(box: Box, spec: Accumulator, log: Log, kind: str, rng: np.r
 
 
 def _refuse_other_matrices(box: Box, spec: Accumulator, log: Log, batch: DotBatch) -> None:
-    """Refuse, by a Fault, a box whose results in a product of matrices (`batch` differed there) are other ones alone."""
+    """Refuse, by a Fault, a box that gives other results in a product of matrices than alone.
+
+    `batch` holds the differing dot products.
+    """
     if not differ(results(spec, log.interface, batch), box.ask(batch, chosen=False), log).any():
         raise Fault(
             "other results in matrices",
-            "dot products of a product of matrices differ from the same alone",
+            "dot products in a product of matrices differ from the same dot products alone",
             batch.rows([0]),
         )
 
@@ -248,7 +253,7 @@ def refute(
     rng: np.random.Generator,
     progress: Callable[[str], None] = lambda text: None,
 ) -> DotBatch | None:
-    """Ask random inputs of every kind; those that refute the specification, or None once `vectors` of them have been asked."""
+    """Ask random inputs of every kind; return the inputs that refute the specification, or None after `vectors` of them."""
     goal = box.vectors + vectors
     kinds = ("random_bits", "edges", "zeros") if log.interface.integer else tuple(KINDS)
     for batch, new in _random_inputs(box, rng):

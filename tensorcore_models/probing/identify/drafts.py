@@ -1,4 +1,4 @@
-"""Dot products under construction: addends placed by exponent, sign and style of significand."""
+"""Builds dot products addend by addend, by exponent, sign and style of significand."""
 
 import numpy as np
 
@@ -8,16 +8,17 @@ from ..interface import DotBatch, Interface
 
 
 class Draft:
-    """A batch of dot products under construction: addends are placed one by one by exponent, sign and style of significand.
+    """`Draft` is a batch of dot products under construction: addends are placed one by one by exponent, sign and style of
+    significand.
 
-    The exponent of a product is that of a times b; it is divided between the two operands at random.
+    The exponent of a product is the sum of the exponents of a and b; it is divided between the two operands at random.
     """
 
     def __init__(self, interface: Interface, size: int, rng: np.random.Generator):
         self.interface, self.size, self.rng = interface, size, rng
         a, b, c, _ = interface.formats
         self.low, self.high = a.emin + b.emin, a.emax + b.emax
-        #: The exponent of each block's two scales multiplied: the operands of an addend make up for it.
+        #: Exponent of the product of each block's two scales, for which the operands of an addend compensate.
         self.shift = np.zeros((size, max(1, interface.scale_blocks)), int)
         self.held = np.zeros(self.shift.shape, bool)
         scale = interface.scale_format
@@ -28,9 +29,9 @@ class Draft:
         self.rows = np.arange(size)
 
     def number(self, fmt: Format, exponent: np.ndarray, negative: np.ndarray, style: np.ndarray) -> np.ndarray:
-        """Return encodings with these exponents, clipped to the format's range, subnormals too.
+        """Return encodings with these exponents, clipped to the format's range, including subnormals.
 
-        `style` says the significand: 0 is 1, 1 has all fraction bits set, 2 is random, 3 is one and a half.
+        `style` gives the significand: 0 is 1, 1 has all fraction bits set, 2 is random, 3 is one and a half.
         """
         fraction_bits = fmt.fraction_bits
         full = (1 << fraction_bits) - 1
@@ -70,7 +71,8 @@ class Draft:
 
     def exponents(self, low: int | None = None, high: int | None = None) -> np.ndarray:
         """Return random exponents of products: from -2 to 2 in half of the dot products, anywhere between the bounds in the
-        others."""
+        others.
+        """
         low, high = self.low if low is None else low, self.high if high is None else high
         anywhere = self.rng.integers(low, high + 1, self.size)
         near = np.clip(self.rng.integers(-2, 3, self.size), low, high)
@@ -79,13 +81,16 @@ class Draft:
         return chosen
 
     def aim(self, exponent: np.ndarray) -> None:
-        """Choose block scales with which products can have these exponents; in half of the dot products 1 if that will do."""
+        """Choose block scales with which products can have these exponents.
+
+        In half of the dot products the scale is 1 if possible.
+        """
         bare = (self.rng.integers(0, 2, self.size) == 1) & (exponent >= self.low) & (exponent <= self.high)
         within = np.where(bare, exponent, self.rng.integers(self.low, self.high + 1, self.size))
         self.shift[:] = np.clip(exponent - within, *self.reach)[:, None]
 
     def _reach_for(self, block: np.ndarray, exponent: np.ndarray) -> None:
-        """Choose the scales of blocks that hold no addend yet anew where the next addend needs others."""
+        """Choose new scales for blocks without addends if the next addend needs others."""
         product = exponent - self.shift[self.rows, block]
         far = ~self.held[self.rows, block] & ((product < self.low) | (product > self.high))
         within = self.rng.integers(self.low, self.high + 1, self.size)
@@ -101,7 +106,7 @@ class Draft:
         return np.where(self.rng.integers(0, 2, (self.size, 1)) == 1, near, order)
 
     def sign(self) -> np.ndarray:
-        """Return a random sign for each dot product: whether it is negative."""
+        """Return a random sign for each dot product (true: negative)."""
         return self.rng.integers(0, 2, self.size) == 1
 
     def done(self) -> DotBatch:

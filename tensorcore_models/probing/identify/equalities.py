@@ -10,16 +10,15 @@ from ...families.checks import MAX_EXPONENT
 from ..interface import Interface
 from .fields import engine_of
 
-#: Fields whose only effect is a higher exponent of the alignment, at most as high as :func:`_raised` says.
+#: Fields whose only effect is a higher exponent of the alignment, at most as high as :func:`_raised` returns.
 LEVELS = {"exponent_floor", "zero_c", "subnormal_c"}
 
-#: Fields that say which exponent a zero or a subnormal c has in the alignment.
+#: Fields that set the exponent of a zero or a subnormal c in the alignment.
 ZEROS = {"zero_operand", "zero_c", "subnormal_c"}
 
 
 def equal_because(interface: Interface, one: Accumulator, other: Accumulator) -> str:
-    """Return why two specifications that take the interface's formats are the same on every input; empty where no rule says
-    so."""
+    """Return why two specifications that take the interface's formats are equal on every input; empty if no rule proves it."""
     low, high = (kernels.lowered(engine_of(spec, interface)) for spec in (one, other))
     if low.arithmetic is not None and low.arithmetic == high.arithmetic:
         return "with these formats both are the same arithmetic"
@@ -36,14 +35,14 @@ def equal_because(interface: Interface, one: Accumulator, other: Accumulator) ->
     if apart <= LEVELS and _loses_nothing(interface, one, level):
         return "no addend has a bit below the last place that is kept there"
     if apart <= ZEROS and _has_one_floor_above(one, level) and interface.scale_format is None:
-        return "the floor is above every exponent that a zero or a subnormal c is given"
+        return "the floor is above every exponent that a zero or a subnormal c gets"
     if apart == {"negative_underflow"} and _is_whole(interface, one):
         return "no sum has a bit below the last place of the smallest results"
     return ""
 
 
 def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
-    """Return the highest exponent that a field can raise an alignment to, without block scales."""
+    """Return the highest exponent to which a field can raise an alignment, without block scales."""
     a, b, c, d = interface.formats
     minimum = max(c.emin, d.emin) if interface.k > spec.terms_per_step else c.emin
     value = getattr(spec, name)
@@ -61,7 +60,7 @@ def _raised(interface: Interface, spec: Accumulator, name: str) -> int:
 
 
 def _loses_nothing(interface: Interface, spec: Any, level: int) -> bool:
-    """Return whether aligning to an exponent of at most `level` loses no bit, and that exponent has no other effect."""
+    """Return whether aligning to an exponent of at most `level` loses no bit, and the exponent has no other effect."""
     full = spec.parametric()
     if full.fraction_bits is None:
         return True
@@ -75,7 +74,7 @@ def _loses_nothing(interface: Interface, spec: Any, level: int) -> bool:
 def _has_one_floor_above(spec: Any, level: int) -> bool:
     """Return whether a sum is aligned once, to an exponent that its floor keeps at `level` or above.
 
-    It does not hold for a tree of alignments: there a zero that takes part adds an alignment to its neighbour's way.
+    It is false for a tree of alignments, in which a zero that takes part adds an alignment for its neighbour.
     """
     full = spec.parametric()
     one = full.alignment == "global" and not full.normalise_each_add

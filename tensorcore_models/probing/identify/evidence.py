@@ -1,4 +1,5 @@
-"""Evidence for a specification: which answers exclude which other values of its fields, and which values no answer excludes."""
+"""Collects the evidence for a specification: the answers that exclude other values of its fields, and the values that
+remain."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,10 +44,10 @@ def dot_text(interface: Interface, dot: Dot) -> str:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """An input whose answer the nearest specification does not give, or on which the box is faulty.
+    """`Counterexample` is an input whose answer the nearest specification does not give, or on which the box is faulty.
 
-    All are encodings: `a` and `b` by position in k (all others are +0), c, block scales, and the results of the box and of the
-    nearest specification, None where the box has no single answer. `text` is the same in one line.
+    All numbers are encodings: `a` and `b` by position in k (all other positions are +0), c, block scales, and the results of
+    the box and of the nearest specification (None if the box has no single answer). `text` is the same in one line.
     """
 
     a: dict[int, int]
@@ -72,7 +73,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One answer of the box to a dot product, and the values of fields that it excludes."""
+    """`Evidence` is one answer of the box to a dot product, with the values of fields that it excludes."""
 
     query: str
     answer: str
@@ -81,7 +82,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A field, or two, with more than one value that gives all answers, and why: no input was found, or there is none."""
+    """`OpenQuestion` is a field, or two, with several values that give all answers, and the reason: no separating input found,
+    or none exists.
+    """
 
     field: str
     value: Any
@@ -105,7 +108,7 @@ def _plain(values: tuple) -> Any:
 
 
 def evidence_of(family: Family, log: Log, spec: Accumulator) -> tuple[Evidence, ...]:
-    """For each excluded value one query whose answer excludes it: as few queries as possible, the short ones first."""
+    """Return for each excluded value one query whose answer excludes it: as few queries as possible, the short ones first."""
     order = np.argsort(log.batch.products, kind="stable")
     columns = log.part(order)
     excluded: dict[int, dict[str, list[Any]]] = {}
@@ -143,7 +146,7 @@ def open_questions(
     rivals: list[Alternative],
     statement: Callable[[Accumulator, Accumulator], str] = lambda one, other: "",
 ) -> tuple[OpenQuestion, ...]:
-    """Return one question for each field and reason; `statement` gives what the sources say about two specifications."""
+    """Return one question for each field and reason; `statement` gives the sources' statement about two specifications."""
     tried = f"equal on {POOL * QUIET} inputs of all kinds and magnitudes for {log.interface}"
 
     def reason(rival: Alternative) -> str:
@@ -152,13 +155,13 @@ def open_questions(
 
     found = _questions(spec, [(rival, reason(rival)) for rival in rivals if not rival.equal])
     if log.any_nan:
-        said = "encoded as by none of the rules; any two NaN count as equal"
+        said = "the encodings of NaN follow none of the rules; any two NaN count as equal"
         found.append(OpenQuestion("nan", "any", [], said))
     return tuple(found)
 
 
 def equal_values(spec: Accumulator, rivals: list[Alternative]) -> tuple[OpenQuestion, ...]:
-    """Return the values that give the same result on every input of these formats, and why."""
+    """Return the values that give the same result on every input of these formats, with the reason."""
     return tuple(_questions(spec, [(rival, rival.equal) for rival in rivals if rival.equal]))
 
 

@@ -1,4 +1,4 @@
-"""Specifications with other values of their fields, and models that compute their results in a box's formats."""
+"""Varies the fields of specifications, and makes models that compute their results in a box's formats."""
 
 import dataclasses
 import itertools
@@ -15,18 +15,18 @@ from ...families.base import Accumulator
 from ..interface import DotBatch, Interface
 from .box import model_answer
 
-#: A list of values that is longer than this is sampled where a search asks for few.
+#: Length above which a list of values is sampled when a search asks for few.
 LONG = 24
-#: Of a long list every eighth value is tried, and all that are less than eight places from the present one.
+#: Step of that sample: every eighth value is tried, and all values less than eight places from the present one.
 STRIDE = 8
-#: The steps by which two numbers are changed together.
+#: Steps by which two numbers are changed together.
 SLIDE = (-3, -2, -1, 1, 2, 3)
 
 
 def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy with other values of some fields ("inner.field" is one of an inner accumulator), all set at once.
+    """Return a copy with other values of some fields ("inner.field" is a field of an inner accumulator), all set at once.
 
-    Raises ValueError or TypeError where they do not go together.
+    Raise ValueError or TypeError if the values contradict each other.
     """
     inner: dict[str, dict[str, Any]] = {}
     outer = {}
@@ -41,7 +41,7 @@ def with_values(spec: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def engine_of(spec: Accumulator, interface: Interface) -> MatrixEngine:
-    """Return an engine that computes a specification in the interface's formats; raises ValueError if it does not take them."""
+    """Return an engine that computes a specification in the interface's formats; raise ValueError if it does not take them."""
     a, b, c, d = interface.formats
     return MatrixEngine(
         spec, a_format=a, b_format=b, c_format=c, d_format=d, k=interface.k,
@@ -66,7 +66,7 @@ def _changed(interface: Interface, spec: Accumulator, changes: tuple[tuple[str, 
 
 @lru_cache(8192)
 def model_of(spec: Accumulator, interface: Interface) -> Callable[[DotBatch], np.ndarray]:
-    """Return a function that computes a specification's results for a batch of dot products; raises as :func:`engine_of`."""
+    """Return a function that computes a specification's results for a batch of dot products; raise as :func:`engine_of`."""
     return model_answer(engine_of(spec, interface))
 
 
@@ -75,7 +75,8 @@ def field_variants(
 ) -> Iterator[tuple[tuple, Accumulator]]:
     """Yield (values, specification) for each other value of a field that makes a valid specification.
 
-    `sparse`: of a long list only the values near the present one and a sample of the others (:data:`LONG`, :data:`STRIDE`).
+    With `sparse`, a long list gives only the values near the present one and a sample of the others (:data:`LONG`,
+    :data:`STRIDE`).
     """
     present = field.get(spec)
     listed = [given if len(field.paths) > 1 else (given,) for given in field.values(interface, spec)]
@@ -91,7 +92,7 @@ def field_variants(
 
 
 class Family(Search):
-    """How one family is searched: its fields and starting points, and the specifications next to one."""
+    """`Family` describes the search in one family: its fields and starting points, and the neighbours of a specification."""
 
     def first(self, interface: Interface) -> list[Accumulator]:
         """Return the starting points that take the interface's formats."""
@@ -105,8 +106,9 @@ class Family(Search):
         return found
 
     def slides(self, interface: Interface, spec: Accumulator) -> Iterator[tuple[Field, Field, Accumulator]]:
-        """Yield specifications with two numbers changed by small steps together: a width and a floor can make up for each
-        other."""
+        """Yield specifications with two numbers changed by small steps together, because a width and a floor can compensate
+        each other.
+        """
         fields = [f for f in self.fields if len(f.paths) == 1 and type(f.get(spec)[0]) is int]
         for one, other in itertools.combinations([f for f in fields if f.matters(interface, spec)], 2):
             for steps in itertools.product(SLIDE, SLIDE):
@@ -126,14 +128,14 @@ class Family(Search):
 
 
 def families_for(interface: Interface, own: Sequence[type[Accumulator]] = ()) -> tuple[Family, ...]:
-    """Return the searches of all families, and of one's `own`, that take the interface's formats, sorted by rank."""
+    """Return the searches of all families, and of the caller's `own`, that take the interface's formats, sorted by rank."""
     classes = [cls for cls in (*FAMILIES, *own) if cls.takes_integers == interface.integer]
     found = [Family(**vars(search)) for cls in dict.fromkeys(classes) for search in cls.searches()]
     return tuple(sorted(found, key=lambda family: family.rank))
 
 
 def name_of(family: Family, spec: Accumulator) -> str:
-    """Return the name that a specification is reported by: changes of fields can leave the search that they started in."""
+    """Return the reported name of a specification; changes of fields can lead out of the family where the search started."""
     return next((search.name for search in spec.searches() if search.holds(spec)), family.name)
 
 

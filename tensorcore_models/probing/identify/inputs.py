@@ -1,7 +1,7 @@
-"""Pools of inputs on which specifications give different results: each kind of input is made for one class of questions.
+"""Makes pools of inputs on which specifications give different results; each kind of input targets one class of questions.
 
 The questions are those of fasi, section 3, khattak-mikaitis, section IV, and xie-mma-sim, section III: in which order addends
-meet, how many bits are kept, how they are rounded, what happens to special values. P1 to P16 are the properties' numbers there.
+meet, how many bits are kept, how they are rounded, how special values are treated. P1 to P16 number the properties there.
 Positions, exponents and signs are drawn at random, so that the inputs fit any unit.
 """
 
@@ -15,12 +15,12 @@ from ..random_operands import edge_encodings, signed_zeros
 from .box import random_dots
 from .drafts import Draft
 
-#: The largest distance between the exponents of two addends that is tried.
+#: Largest distance between the exponents of two addends that is tried.
 SPAN = 90
 
 
 def products(interface: Interface) -> tuple[int, int]:
-    """Return the smallest and the largest exponent of a product of normal numbers, block scales included."""
+    """Return the smallest and the largest exponent of a product of normal numbers, including block scales."""
     draft = Draft(interface, 0, np.random.default_rng(0))
     return draft.low + draft.reach[0], draft.high + draft.reach[1]
 
@@ -34,7 +34,9 @@ def _spread(draft: Draft, small: int = 0) -> np.ndarray:
 
 
 def ladder(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """X, -X and up to three small addends: what is lost next to X, how it is rounded, which addends meet first (P3, P4, P5)."""
+    """Return X, -X and up to three small addends, which show losses next to X, their rounding, and the order of addition (P3 to
+    P5).
+    """
     draft = Draft(interface, size, rng)
     count = min(interface.k + 1, 5)
     where = draft.positions(count)
@@ -46,7 +48,7 @@ def ladder(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
     for i in range(2, count):
         here = where[:, i].copy()
         used = rng.integers(0, i, size) == 0
-        here[~used] = where[~used, 0]  # not used: write X once more where it is
+        here[~used] = where[~used, 0]  # position not used: write X once more at its place
         gap = distance + rng.integers(-1, 2, size)
         kind = rng.choice([0, 2, 1], size)
         draft.place(
@@ -56,7 +58,7 @@ def ladder(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
 
 
 def masks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """X and -X, small addends at all other positions: how many of these are lost (P3; FPRev)."""
+    """Return X, -X and small addends at all other positions, which show how many of these are lost (P3; FPRev)."""
     draft = Draft(interface, size, rng)
     top, sign, distance, tiny = draft.exponents(), draft.sign(), _spread(draft, 2), draft.sign()
     style = rng.choice([0, 0, 2], size)
@@ -142,7 +144,7 @@ def large(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Return c near the largest number of the result, and addends near the last place of that: overflow by rounding."""
+    """Return c near the largest number of the result, and addends near its last place: overflow by rounding."""
     draft = Draft(interface, size, rng)
     d = interface.formats[3]
     sign, last = draft.sign(), d.emax - d.fraction_bits
@@ -154,7 +156,9 @@ def overflowing(interface: Interface, size: int, rng: np.random.Generator) -> Do
 
 
 def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Return zeros of both signs times numbers of any size, and few small addends: does a zero count in the alignment? (P16)"""
+    """Return zeros of both signs times numbers of any size, and few small addends, which show whether zeros count in the
+    alignment (P16).
+    """
     batch = small(interface, size, rng) if rng.integers(0, 2) else scattered(interface, size, rng)
     a, b, c, _ = interface.formats
     for values, fmt in ((batch.a, a), (batch.b, b)):
@@ -171,7 +175,8 @@ def zeros(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def _zeros_alone(batch: DotBatch, interface: Interface, rng: np.random.Generator) -> None:
-    """Make a third of the dot products sums of zeros, with none, some or all of them negative: which sign does the sum have?"""
+    """Make a third of the dot products sums of zeros, with none, some or all of them negative, which show the sign of a zero
+    sum."""
     a, _, c, _ = interface.formats
     k = interface.k
     rows = np.flatnonzero(rng.integers(0, 3, batch.size) == 0)
@@ -198,8 +203,8 @@ def edges(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Return subnormal operands times large ones, and a subnormal c: are they flushed, and which exponent do they count with?
-    (P1)"""
+    """Return subnormal operands times large ones, and a subnormal c, which show flushing and the exponents of subnormals
+    (P1)."""
     batch = scattered(interface, size, rng)
     for values, other, fmt, partner in (
         (batch.a, batch.b, interface.formats[0], interface.formats[1]),
@@ -224,7 +229,7 @@ def subnormal(interface: Interface, size: int, rng: np.random.Generator) -> DotB
 
 
 def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Return one addend, all others zeros of either sign: what happens to a number to which nothing is added?"""
+    """Return one addend and zeros of either sign, which show what a unit does to a number to which nothing is added."""
     draft = Draft(interface, size, rng)
     c = interface.formats[2]
     for values, fmt in ((draft.a, interface.formats[0]), (draft.b, interface.formats[1])):
@@ -242,7 +247,7 @@ def alone(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch
 
 
 def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Return a sum that the result can hold, or a tie, and a tail far below it: does the tail still count?
+    """Return a sum that the result can hold, or a tie, and a tail far below it, which shows whether the tail counts.
 
     In half of the dot products the sum is near the smallest numbers of the result.
     """
@@ -252,7 +257,7 @@ def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     draft.aim(top)
     last = np.maximum(top - d.fraction_bits, d.quantum_exponent) - rng.integers(0, 2, size)
     where, sign = draft.positions(min(3, interface.k + 1)), draft.sign()
-    if where.shape[1] > 2:  # the large addend is c in half of them
+    if where.shape[1] > 2:  # c is the large addend in half of the dot products
         first = (rng.integers(0, 2, size) == 1) & (where[:, 1] != interface.k)
         where[first, 0] = np.where(where[first, 0] == interface.k, where[first, 2], where[first, 0])
         where[first, 2] = interface.k
@@ -272,7 +277,7 @@ def ties(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
 def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
     """Return c within a few last places of a number with few digits, and tails near its last place or far below it.
 
-    A result that keeps few digits changes at such a number, so a tail that counts changes the result; c may be subnormal.
+    A result that keeps few digits changes at such a number, so that a tail that counts changes the result; c may be subnormal.
     """
     draft = Draft(interface, size, rng)
     c, d = interface.formats[2:]
@@ -286,7 +291,7 @@ def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
     digits = np.minimum(rng.integers(0, d.fraction_bits + 2, size), top - unit)
     lead = (1 << digits) + rng.integers(0, 1 << digits)
     places = (lead << (top - unit - digits)) + rng.integers(-2, 3, size)
-    field = np.where(top < c.emin, 0, top + c.bias - 1)  # adding the leading bit makes it whole
+    field = np.where(top < c.emin, 0, top + c.bias - 1)  # adding the leading bit makes the exponent field whole
     bits = ((field << c.fraction_bits) + np.maximum(places, 0)) << c.padding_bits
     sign = np.where(draft.sign(), np.uint64(c.sign_bit), np.uint64(0))
     draft.c[:] = (np.minimum(bits.astype(np.uint64), np.uint64(c.max_bits)) | sign).astype(c.container)
@@ -300,7 +305,9 @@ def brinks(interface: Interface, size: int, rng: np.random.Generator) -> DotBatc
 
 
 def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """c is a power of two or just below one; an addend lifts it to a number of the result or a tie: which tails count then?"""
+    """Return c near a power of two and an addend that lifts it to a number of the result or a tie, which show the tails that
+    count.
+    """
     draft = Draft(interface, size, rng)
     a, b, c, d = interface.formats
     digits = np.where(rng.integers(0, 2, size) == 1, c.fraction_bits, min(c.fraction_bits, d.fraction_bits))
@@ -322,8 +329,7 @@ def carried(interface: Interface, size: int, rng: np.random.Generator) -> DotBat
 
 
 def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Return two products of any size that cancel, and in half of them a tail: overflow before they cancel, the sign of
-    zero."""
+    """Return two products of any size that cancel, half of the time with a tail: overflow before they cancel, sign of zero."""
     draft = Draft(interface, size, rng)
     a, _, c, d = interface.formats
     low, high = products(interface)
@@ -352,7 +358,7 @@ def cancelling(interface: Interface, size: int, rng: np.random.Generator) -> Dot
 
 
 def fullest(interface: Interface, size: int, rng: np.random.Generator) -> DotBatch:
-    """Return all addends of one sign, with the largest significands: does the sum wrap around? (P10)"""
+    """Return addends of one sign with the largest significands, which show whether the sum wraps around (P10)."""
     draft = Draft(interface, size, rng)
     top, sign, style = draft.exponents(), draft.sign(), rng.choice([1, 1, 2], size)
     odd = rng.integers(0, 3, size) == 0
@@ -364,7 +370,7 @@ def fullest(interface: Interface, size: int, rng: np.random.Generator) -> DotBat
 
 Recipe = Callable[[Interface, int, np.random.Generator], DotBatch]
 
-#: The kinds of inputs, each with its share of a pool.
+#: Kinds of inputs, each with its share of a pool.
 RECIPES: dict[str, tuple[Recipe, int]] = {
     "ladder": (ladder, 6),
     "masks": (masks, 3),
@@ -387,7 +393,7 @@ RECIPES: dict[str, tuple[Recipe, int]] = {
 
 
 def pool(interface: Interface, size: int, rng: np.random.Generator, recorded: DotBatch | None = None) -> DotBatch:
-    """About `size` inputs of all kinds in random order; a sample of `recorded` where the box can answer nothing else."""
+    """Return about `size` inputs of all kinds in random order; a sample of `recorded` if the box can answer only those."""
     if recorded is not None:
         chosen = rng.choice(recorded.size, min(size, recorded.size), replace=False)
         return recorded.rows(chosen)

@@ -14,7 +14,8 @@ def scaled_pool(interface: Interface, size: int, rng: np.random.Generator) -> Do
 
 
 def _shifts(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> np.ndarray:
-    """Return the power of two for each input: 0 for a third, else what moves it anywhere or to an end of the result's range."""
+    """Return the power of two for each input: 0 for a third, else a move to any magnitude or to an end of the result's
+    range."""
     _, _, c, d = interface.formats
     low, high = products(interface)
     goals = [
@@ -39,7 +40,7 @@ def magnitudes(values: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def signed(magnitudes: np.ndarray, signs: np.ndarray, fmt: Format) -> np.ndarray:
-    """Return encodings made of magnitudes, clipped to finite ones, and of the sign bits of other encodings."""
+    """Return encodings from magnitudes, clipped to finite ones, and the sign bits of other encodings."""
     finite = np.clip(magnitudes, 0, fmt.max_bits).astype(fmt.container)
     return finite | (signs & fmt.container.type(fmt.sign_bit))
 
@@ -58,7 +59,7 @@ def _top(interface: Interface, batch: DotBatch) -> np.ndarray:
 
 
 def _shifted(values: np.ndarray, fmt: Format, by: np.ndarray) -> np.ndarray:
-    """Return normal numbers times powers of two, clipped to the range of normal numbers; other encodings stay as they are."""
+    """Return normal numbers times powers of two, clipped to the range of normal numbers; other encodings are unchanged."""
     step = fmt.fraction_bits + fmt.padding_bits
     magnitude = magnitudes(values, fmt)
     exponent = magnitude >> step

@@ -1,4 +1,4 @@
-"""Changes dot products at random, one to three encodings of each: new inputs that resemble given ones."""
+"""Changes one to three encodings of dot products at random, which makes new inputs that resemble the given ones."""
 
 import numpy as np
 
@@ -8,8 +8,10 @@ from .magnitudes import exponents, magnitudes, scaled, signed
 
 
 def mutated(interface: Interface, batch: DotBatch, rng: np.random.Generator) -> DotBatch:
-    """Return new dot products with one to three random changes, finite numbers finite; one in eight is moved by a few
-    binades."""
+    """Return dot products with one to three random changes, finite numbers staying finite.
+
+    One in eight is moved by a few binades.
+    """
     a, b, c = batch.a.copy(), batch.b.copy(), batch.c.copy()
     scales = [s.copy() for s in batch.scales or ()]
     rows = np.arange(batch.size)

@@ -1,4 +1,4 @@
-"""The result of an identification: specification, evidence, open questions, cost."""
+"""Defines the result of an identification: specification, evidence, open questions, cost."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ from .fields import spec_text
 
 @dataclass(frozen=True)
 class Nearest:
-    """A specification, and how many of the first pool's answers it misses; that pool is made without any specification."""
+    """`Nearest` is a specification with the number of the first pool's answers that it misses; that pool is made without
+    specifications.
+    """
 
     specification: Accumulator
     wrong: int
@@ -31,35 +33,35 @@ class Identification(Result):
     Attributes
     ----------
     label : str
-        The name of the box.
+        Name of the box.
     interface : Interface
-        Its formats, and how many products one call adds.
+        Formats of the box, and the number of products that one call adds.
     engine : MatrixEngine or None
-        An engine that runs the specification; None if the box is faulty or no specification gives all answers.
+        Engine that runs the specification; None if the box is faulty or no specification gives all answers.
     family : str
-        The family of the specification, empty for a faulty box.
+        Family of the specification, empty for a faulty box.
     nearest : Nearest or None
-        The specification that was found, or the one that misses fewest answers.
+        Specification that was found, or else the one that misses fewest answers.
     others : tuple of Nearest
-        For each other family that was searched the specification that misses fewest answers.
+        Specification that misses fewest answers, for each other family that was searched.
     evidence : tuple of Evidence
-        For each value of a field that was excluded an answer that excludes it.
+        Answers that exclude values of fields, one for each excluded value.
     open_questions : tuple of OpenQuestion
         Fields that no answer decides.
     equal_values : tuple of OpenQuestion
         Values that give the same result on every input of these formats.
     counterexample : Counterexample or None
-        An input whose answer the nearest specification misses, or on which the box is faulty.
+        Input whose answer the nearest specification misses, or on which the box is faulty.
     fault : str
         Reason why the box cannot be identified (it raises an error, it is not deterministic, ...); empty if it can.
     any_nan : bool
         Whether any two NaN counted as equal.
     queries, queries_before_random : int
-        Dot products that were chosen and asked: all, and those before the first random phase.
+        Number of dot products that the search chose and asked: in total, and before the first random phase.
     vectors : int
-        Dot products that were drawn at random and asked.
+        Number of dot products that were drawn at random and asked.
     seconds : float
-        Wall time.
+        Wall time in seconds.
     """
 
     label: str
@@ -81,7 +83,7 @@ class Identification(Result):
 
     @property
     def specification(self) -> Accumulator | None:
-        """Return the accumulator that was identified, None if none was."""
+        """Return the accumulator that was identified, None if no accumulator was identified."""
         return None if self.engine is None else self.engine.accumulator
 
     @property
@@ -99,10 +101,12 @@ class Identification(Result):
         Raises
         ------
         ValueError
-            If nothing was identified.
+            If no specification was identified.
         """
         if self.engine is None:
-            raise ValueError(f"{self.label}: nothing was identified, so there is no row")
+            raise ValueError(
+                f"{self.label}: no specification was identified, so there is no row; `verdict` gives the reason"
+            )
         a, b, c, d = (f.name for f in self.interface.formats)
         scales = ""
         if self.interface.scale_format is not None:

@@ -1,4 +1,4 @@
-"""One HTML page of an identification; it has no scripts and loads nothing."""
+"""Writes one HTML page of an identification; it has no scripts and loads nothing."""
 
 import html
 

@@ -1,4 +1,4 @@
-"""Identification finds the specification of a black box in four steps.
+"""Identifies the specification of a black box in four steps.
 
 1. The box is examined: it must answer, the same each time and at each position of a matrix (:mod:`.box`).
 2. The box answers a pool of inputs of all kinds (:mod:`.inputs`). For each family, a search sets the fields of specifications,
@@ -33,24 +33,24 @@ from .mutations import mutated
 from .outcome import Identification, Nearest
 from .search import Log, descend, differ, evolve, fit, follow, results
 
-#: Inputs in the first pool.
+#: Number of inputs in the first pool.
 FIRST_POOL = 2600
-#: After this many refuted specifications a box counts as outside of the families.
+#: Number of refuted specifications after which a box counts as outside of the families.
 ROUNDS = 40
-#: Inputs similar to missed ones that are asked at once.
+#: Number of inputs similar to missed ones that are asked at once.
 LIKE = 80
-#: How often in a row such inputs are asked.
+#: Number of times in a row that such inputs are asked.
 GENERATIONS = 5
-#: The most such inputs in one identification.
+#: Most such inputs in one identification.
 LIKE_IN_ALL = 4000
-#: Before the nearest specification is reported, the best one of this many families is improved until no field helps.
+#: Number of families whose best specification is improved until no field helps, before the nearest one is reported.
 POLISHED = 3
-#: The most rounds in which a counter-example is shrunk.
+#: Most rounds in which a counter-example is shrunk.
 SHRINK_ROUNDS = 25
 
 
 class _Run:
-    """The state of one identification."""
+    """`_Run` holds the state of one identification."""
 
     def __init__(
         self,
@@ -75,7 +75,10 @@ class _Run:
         refuse_trivial(box, first, self.log.answers)
 
     def fitted(self, family: Family | None, spec: Accumulator | None) -> tuple[int, Family, Accumulator]:
-        """Return (missed answers, family, specification): the best fit to the log, starting from `spec` where there is one."""
+        """Return (missed answers, family, specification) of the best fit to the log.
+
+        The search starts from `spec` if it is given.
+        """
         if family is not None and spec is not None:
             self.ask_like_missed(spec)
             found, wrong = descend(family, self.log, spec)
@@ -110,10 +113,11 @@ class _Run:
         return self.fits[0]
 
     def ask_like_missed(self, spec: Accumulator) -> bool:
-        """Ask inputs that resemble those whose answers a specification misses, for several generations; whether any were asked.
+        """Ask inputs that resemble those whose answers a specification misses, for several generations; return whether any were
+        asked.
 
-        Where few answers are missed, it can be that no single change of a field gives more of them; among similar inputs there
-        are some for which one does.
+        If few answers are missed, it may be that no single change of a field gives more of them; among similar inputs there are
+        some for which a single change does.
         """
         if self.box.recorded is not None:
             return False
@@ -128,14 +132,14 @@ class _Run:
         return True
 
     def _odd_nan(self, spec: Accumulator) -> bool:
-        """Return whether there are inputs for which box and specification both return NaN, with different encodings."""
+        """Return whether box and specification both return NaN on some input, with different encodings."""
         apart = self.log.differs(spec)
         found = results(spec, self.log.interface, self.log.batch.rows(apart))
         fmt = self.log.interface.formats[3]
         return bool((is_nan(found, fmt) & is_nan(self.log.answers[apart], fmt)).any())
 
     def identify(self) -> tuple[Family, Accumulator, list[Alternative] | None]:
-        """Return (family, specification, remaining rivals); rivals are None where the box is outside of the families."""
+        """Return (family, specification, remaining rivals); rivals are None if the box is outside of the families."""
         family: Family | None = None
         spec: Accumulator | None = None
         for _ in range(ROUNDS):
@@ -172,7 +176,7 @@ class _Run:
         return family, spec, None
 
     def family_of(self, family: Family, spec: Accumulator) -> Family:
-        """Return the family that a specification is reported by, if this run searches it; else `family`."""
+        """Return the family under which a specification is reported, if this run searches it; else `family`."""
         name = name_of(family, spec)
         return next((known for known in self.families if known.name == name), family)
 
@@ -182,8 +186,7 @@ class _Run:
         return "; ".join(filter(None, said))
 
     def shrunk(self, spec: Accumulator, dot: Dot) -> Dot:
-        """Return a simpler dot product than `dot` for which box and specification still differ, as simple as shrinking makes
-        it."""
+        """Return the simplest dot product, shrunk from `dot`, for which box and specification still differ."""
         if self.box.recorded is not None:
             return dot
 
@@ -198,7 +201,10 @@ class _Run:
         return Nearest(spec.simplest(), int(np.count_nonzero(missed)), self.first)
 
     def ranked(self) -> list[tuple[int, Family, Accumulator]]:
-        """For each family the specification of all tried that misses fewest answers of the first pool; the best improved."""
+        """Return for each family the tried specification that misses fewest answers of the first pool.
+
+        The best ones are improved.
+        """
         first = self.log.part(np.arange(self.log.size - self.first, self.log.size))
         best: dict[str, tuple[int, Family, Accumulator]] = {}
         for spec, family in ({s: f for _, f, s in self.fits} | self.log.tried).items():
@@ -213,7 +219,7 @@ class _Run:
         return sorted(ranking, key=lambda row: row[0])
 
     def known(self) -> str:
-        """Return the best specification so far and its missed answers: the message of an interrupted search."""
+        """Return the best specification so far and its missed answers, as the message of an interrupted search."""
         best: Accumulator | None = None
         fewest = self.log.size + 1
         for spec in list(self.log.tried):
@@ -229,7 +235,7 @@ class _Run:
         )
 
     def counterexample(self, spec: Accumulator) -> Counterexample:
-        """Return a simple input for which box and specification differ: the one with fewest products, shrunk."""
+        """Return a simple input for which box and specification differ: the input with fewest products, shrunk."""
         apart = np.flatnonzero(self.log.differs(spec))
         batch = self.log.batch.rows(apart)
         fewest = int(batch.products.argmin())
@@ -256,35 +262,35 @@ def identify(
     Parameters
     ----------
     unit : Engine, Box or callable
-        The black box; :func:`tensorcore_models.probing.identify.box.as_box` says what a callable must be and what it needs.
+        Black box; :func:`tensorcore_models.probing.identify.box.as_box` describes callables and their interface.
     vectors : int
         Number of random dot products on which the result is tested.
     seed : int
-        Seed of all random choices: the same seed asks the same questions.
+        Seed of all random choices; the same seed asks the same questions.
     sources : tuple of callables
-        More sources of inputs that separate two specifications: source(interface, one, other) -> batches. They are called where
-        the built-in search finds nothing. A :class:`tensorcore_models.probing.Solver` is one; what it proves equal is reported
-        with the open questions.
+        Further sources of inputs that separate two specifications: source(interface, one, other) -> batches. They are called
+        if the built-in search finds none. A :class:`tensorcore_models.probing.Solver` is such a source; its proofs that two
+        values are equal are reported with the open questions.
     families : tuple of type
-        Your own accumulator classes to look for; their `searches` says how.
+        Your own accumulator classes to search for; their method `searches` defines the search.
     effort : {"normal", "quick", "thorough"}
         Effort of the search before a box counts as outside of the families (:data:`.limits.EFFORTS`).
     progress : callable
-        Called with one line at a time.
+        Function that is called with one line of text at a time.
     **interface
-        The interface of a callable: a_format, b_format, c_format, d_format, k, scale_format, block_size, raw.
+        Interface of a callable: a_format, b_format, c_format, d_format, k, scale_format, block_size, raw.
 
     Returns
     -------
     Identification
-        Its `engine` runs the specification; `engine` is None if the box is faulty or outside of the families.
+        Result, whose `engine` runs the specification; `engine` is None if the box is faulty or outside of the families.
 
     Raises
     ------
     TypeError, ValueError
-        If `unit` is not a box, its formats or k are missing, or there is no such effort.
+        If `unit` is not a box, its formats or k are missing, or the effort is unknown.
     Interrupted
-        On Ctrl-C; the message has the best specification so far.
+        If the user presses Ctrl-C; the message has the best specification so far.
     """
     started = time.monotonic()
     box = as_box(unit, **interface)
@@ -308,7 +314,7 @@ def identify(
 
 
 def _length(spec: Accumulator) -> int:
-    """Return the length of a specification as text: of two that miss equally many answers the shorter one is reported."""
+    """Return the length of a specification as text; of two that miss equally many answers, the shorter one is reported."""
     return len(spec_text(spec.simplest()))
 
 
@@ -341,7 +347,7 @@ def _outcome(
 
 
 def _others(run: _Run, identified: str) -> tuple[Nearest, ...]:
-    """For each other family that was searched the specification that misses fewest answers."""
+    """Return for each other family that was searched the specification that misses fewest answers."""
     best: dict[str, Nearest] = {}
     for _, family, spec in run.fits:
         name, found = name_of(family, spec), run.nearest(spec)

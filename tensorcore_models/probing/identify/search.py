@@ -2,7 +2,7 @@
 
 A *descent* starts from one specification and changes one field after the other to the value that misses fewest answers, until
 no change helps. Descents start from many points of each family. If all of them end at specifications that miss answers, the
-best ones are crossed and changed at random and descend again (a memetic search).
+best ones are crossed and changed at random, and descend again (a memetic search).
 """
 
 from collections.abc import Iterable
@@ -15,39 +15,39 @@ from ...aspects.search import Field, value_of
 from ..interface import DotBatch, Interface, is_nan
 from .fields import Family, changed, field_variants, model_of
 
-#: Answers are compared up to these numbers in turn; counting stops as soon as a specification is worse than the best one.
+#: Numbers of answers that are compared in turn; counting stops as soon as a specification is worse than the best one.
 CHUNKS = (96, 400, 1600)
-#: How many answers a coarse descent looks at.
+#: Number of answers that a coarse descent looks at.
 COARSE = 500
-#: How many shapes of each family are swept before all others.
+#: Number of shapes of each family that are swept before all others.
 FIRST = 4
-#: How many of the best specifications descend on all answers.
+#: Number of the best specifications that descend on all answers.
 FOLLOWED = 4
-#: How many specifications of a family are crossed with each other.
+#: Number of specifications of a family that are crossed with each other.
 POPULATION = 8
-#: How many families take part in crossing.
+#: Number of families that take part in crossing.
 CROSSED = 3
-#: How many of the missed answers crossing looks at.
+#: Number of missed answers that crossing looks at.
 MISSED = 100
-#: What one comparison costs beside its products, in products.
+#: Cost of one comparison beside its products, in products.
 COMPARISON = 800
-#: How many counts of missed answers, each with the number of answers compared so far, a log remembers.
+#: Number of counts that a log remembers; a count has the missed answers and the number of answers compared so far.
 REMEMBERED = 40_000
 
 
 @dataclass
 class Effort:
-    """The cost so far: products evaluated to compare specifications with answers."""
+    """`Effort` is the cost so far: products evaluated to compare specifications with answers."""
 
     spent: int = 0
 
 
 @dataclass
 class Log:
-    """The dot products that the box was asked, with its answers.
+    """`Log` holds the dot products that the box was asked, with its answers.
 
-    `any_nan`: any two NaN count as equal. The parts of a log share `effort`, the cost of all comparisons, and `tried`, each
-    specification that a search arrived at with the family that it searched.
+    With `any_nan`, any two NaN count as equal. The parts of a log share `effort`, the cost of all comparisons, and `tried`,
+    every specification at which a search ended, with the family that it searched.
     """
 
     interface: Interface
@@ -60,17 +60,18 @@ class Log:
 
     @property
     def size(self) -> int:
-        """How many dot products were asked."""
+        """Return the number of dot products that were asked."""
         return self.batch.size
 
     def add(self, batch: DotBatch, answers: np.ndarray) -> None:
-        """Add answers, the newest first: comparisons start with them, and they are those that specifications missed."""
-        # both in one statement, so that an interruption cannot leave one without the other
+        """Add answers, the newest first, because comparisons start with them and they are the answers that specifications
+        missed."""
+        # one statement sets both, so that an interruption cannot leave one without the other
         self.batch, self.answers = DotBatch.joined([batch, self.batch]), np.concatenate([answers, self.answers])
         self._counts.clear()
 
     def differs(self, spec: Accumulator, part: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """Return which answers a specification misses."""
+        """Return a mask of the answers that a specification misses."""
         answers = self.answers[part]
         self.effort.spent += len(answers) * (self.interface.k + 4) + COMPARISON
         return differ(results(spec, self.interface, self.batch.rows(part)), answers, self)
@@ -85,7 +86,7 @@ class Log:
         return Log(self.interface, self.batch.rows(rows), self.answers[rows], self.any_nan, self.effort, self.tried)
 
     def wrong(self, spec: Accumulator, limit: int | None = None, size: int | None = None) -> int:
-        """Return how many of the first `size` answers a specification misses; counting stops at `limit`."""
+        """Return the number of the first `size` answers that a specification misses; counting stops at `limit`."""
         size = self.size if size is None else min(size, self.size)
         key = spec, size
         total, start = self._counts.get(key, (0, 0))
@@ -106,7 +107,7 @@ def results(spec: Accumulator, interface: Interface, batch: DotBatch) -> np.ndar
 
 
 def differ(found: np.ndarray, wanted: np.ndarray, log: Log) -> np.ndarray:
-    """Return which results differ; two NaN do not where the log says so."""
+    """Return a mask of the results that differ; with `any_nan`, two NaN do not differ."""
     apart = found != wanted
     if log.any_nan and apart.any():
         apart &= ~(is_nan(found, log.interface.formats[3]) & is_nan(wanted, log.interface.formats[3]))
@@ -134,9 +135,10 @@ def _sweep(
 def descend(
     family: Family, log: Log, spec: Accumulator, size: int | None = None, *, sparse: bool = False
 ) -> tuple[Accumulator, int]:
-    """Change fields one by one until none helps; the specification, and how many of the first `size` answers it misses.
+    """Change fields one by one until none helps; return the specification, and the number of the first `size` answers that it
+    misses.
 
-    `sparse`: only some values of long lists are tried.
+    With `sparse`, only some values of long lists are tried.
     """
     wrong = log.wrong(spec, None, size)
     while wrong:
@@ -150,7 +152,7 @@ def descend(
 
 
 def _slide(family: Family, log: Log, spec: Accumulator, wrong: int, size: int | None) -> tuple[Accumulator, int]:
-    """Change two numbers by small steps together; the best specification."""
+    """Change two numbers by small steps together; return the best specification."""
     start = spec
     for _, _, other in family.slides(log.interface, start):
         found = log.wrong(other, wrong, size)
@@ -176,7 +178,8 @@ def _crossed(family: Family, interface: Interface, one: Accumulator, other: Accu
 def evolve(
     fits: list[tuple[int, Family, Accumulator]], log: Log, rng: np.random.Generator, effort: int
 ) -> tuple[int, Family, Accumulator]:
-    """Cross specifications, the best first, change them at random and let them descend; the best one for `effort` products."""
+    """Cross specifications, the best first, change them at random and let them descend; return the best one for `effort`
+    products."""
     limit = log.effort.spent + effort
     best = fits[0]
     while best[0] and log.effort.spent < limit:
@@ -222,14 +225,14 @@ def _bred(herds: list[list], log: Log, rng: np.random.Generator, limit: int) -> 
 
 
 def _telling(log: Log, spec: Accumulator) -> Log:
-    """Return the answers that tell most: those that a specification misses, and some of all others."""
+    """Return the most informative answers: those that a specification misses, and some of all others."""
     missed = np.flatnonzero(log.differs(spec))[:MISSED]
     spread = np.linspace(0, log.size - 1, min(COARSE, log.size)).astype(int)
     return log.part(np.unique(np.concatenate([missed, spread])))
 
 
 def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
-    """For each shape of a family the starting point that misses fewest answers, the best first."""
+    """Return for each shape of a family the starting point that misses fewest answers, the best first."""
     nearest: dict[tuple, tuple[int, Accumulator]] = {}
     for start in family.first(log.interface):
         wrong, shape = log.wrong(start, None, COARSE), tuple(value_of(start, path) for path in family.shape)
@@ -239,10 +242,10 @@ def _nearest(family: Family, log: Log) -> list[tuple[int, Accumulator]]:
 
 
 def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple[int, Accumulator]]:
-    """Return the starting points, and each with its fields set by dot products of at most one addend that is not zero; the best
-    first.
+    """Return the starting points, each also with fields fitted to dot products of at most one nonzero addend; the best first.
 
-    One addend alone shows how the result is rounded, what is flushed and what overflows: order and alignment have no effect.
+    A single addend shows how the result is rounded, what is flushed and what overflows; order and alignment have no effect on
+    it.
     """
     alone = log.part(np.flatnonzero(log.batch.addends <= 1))
     found = list(starts)
@@ -254,7 +257,8 @@ def _informed(family: Family, log: Log, starts: list[Accumulator]) -> list[tuple
 
 
 def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple[list, bool]:
-    """Sweep each specification once, until one gives all answers; the results, and whether the first of them does."""
+    """Sweep each specification once, until one gives all answers; return the results, and whether the first of them gives
+    all."""
     swept: list[tuple[int, Family, Accumulator]] = []
     for _, wrong, family, spec in sorted(begun, key=lambda row: row[:2]):
         found, left = _sweep(family, log, spec, wrong, COARSE, sparse=True)
@@ -267,9 +271,9 @@ def _swept(log: Log, begun: list[tuple[int, int, Family, Accumulator]]) -> tuple
 
 
 def fit(families: tuple[Family, ...], log: Log, progress=lambda text: None) -> list[tuple[int, Family, Accumulator]]:
-    """Descend from the starting points of all families; (wrong answers, family, specification), the best first.
+    """Descend from the starting points of all families; return (wrong answers, family, specification), the best first.
 
-    After the first :data:`FOLLOWED` the counts are of some answers only.
+    After the first :data:`FOLLOWED` entries, the counts cover only some answers.
     """
     nearest = {family.name: _nearest(family, log) for family in families}
     first = [(i, wrong, f, s) for f in families for i, (wrong, s) in enumerate(nearest[f.name][:FIRST])]

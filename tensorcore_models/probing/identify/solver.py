@@ -1,4 +1,4 @@
-"""Asks SMT solvers for inputs that separate two specifications, or for a proof that there are none (extra `smt`)."""
+"""Asks SMT solvers for inputs that separate two specifications, or for a proof that none exist (extra `smt`)."""
 
 import time
 from collections.abc import Sequence
@@ -18,30 +18,29 @@ from .fields import engine_of
 EACH = 10.0
 #: Seconds for all questions of one identification.
 TOTAL = 120.0
-#: How the statement of a proof begins.
+#: Beginning of the statement of a proof.
 PROVED = "proved equal"
 
 
 @dataclass
 class Solver:
-    """`Solver` is a source of inputs (:data:`.challenge.Source`) that asks SMT solvers, and remembers their answer
-    about each pair.
+    """`Solver` is a source of inputs (:data:`.challenge.Source`) that asks SMT solvers and remembers their answer on each pair.
 
     Parameters
     ----------
     timeout : float
         Seconds for one question.
     total : float
-        Seconds for all questions of this object; after that no solver is asked.
+        Seconds for all questions of this object together; after that no solver is asked.
     memory : int
         MiB of memory for each solver; 0: no limit.
     backends : sequence of str, optional
-        The solvers to ask, from :data:`tensorcore_models.probing.formal.BACKENDS`; by default all that are installed.
+        Solvers to ask, from :data:`tensorcore_models.probing.formal.BACKENDS`; by default all installed solvers.
 
     Raises
     ------
     NoSolver
-        If a solver that is asked for is not installed, or none is.
+        If a requested solver, or every solver, is not installed.
     ValueError
         If a solver is unknown or a limit is not positive.
     """
@@ -55,7 +54,7 @@ class Solver:
 
     def __post_init__(self):
         if self.timeout <= 0 or self.total <= 0:
-            raise ValueError(f"timeout is {self.timeout}, total {self.total}: both are seconds above 0")
+            raise ValueError(f"timeout is {self.timeout} and total {self.total} seconds; both must be above 0")
         chosen_backends(self.backends)
 
     def __call__(self, interface: Interface, one: Accumulator, other: Accumulator) -> list[DotBatch]:
@@ -85,8 +84,7 @@ class Solver:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """Return the solvers' answer about a pair that they could not separate; an empty string if they were not
-        asked."""
+        """Return the solvers' answer about a pair that they could not separate; an empty string if they were not asked."""
         return self._statements.get(frozenset((one, other)), "")
 
 

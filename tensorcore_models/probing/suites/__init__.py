@@ -1,9 +1,9 @@
-"""Test suites, run against any engine: the published ones, and :mod:`.package_suite`.
+"""Run test suites against any engine: the published ones, and :mod:`.package_suite`.
 
-The published tests are data, one module for each suite (:data:`SUITES` has them); a run gives a table of features, evidence
-and verdicts. The verdicts are the authors': some misread units that they did not have (khattak-mikaitis, section V-A; `misread`
-says which tests do so on a modelled unit). `tensorcore_models.probing.characterise`, our own suite, does not, and returns its
-findings as one result.
+The published tests are data, one module for each suite (:data:`SUITES` has them). A run gives a table of features, evidence and
+verdicts. The verdicts are the authors'; some misread units that the authors did not have (khattak-mikaitis, section V-A).
+`misread` lists such tests for a modelled unit. `tensorcore_models.probing.characterise`, this package's own suite, avoids these
+errors and returns its findings as one result.
 """
 
 from .model import PublishedTest, Truth

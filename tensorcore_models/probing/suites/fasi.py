@@ -1,7 +1,7 @@
-"""The tests of Fasi, Higham, Mikaitis and Pranesh 2021, section 3, in the order of the paper.
+"""Holds the tests of Fasi, Higham, Mikaitis and Pranesh 2021, section 3, in the order of the paper.
 
 P is the precision of the result, R = P - 1 its fraction bits, p the smaller precision of the operands. The paper has fp16,
-bf16, tf32 and fp64 operands; here the addends follow from the formats.
+bf16, tf32 and fp64 operands; here the formats determine the addends.
 """
 
 from collections.abc import Callable
@@ -28,14 +28,14 @@ from .model import (
 
 # -- 3.1.1, subnormal numbers ------------------------------------------------------------------------------------------------
 def smallest(fmt: Format) -> Fraction:
-    """Return the smallest number of a format; raises Unreachable if it has no subnormal ones."""
+    """Return the smallest number of a format; raise Unreachable if it has no subnormal numbers."""
     if not fmt.has_subnormals:
         raise Unreachable(f"{fmt.name} has no subnormal numbers")
     return power(fmt.quantum_exponent)
 
 
 def _subnormal_operands(s: Setting) -> list[Input]:
-    """Return the smallest number times 4, or more where the result has no such number; in A, then in B."""
+    """Return the smallest number times 4, or times a larger power if the result lacks that number; in A, then in B."""
     a, b, _, d = s.formats
     found = []
     for left, tiny in ((True, smallest(a)), (False, smallest(b))):
@@ -45,7 +45,7 @@ def _subnormal_operands(s: Setting) -> list[Input]:
 
 
 def _kept(s: Setting, results: Results) -> str:
-    """Return whether the results are those of the exact sums."""
+    """Return the verdict that compares the results with the exact sums."""
     if all(r == _exact(x) for r, x in zip(results, _subnormal_operands(s), strict=True)):
         return "supported"
     return "flushed" if not any(results) else "neither"
@@ -56,8 +56,7 @@ def _exact(x: Input) -> Fraction:
 
 
 def _below_normal(s: Setting, difference: bool) -> list[Input]:
-    """Return half of the result's smallest normal number: a product of normal operands, or that number and minus a half of
-    it."""
+    """Return half of the result's smallest normal number, as a product of normal operands, or as that number minus its half."""
     a, b, _, d = s.formats
     normal = power(d.emin)
     product = normal if difference else normal / 2
@@ -67,7 +66,7 @@ def _below_normal(s: Setting, difference: bool) -> list[Input]:
 
 
 def _addend(s: Setting) -> list[Input]:
-    """Return the smallest number of c, which must be one of the result."""
+    """Return the smallest number of c, which must also be a number of the result."""
     tiny = smallest(s.formats[2])
     encode_value(tiny, s.formats[3])
     return [Input({}, tiny, scaled=False)]
@@ -78,7 +77,7 @@ def _half_of_normal(s: Setting, results: Results) -> str:
 
 
 def _native(s: Setting) -> list[Input]:
-    """Return a subnormal operand that is 3/4 unit of the result in the other addend."""
+    """Return a subnormal operand that is 3/4 of a unit in the last place of the other addend in the result."""
     tiny = 3 * smallest(s.formats[0])
     encode_value(_partner(s) + _last_place(s), s.formats[3])
     return [Input(places((tiny, ONE), _partner(s)), scaled=False)]
@@ -94,13 +93,13 @@ def _last_place(s: Setting) -> Fraction:
 
 # -- 3.1.2 and 3.1.3 ---------------------------------------------------------------------------------------------------------
 def _products_of_two(s: Setting) -> list[Input]:
-    """Return (1 - 2^-p)^2 and (1 - 2^-p) 2^-p: neither is an operand, their sum 1 - 2^-p is."""
+    """Return (1 - 2^-p)^2 and (1 - 2^-p) 2^-p, which are no operands, while their sum 1 - 2^-p is."""
     x = 1 - power(-s.operand_precision)
     return [Input(places((x, x), (x, 1 - x)))]
 
 
 def _largest_first(extra: int):
-    """1 among numbers that the alignment loses if the unit has so many extra bits; 1 is c, then each product."""
+    """Return inputs of 1 and four numbers that the alignment loses with `extra` extra bits; 1 is c, then each product."""
 
     def inputs(s: Setting) -> list[Input]:
         h = power(-s.precision - extra)
@@ -115,7 +114,7 @@ def _aligned_first(s: Setting, results: Results) -> str:
 
 
 def _least_result(s: Setting) -> list[Input]:
-    """3/4 of the smallest number of the result."""
+    """Return 3/4 of the smallest number of the result."""
     last = smallest(s.formats[3])
     return both_ways([Input(places(last / 2, last / 4), scaled=False)])
 
@@ -134,12 +133,12 @@ def _carry_orders(s: Setting) -> list[Input]:
     return [Input({**places(*[ONE] * 4), i: small}, c) for i in range(4)]
 
 
-#: What a chain of multiply-adds has of the bits that carries need.
+#: Verdict for a chain of multiply-adds, which has no carry bits.
 NO_CARRIES = "none: one product at a time"
 
 
 def fused(text: str, chain: str) -> Callable[[Setting, Truth], str]:
-    """Return the verdict that a unit deserves whose operations take several products, and one with a product at a time."""
+    """Return the verdict expected of a unit: `text` if its operations take several products, `chain` if they take one."""
     return lambda s, t: text if t.terms > 1 else chain
 
 

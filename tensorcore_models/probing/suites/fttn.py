@@ -1,4 +1,4 @@
-"""The tests of Li et al. 2024, FTTN, as its released program has them."""
+"""Holds the tests of Li et al. 2024, FTTN, as in its released program."""
 
 from fractions import Fraction
 
@@ -10,7 +10,7 @@ SOURCE = "FTTN (released program)"
 
 
 def _width(s: Setting, results: Results) -> str:
-    """Return the first position at which nothing of the two small products is left."""
+    """Return the first position at which the two small products are lost."""
     for k, value in enumerate(results, 1):
         if value == 1:
             return str(k)
@@ -18,7 +18,7 @@ def _width(s: Setting, results: Results) -> str:
 
 
 def _neighbours(s: Setting) -> list[Input]:
-    """Return eight products of 1, with c the largest number below a power of two, and that power."""
+    """Return inputs of eight products of 1, with c the largest number below a power of two, and c that power."""
     top = power(s.precision + 1)
     return [Input(places(*[ONE] * 8), c) for c in (top - 2, top)]
 
@@ -45,7 +45,7 @@ FTTN = (
         lambda s, t: str(t.terms), lambda s, t: t.extra >= 1 and t.rounding == "rz", 2,
     ),
     PublishedTest(
-        "three extra bits or sticky", "what decides a tie of a rounding to nearest", SOURCE,
+        "three extra bits or sticky", "bits that decide a tie of rounding to nearest", SOURCE,
         lambda s: [Input(places(ONE), power(-s.precision) + power(-s.precision - 3))],
         lambda s, r: choose(decides=1 + power(1 - s.precision), lost=1)(r),
         lambda s, t: "decides" if t.rounding == "rne" and t.extra >= 4 else "lost",

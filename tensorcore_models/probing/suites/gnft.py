@@ -1,8 +1,9 @@
-"""Tests of Khattak and Mikaitis 2025: their GNFT (vectors of its released code) and what section IV adds on single units.
+"""Holds the tests of Khattak and Mikaitis 2025: their GNFT (vectors of its released code), and the tests of section IV on
+single units.
 
-Their method takes the number of extra bits, neab, from its own first test. The list of features on its page names subnormal
-numbers, too, but no version of the released program tests them (faiziktk/IEEE_HPEC2025_block_FMA_tests, 78 commits to
-46136b5); the tests of Fasi et al. that it is based on are in `fasi`.
+Their method takes the number of extra bits, neab, from its own first test. The list of features on its page also names
+subnormal numbers, but no version of the released program tests them (faiziktk/IEEE_HPEC2025_block_FMA_tests, 78 commits to
+46136b5); the tests of Fasi et al. on which it is based are in `fasi`.
 """
 
 from collections.abc import Iterator
@@ -26,15 +27,15 @@ from .model import (
     truncates,
 )
 
-#: The ladder asks for one, two and three extra bits.
+#: Largest number of extra bits that the ladder asks for.
 MOST_EXTRA_BITS = 3
-#: Where the test of normalisation crosses a power of two, in units of 2^-P.
+#: Point at which the test of normalisation crosses a power of two, in units of 2^-P.
 _CROSSING = 3
 _EXTRA, _SIZE, _KEPT = "extra bits", "FMA size", "fraction bits"
 
 
 def _ladder(s: Setting) -> list[Input]:
-    """Return n = 1, 2, 3: n products 2^-P, 2^-(P+1), ... and the last once more."""
+    """Return inputs of 1 and n products 2^-P, 2^-(P+1), ... with the last one twice, for n = 1, 2, 3."""
     steps = [power(-s.precision - i) for i in range(min(MOST_EXTRA_BITS, s.length - 1))]
     return [Input(places(*steps[:n], steps[n - 1]), ONE) for n in range(1, len(steps) + 1)]
 
@@ -45,7 +46,7 @@ def _same_block(s: Setting) -> list[Input]:
 
 
 def _two_tails(s: Setting) -> list[Input]:
-    """1 and twice 3/4 of the alignment's unit."""
+    """Return 1 and twice 3/4 of the alignment's unit."""
     tail = THREE_QUARTERS * power(-s.fraction_bits - s.number(_EXTRA))
     return both_ways([Input(places(tail, tail), ONE)])
 
@@ -65,7 +66,7 @@ def _crossed(s: Setting, results: Results) -> str:
 
 
 def _full_products(s: Setting) -> Iterator[tuple[Input, Fraction, int]]:
-    """For k = 2 to N: k - 1 products and c of nearly 2 whose last places carry; the exact sum, and its carries."""
+    """Yield for k = 2 to N: k - 1 products and c near 2 whose last places carry, their exact sum, and its number of carries."""
     z, last = 2 - power(1 - s.operand_precision), power(1 - s.precision)
     for k in range(2, s.number(_SIZE) + 1):
         ones = sum((power(i - s.precision) for i in range(1, ceil(log2(k)) + 1)), Fraction(0))
@@ -85,15 +86,15 @@ def _unnormalised(s: Setting) -> list[Input]:
     small = power(-s.fraction_bits - extra)
     products: list[Product] = [(Fraction(3, 2), Fraction(3, 2)), *[small] * copies]
     if len(products) > s.length:
-        raise Unreachable(f"{len(products)} products")
+        raise Unreachable(f"the test needs {len(products)} products, more than the dot product's {s.length}")
     return [Input(places(*products))]
 
 
 def _next_block(s: Setting) -> list[Input]:
-    """Return the result of one operation, odd in its last place, and 3/4 of that place in the next operation."""
+    """Return a result of one operation that is odd in its last place, and 3/4 of that place in the next operation."""
     last, block = power(-s.fraction_bits), s.number(_SIZE)
     if block >= s.length:
-        raise Unreachable("one operation")
+        raise Unreachable("the dot product is one operation, but the test needs two")
     return both_ways([Input({block: THREE_QUARTERS * last}, 1 + last)])
 
 
@@ -122,7 +123,7 @@ def _group(s: Setting, results: Results) -> str:
 
 
 def _three_places(s: Setting) -> list[Input]:
-    """1 as c, as the first and as the second product; half a last place as the two others."""
+    """Return 1 as c, as the first and as the second product, with half a last place as the two other addends."""
     h = power(-s.precision)
     return [Input(places(h, h), ONE), Input(places(ONE, h), h), Input(places(h, ONE), h)]
 

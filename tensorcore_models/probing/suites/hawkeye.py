@@ -1,10 +1,9 @@
-"""The tests of Hawkeye (Badash, Boneh, Komargodski and Srivastava, MLSys 2026, arXiv:2603.20421), as its released programs have
-them: one for 16-bit operands, one for e4m3 on Hopper's wgmma.
+"""Holds the tests of Hawkeye (Badash, Boneh, Komargodski and Srivastava, MLSys 2026, arXiv:2603.20421), as in its released
+programs: one for 16-bit operands, one for e4m3 on Hopper's wgmma.
 
-Each test keeps the addends and the conclusions of its program. What is generalised: powers of two follow from the formats
-instead of being written down for them, and a dot product has two instructions' products instead of one's. F is what "internal
-precision" found, P the precision of the result. Candidates that a program leaves over are joined by "or"; it goes on with the
-first.
+Each test keeps the addends and the conclusions of its program. Two things are generalised: powers of two follow from the
+formats, and a dot product has the products of two instructions instead of one. F is the number found by "internal precision", P
+the precision of the result. If a program leaves several candidates, they are joined by "or", and later tests use the first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,11 +14,11 @@ from ...aspects.values import ONE, Product, Unreachable, encode_value, power
 from .model import THREE_QUARTERS, Input, PublishedTest, Results, Setting, Truth, leading, places, truncates
 
 SIXTEEN, EIGHT = "Hawkeye (program for 16-bit operands)", "Hawkeye (program for e4m3)"
-#: The programs' large and small numbers are at most 2 to this power and its inverse.
+#: Largest exponent of the programs' large numbers; the small numbers have its negative.
 REACH = 20
-#: Addends up to which every subset is tried; beyond, runs of products with and without c (as the program for e4m3).
+#: Most addends of which every subset is tried; with more, runs of products with and without c (as in the program for e4m3).
 EVERY_SUBSET = 9
-#: Exponents that the search for the floor of the alignment goes through, and carries that the output test makes.
+#: Lowest exponent in the search for the floor of the alignment, and most carries in the output test.
 LOWEST_EXPONENT, MOST_CARRIES = -200, 5
 _PRECISION, _OUTPUT = "internal precision", "output precision"
 _C = -1
@@ -27,7 +26,7 @@ _C = -1
 _MODES = (
     "nearest, ties to zero", "nearest, ties away", "nearest, ties to even", "towards zero", "away from zero", "towards even",
 )  # fmt: skip
-#: What they call our roundings; the last two are not among them.
+#: Names, in Hawkeye's words, of this package's roundings; "to odd", "up" and "down" are not among Hawkeye's candidates.
 _NAMES = {
     "rz": "towards zero",
     "rne": "nearest, ties to even",
@@ -36,7 +35,7 @@ _NAMES = {
     "ru": "up",
     "rd": "down",
 }
-#: What the search at the alignment cannot tell apart.
+#: Candidates that the search at the alignment cannot tell apart.
 _EVEN = "nearest, ties to even or towards even"
 
 
@@ -54,7 +53,7 @@ def _with(candidates: Sequence[str], word: str) -> list[str]:
 
 # -- neutral subgroups ---------------------------------------------------------------------------------------------------------
 def _subsets(length: int) -> list[tuple[int, ...]]:
-    """Return sets of two or more addends that are tried, the small ones first; -1 is c."""
+    """Return the sets of two or more addends to try, the small ones first; -1 is c."""
     if length + 1 <= EVERY_SUBSET:
         return [x for size in range(2, length + 2) for x in combinations(range(-1, length), size)]
     runs = [tuple(range(i, j)) for i in range(length) for j in range(i + 1, length + 1)]
@@ -74,7 +73,8 @@ def _large_and_small(s: Setting) -> tuple[Fraction, Fraction]:
 
 
 def _neutral(s: Setting) -> list[Input]:
-    """For each set two dot products, all else small: its addends large and cancelling, and zero."""
+    """Return two dot products for each set: its addends large and cancelling, and its addends zero; all other addends are
+    small."""
     large, small = _large_and_small(s)
     minus, twice = -large, 2 * large
     found = []
@@ -93,7 +93,7 @@ def _neutral(s: Setting) -> list[Input]:
 
 
 def _group(s: Setting, results: Results) -> str:
-    """Return the first of the smallest sets that are neutral."""
+    """Return the first of the smallest neutral sets."""
     for i, subset in enumerate(_subsets(s.length)):
         with_it, without = results[2 * i : 2 * i + 2]
         if with_it is not None and with_it == without:
@@ -110,12 +110,12 @@ def _hides(s: Setting, t: Truth) -> bool:
 
 # -- precisions ----------------------------------------------------------------------------------------------------------------
 def _pair(*others: Product) -> dict[int, Product]:
-    """1 - 1 and others."""
+    """Return the products 1, -1 and others."""
     return places(ONE, -ONE, *others)
 
 
 def _falling(s: Setting, in_c: bool) -> list[Input]:
-    """1 - 1 and 2^-t as a product, or as c up to t = P."""
+    """Return inputs of 1 - 1 and 2^-t, as a product, or as c up to t = P."""
     if in_c:
         return [Input(_pair(), power(-t)) for t in range(1, s.precision + 1)]
     return [Input(_pair(power(-t))) for t in range(1, 2 * sum(fmt.emax + fmt.precision for fmt in s.formats[:2]))]
@@ -127,33 +127,33 @@ def _depth(s: Setting, results: Results) -> str:
 
 
 def _carrying(s: Setting) -> list[Input]:
-    """2^-F and 2^n times 1."""
+    """Return inputs of 2^-F and 2^n products of 1."""
     tiny = power(-s.number(_PRECISION))
     counts = [2**n for n in range(MOST_CARRIES + 1) if 2**n < s.length]
     return [Input(places(tiny, *[ONE] * n)) for n in counts]
 
 
 def _output(s: Setting, results: Results) -> str:
-    """F and one bit for each carry that kept 2^-F."""
+    """Return F plus one bit for each carry that kept 2^-F."""
     f = s.number(_PRECISION)
     return str(f + leading(results, [2**n + power(-f) for n in range(len(results))]))
 
 
 def _output_shows(s: Setting, t: Truth) -> bool:
-    """Return whether one carry at most is needed: later operations of a chain cut longer results to F bits again."""
+    """Return whether at most one carry is needed, because later operations of a chain cut longer results to F bits again."""
     carries = t.result_bits - (s.fraction_bits + t.extra)
     return carries in (-1, 0) and s.length > 2 and t.terms >= 2
 
 
 # -- roundings -----------------------------------------------------------------------------------------------------------------
 def _shifted(s: Setting) -> list[Input]:
-    """1 - 1 and 1/2, -1/2, 3/2 and 3/4 of the alignment's unit."""
+    """Return inputs of 1 - 1 and 1/2, -1/2, 3/2 and 3/4 of the alignment's unit."""
     unit = power(-s.number(_PRECISION))
     return [Input(_pair(t * unit)) for t in (Fraction(1, 2), -Fraction(1, 2), Fraction(3, 2), THREE_QUARTERS)]
 
 
 def _shift(s: Setting, results: Results) -> str:
-    """Return the program's elimination."""
+    """Return the roundings that the program's elimination leaves."""
     half, minus_half, three_halves, three_quarters = results
     left = list(_MODES)
     left = _without(left, "away") if half == 0 else ["nearest, ties away", "away from zero"]
@@ -166,14 +166,14 @@ def _shift(s: Setting, results: Results) -> str:
 
 
 def _three_and_one(precision: int, halves: int) -> list[Input]:
-    """Return the reference 2.25 * 2^P, as one product or as two equal ones, and 3; and -1."""
+    """Return inputs of the reference 2.25 * 2^P, as one product or as two equal ones, with 3 and with -1."""
     up = (precision + 1 - halves) // 2
     factors = (Fraction(3, 2) * power(up), Fraction(3, 2) * power(precision + 1 - halves - up))
     return [Input(places(*[factors] * halves, value)) for value in (Fraction(3), -ONE)]
 
 
 def _final(precision: int, results: Results) -> str:
-    """Return the program's elimination."""
+    """Return the roundings that the program's elimination leaves."""
     first, second = results
     if first is None or second is None:
         return "not finite"
@@ -191,17 +191,17 @@ def _final(precision: int, results: Results) -> str:
 
 # -- exponents -----------------------------------------------------------------------------------------------------------------
 def _subnormal_pair(s: Setting) -> list[Input]:
-    """Return half of A's smallest normal number times the inverse of that number, minus the same, and 2^(-1-F)."""
+    """Return half of A's smallest normal number times the inverse of that number, minus the same product, and 2^(-1-F)."""
     a, *_, d = s.formats
     if not a.has_subnormals:
-        raise Unreachable("no subnormal numbers")
+        raise Unreachable(f"{a.name} has no subnormal numbers")
     half, inverse, rest = power(a.emin - 1), power(-a.emin), power(-1 - s.number(_PRECISION))
     encode_value(rest, d)
     return [Input(places((half, inverse), (-half, inverse), rest), scaled=False)]
 
 
 def _beyond(s: Setting) -> list[Input]:
-    """Twice the largest power of two of the result, minus the same, and that power."""
+    """Return twice the largest power of two of the result, minus the same number, and that power."""
     top = power(s.formats[3].emax)
     return [Input(places(2 * top, -2 * top, top), scaled=False)]
 
@@ -211,7 +211,7 @@ def _exponents() -> Iterator[int]:
 
 
 def _lowering(s: Setting) -> list[Input]:
-    """2^e less the last bit that the alignment keeps, e falling."""
+    """Return inputs of 2^e minus the last bit that the alignment keeps, for falling e."""
     unit = power(-s.number(_PRECISION))
     return [Input(places(power(e), -power(e) * unit), scaled=False) for e in _exponents()]
 

@@ -1,4 +1,4 @@
-"""Defines a published test of matrix units: its addends and the meaning of its results; and parts that such tests share."""
+"""Defines a published test of matrix units (its addends and the meaning of its results), and parts that such tests share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ from ...formats.exact_rounding import NEAREST
 
 
 class Setting(NamedTuple):
-    """The unit's facts that a test knows: formats of a, b, c and the result, products of one dot product, verdicts so far."""
+    """`Setting` holds the facts of a unit that a test uses: formats of a, b, c and result, products of a dot product, verdicts
+    so far.
+    """
 
     formats: tuple[Format, Format, Format, Format]
     length: int
@@ -19,32 +21,32 @@ class Setting(NamedTuple):
 
     @property
     def precision(self) -> int:
-        """P, of the result."""
+        """Return P, the precision of the result."""
         return self.formats[3].precision
 
     @property
     def operand_precision(self) -> int:
-        """p, the smaller one of the operands."""
+        """Return p, the smaller precision of the operands."""
         return min(fmt.precision for fmt in self.formats[:2])
 
     @property
     def fraction_bits(self) -> int:
-        """R."""
+        """Return R, the number of fraction bits of the result."""
         return self.precision - 1
 
     def number(self, name: str) -> int:
-        """Return the number that an earlier test found; raises Unreachable if it found none."""
+        """Return the number that an earlier test found; raise Unreachable if it found none."""
         text = self.found.get(name, "")
         if not text.isdecimal():
             raise Unreachable(f"{name} is not known: {text or 'no verdict'}")
         return int(text)
 
     def reaches(self, value: Fraction) -> bool:
-        """Return whether the operand formats make a product of that value."""
+        """Return whether the operand formats can make a product of the given value."""
         return reaches(value, *self.formats[:2])
 
     def spans(self, binades: int) -> bool:
-        """Return whether some 2^j and 2^(j - binades) are products, the smaller one a result."""
+        """Return whether 2^j and 2^(j - binades) are products for some j, and the smaller one is a number of the result."""
         quantum = self.formats[3].quantum_exponent
         return any(
             j - binades >= quantum and self.reaches(power(j)) and self.reaches(power(j - binades)) for j in SCALES
@@ -52,7 +54,7 @@ class Setting(NamedTuple):
 
 
 class Input(NamedTuple):
-    """One dot product: products by position, and c; `scaled`: all may be multiplied by one power of two."""
+    """`Input` is one dot product: products by position, and c; with `scaled`, all may be multiplied by one power of two."""
 
     products: Mapping[int, Product]
     c: Fraction = Fraction(0)
@@ -60,11 +62,11 @@ class Input(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Parameters of a fused unit, from its specification: what a verdict is compared with."""
+    """`Truth` holds the parameters of a fused unit, from its specification, with which a verdict is compared."""
 
-    extra: int  # neab, fraction bits kept at the alignment beyond the result's
+    extra: int  # neab, fraction bits kept at the alignment beyond those of the result
     terms: int
-    rounding: str  # of the result
+    rounding: str  # rounding of the result
     alignment: str  # rounding at the alignment
     normalised: bool  # whether products are normalised
     result_bits: int  # fraction bits of the result, those of its format or fewer
@@ -77,22 +79,22 @@ Results = Sequence[Fraction | None]
 
 @dataclass(frozen=True)
 class PublishedTest:
-    """A published test: what it is called, what it asks, where it is published, and functions of a setting.
+    """`PublishedTest` is a published test: its name, feature and source, and functions of a setting.
 
-    `valid` says on which units it gives the verdict that they deserve; with `narrow` that is about units with fewer fraction
-    bits than their result's format, too, otherwise the test is for others only.
+    `valid` tells whether the test gives a unit the verdict that the unit deserves. With `narrow`, it also covers units with
+    fewer fraction bits than their result's format; otherwise the test does not apply to such units.
     """
 
     name: str
     feature: str
     source: str
-    inputs: Callable[[Setting], Sequence[Input]]  # the dot products; Unreachable: the test is not for these formats
-    verdict: Callable[[Setting, Results], str]  # what the results mean
-    expected: Callable[[Setting, Truth], str]  # what a unit deserves
+    inputs: Callable[[Setting], Sequence[Input]]  # dot products; Unreachable: the test does not apply to these formats
+    verdict: Callable[[Setting, Results], str]  # verdict from the results
+    expected: Callable[[Setting, Truth], str]  # verdict that a unit deserves
     valid: Callable[[Setting, Truth], bool] = lambda s, t: True
-    needs: int = 1  # products that it takes
+    needs: int = 1  # number of products that the test takes
     narrow: bool = False
-    ladder: bool = False  # dot products go on as far as the formats reach; else they must have all
+    ladder: bool = False  # whether dot products end where the formats end; otherwise the formats must have all of them
 
     def holds(self, setting: Setting, truth: Truth) -> bool:
         """Return whether the test gives a unit the verdict that it deserves."""
@@ -110,18 +112,18 @@ def places(*products: Product) -> dict[int, Product]:
 
 
 def meaning(meanings: Mapping[str, Fraction | int]) -> Callable[[Results], str]:
-    """Read one result: the meaning whose value it has, "neither" or "not finite"."""
+    """Return a function from the result to its name in `meanings`, "neither" or "not finite"."""
     named = {Fraction(value): name for name, value in meanings.items()}
     return lambda results: "not finite" if results[0] is None else named.get(results[0], "neither")
 
 
 def choose(**meanings: Fraction | int) -> Callable[[Results], str]:
-    """Read one result as :func:`meaning` does; underscores in the names of meanings become spaces."""
+    """Return a function as :func:`meaning` does; underscores in the names become spaces."""
     return meaning({name.replace("_", " "): value for name, value in meanings.items()})
 
 
 def both_ways(product_sets: Sequence[Input]) -> list[Input]:
-    """Return inputs with all signs changed, after the inputs themselves."""
+    """Return the inputs, followed by the same inputs with all signs flipped."""
 
     def negative(product: Product) -> Product:
         return -product if isinstance(product, Fraction) else (-product[0], product[1])
@@ -131,7 +133,7 @@ def both_ways(product_sets: Sequence[Input]) -> list[Input]:
 
 
 def rounding_by_signs(base: Fraction | int, unit: Fraction) -> Callable[[Results], str]:
-    """Return which rounding takes base + 3/4 unit, and its negative, up or down; nearest modes look alike."""
+    """Return a function that names the rounding of base + 3/4 unit and of its negative; the nearest modes give one name."""
     names: dict[tuple, str] = {(0, 0): "rz", (1, 1): "nearest", (1, 0): "ru", (0, 1): "rd"}
 
     def verdict(results: Results) -> str:
@@ -144,12 +146,12 @@ def rounding_by_signs(base: Fraction | int, unit: Fraction) -> Callable[[Results
 
 
 def rounding_name(rounding: str) -> str:
-    """Return a rounding as tests with three quarters see it."""
+    """Return a rounding's name in tests with three quarters, which cannot tell the nearest modes apart."""
     return "nearest" if rounding in NEAREST else rounding
 
 
 def leading(results: Results, wanted: Sequence[Fraction | int] | Fraction | int) -> int:
-    """Return how many of the first results are as wanted."""
+    """Return the number of results, from the first on, that have the wanted values."""
     expected = wanted if isinstance(wanted, Sequence) else [wanted] * len(results)
     count = 0
     for value, right in zip(results, expected, strict=False):
@@ -160,7 +162,7 @@ def leading(results: Results, wanted: Sequence[Fraction | int] | Fraction | int)
 
 
 def monotonic(s: Setting, results: Results) -> str:
-    """Return whether the first of two results, of the smaller c, is the larger one."""
+    """Return the verdict on monotonicity of two results, the first of the smaller c."""
     first, second = results
     if first is None or second is None:
         return "not finite"
@@ -168,5 +170,5 @@ def monotonic(s: Setting, results: Results) -> str:
 
 
 def truncates(t: Truth) -> bool:
-    """Return whether alignment and result are rounded to zero."""
+    """Return whether alignment and result are rounded toward zero."""
     return t.rounding == t.alignment == "rz"

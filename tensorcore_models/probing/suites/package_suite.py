@@ -1,9 +1,9 @@
-"""The suite of this package: probes that find out which sum any engine forms, how wide it is and how it rounds.
+"""Holds the suite of this package: probes that find the sum that an engine forms, its width and its rounding.
 
-The probes and their order are those of the published suites (fasi-numerical-behavior, section 3; khattak-mikaitis,
-section IV; xie-mma-sim, section III; the tree probe is FPRev's) without what misreads some units: they cancel large
-addends instead of counting extra bits one by one, divide the exponent of a product between both operands, and probe each
-alignment with both signs. One output element is observed: ``d = c + sum a_k b_k``.
+The probes and their order are those of the published suites (fasi-numerical-behavior, section 3; khattak-mikaitis, section IV;
+xie-mma-sim, section III; the tree probe is FPRev's), changed where those misread some units. The probes cancel large addends
+instead of counting extra bits one by one, divide the exponent of a product between both operands, and probe each alignment with
+both signs. They observe one output element, ``d = c + sum a_k b_k``.
 """
 
 import dataclasses
@@ -27,44 +27,43 @@ MAX_BITS = 130
 
 @dataclass(frozen=True, repr=False)
 class Characterisation(Result):
-    """`Characterisation` holds the properties of an engine that probes found; None where its formats cannot show a
-    property.
+    """`Characterisation` holds the properties of an engine that probes found; None for a property that its formats cannot show.
 
     Attributes
     ----------
     label : str
-        The engine.
+        Name of the engine.
     tree : SumOrder
-        Order of the sum, terms of a fused operation, place of c.
+        Order of the sum, number of terms of a fused operation, place of c.
     exact_products : bool or None
         Whether products are formed exactly.
     fraction_bits : int or None
-        F: bits kept below the largest exponent, seen with a product as the small addend; None if nothing is cut off (a chain of
+        F, the bits kept below the largest exponent, with a product as the small addend; None if no bits are cut off (a chain of
         roundings instead of an alignment).
     c_fraction_bits : int or None
-        The same with c as the small addend.
+        F with c as the small addend.
     alignment_rounding, c_alignment_rounding : str or None
         Rounding of products and of c at the alignment.
     normalised_products : bool or None
         Whether products are aligned by their leading bit.
     one_alignment : bool or None
-        Whether all addends are aligned at once (False: neighbours are added first, as in a tree of alignments).
+        Whether all addends are aligned at once; False if neighbours are added first, as in a tree of alignments.
     normalises_once : bool or None
         Whether the sum is normalised only at its end.
     output_fraction_bits : int or None
-        Fraction bits of the result; the format's where no sum is wide enough to show fewer.
+        Fraction bits of the result; those of its format if no sum is wide enough to show fewer.
     output_rounding : str or None
-        Rounding of the result; None where no sum is wide enough to be rounded.
+        Rounding of the result; None if no sum is wide enough to be rounded.
     sticky : bool or None
-        Whether bits that were cut off still count in the final rounding (as against an alignment that only truncates).
+        Whether bits that were cut off still count in the final rounding; False if the alignment only truncates.
     wide_enough : bool or None
         Whether the largest possible sum of one operation fits (no carry is lost).
     rounds_between_steps : bool or None
         Whether a chain rounds to the output format between its steps.
     double_rounding : bool or None
-        fp16 results: whether they are rounded to fp32 first.
+        Whether fp16 results are rounded to fp32 first; None for other formats.
     specials : Specials
-        Subnormals, zeros, infinities and NaN.
+        Treatment of subnormals, zeros, infinities and NaN.
     """
 
     label: str
@@ -87,7 +86,7 @@ class Characterisation(Result):
 
     @property
     def terms(self) -> int | None:
-        """Return N, products in one fused operation."""
+        """Return N, the number of products in one fused operation."""
         return self.tree.terms
 
     def to_rows(self) -> list[dict]:
@@ -108,7 +107,7 @@ class Characterisation(Result):
 
 
 def _reachable(probe: Callable, *args):
-    """Return the probe's result, None where the engine's formats cannot express it."""
+    """Return the probe's result, None if the engine's formats cannot express it."""
     try:
         return probe(*args)
     except Unreachable:
@@ -117,7 +116,7 @@ def _reachable(probe: Callable, *args):
 
 @dataclass(frozen=True)
 class _Unit:
-    """Runs the numeric probes inside one fused operation: `places` are positions of its products."""
+    """`_Unit` runs the numeric probes inside one fused operation; `places` are positions of its products."""
 
     dots: Dots
     tree: SumOrder
@@ -128,7 +127,7 @@ class _Unit:
 
     @property
     def c_joins(self) -> bool:
-        """Whether c is an addend of the same operation."""
+        """Return whether c is an addend of the same operation."""
         return self.tree.c_position == "early"
 
     def value(self, products, c=0, smallest=None) -> Fraction | None:
@@ -137,7 +136,7 @@ class _Unit:
 
     # -- P2, P4 ----------------------------------------------------------------------------------------------------------
     def exact_products(self, fraction_bits: int | None, output_bits: int) -> bool | None:
-        """Return (2 - u)^2 = 4 - 4u + u^2 alone, where the result is wide enough, else with 4 - 4u taken away."""
+        """Return whether (2 - u)^2 = 4 - 4u + u^2 is exact: alone if the result is wide enough, else with 4 - 4u subtracted."""
         u = power(1 - self.dots.formats[0].precision)
         needed = 2 * self.dots.formats[0].precision - 1
         if fraction_bits is not None and fraction_bits < needed:
@@ -150,14 +149,14 @@ class _Unit:
         return self.value({p[0]: (x, x), p[1]: (-Fraction(2), Fraction(2)), p[2]: 4 * u}) == u * u
 
     def kept(self, tiny: Fraction, *, in_c: bool) -> Fraction | None:
-        """1 - 1 + tiny inside one operation."""
+        """Return the result of 1 - 1 + tiny inside one operation."""
         p = self.places
         if in_c:
             return self.value({p[0]: ONE, p[1]: -ONE}, tiny, abs(tiny))
         return self.value({p[0]: ONE, p[1]: -ONE, p[2]: tiny}, 0, abs(tiny))
 
     def fraction_bits(self, *, in_c: bool) -> int | None:
-        """Return largest t for which 1 - 1 + 2^-t is 2^-t; None if the formats end first."""
+        """Return the largest t for which 1 - 1 + 2^-t is 2^-t; None if the formats end first."""
         for t in range(1, MAX_BITS):
             try:
                 exact = self.kept(power(-t), in_c=in_c) == power(-t) and self.kept(-power(-t), in_c=in_c) == -power(-t)
@@ -186,14 +185,17 @@ class _Unit:
         return self.value(pair, q, q) != q
 
     def one_alignment(self, fraction_bits: int) -> bool | None:
-        """1 - 1 and half a quantum twice: lost one by one, unless the two meet first."""
+        """Return whether 1 - 1 plus two halves of a quantum is 0: the halves are lost one by one, unless they meet first."""
         if len(self.places) < 4:
             return None
         p, half = self.places, power(-fraction_bits - 1)
         return self.value({p[0]: ONE, p[1]: -ONE, p[2]: half, p[3]: half}, 0, 2 * half) == 0
 
     def normalises_once(self, fraction_bits: int) -> bool | None:
-        """3/4 + 1/4 - 1/2 - 1/2 + q/2, the quantum being q/2: some order of a normalising adder loses it."""
+        """Return whether 3/4 + 1/4 - 1/2 - 1/2 + q/2 is q/2 in every order.
+
+        A normalising adder with quantum q/2 loses it in some.
+        """
         if len(self.places) < 5:
             return None
         half_q = power(-fraction_bits - 1)
@@ -210,13 +212,13 @@ class _Unit:
 
     # -- P7, P8, P12 -----------------------------------------------------------------------------------------------------
     def output_bits(self, fraction_bits: int | None) -> int:
-        """R, as 1 + 1 + 2^-r shows it (1 + 2^-r next to c where products are few); the format's if nothing cuts it."""
+        """Return R from 1 + 1 + 2^-r (1 + 2^-r next to c if there are few products); the format's R if no bits are cut."""
         limit = self.dots.formats[3].fraction_bits
         p = self.places
         found = 0
         for r in range(1, limit + 2):
             if fraction_bits is not None and r > fraction_bits:
-                return limit  # sums have no more bits than that, nothing cuts the format's
+                return limit  # sums have no more bits than that, so the format cuts none
             if len(p) >= 3:
                 exact = self.value({p[0]: ONE, p[1]: ONE, p[2]: power(-r)}, 0, power(-r)) == 2 + power(-r)
                 found = r + 1 if exact else found
@@ -246,18 +248,20 @@ class _Unit:
         return rounding_of(seen)
 
     def _with_tail(self, products, sign: int, tail: Fraction, p, u) -> Fraction | None:
-        """Return the sum of `products` and sign + tail: in c where its format and place allow, else in two further products."""
+        """Return the sum of `products` and sign + tail: in c if its format and place allow, else in two further products."""
         if self.c_joins:
             try:
                 return self.value(products, sign + tail, u)
             except Unreachable:
                 return self.value({**products, p[3]: tail}, Fraction(sign), u)
         if len(p) < 5:
-            raise Unreachable("five products")
+            raise Unreachable("the probe needs five products in one operation")
         return self.value({**products, p[3]: Fraction(sign), p[4]: tail}, 0, u)
 
     def sticky(self, bits: int, fraction_bits: int, rounding: str) -> bool | None:
-        """Return a lost addend still counts: it makes 2 smaller (rz, rd), rounds it up (ru, ro) or decides a tie (rne, rna)."""
+        """Return whether a lost addend still counts: it makes 2 smaller (rz, rd), rounds it up (ru, ro) or decides a tie (rne,
+        rna).
+        """
         p = self.places
         if len(p) < 4:
             return None
@@ -276,7 +280,8 @@ class _Unit:
 
     # -- P10, P11 --------------------------------------------------------------------------------------------------------
     def wide_enough(self, fraction_bits: int | None) -> bool:
-        """N products (2 - ulp)^2 and the largest c of their binade: the sum is near 4 N + 2, not wrapped or clamped."""
+        """Return whether N products (2 - ulp)^2 and the largest c of their binade give about 4 N + 2, not wrapped or
+        clamped."""
         formats = self.dots.formats
         x, y = (2 - power(1 - f.precision) for f in formats[:2])
         top = 2 - power(1 - formats[2].precision) if self.c_joins else Fraction(0)
@@ -289,10 +294,11 @@ class _Unit:
             if d is not None:
                 slack = power(leading_exponent(exact) - 3)
                 return abs(d - exact) < slack
-        raise Unreachable("largest sum")
+        raise Unreachable("the formats cannot hold the largest sum")
 
     def rounds_between(self, bits: int, fraction_bits: int) -> bool | None:
-        """1 + 1 + a unit below the result's last place in one step, -2 in the next: gone if the chain rounds."""
+        """Return whether a unit below the last place of 1 + 1 is lost when the next step subtracts 2, because the chain
+        rounds."""
         outside = [k for k in self.tree.following if k not in self.places]
         if not outside or len(self.places) < 3 or fraction_bits < bits:
             return None
@@ -302,7 +308,9 @@ class _Unit:
         return self.value({p[0]: ONE, p[1]: ONE, p[2]: tiny, outside[0]: (-Fraction(2), ONE)}, 0) != tiny
 
     def double_rounding(self, fraction_bits: int) -> bool | None:
-        """1 + 1 + 2^-10 + 2^-23: above a tie of fp16, on it once fp32 has cut the last bit off."""
+        """Return whether 1 + 1 + 2^-10 + 2^-23, which is above a tie of fp16, is rounded as that tie, because fp32 drops its
+        last bit.
+        """
         p = self.places
         if self.dots.formats[3].name != "fp16" or len(p) < 4 or fraction_bits < 23:
             return None
@@ -317,19 +325,19 @@ def characterise(engine: Engine) -> Characterisation:
     Parameters
     ----------
     engine : Engine
-        Any engine: a model, a user's callable, a GPU. It runs on dot products of about two of its k steps.
+        Any engine: a model, a user's callable, a GPU. It is asked dot products of about two of its k steps.
 
     Raises
     ------
     ValueError
-        For integer engines, and formats so narrow that not even the order of the sum shows.
+        For integer engines, and for formats so narrow that the order of the sum cannot be seen.
     """
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
         raise ValueError(f"{engine.label} multiplies integers, but the probes are for floating-point engines")
     dots = Dots(engine, max(8, 2 * engine.k) if engine.k > 1 else 8)
     tree = sum_order(engine, dots.length)
     unit = _Unit(dots, tree)
-    # Later steps of a chain would cut the result again, where F is less than the result's fraction bits.
+    # Later steps of a chain would cut the result again if F is less than the result's fraction bits.
     last = unit
     if tree.order == "fused" and tree.terms == engine.k:
         last = _Unit(Dots(engine, engine.k), tree)

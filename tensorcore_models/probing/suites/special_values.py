@@ -1,4 +1,4 @@
-"""Probes of zeros, subnormals, infinities and NaN (P1, P16)."""
+"""Probes zeros, subnormals, infinities and NaN (P1, P16)."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,16 +9,16 @@ from ..dots import Dots
 
 @dataclass(frozen=True)
 class Specials:
-    """An engine's behaviour at the ends of its formats; None where they cannot show it."""
+    """`Specials` holds an engine's behaviour at the ends of its formats; None for behaviour that they cannot show."""
 
     subnormal_a: bool | None  # whether subnormal operands count (False: flushed to zero)
     subnormal_b: bool | None
     subnormal_c: bool | None
     subnormal_results: bool | None  # whether results below the smallest normal number are kept
     nan_bits: int | None  # encoding of 0 times infinity, or inf - inf in c and a product; None without infinities
-    overflow: str | None  # "inf", "max" or "other": what a sum beyond the largest finite number becomes
-    negative_zero_c: bool  # whether c = -0 with zero products comes out as -0
-    negative_underflow: bool | None  # whether a negative sum that rounds to zero comes out as -0
+    overflow: str | None  # "inf", "max" or "other": result of a sum beyond the largest finite number
+    negative_zero_c: bool  # whether c = -0 with zero products gives -0
+    negative_underflow: bool | None  # whether a negative sum that rounds to zero gives -0
     zero_operand_aligns: bool | None  # whether 0 times the largest number makes small addends vanish
 
 
@@ -27,8 +27,9 @@ def _value(dots: Dots, a: int, b: int, c: int = 0) -> Fraction | None:
 
 
 def _subnormal(dots: Dots, which: int) -> bool | None:
-    """Return the largest power of two below the smallest normal number of operand 0 (a) or 1 (b), times one that makes it
-    visible."""
+    """Return whether a subnormal power of two as operand 0 (a) or 1 (b) counts, times a number that makes it visible in the
+    result.
+    """
     formats = dots.formats
     value = power(formats[which].emin - 1)
     other = formats[1 - which]
@@ -45,7 +46,7 @@ def _subnormal(dots: Dots, which: int) -> bool | None:
 
 
 def _overflow(dots: Dots) -> str | None:
-    """Return c = the largest finite number plus products of its own size."""
+    """Return the result of the largest finite c plus products of its own size: "inf", "max" or "other"."""
     a, b, c, d = dots.formats
     if c != d or not d.has_inf:
         return None
@@ -74,20 +75,19 @@ def _nan_bits(dots: Dots) -> int | None:
 
 
 def _negative_underflow(dots: Dots) -> bool | None:
-    """Return a negative product of half the smallest result: rounded to zero at the output, kept by the alignment next to c =
-    0."""
+    """Return whether a negative product of half the smallest result, which the alignment keeps next to c = 0, rounds to -0."""
     a, b, _, d = dots.formats
     try:
         x, y = factors(-power(d.quantum_exponent - 1), a, b)
     except Unreachable:
         return None
-    last = dots.length - 1  # a later step would make +0 of it
+    last = dots.length - 1  # a later step would turn it into +0
     bits = dots.run_bits({last: x}, {last: y})
     return bits == d.sign_bit if bits & d.magnitude_mask == 0 else None
 
 
 def _zero_operand(dots: Dots) -> bool | None:
-    """0 times the largest power of two, and c the smallest number that c and d have."""
+    """Return whether 0 times the largest power of two makes c vanish, the smallest number that c and d have."""
     a, b, c, d = dots.formats
     if c.quantum_exponent > -140 or b.emax < 15:
         return None
@@ -99,11 +99,11 @@ def _zero_operand(dots: Dots) -> bool | None:
 
 
 def probe_specials(dots: Dots) -> Specials:
-    """Run the probes of specials."""
+    """Run the probes of special values."""
     _, _, c, d = dots.formats
     half = power(c.emin - 1)
     try:
-        encode_value(half, d)  # the result must have it, too
+        encode_value(half, d)  # the result must have this number, too
         subnormal_c = _value(dots, 0, 0, encode_value(half, c)) == half
     except Unreachable:
         subnormal_c = None
@@ -121,7 +121,7 @@ def probe_specials(dots: Dots) -> Specials:
 
 
 def _subnormal_result(dots: Dots) -> bool | None:
-    """Return the product of two normal numbers below the smallest normal result."""
+    """Return whether a product of two normal numbers below the smallest normal result is kept."""
     a, b, _, d = dots.formats
     value = power(d.emin - 1)
     for share in range(max(a.emin, d.emin), a.emax):

@@ -1,4 +1,4 @@
-"""The order of an engine's sum in the words of the papers: terms of a fused operation, the place of c, interleaving."""
+"""Names the order of an engine's sum in the words of the papers: terms of a fused operation, the place of c, interleaving."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,10 +10,10 @@ from ..tree_inputs import summation_tree
 
 @dataclass(frozen=True)
 class SumOrder:
-    """Order of the sum of one output element.
+    """`SumOrder` is the order of the sum of one output element.
 
-    "fused" is one operation for `terms` consecutive products (chained), "interleaved" the same with interleaved groups,
-    "sequential" one product after the other, "tree" anything else.
+    "fused": operations of `terms` consecutive products, chained. "interleaved": the same with interleaved groups. "sequential":
+    one product after the other. "tree": any other order.
     """
 
     order: Literal["fused", "interleaved", "sequential", "tree"]
@@ -21,7 +21,7 @@ class SumOrder:
     c_position: Literal["early", "late"] | None  # whether c joins before or after the products of the first operation
     mates: tuple[int, ...]  # positions whose products are in the same operation as product 0
     following: tuple[int, ...]  # positions of the next operation
-    tree: Tree  # the whole order; leaf K is c
+    tree: Tree  # whole order; leaf K is c
 
     def __str__(self) -> str:
         place = {"early": ", c in the first operation", "late": ", c added last", None: ""}[self.c_position]
@@ -33,12 +33,12 @@ class SumOrder:
 
 
 def sum_order(engine: Engine, length: int) -> SumOrder:
-    """Return the order of an engine's sum of `length` products and c; raises ValueError if the formats are too narrow for it to
-    show."""
+    """Return the order of an engine's sum of `length` products and c; raise ValueError if the formats are too narrow to show
+    it."""
     try:
         tree = summation_tree(engine, length)
     except ValueError:
-        # A sum that no tree describes, a normalising adder for one, still has an order in one call of the unit.
+        # A sum that no tree describes, such as a normalising adder's, still has an order in one call of the unit.
         if length <= engine.k:
             raise
         tree = summation_tree(engine, engine.k)
@@ -46,7 +46,7 @@ def sum_order(engine: Engine, length: int) -> SumOrder:
 
 
 def in_words(tree: Tree) -> SumOrder:
-    """Return a tree of K products and c, leaf K."""
+    """Return the order that a tree of K products and c (leaf K) describes."""
     c = tree.leaves - 1
     first = tree.parents[0]
     operation = tree.operations[first]

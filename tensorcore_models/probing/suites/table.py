@@ -1,8 +1,9 @@
-"""The published suites by name; runs one against an engine and reads its verdicts.
+"""Runs the published suites, by name, against an engine and reads their verdicts.
 
-All are generalised from fp16 operands and fp32 results to any formats: P is the precision of the result, R = P - 1 its fraction
-bits, p the smaller precision of the operands; all addends may be scaled by one power of two, so that 8-bit formats have them.
-Where a published test misreads units, `valid` says for which units it does not; the sources claim more.
+All suites are generalised from fp16 operands and fp32 results to any formats. P is the precision of the result, R = P - 1 its
+fraction bits, p the smaller precision of the operands. All addends of a test may be scaled by one power of two, so that 8-bit
+formats have them. Some published tests misread some units; `valid` tells for which units a test is right, while the sources
+claim more.
 """
 
 import dataclasses
@@ -34,7 +35,8 @@ NOT_EXPRESSIBLE = "the formats cannot express it"
 
 @dataclass(frozen=True)
 class SuiteRow:
-    """One test's outcome: its results in hexadecimal ("not finite" for infinities and NaN), and what it makes of them."""
+    """`SuiteRow` is the outcome of one test: its results in hexadecimal ("not finite" for infinities and NaN), and the
+    verdict."""
 
     name: str
     feature: str
@@ -45,7 +47,7 @@ class SuiteRow:
 
 @dataclass(frozen=True)
 class SuiteTable:
-    """A suite's outcome on one engine, as the papers print it."""
+    """`SuiteTable` is a suite's outcome on one engine, as the papers print it."""
 
     suite: str
     engine: str
@@ -75,8 +77,10 @@ def _short(evidence: tuple[str, ...]) -> str:
 
 
 def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction | None]:
-    """Return results of dots, each at a scale at which the formats have its addends, else Unreachable; a ladder may end
-    early."""
+    """Return results of dot products at scales at which the formats have the addends, else raise Unreachable.
+
+    A ladder may end early.
+    """
     encoded: list[tuple[int, tuple]] = []
     for case in inputs:
         try:
@@ -91,12 +95,12 @@ def _results(dots: Dots, inputs: Sequence[Input], ladder: bool) -> list[Fraction
     results = [dots.value(int(bits), scale) for bits, (scale, _) in zip(found, encoded, strict=True)]
     # No scaled test is about overflow: at no scale does the range hold its numbers.
     if any(value is None and case.scaled for value, case in zip(results, inputs, strict=False)):
-        raise Unreachable("a result beyond the largest number")
+        raise Unreachable("a result is beyond the largest number")
     return results
 
 
 def _encoded(dots: Dots, case: Input) -> tuple[int, tuple]:
-    """Return the scale nearest to 1 at which the formats have a dot's addends, the result its lowest bit, and their
+    """Return the scale nearest to 1 at which the formats have the addends and the result their lowest bit, and the
     encodings."""
     if not case.scaled:
         return 0, dots.operands(case.products, case.c, 0)
@@ -111,14 +115,14 @@ def run(name: str, engine: Engine) -> SuiteTable:
     Parameters
     ----------
     name : str
-        One of :data:`SUITES`.
+        Name of a suite, one of :data:`SUITES`.
     engine : Engine
-        Any engine; dot products of two of its k steps are asked.
+        Any engine; it is asked dot products of two of its k steps.
 
     Raises
     ------
     ValueError
-        If there is no such suite, or the engine multiplies integers.
+        If the suite is unknown, or the engine multiplies integers.
     """
     if name not in SUITES:
         raise ValueError(f"unknown suite {name!r}; known: {', '.join(SUITES)}")
@@ -139,7 +143,7 @@ def _setting(engine: Engine, length: int, rows: list[SuiteRow]) -> Setting:
 def _row(test: PublishedTest, setting: Setting, dots: Dots) -> SuiteRow:
     try:
         if test.needs > setting.length:
-            raise Unreachable(f"{test.needs} products")
+            raise Unreachable(f"the test needs {test.needs} products")
         results = _results(dots, test.inputs(setting), test.ladder)
     except Unreachable:
         return SuiteRow(test.name, test.feature, test.source, (), NOT_EXPRESSIBLE)
@@ -174,7 +178,7 @@ def truth_of(spec: Accumulator, result_precision: int) -> Truth | None:
 
 
 def _truth_of_chain(spec: Accumulator, result_precision: int) -> Truth | None:
-    """Return the same of a chain of IEEE multiply-adds, which takes one product at a time; None for other units."""
+    """Return the parameters of a chain of IEEE multiply-adds, which takes one product at a time; None for other units."""
     algorithm, chain = spec.form()
     if algorithm is not SumAlgorithm.FMA_CHAIN or chain.flush_inputs or chain.flush_outputs or chain.saturate:
         return None
@@ -183,7 +187,9 @@ def _truth_of_chain(spec: Accumulator, result_precision: int) -> Truth | None:
 
 
 class Judged(NamedTuple):
-    """A test's outcome on a modelled unit, the verdict that its specification deserves, and whether the test is right there."""
+    """`Judged` is a test's outcome on a modelled unit, the verdict that its specification deserves, and whether the test is
+    valid there.
+    """
 
     row: SuiteRow
     deserved: str
@@ -191,27 +197,24 @@ class Judged(NamedTuple):
 
     @property
     def wrong(self) -> bool:
-        """Whether the test gave another verdict."""
+        """Return whether the test gave another verdict than the unit deserves."""
         return self.row.verdict not in (NOT_EXPRESSIBLE, self.deserved)
 
 
 def judged(name: str, engine: Any) -> list[Judged]:
     """Return a suite on a fused unit with one alignment, each verdict beside the one that the unit's specification deserves.
 
-    Fasi's tests are judged on chains of multiply-adds, too, which they do not know: FP64 tensor cores among them.
+    Fasi's tests are also judged on chains of multiply-adds such as FP64 tensor cores, which the paper does not cover.
 
     Raises
     ------
     ValueError
-        If the unit is no such one.
+        If the unit is neither fused with one alignment nor, for Fasi's tests, such a chain.
     """
     spec, precision = engine.accumulator, engine.formats[3].precision
     truth = truth_of(spec, precision) or (_truth_of_chain(spec, precision) if name == "fasi" else None)
     if truth is None:
-        raise ValueError(
-            f"{engine.label} is not a fused unit with a single alignment, so the features of these tests do not "
-            f"describe it"
-        )
+        raise ValueError(f"{engine.label} is not a fused unit with a single alignment, which these tests describe")
     table = run(name, engine)
     setting = _setting(engine, 2 * engine.k, list(table.rows))
     return [
@@ -221,5 +224,6 @@ def judged(name: str, engine: Any) -> list[Judged]:
 
 
 def misread(name: str, engine: Any) -> list[tuple[SuiteRow, str]]:
-    """Return tests of :func:`judged` whose verdict contradicts a modelled specification, with the verdict that it deserves."""
+    """Return the tests of :func:`judged` whose verdict contradicts a modelled specification, with the verdict that it
+    deserves."""
     return [(x.row, x.deserved) for x in judged(name, engine) if x.wrong]

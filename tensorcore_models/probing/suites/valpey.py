@@ -1,9 +1,10 @@
-"""The inputs that Valpey et al. 2025 had solvers find (tables 1, 3 and 5; page of supporting data), and what each decides.
+"""Holds the inputs that Valpey et al. 2025 found by solvers (tables 1, 3 and 5; page of supporting data), and what each
+decides.
 
-All are fp16 operands. Numbers are as printed, in decimals of a significand and an exponent; the decimals of fp32 numbers are
-rounded, so that the nearest fp32 number is meant. Some are misprints: fp16's subnormal numbers have a hidden bit that they
-do not have, one exponent lacks a digit, one a sign. Such a test is here twice, mended and as printed; as printed none decides
-anything.
+All are fp16 operands. Numbers are as printed, in decimals of a significand and an exponent; printed fp32 numbers are rounded,
+so that the nearest fp32 number is meant. Some are misprints: subnormal fp16 numbers have a hidden bit, which such numbers lack;
+one exponent lacks a digit, and one a sign. Such a test is here twice, corrected and as printed; the printed versions decide
+nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ _IEEE = ("rne", "rz", "ru", "rd")
 
 
 def number(significand: str, exponent: int) -> Fraction:
-    """Return a printed number; decimals beyond fp32's 23 fraction bits are those of its rounding."""
+    """Return a printed number, rounded to fp32's 23 fraction bits."""
     return Fraction(round(Fraction(significand) * 2**23), 2**23) * power(exponent)
 
 
@@ -41,7 +42,9 @@ def _vector(
     printed: bool = False,
     result: str = "fp32",
 ) -> PublishedTest:
-    """Return one dot product; the first of `meanings` is what units with so many extra bits deserve; `printed`: none does."""
+    """Return the test of one dot product; units with `extra` bits deserve the first of `meanings`; with `printed`, no unit
+    deserves any.
+    """
 
     def inputs(s: Setting) -> list[Input]:
         if s.formats[3].name != result:
@@ -60,7 +63,7 @@ def _vector(
 
 
 # -- rounding of intermediate sums -------------------------------------------------------------------------------------------
-#: One product and c; the two roundings that it tells apart, the one that Volta's result is like first.
+#: One product and c, and the two roundings that it tells apart, Volta's first.
 _SUMS: tuple[tuple[tuple[Fraction, Fraction], Fraction, dict[str, Fraction]], ...] = (
     ((number("1.5", 15), number("1.5", 14)), number("-1.0029296875", 15),
      {"rne": number("1.1249693632125854", 30), "ru": number("1.124969482421875", 30)}),
@@ -111,7 +114,7 @@ _TABLE_5 = ((number("1.326171875", -14), number("1.4443359375", -7)), _TINY, _TI
 
 
 def _table_5(printed: bool) -> PublishedTest:
-    """Markidis' sum with c inside, Ootomo and Yokota's without."""
+    """Return the input of table 5: Markidis' sum with c inside, Ootomo and Yokota's without."""
     first = (number("1.0009765625", -8), number("1.998046875", -7 if printed else 7))
     products = places(first, *_TABLE_5)
 

@@ -1,9 +1,9 @@
-// One Ascend core as the shim sees it: buffers, pipes, flags, and which accesses nothing orders.
+// One Ascend core in the shim: buffers, pipes, flags, and the detection of accesses without an order.
 //
-// Each pipe counts its operations; a clock says for each pipe how many operations of every pipe are known to be over when its
-// next one starts. set_flag takes the clock of its source along, wait_flag joins it to that of its destination. Two accesses to
-// the same bytes, one of them a write, by pipes of which neither waits for the other are a race. Operations of one pipe follow
-// each other; on the vector unit results are there after a barrier only.
+// Each pipe counts its operations. A vector clock for each pipe counts the operations of every pipe that are known to be
+// finished when its next one starts. set_flag carries the clock of its source, wait_flag joins it to that of its destination.
+// Two accesses to the same bytes, one of them a write, by pipes of which neither waits for the other are a race. Operations of
+// one pipe are in order; on the vector unit, results are ready only after a barrier.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct Memory {
     std::string name;
     uint8_t *base;
     size_t bytes, element;
-    bool written; // by kernels: what several cores write to it without adding is counted
+    bool written; // by kernels: bytes that several cores write without adding are counted
     std::vector<uint8_t> writes;
 };
 
@@ -65,10 +65,10 @@ struct Access {
     uint64_t time;
 };
 
-// What FIXPIPE and the cube tell each other by the unit flag, for one accumulator.
+// State of the unit flag between FIXPIPE and the cube, for one accumulator.
 struct Unit {
     bool full = false;
-    uint64_t product = 0; // the last one into this accumulator
+    uint64_t product = 0; // the last product into this accumulator
     Clock filled{}, drained{};
 };
 
@@ -89,12 +89,12 @@ class Core
         flags.clear();
         units.clear();
         for (int b = 0; b < BUFFERS; ++b) {
-            bytes[b].assign(BUFFER_BYTES[b], 0xff); // NaN, -1: what nobody wrote shows
+            bytes[b].assign(BUFFER_BYTES[b], 0xff); // NaN or -1, so that unwritten bytes show
             history[b].clear();
         }
     }
 
-    // Flags that are up when a core ends would be there when the next kernel begins.
+    // Flags that are up when a core ends would still be up when the next kernel begins.
     void end()
     {
         for (const auto &[key, clock] : flags)
@@ -159,7 +159,7 @@ class Core
         return bytes[buffer].data() + address;
     }
 
-    // One operation's access to [start, start + size); operate() was called for the operation before.
+    // Records one operation's access to [start, start + size), after operate() was called for the operation.
     void access(Buffer buffer, size_t start, size_t size, int pipe, bool write)
     {
         const size_t stop = start + size;

@@ -1,4 +1,4 @@
-// Runs kernels of the shim: reads matrices from files, runs every core, writes results, faults and what was moved.
+// Runs kernels of the shim: reads matrices from files, runs every core, writes results, faults and moves.
 #pragma once
 
 #include <pto/pto-inst.hpp>
@@ -10,7 +10,7 @@
 namespace mpgemm
 {
 
-// A pointer for whatever type a kernel's argument has.
+// A pointer that converts to the type of a kernel's argument.
 struct AnyPointer {
     void *pointer;
     template <typename T> operator T *() const { return static_cast<T *>(pointer); }
@@ -21,7 +21,7 @@ class Harness
   public:
     explicit Harness(std::string given) : folder(std::move(given)) { core().memories.reserve(64); }
 
-    // A matrix of `count` elements: from NAME.bin if the file is there, else bytes of -1, or of `filled`.
+    // Returns a matrix of `count` elements: from NAME.bin if the file exists, else bytes of -1, or of `filled`.
     template <typename T> T *matrix(const std::string &name, size_t count, bool written, int filled = 0xff)
     {
         auto &bytes = storage.emplace_back(count * sizeof(T), static_cast<uint8_t>(filled));

@@ -1,4 +1,4 @@
-// FP16 and BF16 as the units of an Ascend core read and write them: conversions to nearest even in plain integers.
+// FP16 and BF16 conversions of an Ascend core's units, to nearest even, in plain integers.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ inline uint32_t bits_of(float value)
     return bits;
 }
 
-// Subnormals are numbers; beyond the largest finite one lies infinity.
+// Subnormals are kept; values beyond the largest finite number become infinity.
 inline uint16_t half_bits(float value)
 {
     const uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;

@@ -2,8 +2,9 @@
 // compiler and runs on the CPU, one core after the other, with the cube's rounding as mpgemm models it (products added one by
 // one in FP32, to nearest even) and with every access to a buffer checked against the flags (mpgemm/core.hpp).
 //
-// Names and meaning: docs/isa of pto-isa (github.com/hw-native-sys/pto-isa, 3186c381); nothing of it is contained here. A tile's
-// elements lie by rows in its bytes, whatever its fractals are: tiles of two shapes over the same bytes do not read each other.
+// Names and meaning: docs/isa of pto-isa (github.com/hw-native-sys/pto-isa, 3186c381); nothing of it is contained here. A
+// tile's elements lie by rows in its bytes, whatever its fractals are, so tiles of two shapes over the same bytes cannot read
+// each other.
 #pragma once
 
 #include <mpgemm/core.hpp>
@@ -61,7 +62,7 @@ struct Stride : Sizes5<A, B, C, D, E> {
     using Sizes5<A, B, C, D, E>::Sizes5;
 };
 
-// Elements of a fractal's row: 32 bytes; a fractal has 16.
+// Number of elements in a fractal's row of 32 bytes; a fractal has 16 rows.
 template <typename T> constexpr int64_t c0_of = 32 / static_cast<int64_t>(sizeof(T));
 constexpr int64_t divided(int64_t size, int64_t unit) { return size == DYNAMIC ? size : size / unit; }
 
@@ -100,7 +101,7 @@ template <typename T, typename Shape_, typename Stride_, Layout L = Layout::ND> 
         const auto *by = stride.values;
         return data + column / c0_of<T> * by[1] + row / 16 * by[2] + row % 16 * by[3] + column % c0_of<T> * by[4];
     }
-    // Whether a tile's valid part is what the tensor's shape says, as the vendor's TLOAD asks of NZ.
+    // Returns whether a tile's valid part equals the tensor's shape, as the vendor's TLOAD requires for NZ.
     bool has(int64_t rows, int64_t columns) const
     {
         return L != Layout::NZ || (rows == shape.values[2] * 16 && columns == shape.values[1] * c0_of<T>);
@@ -275,7 +276,7 @@ RecordEvent TEXTRACT(Dst &dst, Src &src, uint16_t row = 0, uint16_t column = 0, 
 
 // -- the cube
 
-// An accumulating product follows another one on few fractals only after a barrier (AscendC, Mmad: below 10).
+// With few fractals (AscendC, Mmad: below 10), an accumulating product needs a barrier after the previous one.
 constexpr int FRACTALS_WITHOUT_BARRIER = 10;
 
 inline float multiplied(float sum, float a, float b, std::true_type) { return sum + a * b; } // exact: 22 bits
@@ -369,7 +370,7 @@ template <typename Dst, typename F, typename... Src> void elementwise(F f, Dst &
             to[r * Dst::Cols + c] = static_cast<typename Dst::DType>(f(src.data("vector")[r * Src::Cols + c]...));
 }
 
-// Whole tiles: L1 to L0A or L0B, or within UB. Other ways (from L0C, to bias and scales) are not here.
+// Moves whole tiles from L1 to L0A or L0B, or within UB. Other moves (from L0C, to bias and scales) are not implemented.
 template <typename Dst, typename Src, typename... Events> RecordEvent TMOV(Dst &dst, Src &src, Events &...)
 {
     static_assert(Src::Loc == TileType::Mat || (Src::Loc == TileType::Vec && Dst::Loc == TileType::Vec), "L1 to L0, or in UB");
