@@ -313,7 +313,7 @@ def test_wide_shows_all_columns(monkeypatch, capsys):
     [
         ("compare --bits -1e-3 --methods fp16", "--bits is -0.001, expected a number above 0"),
         ("compare --bits nan --methods fp16", "--bits is nan"),
-        ("tolerance --k 16 --check-rtol -1e-3", "rtol is -0.001, expected a number of at least 0"),
+        ("tolerance --k 16 --check-rtol -1e-3", "rtol must be a number of at least 0, got -0.001"),
         ("advise-promotion --wanted -1e-3 --shape 2 16 2", "wanted is -0.001"),
         (
             "compare empty.npy ok.npy --methods fp16 --engines a100",
