@@ -1,4 +1,4 @@
-"""The `mpgemm` command and `python -m mpgemm`: Ctrl-C ends them in one line from their first import on."""
+"""Starts the `mpgemm` command, also as `python -m mpgemm`; Ctrl-C ends it with one line, even while modules are imported."""
 
 import os
 import signal
@@ -7,7 +7,8 @@ import sys
 
 def main() -> int:
     """Run the command line (:func:`mpgemm.cli.main`) and return its exit status."""
-    mine = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored, or a caller's
+    # Another handler means that Ctrl-C is ignored, or that a caller handles it.
+    mine = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if mine:  # an exception in the middle of an import would become a traceback, or another import's error
         signal.signal(signal.SIGINT, _end)
     from mpgemm.cli import main as run
@@ -22,7 +23,7 @@ def main() -> int:
 
 
 def _end(number: int, frame: object) -> None:
-    """End at once: nothing has been started."""
+    """End the process at once, because no work has started."""
     os.write(2, b"\nmpgemm: interrupted\n")
     os._exit(130)
 

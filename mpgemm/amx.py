@@ -1,8 +1,9 @@
-"""FP32 products on this CPU's matrix unit (Intel AMX), from words of bf16 or int8.
+"""Computes FP32 products on this CPU's matrix unit (Intel AMX) from bf16 or int8 words.
 
-Each method of :data:`METHODS` computes, bit for bit, what :func:`mpgemm.recovered_gemm` computes with the arguments that the
-table names, on the model of the unit's instruction. Operands that words do not hold, shapes too small to gain, and machines
-without the unit get numpy's product; :func:`sgemm_report` says which and why. docs/amx.md has accuracy and speed.
+Each method of :data:`METHODS` gives the same bits as :func:`mpgemm.recovered_gemm` with the arguments in that table, which runs
+on the model of the unit's instruction. numpy computes the product where words cannot hold the operands, where the shape is too
+small to be faster on the unit, or where the machine has no unit; :func:`sgemm_report` says which path ran and why. docs/amx.md
+has accuracy and speed.
 """
 
 import math
@@ -28,8 +29,8 @@ from tensorcore_models.results import Result
 RESTART = 256
 #: Products of k that are packed at a time.
 _DEPTH = 8 * RESTART
-#: Rows, columns and k below which "auto" leaves a product to numpy. Rows and columns: where a prototype began to be faster
-#: than OpenBLAS; k: one block (docs/amx.md).
+#: "auto" leaves a product to numpy where m, n or k is smaller. For m and n, a prototype was faster than OpenBLAS from this
+#: size on; for k, this is one block (docs/amx.md).
 SMALLEST = 256
 
 _BF16 = "x86:tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"
@@ -42,32 +43,32 @@ METHODS: dict[str, dict[str, Any]] = {
     "bf16x9": {"method": "bf16x9", **_BLOCKS},
     "int8": {"method": "ozaki_int8", "engine": _INT8},
 }
-#: What "auto" takes.
+#: Method that "auto" takes.
 USUAL = "bf16x6"
 
-#: Largest finite bf16 as float32 bits: what is beyond it may have an infinite word.
+#: Bits of the largest finite bf16 number in float32; a larger number may have an infinite word.
 _BF16_LARGEST = 0x7F7F0000
 _FP32_INFINITY = 0x7F800000
-#: From here on no word of a number is flushed, and of a product of two at most its last bits (docs/amx.md).
+#: The unit flushes no word of a number of at least this magnitude, and at most the last bits of a product of two (docs/amx.md).
 _SMALLEST_MAGNITUDE = 2.0**-102
-#: Sums of magnitudes stay below this.
+#: Limit of the sum of the magnitudes of all products and c.
 _LARGEST_SUM = 2.0**127
 
 
 @dataclass(frozen=True, repr=False)
 class SgemmResult(Result):
-    """`SgemmResult` is a product and how it was computed.
+    """`SgemmResult` holds a product and says how it was computed.
 
     Attributes
     ----------
     d : numpy.ndarray of float32, shape (m, n)
         The product.
     path : str
-        A method of :data:`METHODS`, or "numpy".
+        The method of :data:`METHODS` that ran, or "numpy".
     unit : str
         "AMX", "AMX (emulated)", or "" on the path "numpy".
     reason : str
-        Why this path.
+        Reason why this path ran.
     """
 
     d: np.ndarray = field(repr=False)
@@ -77,8 +78,7 @@ class SgemmResult(Result):
 
     @property
     def model(self) -> Mapping[str, Any]:
-        """Return the arguments of :func:`mpgemm.recovered_gemm` that give the same bits; an empty dict on the path
-        "numpy"."""
+        """Return the arguments of :func:`mpgemm.recovered_gemm` that give the same bits, {} on the path "numpy"."""
         return METHODS.get(self.path, {})
 
     def to_rows(self) -> list[dict]:
@@ -91,18 +91,17 @@ class SgemmResult(Result):
 
 @default_fp_state
 def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> np.ndarray:
-    """Return A B (+ C) in FP32, on the matrix unit where this CPU has one and the operands suit it, else by numpy.
+    """Return A B (+ C) in FP32, from the matrix unit if this CPU has one that can take the operands, else from numpy.
 
     Parameters
     ----------
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        float32 or narrower; float64 where every value is a float32 number.
+        Operands in float32 or a narrower type, or in float64 if every value is a float32 number.
     method : {"auto", "bf16x6", "bf16x9", "int8"}
-        "auto": bf16x6 if it is expected to be faster than numpy. The other methods run for every shape. See
-        :data:`METHODS`.
+        "auto" takes bf16x6 if it is expected to be faster than numpy; the named methods (:data:`METHODS`) run for every shape.
     threads : int, optional
-        Number of threads of the unit's own loops, 1 to 1024; by default that of
-        :func:`tensorcore_models.get_num_threads`. The number does not affect the bits.
+        Number of threads of the unit's own loops, 1 to 1024, by default :func:`tensorcore_models.get_num_threads`. The number
+        does not affect the bits.
 
     Raises
     ------
@@ -149,13 +148,17 @@ def sgemm_report(a, b, c=None, *, method: str = "auto", threads: int | None = No
         run = _on_slices if chosen == "int8" else _on_words
         d, reason = run(a, b, c, METHODS[chosen], emulated, threads)
         if d is not None:
-            why = "as asked" if method != "auto" else "the unit is there and the operands suit it"
+            why = (
+                "this method was asked for"
+                if method != "auto"
+                else "this CPU has the unit and it can take the operands"
+            )
             return SgemmResult(d, chosen, "AMX (emulated)" if emulated else "AMX", why)
     return SgemmResult(_by_numpy(a, b, c), "numpy", "", reason)
 
 
 def unit_missing(method: str) -> str:
-    """Return why the unit that one of :data:`METHODS` needs cannot be used here, "" if it can."""
+    """Return the reason why the unit of a method of :data:`METHODS` cannot be used here, "" if it can."""
     if setting() == "emulated":
         return ""
     missing = status(tcm.get_instruction(METHODS[method]["engine"]))
@@ -163,7 +166,7 @@ def unit_missing(method: str) -> str:
 
 
 def _float32(x: np.ndarray, name: str) -> np.ndarray:
-    """Return `x` as C-contiguous float32 of the same values."""
+    """Return the values of `x` as a C-contiguous float32 array."""
     if x.dtype == np.float32:
         return np.ascontiguousarray(x)
     with np.errstate(over="ignore", under="ignore"):
@@ -184,7 +187,7 @@ def _by_numpy(a: np.ndarray, b: np.ndarray, c: np.ndarray | None) -> np.ndarray:
 
 # -- words of bf16 -------------------------------------------------------------------------------------------------------
 def _on_words(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np.ndarray | None, str]:
-    """Return the product, or None and why words will not do."""
+    """Return the product, or None and the reason why words cannot hold the operands."""
     (m, k), n = a.shape, b.shape[1]
     if 0 in (m, n, k):
         return None, "there is nothing to multiply"
@@ -212,13 +215,13 @@ def _on_words(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np
 
 
 def _magnitude(bits: int) -> float:
-    """Return the magnitude of float32 bits; infinity where there is no number (2^32)."""
+    """Return the magnitude of the float32 number with these bits, infinity for 2^32, which stands for "no number"."""
     return math.inf if bits >= _FP32_INFINITY else float(np.uint32(bits).view(np.float32))
 
 
 # -- slices of int8 ------------------------------------------------------------------------------------------------------
 class _UnitRun(IntegerRun):
-    """Integer slices multiplied on the unit: the same words and joins, other products."""
+    """`_UnitRun` multiplies integer slices on the unit; words and joins are those of `IntegerRun`."""
 
     emulated: bool
     threads: int
@@ -233,7 +236,7 @@ class _UnitRun(IntegerRun):
 
 
 def _on_slices(a, b, c, model: Mapping, emulated: bool, threads: int) -> tuple[np.ndarray | None, str]:
-    """Return the product, or None and why slices will not do."""
+    """Return the product, or None and the reason why slices cannot give it."""
     if 0 in (*a.shape, b.shape[1]):
         return None, "there is nothing to multiply"
     run = _UnitRun(get_method(model["method"]), tcm.get_instruction(model["engine"]), a, b, c)

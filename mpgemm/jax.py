@@ -1,7 +1,7 @@
-"""JAX's products on emulated matrix units (extra "jax").
+"""Runs JAX's products on emulated matrix units (extra "jax").
 
-:func:`dot_general` is `jax.lax.dot_general` for named dot algorithms; it can be compiled, differentiated, and given to
-layers that take a `dot_general`. See docs/jax.md.
+:func:`dot_general` stands in for `jax.lax.dot_general` and takes the names of dot algorithms; it can be compiled and
+differentiated, and passed to layers that have a `dot_general` argument. See docs/jax.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)

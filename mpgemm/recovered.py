@@ -1,4 +1,4 @@
-"""FP32 (or FP64) accuracy from narrow matrix engines: runs a recovery method on an engine."""
+"""Runs a recovery method on a narrow matrix engine, to get products with FP32 (or FP64) accuracy."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class RecoveryResult(Result):
     d : numpy.ndarray, shape (m, n)
         The product.
     method : RecoveryMethod
-        The row with the options of the call.
+        The method that ran, with the options of the call. Where `count` is given, this is the row that was chosen, which may
+        be the native product.
     engine : str
         Label of the engine.
     passes : int
-        Engine products of the full size.
+        Number of engine products of the full size.
     a, b : RangeCounts
-        Numbers of elements that left the words' range.
+        Numbers of elements of A and of B that overflow or underflow the words.
     nonfinite : int
-        Elements of d that are infinite or NaN.
+        Number of elements of d that are infinite or NaN.
     count : Count or None
-        Why there are that many slices or moduli, where they follow from the matrices; `method` is then the row that ran: that
-        of the native product where that was taken.
+        Reason for the number of slices or moduli, where it was chosen from the matrices.
     """
 
     d: np.ndarray
@@ -95,46 +95,46 @@ def recovered_gemm(
     verify: bool = False,
     **options,
 ) -> np.ndarray:
-    """Return A B (+ C) recovered from a narrow matrix engine, bit for bit as the method and the engine's model compute it.
+    """Return A B (+ C) with the bits that a recovery method gives on the model of a narrow matrix engine.
 
     Parameters
     ----------
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        fp64, fp32 or narrower values. Words are split from the values given; c must have exact values in the format in which it
-        is added (fp32, or fp64 on fp64 targets).
+        Operands in fp64, fp32 or a narrower format, from which the words are split. The values of c must be exact in the
+        format in which c is added (fp32, or fp64 for fp64 targets).
     method : str or RecoveryMethod
         A name of :func:`mpgemm.list_methods`.
     engine : Engine, str or None
-        The engine that runs the products: an instruction or other engine, "arch:name", a device such as "a100" (its
-        default instruction for the method's words), "ieee", or None for the method's default. On the Ascend cube
-        `sgemm_cube` is :func:`ascend.cube_gemm`, which rounds after every product; :func:`mpgemm.verdict` also
+        The engine that runs the products: an engine object, the name "arch:name" of an instruction, the name of a device such
+        as "a100" (its default instruction for the method's words), "ieee", or None for the method's default. On the Ascend
+        cube, `sgemm_cube` runs :func:`ascend.cube_gemm`, which rounds after every product; :func:`mpgemm.verdict` also
         evaluates one rounding per step.
     strict : bool
-        Raise if an element leaves the range of the words, instead of computing as hardware would.
+        Whether to raise if an element leaves the range of the words; otherwise the result is computed as hardware would.
     overflow : {"inf", "saturate"}, optional
-        Value of a word that overflows; by default what the method says, or else what the engine does: saturation on the
-        Ascend 910A, else infinity.
+        Value of a word that overflows: infinity, or the largest number. By default the method's own rule, or if it has none,
+        the engine's (saturation on the Ascend 910A, infinity elsewhere).
     verify : bool
-        Also form the exact product, and raise if an element is outside of its certified bound
+        Whether to compute the exact product too, and to raise if an element is outside of its certified bound
         (:mod:`mpgemm.bounds.watching`).
     **options
-        Options of the method, see its row (``print(mpgemm.get_method(name))``).
+        Options of the method, which ``print(mpgemm.get_method(name))`` shows.
 
     Returns
     -------
     numpy.ndarray, shape (m, n)
-        In the format of the method's row: float32, float64, or the engine's own result type for single passes.
+        The product in the method's result format: float32, float64, or the engine's own result type for single passes.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, the engine does not take the method's words (the message names engines that would do), an
-        option is unknown, c is not representable, or (with `strict`) elements leave the words' range.
+        If shapes do not fit, the engine does not take the method's words (the message names engines that take them), an
+        option is unknown, or c is not representable; with `strict`, if elements leave the words' range; with `verify`, if no
+        bound is derived for the method.
     TypeError
         If an argument holds no real numbers.
     OutsideBound
-        With `verify`, if an element is outside of its bound: a fault of this package, never of the operands. ValueError where
-        no bound is derived.
+        With `verify`, if an element is outside of its bound; this is a fault of this package, never of the operands.
 
     Examples
     --------
@@ -165,8 +165,7 @@ def recovered_gemm_report(
     verify: bool = False,
     **options,
 ) -> RecoveryResult:
-    """Return the result of :func:`recovered_gemm` with the number of passes and of elements outside of the words'
-    range.
+    """Return the result of :func:`recovered_gemm` with the numbers of passes and of elements outside of the words' range.
 
     Parameters
     ----------
@@ -201,10 +200,10 @@ def _refuse_range(run: WordRun | IntegerRun | OwnRun) -> None:
 
 
 def _verify(run: WordRun | IntegerRun | OwnRun, d: np.ndarray, asked: dict) -> None:
-    """Hold a product against its bound. Raises OutsideBound; ValueError where no bound is derived."""
+    """Raise OutsideBound if a product is outside of its bound, ValueError if no bound is derived."""
     bound = quick_run_bound(run)
     if bound is None:
-        raise ValueError(f"{run.row.name} on {run.engine.label}: no bound is derived for it; leave verify out")
+        raise ValueError(f"verify: no bound is derived for {run.row.name} on {run.engine.label}; leave verify out")
     exact = exact_gemm(run.a, run.b, run.c)
     recipe = {"recovered_gemm": run.engine.label, **asked}
     hold(

@@ -1,10 +1,13 @@
-"""PyTorch programs on emulated matrix units (extra "torch").
+"""Runs PyTorch programs on emulated matrix units (extra "torch").
 
-``with emulate("h100") as run: model(x)`` runs every product of a model on the instructions of a GPU, bit for bit, on the CPU;
-``run.report()`` says what ran. :func:`matmul` is one such product as an operation of torch; :func:`record` writes what the
-layers of a model multiplied, for `mpgemm trace compare`; :func:`record_kernels` writes which kernels ran on a GPU, from which
-:func:`profiled_products` makes recipes for `emulate`. ``with recovered(model, method="bf16x9")`` runs FP32 products by
-kernels. See docs/torch.md and docs/kernels_on_gpus.md.
+* ``with emulate("h100") as run: model(x)`` computes on the CPU every product of a model with the bits of a GPU's instructions;
+  ``run.report()`` says which instructions ran.
+* :func:`matmul` is one such product as an operation of torch.
+* :func:`record` writes the operands that the layers of a model multiplied, for `mpgemm trace compare`.
+* :func:`record_kernels` writes which kernels ran on a GPU; :func:`profiled_products` makes recipes for `emulate` from them.
+* ``with recovered(model, method="bf16x9")`` runs FP32 products by kernels of a recovery method.
+
+See docs/torch.md and docs/kernels_on_gpus.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)

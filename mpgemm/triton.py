@@ -1,7 +1,8 @@
-"""Triton kernels on emulated matrix units, in Triton's interpreter (extra "triton").
+"""Runs Triton kernels on emulated matrix units, in Triton's interpreter (extra "triton").
 
-``with emulate("h100"): kernel[grid](...)`` makes every `tl.dot` and `tl.dot_scaled` the instruction's, bit for bit, as Triton's
-compiler orders them; ``assert_triton_matches(kernel, ...)`` compares that with the kernel's own PTX. See docs/triton.md.
+In ``with emulate("h100"): kernel[grid](...)`` every `tl.dot` and `tl.dot_scaled` gives the bits of the instructions, in the
+order in which Triton's compiler issues them. ``assert_triton_matches(kernel, ...)`` compares these results with those of the
+kernel's own PTX. See docs/triton.md.
 """
 
 # ruff: noqa: F401  (what is imported here is the public interface)

@@ -92,7 +92,7 @@ def test_anothers_journal_is_refused_as_it_is(tmp_path, capsys, more):
     (tmp_path / "journal.jsonl").write_bytes(FOREIGN)
     assert main([*QUICK, "--out", str(tmp_path), *more]) == 2
     assert (
-        "journal.jsonl was written by another program and is not a journal of measurements: name another folder"
+        "journal.jsonl was written by another program and is not a journal of measurements; name another folder"
         in capsys.readouterr().err
     )
     assert (tmp_path / "journal.jsonl").read_bytes() == FOREIGN and len(os.listdir(tmp_path)) == 1

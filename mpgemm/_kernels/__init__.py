@@ -1,3 +1,3 @@
-"""Compiled kernels; the public functions that use them validate their arguments."""
+"""Holds compiled kernels, whose arguments are validated by the public functions that call them."""
 
-from tensorcore_models import _kernels  # noqa: F401  (says how to build them where they are not built)
+from tensorcore_models import _kernels  # noqa: F401  (its error says how to build missing kernels)

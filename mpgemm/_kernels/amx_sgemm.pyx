@@ -1,4 +1,4 @@
-"""FP32 products from words on AMX, or on its emulation (amx_sgemm.h has layout and order; mpgemm.sgemm decides and checks)."""
+"""Computes FP32 products from words on AMX or on its emulation; amx_sgemm.h defines layout and order, mpgemm.sgemm checks operands."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
@@ -29,19 +29,19 @@ cdef extern from "amx_sgemm.h" nogil:
     void sgemm_peak(const char *words, int64_t rounds, int is_int8, int emulated)
     int sgemm_state(int is_int8)
 
-#: Products of k that one step of the tiles takes, by the words' type.
+#: Products of k in one step of the tiles, for bf16 and for int8 words.
 STEP, STEP_INT8 = SGEMM_DEPTH, SGEMM_DEPTH_INT8
-#: Panels of a task each way: a block of 256 k of both operands and the task's results stay in the second-level cache.
+#: Panels of A and of B in a task, so that 256 k of both operands and the task's results stay in the second-level cache.
 cdef int64_t TASK = 8
 
 
 def state(bint is_int8):
-    """Why the unit cannot be used: an index of tensorcore_models._kernels.cpu_units.cpu_units.STATES, 0 if it can."""
+    """Return why the unit cannot be used, an index of tensorcore_models._kernels.cpu_units.cpu_units.STATES; 0 if it can."""
     return sgemm_state(is_int8)
 
 
 def peak(const uint8_t[::1] words, int64_t rounds, bint is_int8, bint emulated, int threads):
-    """Run products alone, `rounds` times on each thread, on random bytes of the caller; the number of multiply-adds.
+    """Run only products, `rounds` times on each thread, on the caller's random bytes, and return the number of multiply-adds.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def peak(const uint8_t[::1] words, int64_t rounds, bint is_int8, bint emulated, 
     """
     cdef int _thread
     if words.shape[0] < 2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES:
-        raise ValueError(f"{words.shape[0]} bytes, expected at least {2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES}")
+        raise ValueError(f"got {words.shape[0]} bytes, expected at least {2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES}")
     if not emulated and sgemm_state(is_int8) != MPG_UNIT_READY:
         raise RuntimeError("the AMX unit cannot be used here")
     with nogil:
@@ -64,29 +64,29 @@ cdef int64_t _up(int64_t x, int64_t unit) noexcept nogil:
 
 
 def workspace_bytes(int64_t m, int64_t n, int64_t depth, int words, bint is_int8):
-    """Bytes of workspace for slices of `depth` products."""
+    """Return the bytes of workspace for slices of `depth` products."""
     cdef int64_t steps = _up(depth, SGEMM_DEPTH_INT8 if is_int8 else SGEMM_DEPTH)
     cdef int64_t panels = _up(m, SGEMM_PANEL) + _up(n, SGEMM_PANEL)
     return words * panels * steps * SGEMM_STEP_BYTES + panels * <int64_t>sizeof(sgemm_range) + 128
 
 
 cdef int _open(sgemm_job *job, pairs, int words, bint is_int8, bint emulated) except -1:
-    """The job's list of products, checked."""
+    """Check the list of products and store it in the job."""
     if not 0 < len(pairs) <= SGEMM_PAIRS:
-        raise ValueError(f"{len(pairs)} products, expected 1 to {SGEMM_PAIRS}")
+        raise ValueError(f"got {len(pairs)} products, expected 1 to {SGEMM_PAIRS}")
     if not emulated and sgemm_state(is_int8) != MPG_UNIT_READY:
         raise RuntimeError("the AMX unit cannot be used here")
     job.pairs = len(pairs)
     job.is_int8 = is_int8
     for p, (i, j, level) in enumerate(pairs):
         if not (0 <= i < words and 0 <= j < words and level >= 0):
-            raise ValueError(f"product ({i}, {j}) of level {level} names none of {words} words")
+            raise ValueError(f"got product ({i}, {j}) of level {level}, expected words from 0 to {words - 1} and a level of at least 0")
         job.left[p], job.right[p], job.level[p] = i, j, level
     return 0
 
 
 cdef int _multiply(const sgemm_job *job, bint emulated, int threads) except -1:
-    """All tiles of a slice."""
+    """Compute all tiles of a slice."""
     cdef mpg_fp_state state
     cdef int64_t rows = _up(job.m, SGEMM_PANEL), columns = _up(job.n, SGEMM_PANEL), high = TASK, wide = TASK, across, i
     cdef int64_t first = 0, last, tasks, at_once
@@ -97,7 +97,7 @@ cdef int _multiply(const sgemm_job *job, bint emulated, int threads) except -1:
             high = high // 2
     across = _up(columns, wide)
     tasks = _up(rows, high) * across
-    # the emulation is some thousand times slower: a look at signals after every task of it
+    # the emulation is some thousand times slower, so signals are checked after every task of it
     at_once = threads if emulated else max(<int64_t>threads, <int64_t>(1 << 22) // max(<int64_t>1, high * wide * job.steps * job.pairs))
     while first < tasks:
         last = min(tasks, first + at_once)
@@ -119,19 +119,19 @@ cdef struct words_task:
 
 def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d, uint8_t[::1] workspace, pairs, dict task,
                    object accept, int level, int threads):
-    """d (m, n) += a (m, k) b (k, n), or = with `first`, from three bf16 words of each.
+    """Add a (m, k) b (k, n) to d (m, n), or store it there with `first`, computed from three bf16 words of each operand.
 
     Parameters
     ----------
     pairs : list of (int, int)
         Products of words, in order.
     task : dict
-        `restart`: products of k after which the tiles start from zero and are added to d, a multiple of STEP. `depth`: products of k
-        that are packed at a time, a multiple of `restart`. `first`, `emulated`: bool.
+        `restart`: number of products of k, a multiple of STEP, after which the tiles are added to d and start from zero. `depth`: number
+        of products of k that are packed at a time, a multiple of `restart`. `first`, `emulated`: bool.
     accept : callable
-        accept(largest |a|, smallest nonzero |a|, largest |b|, smallest nonzero |b|), float32 encodings of what has been seen so far
-        (smallest: 0x100000000 without any); what it returns, if not None, ends the product and is returned. d is then not
-        to be used.
+        accept(largest |a|, smallest nonzero |a|, largest |b|, smallest nonzero |b|) gets float32 encodings of the elements so far
+        (0x100000000 if there is no nonzero element). If it does not return None, the product ends and returns that value, and d is
+        not valid.
     """
     cdef int64_t m = d.shape[0], n = d.shape[1], k = a.shape[1], begin, i, length, rows = _up(m, SGEMM_PANEL)
     cdef words_task t = task
@@ -143,11 +143,12 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
     cdef char *packed_b
     cdef mpg_fp_state state
     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n:
-        raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}) do not fit")
+        raise ValueError(
+            f"got shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}), expected (m, k), (k, n) and (m, n)")
     if restart < SGEMM_DEPTH or restart % SGEMM_DEPTH or depth < restart or depth % restart:
-        raise ValueError(f"restart {restart} and depth {depth} are no multiples of {SGEMM_DEPTH} and of each other")
+        raise ValueError(f"restart is {restart} and depth is {depth}, expected multiples of {SGEMM_DEPTH} and of restart")
     if workspace.shape[0] < workspace_bytes(m, n, min(k, depth), SGEMM_WORDS, False):
-        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, too few for slices of {depth}")
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected workspace_bytes() for slices of {depth}")
     _open(&job, [(x, y, 0) for x, y in pairs], SGEMM_WORDS, False, t.emulated)
     left.largest = right.largest = 0
     left.smallest = right.smallest = 0xFFFFFFFFu
@@ -186,12 +187,12 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
 
 def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_t[:, :, ::1] d, uint8_t[::1] workspace, pairs,
                     bint emulated, int threads):
-    """d (levels, m, n) = for each level the sum of products of words, int32: a (words, m, k), b (words, k, n).
+    """Store in d (levels, m, n), int32, the sum of the products of words of each level, for a (words, m, k) and b (words, k, n).
 
     Parameters
     ----------
     pairs : list of (int, int, int)
-        Word of a, word of b, level; the pairs of a level side by side. Every level of d must be named.
+        Word of a, word of b and level; pairs of a level are neighbours. Every level of d must be named.
     """
     cdef int64_t m = d.shape[1], n = d.shape[2], k = a.shape[2], i, rows = _up(m, SGEMM_PANEL), columns = _up(n, SGEMM_PANEL)
     cdef int words = a.shape[0]
@@ -200,11 +201,13 @@ def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_
     cdef char *packed_b
     cdef mpg_fp_state state
     if a.shape[1] != m or b.shape[1] != k or b.shape[2] != n or b.shape[0] != words:
-        raise ValueError(f"shapes {(words, a.shape[1], k)}, {(b.shape[0], b.shape[1], b.shape[2])} and {(m, n)} do not fit")
+        raise ValueError(
+            f"got shapes {(words, a.shape[1], k)}, {(b.shape[0], b.shape[1], b.shape[2])} and {(m, n)}, "
+            "expected (words, m, k), (words, k, n) and (m, n)")
     if [level for level in range(d.shape[0])] != list(dict.fromkeys(level for _, _, level in pairs)):
-        raise ValueError(f"products {pairs} do not fill {d.shape[0]} levels in order")
+        raise ValueError(f"got products {pairs}, expected all {d.shape[0]} levels in order")
     if workspace.shape[0] < workspace_bytes(m, n, k, words, True):
-        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, too few for {words} words of {m} x {k} x {n}")
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected workspace_bytes() for {words} words of {m} x {k} x {n}")
     _open(&job, pairs, words, True, emulated)
     if m == 0 or n == 0 or k == 0:
         return

@@ -1,7 +1,7 @@
-"""Exact dot products of whole matrices; see exact.h for the contract and mpgemm.exact for the meaning.
+"""Computes exact dot products of whole matrices; exact.h has the contract, and mpgemm.exact describes the results.
 
-Work goes in blocks of at most EXACT_BLOCK rows and columns and slices of as many k, as the driver runs them. Threads share tiles
-and never change a bit.
+The driver runs blocks of at most EXACT_BLOCK rows and columns, and slices of at most EXACT_BLOCK k. Threads share tiles, and their
+number does not change the bits.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -67,9 +67,9 @@ cdef extern from "exact_job.h":
     void exact_dots_start(exact_dots *job, int64_t start, int64_t end)
 
 cdef enum:
-    PROBE = 32            # rows and columns of the sample that says whether certificates will do
-    MANY = 64             # one element in so many left open: certificates will not do
-    SLICE = 1 << 25       # products of the long accumulator between two looks at signals
+    PROBE = 32            # rows and columns of the sample that decides whether certificates are tried
+    MANY = 64             # certificates are not used if they leave more than one element in MANY open
+    SLICE = 1 << 25       # products of the long accumulator between two checks of signals
 
 NEAREST, ODD, DIFFERENCE = EXACT_NEAREST, EXACT_ODD, EXACT_DIFFERENCE
 BLOCK = EXACT_BLOCK
@@ -77,16 +77,16 @@ BLOCK = EXACT_BLOCK
 
 cdef int set_matrix(exact_matrix *x, const unsigned char[::1] data, bint is_double, int64_t rows, int64_t columns) except -1:
     if rows < 1 or columns < 1 or data.shape[0] != rows * columns * (8 if is_double else 4):
-        raise ValueError("sizes must be at least 1 and fit the data")
+        raise ValueError(f"got {data.shape[0]} bytes for {rows} x {columns}, expected sizes of at least 1 that fit the data")
     x.data, x.is_double, x.rows, x.columns = <const char *>&data[0], is_double, rows, columns
     return 0
 
 
 cdef class Product:
-    """One product of two matrices: its scales, and the memory that its blocks need.
+    """`Product` holds one product of two matrices: its scales, and the layout of its blocks.
 
-    `a` and `b` are the bytes of C-contiguous float32 or float64 matrices (m, k) and (k, n), k at least 1. Once it is made a
-    product does not change: each call has a job and a workspace of its own, so that threads can share it.
+    `a` and `b` are the bytes of C-contiguous float32 or float64 matrices (m, k) and (k, n), with k at least 1. A product does not
+    change after it is made: each call has its own job and workspace, so threads can share the product.
     """
     cdef exact_job job
     cdef int threads
@@ -108,7 +108,7 @@ cdef class Product:
         PyErr_CheckSignals()
 
     def units(self, double[::1] row_units, double[::1] column_units):
-        """The powers of two that give S + D of each row and column their scale."""
+        """Store the powers of two of each row and column by which S + D is multiplied."""
         cdef int64_t i
         for i in range(self.job.a.rows):
             row_units[i] = self.job.a.units[i]
@@ -116,7 +116,7 @@ cdef class Product:
             column_units[i] = self.job.b.units[i]
 
     def expansion(self, double[:, ::1] high, double[:, ::1] low, uint8_t[:, ::1] open):
-        """S and D of all elements; `open` is 1 where they are not exact."""
+        """Store S and D of all elements, and 1 in `open` where they are not exact."""
         cdef exact_job job = self.job
         cdef int64_t row, column
         cdef Workspace work = Workspace(exact_place_block(&job, NULL, True))
@@ -130,7 +130,7 @@ cdef class Product:
                 drive_batch(&job.batch, self.threads)
 
     def rounded_fp32(self, const double[:, ::1] c, float[:, ::1] out, uint8_t[:, ::1] open):
-        """Correctly rounded FP32 results; `open` is 1 where the long accumulator must decide."""
+        """Store correctly rounded FP32 results, and 1 in `open` where the long accumulator must compute them."""
         cdef exact_job job = self.job
         cdef int64_t row, column, left, size
         job.c = &c[0, 0] if c is not None else NULL
@@ -146,7 +146,7 @@ cdef class Product:
                 self.settle(&job, row, column)
 
     cdef int64_t certify(self, exact_job *job, int64_t row, int64_t column, int64_t size) except -1:
-        """The block of `size` rows and columns through S alone; how many elements it leaves open."""
+        """Round the elements of a block of `size` rows and columns from S alone, and return the number left open."""
         cdef Workspace work = Workspace(exact_place_block(job, NULL, False))
         exact_place_block(job, work.data, False)
         exact_start(job, row, column, size, size, self.threads)
@@ -156,7 +156,7 @@ cdef class Product:
         return exact_left(job)
 
     cdef int settle(self, exact_job *job, int64_t row, int64_t column) except -1:
-        """The block through S + D."""
+        """Round the elements of a block from S + D."""
         cdef Workspace work = Workspace(exact_place_block(job, NULL, True))
         exact_place_block(job, work.data, True)
         exact_start(job, row, column, EXACT_BLOCK, EXACT_BLOCK, self.threads)
@@ -168,7 +168,7 @@ cdef class Product:
 def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1] row_units,
            const double[::1] column_units, const double[:, ::1] c, const double[:, ::1] x, int what,
            double[:, ::1] out, int level, int threads):
-    """Compute the quantity `what` of (S + D) units + c, element by element; see exact_finish."""
+    """Store the quantity `what` of (S + D) units + c in `out`, element by element; see exact_finish."""
     cdef exact_finishing job
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
@@ -182,10 +182,10 @@ def finish(const double[:, ::1] high, const double[:, ::1] low, const double[::1
 
 def dots(tuple a, tuple b, tuple steps, const int64_t[::1] rows, const int64_t[::1] columns, const double[::1] c,
          const double[::1] x, int what, double[::1] out, int threads):
-    """Compute the quantity `what` of single elements, by the long accumulator.
+    """Store the quantity `what` of single elements in `out`, computed by the long accumulator.
 
-    `a` and `b` are the bytes of a matrix and whether it is double. With `steps` (k, s, t) row i of A, k elements, starts at element i k;
-    element (p, j) of B lies at p s + j t. `c` and `x` hold one value an element, or are None.
+    `a` and `b` are (bytes of a matrix, whether it is double). With `steps` (k, s, t), row i of A has k elements and starts at element
+    i k; element (p, j) of B is at p s + j t. `c` and `x` hold one value for each element, or are None.
     """
     cdef const unsigned char[::1] a_bytes = a[0], b_bytes = b[0]
     cdef exact_dots job

@@ -12,9 +12,9 @@ HIGH: int
 MARGIN: int
 TABLE_MODULUS: int
 
-#: Bytes of a matrix, whether they are doubles, rows, columns, whether rows (else columns) share an exponent.
+#: A matrix: its bytes, whether they are doubles, numbers of rows and columns, and whether rows (not columns) share an exponent.
 Source = tuple[np.ndarray, bool, int, int, bool]
-#: Exponents of the rows and the columns of a result, and powers of two of both, or None.
+#: Exponents of the rows and of the columns of a result, and the powers of two of both, or None.
 Scales = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
 
 def scan(

@@ -1,7 +1,7 @@
-"""Integer words of matrices and what becomes of their products; integer_words.h has the contract, mpgemm.recovery.integer_words the checks.
+"""Computes integer words of matrices and joins their products; integer_words.h has the contract, mpgemm.recovery.integer_words the checks.
 
-Matrices come as bytes of C-contiguous arrays. Threads share blocks of elements and never change a bit; between slabs of some
-tens of millions of elements pending signals are looked at.
+Matrices are bytes of C-contiguous arrays. Threads share blocks of elements, and their number does not change the bits. Pending
+signals are checked between slabs of some tens of millions of elements.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -67,7 +67,7 @@ cdef extern from "integer_words.h" nogil:
 
     void words_run(const words_task *t, ptrdiff_t start, ptrdiff_t stop, int level)
 
-cdef ptrdiff_t SLAB = 1 << 26  # elements of all planes together between two looks at signals
+cdef ptrdiff_t SLAB = 1 << 26  # elements of all planes together between two checks of signals
 
 INT32, INT64, FLOAT = WORDS_INT32, WORDS_INT64, WORDS_FLOAT
 MOST_MODULI, LIMB, BLOCK = WORDS_MODULI, WORDS_LIMB, WORDS_BLOCK
@@ -76,7 +76,7 @@ HIGH, MARGIN, TABLE_MODULUS = WORDS_HIGH, WORDS_MARGIN, WORDS_TABLE_MODULUS
 
 
 cdef int run(words_task *t, ptrdiff_t size, ptrdiff_t block, ptrdiff_t cost, int level, int threads) except -1:
-    """All of a task: `size` elements, each with the work of `cost` elements of a plane."""
+    """Run a task over `size` elements, each with the work of `cost` elements of a plane."""
     cdef mpg_fp_state state
     cdef ptrdiff_t first = 0, slab = max(<ptrdiff_t>1, SLAB // (max(cost, <ptrdiff_t>1) * block)) * block, last, i, blocks
     while first < size:
@@ -92,14 +92,13 @@ cdef int run(words_task *t, ptrdiff_t size, ptrdiff_t block, ptrdiff_t cost, int
 
 
 cdef ptrdiff_t set_operand(words_task *t, tuple source) except -1:
-    """The matrix `source`: its bytes, whether they are doubles, rows, columns, and whether rows (else columns) share an exponent.
-    Number of elements."""
+    """Store the matrix `source` (see `Source` in the stub) in the task, and return its number of elements."""
     cdef const uint8_t[::1] x = source[0]
     cdef bint is_double = source[1], by_rows = source[4]
     cdef ptrdiff_t rows = source[2], columns = source[3]
     memset(t, 0, sizeof(words_task))
     if rows < 0 or columns < 0 or x.shape[0] != rows * columns * (8 if is_double else 4):
-        raise ValueError("sizes do not fit the data")
+        raise ValueError(f"got {x.shape[0]} bytes for a matrix of {rows} x {columns}, expected 4 or 8 bytes for each element")
     t.rows = rows
     t.operand.columns, t.operand.is_double, t.operand.by_rows = columns, is_double, by_rows
     if rows * columns > 0:
@@ -109,15 +108,15 @@ cdef ptrdiff_t set_operand(words_task *t, tuple source) except -1:
 
 cdef int set_powers(words_task *t, const double[:, ::1] powers) except -1:
     if powers.shape[0] != 2 or powers.shape[1] != (t.rows if t.operand.by_rows else t.operand.columns):
-        raise ValueError("two powers are needed for each row or column")
+        raise ValueError(f"got powers of shape ({powers.shape[0]}, {powers.shape[1]}), expected two for each row or column")
     t.operand.first, t.operand.second = &powers[0, 0], &powers[1, 0]
     return 0
 
 
 cdef int set_moduli(words_task *t, int what, int bits, const float[:, ::1] moduli, ptrdiff_t count) except -1:
-    """Facts of `count` moduli for integers below 2^bits."""
+    """Store p, 1/p and powers of `count` moduli, for integers below 2^bits, in the task."""
     if moduli.shape[0] != 2 + WORDS_PIECES or moduli.shape[1] != count or not 1 <= bits <= 62:
-        raise ValueError(f"facts for {count} moduli, 1 to 62 bits")
+        raise ValueError(f"got {moduli.shape[1]} moduli and {bits} bits, expected {count} moduli and 1 to 62 bits")
     t.what, t.bits = what, bits
     t.moduli, t.inverses, t.powers = &moduli[0, 0], &moduli[1, 0], &moduli[2, 0]
     return 0
@@ -125,7 +124,7 @@ cdef int set_moduli(words_task *t, int what, int bits, const float[:, ::1] modul
 
 cdef int set_planes(words_task *t, int8_t[:, ::1] planes, ptrdiff_t size) except -1:
     if planes.shape[1] != size:
-        raise ValueError("planes do not fit the matrix")
+        raise ValueError(f"got planes of {planes.shape[1]} elements, expected {size}, the elements of the matrix")
     t.count, t.plane = planes.shape[0], size
     if planes.shape[0] > 0 and size > 0:
         t.planes = &planes[0, 0]
@@ -133,14 +132,14 @@ cdef int set_planes(words_task *t, int8_t[:, ::1] planes, ptrdiff_t size) except
 
 
 def scan(tuple source, double[::1] largest, uint8_t[::1] finite, int level, int threads):
-    """Largest finite magnitude of each row (or column), and whether all its numbers are finite."""
+    """Store the largest finite magnitude of each row (or column), and whether all its numbers are finite."""
     cdef words_task t
     cdef ptrdiff_t rows, columns, count, block = 1
     set_operand(&t, source)
     rows, columns = t.rows, t.operand.columns
     count = rows if t.operand.by_rows else columns
     if largest.shape[0] != count or finite.shape[0] != count:
-        raise ValueError("one result for each row or column")
+        raise ValueError(f"got {largest.shape[0]} results, expected {count}, one for each row or column")
     if count == 0:
         return
     t.largest, t.finite = &largest[0], &finite[0]
@@ -154,7 +153,7 @@ def scan(tuple source, double[::1] largest, uint8_t[::1] finite, int level, int 
 
 
 def slices(tuple source, const double[:, ::1] powers, bint balanced, int bits, int8_t[:, ::1] planes, int level, int threads):
-    """Digits of x times its two powers: truncated ones of `bits` bits, or balanced bytes."""
+    """Store the digits of x times its two powers: truncated digits of `bits` bits, or balanced bytes."""
     cdef words_task t
     cdef ptrdiff_t size = set_operand(&t, source)
     set_planes(&t, planes, size)
@@ -163,14 +162,16 @@ def slices(tuple source, const double[:, ::1] powers, bint balanced, int bits, i
     set_powers(&t, powers)
     t.what, t.bits = WORDS_BALANCED if balanced else WORDS_TRUNCATED, bits
     if not 1 <= bits <= (8 if balanced else 7) or (balanced and t.count > 8):
-        raise ValueError("digits must fit int8, and balanced ones together int64")
+        raise ValueError(f"got {t.count} digits of {bits} bits, expected digits that fit int8, and int64 together if balanced")
     run(&t, size, WORDS_BLOCK, t.count, level, threads)
 
 
 def residues(tuple source, const double[:, ::1] powers, int bits, const float[:, ::1] moduli, int8_t[:, ::1] planes, int level,
              int threads):
-    """Balanced residues of RZ(x times its two powers), below 2^bits, times a factor; moduli: p, 1/p and factor 2^(PIECE i) modulo p
-    for i below PIECES."""
+    """Store balanced residues of a factor times RZ(x times its two powers), which is below 2^bits.
+
+    moduli: rows of p, 1/p and factor 2^(PIECE i) modulo p for i below PIECES.
+    """
     cdef words_task t
     cdef ptrdiff_t size = set_operand(&t, source)
     set_planes(&t, planes, size)
@@ -183,7 +184,7 @@ def residues(tuple source, const double[:, ::1] powers, int bits, const float[:,
 
 def looked_up(tuple source, const double[:, ::1] powers, int bits, const float[:, ::1] modulus, const uint8_t[:, ::1] tables,
               int8_t[:, ::1] planes, int level, int threads):
-    """Entries of tables for the residues of RZ(x times its two powers), below 2^bits; facts of one modulus as `residues` takes them."""
+    """Store the table entries of the residues of RZ(x times its two powers), which is below 2^bits; `modulus` is as in `residues`."""
     cdef words_task t
     cdef ptrdiff_t size = set_operand(&t, source)
     set_planes(&t, planes, size)
@@ -192,19 +193,19 @@ def looked_up(tuple source, const double[:, ::1] powers, int bits, const float[:
     set_powers(&t, powers)
     set_moduli(&t, WORDS_LOOKED_UP, bits, modulus, 1)
     if modulus[0, 0] % 2 != 1 or not 3 <= modulus[0, 0] <= WORDS_TABLE_MODULUS:
-        raise ValueError("the modulus of tables is odd and not too large")
+        raise ValueError(f"modulus is {modulus[0, 0]:g}, expected an odd number from 3 to {WORDS_TABLE_MODULUS}")
     if tables.shape[0] != t.count or tables.shape[1] != <int>modulus[0, 0] + 2 * WORDS_MARGIN:
-        raise ValueError("a table for each plane, with an entry for each residue")
+        raise ValueError(f"got {tables.shape[0]} tables of {tables.shape[1]} entries, expected {t.count} with an entry for each residue")
     t.tables = &tables[0, 0]
     run(&t, size, WORDS_BLOCK, t.count, level, threads)
 
 
 def integers(tuple source, const double[:, ::1] powers, int64_t[::1] out, int level, int threads):
-    """RZ(x times its two powers), below 2^62."""
+    """Store RZ(x times its two powers), which is below 2^62."""
     cdef words_task t
     cdef ptrdiff_t size = set_operand(&t, source)
     if out.shape[0] != size:
-        raise ValueError("sizes do not fit")
+        raise ValueError(f"got {out.shape[0]} results, expected {size}, one for each element")
     if size == 0:
         return
     set_powers(&t, powers)
@@ -214,15 +215,17 @@ def integers(tuple source, const double[:, ::1] powers, int64_t[::1] out, int le
 
 def quantise(const uint8_t[::1] x, bint is_double, double factor, double limit, int8_t[::1] word, uint8_t[::1] rest,
              double[::1] largest, int level, int threads):
-    """clamp(RN(x / factor)) and, unless `rest` is None, what it leaves of x (it may be x itself) with its largest magnitude of
-    each BLOCK."""
+    """Store the word clamp(RN(x / factor)) and, unless `rest` is None, the remainder of x and its largest magnitude in each BLOCK.
+
+    `rest` may be x itself.
+    """
     cdef words_task t
     cdef ptrdiff_t size = word.shape[0]
     set_operand(&t, (x, is_double, 1, size, True))
     if largest.shape[0] != (size + WORDS_BLOCK - 1) // WORDS_BLOCK or (rest is not None and rest.shape[0] != x.shape[0]):
-        raise ValueError("sizes do not fit")
+        raise ValueError(f"got {largest.shape[0]} largest magnitudes, expected one for each block, and a remainder as large as x")
     if not 1 <= limit <= 127:
-        raise ValueError("words must fit int8")
+        raise ValueError(f"limit is {limit:g}, expected 1 to 127, because words are int8")
     if size == 0:
         return
     t.what, t.factor, t.limit = WORDS_QUANTISE, factor, limit
@@ -233,14 +236,14 @@ def quantise(const uint8_t[::1] x, bint is_double, double factor, double limit, 
 
 
 cdef const void *first_of(const uint8_t[::1] product, int kind, ptrdiff_t size) except NULL:
-    """The bytes of one result of an engine, of `size` elements."""
+    """Return the bytes of one result of an engine, which has `size` elements."""
     if size < 1 or product.shape[0] != size * (8 if kind == WORDS_INT64 else 4):
-        raise ValueError("the product does not fit")
+        raise ValueError(f"got a product of {product.shape[0]} bytes, expected {size} elements, at least 1")
     return &product[0]
 
 
 cdef class Products:
-    """Pointers to the results of an engine, one array of bytes for each product, kept alive."""
+    """`Products` holds pointers to the results of an engine, one array of bytes for each product, and keeps them alive."""
     cdef list keep
     cdef const void **data
     cdef int *types
@@ -251,7 +254,7 @@ cdef class Products:
         cdef int i
         self.keep, self.count = arrays, len(arrays)
         if self.count != types.shape[0]:
-            raise ValueError("one type for each product")
+            raise ValueError(f"got {types.shape[0]} types, expected {self.count}, one for each product")
         self.data = <const void **>malloc((self.count + 1) * sizeof(void *))
         self.types = <int *>malloc((self.count + 1) * sizeof(int))
         if self.data == NULL or self.types == NULL:
@@ -266,44 +269,44 @@ cdef class Products:
 
 
 cdef ptrdiff_t set_result(words_task *t, tuple scales, uint8_t[::1] out, bint is_double) except -1:
-    """Where the result goes and its `scales`: exponents of rows and of columns, and powers of two of both where multiplying by them
-    is exact, else None. Number of elements."""
+    """Store the result's place and its `scales` (see `Scales` in the stub) in the task, and return its number of elements."""
     cdef const int32_t[::1] row_exponents = scales[0], column_exponents = scales[1]
     cdef const double[::1] row_powers = scales[2], column_powers = scales[3]
     cdef ptrdiff_t rows = row_exponents.shape[0], columns = column_exponents.shape[0]
     memset(t, 0, sizeof(words_task))
     if rows < 1 or columns < 1 or out.shape[0] != rows * columns * (8 if is_double else 4):
-        raise ValueError("the result does not fit its sizes, which must be positive")
+        raise ValueError(f"got {out.shape[0]} bytes for a result of {rows} x {columns}, expected positive sizes that fit")
     t.result.data, t.result.is_double, t.result.columns = &out[0], is_double, columns
     t.result.rows_exponents, t.result.columns_exponents = &row_exponents[0], &column_exponents[0]
     if row_powers is not None:
         if row_powers.shape[0] != rows or column_powers.shape[0] != columns:
-            raise ValueError("one power for each row and column")
+            raise ValueError(f"got {row_powers.shape[0]} and {column_powers.shape[0]} powers, expected {rows} and {columns}")
         t.result.rows_powers, t.result.columns_powers = &row_powers[0], &column_powers[0]
     return rows * columns
 
 
 def join_slices(list arrays, const int32_t[::1] types, const double[::1] steps, tuple scales, uint8_t[::1] out, bint is_double,
                 int level, int threads):
-    """FP64 sums of products, the sum multiplied by steps[j] before product j; times 2^(row + column exponent)."""
+    """Store FP64 sums of products times 2^(row + column exponent); the sum is multiplied by steps[j] before product j is added."""
     cdef words_task t
     cdef ptrdiff_t size = set_result(&t, scales, out, is_double)
     cdef Products products = Products(arrays, types, size)
     if products.count < 1 or steps.shape[0] != products.count:
-        raise ValueError("one step for each product, at least one")
+        raise ValueError(f"got {steps.shape[0]} steps for {products.count} products, expected one for each, and at least one")
     t.what, t.count, t.products, t.types, t.steps = WORDS_JOIN_SLICES, products.count, products.data, products.types, &steps[0]
     run(&t, size, WORDS_BLOCK, products.count, level, threads)
 
 
 def join_residues(const int8_t[:, ::1] planes, const double[::1] inverses, const double[:, ::1] weights,
                   const double[::1] product, tuple scales, uint8_t[::1] out, bint is_double, int level, int threads):
-    """Integers from planes of y_i (integer_words_join.h), rounded once to FP64; times 2^(row + column exponent)."""
+    """Store integers from planes of y_i (integer_words_join.h), rounded to FP64 once, times 2^(row + column exponent)."""
     cdef words_task t
     cdef ptrdiff_t size = set_result(&t, scales, out, is_double)
     if not 1 <= planes.shape[0] <= WORDS_MODULI or not 1 <= weights.shape[0] <= WORDS_LIMBS or planes.shape[1] != size or (
             inverses.shape[0] != planes.shape[0] or weights.shape[1] != planes.shape[0]
             or product.shape[0] != weights.shape[0]):
-        raise ValueError("planes, weights and moduli do not fit")
+        raise ValueError(f"got {planes.shape[0]} planes, {weights.shape[0]} x {weights.shape[1]} weights and {inverses.shape[0]} moduli, "
+                         "expected one plane and one column of weights for each modulus")
     t.what, t.planes, t.plane = WORDS_JOIN_RESIDUES, <int8_t *>&planes[0, 0], size
     t.remainders.moduli, t.remainders.limbs = planes.shape[0], weights.shape[0]
     t.remainders.inverses, t.remainders.weights, t.remainders.product = &inverses[0], &weights[0, 0], &product[0]
@@ -311,12 +314,12 @@ def join_residues(const int8_t[:, ::1] planes, const double[::1] inverses, const
 
 
 def reduce(const uint8_t[::1] product, int modulus, bint accumulate, int8_t[::1] out, int level, int threads):
-    """Balanced residues of int32 products, with `out` added if `accumulate`."""
+    """Store balanced residues of int32 products in `out`, or of their sums with `out` if `accumulate`."""
     cdef words_task t
     cdef const void *data = first_of(product, WORDS_INT32, out.shape[0])
     memset(&t, 0, sizeof(t))
     if not 2 <= modulus <= 256:
-        raise ValueError("moduli from 2 to 256")
+        raise ValueError(f"modulus is {modulus}, expected 2 to 256")
     t.what, t.products, t.accumulate, t.planes = WORDS_REDUCE, &data, accumulate, &out[0]
     t.modulus, t.inverse, t.factor = modulus, 1.0 / modulus, (1 << 16) % modulus
     if 2 * t.factor >= modulus:
@@ -326,22 +329,24 @@ def reduce(const uint8_t[::1] product, int modulus, bint accumulate, int8_t[::1]
 
 def reduce_sums(list arrays, const int32_t[::1] types, const double[::1] factors, double modulus, int8_t[:, ::1] out, int level,
                 int threads):
-    """Residues of sums of product * factor, integers below 2^53, modulo an odd modulus: 2^HIGH times the first plane, plus the
-    second."""
+    """Store residues of sums of product * factor, integers below 2^53, modulo an odd modulus.
+
+    A residue is 2^HIGH times the first plane plus the second plane of `out`.
+    """
     cdef words_task t
     cdef Products products = Products(arrays, types, out.shape[1])
     memset(&t, 0, sizeof(t))
     if out.shape[0] != 2 or products.count < 1 or factors.shape[0] != products.count:
-        raise ValueError("two planes, and one factor for each product")
+        raise ValueError(f"got {out.shape[0]} planes and {factors.shape[0]} factors, expected 2 planes and a factor for each product")
     if modulus % 2 != 1 or not 3 <= modulus <= WORDS_TABLE_MODULUS:
-        raise ValueError("an odd modulus whose residues are two bytes")
+        raise ValueError(f"modulus is {modulus:g}, expected an odd number from 3 to {WORDS_TABLE_MODULUS}")
     t.what, t.count, t.products, t.types, t.steps = WORDS_REDUCE_SUMS, products.count, products.data, products.types, &factors[0]
     t.modulus, t.inverse, t.planes, t.plane = modulus, 1 / modulus, &out[0, 0], out.shape[1]
     run(&t, out.shape[1], WORDS_BLOCK, products.count, level, threads)
 
 
 def add_quantised(const uint8_t[::1] product, int kind, float factor, bint accumulate, float[::1] sums, int level, int threads):
-    """sums (or 0, unless `accumulate`) + RN(RN(product) factor) in FP32, in place."""
+    """Store sums + RN(RN(product) factor), in FP32, in `sums`; without `accumulate`, 0 replaces the old sums."""
     cdef words_task t
     cdef const void *data = first_of(product, kind, sums.shape[0])
     memset(&t, 0, sizeof(t))

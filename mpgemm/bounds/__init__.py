@@ -1,1 +1,1 @@
-"""Why and by how much a result may be wrong: `bounds`, `tolerances`, `attribution`."""
+"""Bounds the error of a result and takes it apart into its causes."""

@@ -1,19 +1,19 @@
-"""Where the error of one recovered dot product comes from, in exact rational arithmetic.
+"""Takes the error of one recovered dot product apart, in exact rational arithmetic.
 
-The stages of a method are replaced by their exact values one after the other, in this order:
+The stages of a method replace their exact values one after the other, in this order:
 
 1. exact: the exact value of ``sum a_k b_k + c``
-2. split: the operands replaced by the sums of their words, everything else exact
-3. terms: only the products of words that the method keeps, everything else exact
-4. alignment: products and c cut off at the core's alignment, as the core does it, its results not rounded; outside exact
-5. core: the core as it is; sums and scalings outside exact
-6. computed: the method as it is
+2. split: the operands are replaced by the sums of their words; everything else is exact
+3. terms: only the products of words that the method keeps are added; everything else is exact
+4. alignment: the core truncates products and c at its alignment and does not round its results; the rest is exact
+5. core: the core runs as it is; sums and scalings outside of it are exact
+6. computed: the whole method runs as it is
 
-The part of a stage is its value minus the value of the stage before, so the parts add up to the total error exactly. What a
-part is called depends on that order. What the split and the missing products cost is taken apart further by
-:func:`mpgemm.bounds.error_parts.error_parts`, the same function that the verdict on whole products uses; alignment, core
-rounding and outside are together its *accumulation*. Cores made of IEEE operations have no alignment; of a callable's core
-nothing is known apart: their whole error is core rounding.
+The part of a stage is its value minus the value of the stage before, so the parts add up to the total error exactly; they
+depend on this order. :func:`mpgemm.bounds.error_parts.error_parts`, which the verdict on whole products uses too, divides the
+stages "split" and "terms" by cause. The stages alignment, core rounding and outside together are its cause *accumulation*.
+Cores made of IEEE operations have no alignment, and nothing is known of the inside of a callable: the whole error of these
+cores counts as core rounding.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
-#: Holds every sum of a fused core before it is rounded: 49 significand bits and the exponents of binary128.
+#: A format that holds every sum of a fused core before it is rounded: 49 significand bits and the exponents of binary128.
 WIDE = Format("wide", 15, 48, 16383)
 #: The stages of the sums: together the cause "accumulation".
 ACCUMULATION = ("alignment", "core rounding", "outside")
@@ -43,16 +43,16 @@ PARTS = (*CAUSES[:-1], *ACCUMULATION)
 
 @dataclass(frozen=True, repr=False)
 class Attribution(Result):
-    """`Attribution` is the error of one dot product, taken apart.
+    """`Attribution` holds the error of one dot product, divided into parts by their causes.
 
     Attributes
     ----------
     method, engine : str
-        Their names.
+        Names of the method and the engine.
     computed, exact : Fraction
         The result and the exact value.
     parts : dict of str to Fraction
-        Name -> part, in the order of :data:`PARTS`; they sum exactly to `total`.
+        Parts of the error by name, in the order of :data:`PARTS`; their sum is exactly `total`.
     ulp : Fraction
         Unit in the last place of the result format at the exact value.
     """
@@ -66,23 +66,23 @@ class Attribution(Result):
 
     @property
     def total(self) -> Fraction:
-        """computed - exact."""
+        """Return the error, computed - exact."""
         return self.computed - self.exact
 
     @property
     def causes(self) -> dict[str, Fraction]:
-        """Return the parts by :data:`mpgemm.bounds.error_parts.CAUSES`: the stages of the sums are one."""
+        """Return one part for each of :data:`mpgemm.bounds.error_parts.CAUSES`, the stages of :data:`ACCUMULATION` added up."""
         sums = sum((self.parts[stage] for stage in ACCUMULATION), Fraction(0))
         return {**{name: part for name, part in self.parts.items() if name not in ACCUMULATION}, CAUSES[-1]: sums}
 
     @property
     def cause(self) -> str:
-        """Return the largest of the causes, empty where there is no error."""
+        """Return the cause with the largest part, "" if there is no error."""
         causes = self.causes
         return max(causes, key=lambda name: abs(causes[name])) if any(causes.values()) else ""
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values: floats for reading, fractions as text for checking."""
+        """Return JSON-compatible values: floats to read, and fractions as text to check."""
         return {
             "method": self.method,
             "engine": self.engine,
@@ -96,7 +96,7 @@ class Attribution(Result):
         }
 
     def to_rows(self) -> list[dict]:
-        """Return one for each part, and the total."""
+        """Return one row for each part and one for the total."""
         parts = {**self.parts, "total": self.total}
         return [
             {"part": _spelled(name), "error": float(part), "ulps": float(part / self.ulp)}
@@ -119,7 +119,7 @@ class Attribution(Result):
 
 
 def _spelled(part: str) -> str:
-    """Return a part with the cause that it belongs to."""
+    """Return a part's name after the cause that it belongs to."""
     return f"{CAUSES[-1]}: {part}" if part in ACCUMULATION else part
 
 
@@ -130,12 +130,12 @@ def _number(x: Fraction) -> str:
 
 @default_fp_state
 def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Attribution:
-    """Take the error of one dot product apart.
+    """Divide the error of one dot product into the parts of its causes.
 
     Parameters
     ----------
     method, engine, overflow, **options
-        As for :func:`mpgemm.recovered_gemm`.
+        Arguments of :func:`mpgemm.recovered_gemm`.
     a, b : array_like, shape (k,)
         The vectors.
     c : float, optional
@@ -144,13 +144,13 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
     Raises
     ------
     ValueError
-        If an operand, a word or the result is not finite: there is no error to take apart.
+        If an operand, a word or the result is not finite, because its error has no parts.
     """
     run = dot_run(method, a, b, c, engine, overflow, options)
     computed = run.product()
     if not np.isfinite(computed.astype(np.float64)).all():
         raise ValueError(
-            f"{run.row.name} gives {computed[0, 0]}: the error of a result that is not finite has no parts"
+            f"{run.row.name} gives {computed[0, 0]}, expected a finite result to attribute its error; scale the operands"
         )
     c_value = Fraction(0) if run.c is None else Fraction(float(run.c[0, 0]))
     exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(run.a[0], run.b[:, 0], strict=True)), c_value)
@@ -166,7 +166,7 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
 
 
 def dot_run(method, a, b, c, engine, overflow, options):
-    """Return the run of one dot product; raise ValueError if a and b are not vectors of one length or not finite."""
+    """Return the run of one dot product; raise ValueError if a and b are not finite vectors of the same length."""
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
@@ -174,20 +174,20 @@ def dot_run(method, a, b, c, engine, overflow, options):
     run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
     if getattr(getattr(run.engine, "accumulator", None), "key", None) is not None:
         raise ValueError(
-            f"{run.engine.label} rounds stochastically, by step and place: its steps are not run one by one"
+            f"{run.engine.label} rounds stochastically, so its steps cannot be run one by one; take an engine that does not"
         )
     if run.row.kind == "own":
         raise ValueError(
-            f"method {run.row.name!r} splits and joins by functions of its own: its steps are not known here"
+            f"method {run.row.name!r} splits and joins by functions of its own, so its steps are unknown; take a listed one"
         )
     for x, name in ((run.a, "a"), (run.b, "b"), (run.c, "c")):
         if x is not None and not np.isfinite(x).all():
-            raise ValueError(f"{name} holds values that are not finite")
+            raise ValueError(f"{name} holds infinities or NaN, expected finite values")
     return run
 
 
 def format_of(x: np.ndarray) -> Format:
-    """Return the floating-point format of an array's elements, fp32 where numpy has no type of it."""
+    """Return the floating-point format of an array's elements, fp32 for a dtype that is no known format."""
     return tcm.format_of_dtype(x.dtype) or tcm.FORMATS["fp32"]
 
 
@@ -198,7 +198,7 @@ def ulp_at(x: Fraction, fmt: Format) -> Fraction:
 
 
 def floor_log2(x: Fraction) -> int:
-    """Return the exponent of the leading bit of x, not 0."""
+    """Return the exponent of the leading bit of x, which is not 0."""
     x = abs(x)
     guess = x.numerator.bit_length() - x.denominator.bit_length()
     return guess if Fraction(2) ** guess <= x else guess - 1
@@ -206,12 +206,14 @@ def floor_log2(x: Fraction) -> int:
 
 def _fractions(values: np.ndarray) -> list[Fraction]:
     if not np.isfinite(values).all():
-        raise ValueError("a word is infinite or NaN: an element is beyond the range of the words")
+        raise ValueError(
+            "a word is infinite or NaN, because an element is beyond the range of the words; scale the operands"
+        )
     return [Fraction(float(v)) for v in values.ravel()]
 
 
 def _split_operand(run, operand: np.ndarray, axis: int) -> SplitOperand:
-    """Return an operand beside its words, in rational numbers."""
+    """Return an operand with its words, in rational numbers."""
     value = np.array([Fraction(float(v)) for v in operand.ravel()], object).reshape(operand.shape)
     words = [np.array(word, object).reshape(operand.shape) for word in exact_words(run, operand, axis)]
     if run.row.kind != "words":
@@ -222,7 +224,7 @@ def _split_operand(run, operand: np.ndarray, axis: int) -> SplitOperand:
 
 
 def exact_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
-    """Return words of a vector as rational numbers in the operand's own units: word -> element."""
+    """Return a vector's words as rational numbers in the operand's own units, indexed by word and element."""
     if run.row.kind != "words":
         return _integer_words(run, operand, axis)
     equilibrated = run.equilibrated()
@@ -255,7 +257,7 @@ def _integer_words(run, operand: np.ndarray, axis: int) -> list[list[Fraction]]:
 
 # -- stages 4 and 5 ------------------------------------------------------------------------------------------------------
 def _core_stages(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction]:
-    """Return values of the stages "alignment" and "core"."""
+    """Return the values of the stages "alignment" and "core"."""
     if run.row.kind != "words":
         return _integer_core(run, terms, c)
     rows, columns = run.equilibrated()[2:]
@@ -274,7 +276,7 @@ def _core_stages(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction]
 
 
 def _integer_core(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction]:
-    """Integer cores are exact; quantised floating-point words go through a floating-point core."""
+    """Return both stages for integer cores, which are exact, or for quantised words on a floating-point core."""
     if not isinstance(run.word_format, Format):
         return terms, terms
     words_a, words_b = (integer_words.quantise(x, run.row.words, run.word_format) for x in (run.a, run.b))
@@ -286,7 +288,7 @@ def _integer_core(run, terms: Fraction, c: Fraction) -> tuple[Fraction, Fraction
 
 
 def unrounded_engine(engine: Engine) -> MatrixEngine | None:
-    """Return the engine with results wide enough to hold every aligned sum; None for cores without an alignment."""
+    """Return the engine with results wide enough to hold every aligned sum, None if the core has no alignment."""
     spec = accumulator_of(engine)
     unrounded = None if spec is None else spec.unrounded()
     if unrounded is None:
@@ -296,7 +298,7 @@ def unrounded_engine(engine: Engine) -> MatrixEngine | None:
 
 
 class _ExactOutside(EngineArithmetic):
-    """Chains on an engine, everything outside it in rational numbers. Words are encodings, values fractions."""
+    """`_ExactOutside` runs chains on an engine and the rest in rational numbers; words are encodings, values fractions."""
 
     def __init__(self, engine: Engine, order: str | int):
         super().__init__(engine, order, (1, 1))
@@ -326,7 +328,7 @@ class _ExactOutside(EngineArithmetic):
     banded, promoted = Arithmetic.banded, Arithmetic.promoted
 
     def scaled_input(self, value, scale):
-        """Exact, as an accumulator of all bits takes it; the unit's own format cuts what is below its smallest number."""
+        """Scale an addend: exactly for the format WIDE, otherwise truncated at the smallest number of the unit's format."""
         fmt = self.engine.formats[2]
         if fmt is WIDE:
             return self.scale(value, -scale)
@@ -346,13 +348,13 @@ class _ExactOutside(EngineArithmetic):
     def _value_of(bits: int, fmt: Format) -> Fraction:
         decoded = fmt.decode_exact(bits)
         if decoded.kind != "finite":
-            raise ValueError("a sum in the core overflows or is NaN: there is no error to take apart")
+            raise ValueError("a sum in the core overflows or is NaN, so its error has no parts; scale the operands")
         magnitude = decoded.significand * Fraction(2) ** decoded.exponent
         return -magnitude if decoded.negative else magnitude
 
 
 def encode_fraction(x: Fraction, fmt: Format) -> int:
-    """Return the encoding of a dyadic rational rounded to nearest even; raises ValueError for any other number."""
+    """Return the encoding of a dyadic rational rounded to nearest, ties to even; raise ValueError for other numbers."""
     if x.denominator & (x.denominator - 1):
-        raise ValueError(f"{x} is not a dyadic rational")
+        raise ValueError(f"got {x}, expected a dyadic rational (an integer over a power of two)")
     return round_to_bits(x < 0, abs(x.numerator), -(x.denominator.bit_length() - 1), fmt)

@@ -1,7 +1,7 @@
-"""FP32 operands on which one recovery method is nearer to the exact product than another (valpey-smt-formalization, section 6).
+"""Finds FP32 operands on which one recovery method is nearer to the exact result than another (Valpey et al., section 6).
 
-A method is stated once, by :func:`mpgemm.recovery.arithmetic.combine`; over :class:`TermArithmetic` it becomes a term for SMT
-solvers (extra `smt`), the split of the operands into words included.
+:func:`mpgemm.recovery.arithmetic.combine` states every method once. With :class:`TermArithmetic` it builds a term for SMT
+solvers (extra `smt`), which includes the split of the operands into words.
 """
 
 from collections.abc import Sequence
@@ -51,31 +51,31 @@ def beating_operands(
     Parameters
     ----------
     better, worse : str or RecoveryMethod
-        Methods on words, with their options: "ootomo", "ootomo:accumulate_outside=c_only,terms=4".
+        Methods on words, with their options, such as "ootomo" or "ootomo:accumulate_outside=c_only,terms=4".
     engine : Engine, str or None
-        As for :func:`mpgemm.recovered_gemm`; the default engine of `better` by default.
+        Engine as in :func:`mpgemm.recovered_gemm`; by default the default engine of `better`.
     exponents, c_exponents : tuple of int
-        The least and the greatest exponent of operands and of c that are not zero.
+        The least and the greatest exponent that the nonzero operands, and c, may have.
     k : int, optional
-        Products; the engine's k step by default.
+        Number of products, by default the engine's k step.
     **options
-        Limits of time and memory, and solvers: :class:`tensorcore_models.probing.formal.limits.LimitOptions`.
+        Solvers and limits of time and memory (:class:`tensorcore_models.probing.formal.limits.LimitOptions`).
 
     Returns
     -------
     Verdict
-        "witness": `witness.a`, `.b` and `.c` are encodings of FP32 numbers, `results` the encodings of both methods' results,
-        which the compiled kernels (one element and a tile) and the integer reference gave; "none": there is no such input
-        within these exponents; else the solvers came to no end.
+        "witness" if an input was found: `witness.a`, `.b` and `.c` are its FP32 encodings, and `results` are the encodings of
+        both methods' results, on which the compiled kernels (one element and a tile) and the integer reference agree. "none"
+        if no input within these exponents exists. Any other status means that the solvers did not finish.
 
     Raises
     ------
     Unencodable
-        If a method or its engine has no encoding: words of integers, equilibrated rows, restarted chains.
+        If a method or its engine has no encoding, as methods with integer words, equilibrated rows or restarted chains.
     ValueError
         If the engine does not take the words, or FP32 has no such exponents.
     Contradiction
-        If kernels, reference and encoding do not agree.
+        If the kernels, the reference and the encoding do not agree.
     """
     first = recovery_way(better, engine)
     second = recovery_way(worse, first.engine)
@@ -85,19 +85,21 @@ def beating_operands(
 def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = None) -> formal.Way:
     """Return a recovery method on an engine as a way to compute a dot product of FP32 operands.
 
-    Raises Unencodable, ValueError as :func:`beating_operands`.
+    Raises Unencodable and ValueError like :func:`beating_operands`.
     """
     one = np.ones((1, 1), np.float32)
     run = prepare(one, one, one, method, engine)
     row, unit = run.row, run.engine
     encoded = (row.equilibrate, row.repair, row.restart_every) == ("none", "none", None)
     if not isinstance(run, WordRun) or not encoded or row.accumulation == "bands":
-        what = "scaled rows, chains restarted every so many products, scaled accumulators and repairs"
-        raise formal.Unencodable(f"{row.name}: only words without {what} have an encoding")
+        what = "scaled rows, restarted chains, scaled accumulators and repairs"
+        raise formal.Unencodable(f"{row.name} has no encoding for solvers; take a method on words without {what}")
     if not isinstance(unit, MatrixEngine):
-        raise formal.Unencodable(f"{unit.label} has no accumulator; a modelled engine is needed")
+        raise formal.Unencodable(f"{unit.label} has no accumulator, so no encoding; take an engine with an accumulator")
     if {fmt.name for fmt in unit.formats[2:]} != {"fp32"}:
-        raise formal.Unencodable(f"{unit.label}: only fp32 results have an encoding outside of the unit")
+        raise formal.Unencodable(
+            f"{unit.label} takes c or gives results that are not fp32; take an engine with fp32 c and d"
+        )
 
     def term(given: ways.Given, conditions: list[Term]) -> Term:
         a, b = (_words(numbers, row, unit, conditions) for numbers in (given.a, given.b))
@@ -110,7 +112,7 @@ def recovery_way(method: str | RecoveryMethod, engine: Engine | str | None = Non
 def _words(
     numbers: Sequence[n.Number], row: RecoveryMethod, unit: Modelled, conditions: list[Term]
 ) -> list[tuple[Term, ...]]:
-    """Return words of an operand's numbers, the highest first, padded with zeros to whole k steps."""
+    """Return the words of an operand's numbers, highest word first, padded with zeros to whole k steps."""
     fmt, padding = unit.formats[0], (-len(numbers)) % unit.k
     scale, zero = row.word_scale(fmt), t.constant(0, fmt.bits)
     split = [ways.rounded_words(x, fmt, row.words, scale, row.rounding, unit, conditions) for x in numbers]
@@ -119,14 +121,15 @@ def _words(
 
 @dataclass(frozen=True)
 class TermArithmetic(Arithmetic):
-    """Sums as hardware forms them, of terms: the twin of :class:`mpgemm.recovery.arithmetic.EngineArithmetic`.
+    """`TermArithmetic` builds terms for the sums that :class:`mpgemm.recovery.arithmetic.EngineArithmetic` computes.
 
-    Words are tuples of encodings, one for each k; values are encodings of FP32.
+    A word is a tuple of encodings, one for each k; a value is an FP32 encoding.
     """
 
     engine: Modelled
-    order: str | int  #: {"step", "term"} or a number of k: order of several products in one chain.
-    conditions: list[Term]  #: Gets what :func:`tensorcore_models.probing.formal.encoding.result` asks for.
+    order: str | int  #: Order of several products in one chain: "step", "term", or a number of k.
+    #: List to which :func:`tensorcore_models.probing.formal.encoding.result` appends its conditions.
+    conditions: list[Term]
 
     def chain(self, pairs: Sequence[Pair], seed: Term | None) -> Term:
         length = len(pairs[0][0])
@@ -168,7 +171,7 @@ def _zero() -> Term:
 # -- running -------------------------------------------------------------------------------------------------------------------
 @dataclass(eq=False)
 class _OnReference(Engine):
-    """A modelled engine whose products are those of the integer reference."""
+    """`_OnReference` computes a modelled engine's products by the integer reference."""
 
     model: MatrixEngine
 
@@ -178,7 +181,7 @@ class _OnReference(Engine):
 
     @property
     def label(self) -> str:
-        """Its name in messages."""
+        """Return the engine's name in messages."""
         return f"the reference of {self.model.label}"
 
     def _chain_bits(self, a, b, c, scale_a, scale_b):
@@ -187,9 +190,9 @@ class _OnReference(Engine):
 
 @default_fp_state
 def _run(witness: Witness, row: RecoveryMethod, unit: MatrixEngine) -> int:
-    """Return the method's result, the same from the compiled kernels (one element, and each of a tile) and from the reference.
+    """Return a method's result on a witness.
 
-    Raises Contradiction if they differ.
+    Raises Contradiction if the compiled kernels (one element, or any element of a tile) and the reference do not agree.
     """
     a, b, c = (np.array(codes, np.uint32).view(np.float32) for codes in (witness.a, witness.b, [witness.c]))
     results = {}

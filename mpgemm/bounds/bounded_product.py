@@ -1,8 +1,8 @@
-"""Ways to multiply that come with a deterministic bound of their error: an engine, and a recovery method on one.
+"""Bounds the errors of products that an engine, or a recovery method on an engine, computes.
 
-The error is the one against the exact product of the operands as given, or (`reference` "rounded") as the engine's format holds
-them. Rounding the operands of an engine costs ``|A - A'||B| + |A'||B - B'|`` for each element, which is computed from the
-operands themselves; rounding the result to a narrower output format costs half a unit in its last place.
+The error is the difference to the exact product of the given operands, or (`reference` "rounded") of the operands rounded to
+the engine's formats. Rounding the operands changes each element by at most ``|A - A'||B| + |A'||B - B'|``, which is computed
+from the operands themselves; rounding the result to a narrower output format costs half a unit in its last place.
 """
 
 import math
@@ -33,7 +33,7 @@ REFERENCES = ("given", "rounded")
 
 
 class Data(NamedTuple):
-    """Operands of one product: arrays of shapes (m, k), (k, n), (m, n), and their scales."""
+    """`Data` holds the operands of one product, of shapes (m, k), (k, n) and (m, n), and their scales."""
 
     a: np.ndarray
     b: np.ndarray
@@ -42,7 +42,7 @@ class Data(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """One product before it is rounded to an output format: results, exact values, sizes S = |A||B| + |C| and |error|."""
+    """`Errors` holds a product that is not yet rounded to an output format, exact values, S = |A||B| + |C|, and |error|."""
 
     computed: np.ndarray
     exact: np.ndarray
@@ -51,7 +51,7 @@ class Errors(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """The certified bounds of one product, the rounding to an output format included; `least` is at most |exact|."""
+    """`Bounded` holds certified bounds of a product that is rounded to its output format; `least` is at most |exact|."""
 
     least: np.ndarray
     sizes: np.ndarray
@@ -59,7 +59,7 @@ class Bounded(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """As :class:`Errors`, with a bound of the error."""
+    """`Measured` holds a product rounded to its output format, with exact values, S, |error| and the bound of the error."""
 
     computed: np.ndarray
     exact: np.ndarray
@@ -69,7 +69,7 @@ class Measured(NamedTuple):
 
 
 def output_bound(bound: np.ndarray, exact: np.ndarray, fmt: Format) -> np.ndarray:
-    """Return a bound with the rounding to nearest into an output format added; infinite where that may overflow."""
+    """Return a bound that also covers rounding to nearest into an output format, infinite where that may overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.abs(exact) + bound
         total = bound + fmt.unit_roundoff * largest + fmt.min_subnormal
@@ -78,7 +78,7 @@ def output_bound(bound: np.ndarray, exact: np.ndarray, fmt: Format) -> np.ndarra
 
 def _errors(expected, values) -> Errors:
     reference = exact_gemm(*expected)
-    values = np.asarray(values).astype(np.float64)  # every format of a result fits
+    values = np.asarray(values).astype(np.float64)  # float64 holds the values of every result format
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.abs(np.asarray(reference.error_of(values)))
         sizes = sizes_of(*expected)
@@ -87,7 +87,7 @@ def _errors(expected, values) -> Errors:
 
 
 def _least(expected, sizes: np.ndarray) -> np.ndarray:
-    """At most |exact|: a float64 product less its own rounding errors."""
+    """Return a number that is at most |exact|: the float64 product less a bound of its rounding errors."""
     a, b, c = expected
     with np.errstate(over="ignore", invalid="ignore"):
         near = np.abs(a @ b if c is None else a @ b + c.astype(np.float64))
@@ -99,7 +99,7 @@ def _bounded(expected, bound: np.ndarray, out_format: Format | None) -> Bounded:
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = sizes_of(*expected)
         least = _least(expected, sizes)
-        if out_format is not None:  # |exact| is at most twice as far above
+        if out_format is not None:  # |exact| is above `least` by at most twice that margin
             bound = output_bound(bound, least + (expected[0].shape[1] + 2) * 2.0**-51 * sizes + 2.0**-1021, out_format)
     return Bounded(least, sizes, bound)
 
@@ -109,7 +109,7 @@ def _measured(found: Errors, bound: np.ndarray, out_format: Format | None) -> Me
         return Measured(*found, bound)
     values = round_to(found.computed, out_format)
     with np.errstate(over="ignore", invalid="ignore"):
-        # the exact value, rounded to nearest in FP64, is off by less than 2^-53 of itself
+        # found.exact is rounded to nearest in FP64, a relative error below 2^-53
         error = np.abs(values - found.exact)
         error = np.where(error == 0, 0.0, error + 2.0**-53 * np.abs(found.exact))
     error = np.where(np.isfinite(values), error, np.inf)
@@ -117,23 +117,23 @@ def _measured(found: Errors, bound: np.ndarray, out_format: Format | None) -> Me
 
 
 class BoundedProduct(ABC):
-    """A way to multiply whose error is bounded."""
+    """`BoundedProduct` is a way to multiply whose error has a bound."""
 
-    engine: Engine  #: What it runs on.
-    out_format: Format | None  #: To which the result is rounded to nearest.
+    engine: Engine  #: Engine that multiplies.
+    out_format: Format | None  #: Format to which the result is rounded to nearest.
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """For tables."""
+        """Return the name of the product in tables."""
 
     @abstractmethod
     def expected(self, data: Data) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return operands of the exact product, A and B as float64 with their block scales."""
+        """Return A, B and C of the exact product; A and B are float64 and multiplied by their block scales."""
 
     @abstractmethod
     def errors(self, data: Data) -> Errors:
-        """Return the product and its errors, before it is rounded to an output format.
+        """Return the product before rounding to an output format, and its errors.
 
         Raises ValueError if shapes do not fit, or operands are beyond the range of the format.
         """
@@ -144,27 +144,29 @@ class BoundedProduct(ABC):
 
     @default_fp_state
     def bounded(self, data: Data) -> Bounded:
-        """Return the bound the product's error with certainty. Raises ValueError as :meth:`errors`; also if no bound is
-        known."""
+        """Return certified bounds of the product's error; raise ValueError like :meth:`errors`, or if no bound is known."""
         return _bounded(self.expected(data), self._bound(data), self.out_format)
 
     @default_fp_state
     def measure(self, data: Data) -> Measured:
-        """Return the product, its error and its bound, rounded to the output format; errors as of :meth:`bounded`."""
+        """Return the product rounded to the output format, its error and its bound; raise ValueError like :meth:`bounded`."""
         return _measured(self.errors(data), self._bound(data), self.out_format)
 
 
 @dataclass(frozen=True)
 class EngineProduct(BoundedProduct):
-    """A product on an engine. Raises ValueError for an unknown reference, or sums outside of an engine without FP32 results."""
+    """`EngineProduct` is a product on an engine.
+
+    Raises ValueError for an unknown `reference`, or if `promote_every` is given and the engine's results are not FP32.
+    """
 
     engine: Engine
-    #: As for :meth:`tensorcore_models.Engine.gemm`; of several the largest is computed.
+    #: Interval of :meth:`tensorcore_models.Engine.gemm`; of an allowed range (least, most), the most is computed.
     promote_every: int | tuple[int, int] | None = None
-    #: {"given", "rounded"}: which operands the exact product has; "given" ones are rounded to nearest for the engine.
+    #: Operands of the exact product: "given", or "rounded" to the engine's formats. The engine rounds operands to nearest.
     reference: str = "given"
-    out_format: Format | None = None  #: To which the result is rounded to nearest.
-    #: k_order, splits: Orders that are allowed, as for :func:`mpgemm.testing.gemm_tolerance`.
+    out_format: Format | None = None  #: Format to which the result is rounded to nearest.
+    #: k_order, splits: orders of k that are allowed, as in :func:`mpgemm.testing.gemm_tolerance`.
     k_order: Any = "sequential"
     splits: int = 1
 
@@ -212,7 +214,7 @@ class EngineProduct(BoundedProduct):
             return np.where(np.isnan(lost), np.inf, bound + lost * bounds.MARGIN)
 
     def rounded(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        """Return A and B as the engine takes them, float64, without block scales."""
+        """Return A and B rounded to the engine's formats, float64, without block scales."""
         a, b = self.engine.formats[:2]
         bits_a, bits_b = _encoded(data.a, a, "a"), _encoded(data.b, b, "b")
         return values_of_bits(bits_a, a).astype(np.float64), values_of_bits(bits_b, b).astype(np.float64)
@@ -222,11 +224,11 @@ class EngineProduct(BoundedProduct):
         return *self._scaled(self.rounded(data) if self.reference == "rounded" else given, data), data.c
 
     def multiplied(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        """Return A and B as the engine multiplies them, float64 with their block scales."""
+        """Return A and B rounded to the engine's formats and multiplied by their block scales, float64."""
         return self._scaled(self.rounded(data), data)
 
     def _used(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        """Return A and B as the engine takes them, in the types of its formats."""
+        """Return A and B rounded to the engine's formats, in the dtypes of these formats."""
         pairs = zip(data[:2], self.engine.formats[:2], "ab", strict=True)
         a, b = (values_of_bits(_encoded(x, fmt, name), fmt) for x, fmt, name in pairs)
         return a, b
@@ -245,11 +247,11 @@ def _encoded(x: np.ndarray, fmt: Format | IntegerFormat, name: str) -> np.ndarra
 
 @dataclass(frozen=True)
 class MethodProduct(BoundedProduct):
-    """A product by a recovery method."""
+    """`MethodProduct` is a product that a recovery method computes."""
 
     method: RecoveryMethod
     engine: Engine
-    out_format: Format | None = None  #: To which the result is rounded to nearest.
+    out_format: Format | None = None  #: Format to which the result is rounded to nearest.
 
     @property
     def label(self) -> str:
@@ -257,9 +259,9 @@ class MethodProduct(BoundedProduct):
 
     @default_fp_state
     def errors(self, data: Data) -> Errors:
-        """As :meth:`BoundedProduct.errors`. Raises ValueError for block scales, which methods do not take."""
+        """Return the product and its errors; raise ValueError for block scales, which recovery methods do not take."""
         if data.scaling is not None:
-            raise ValueError("recovery methods take no scales")
+            raise ValueError("got scales, but recovery methods take none; multiply the operands by them first")
         return _errors(self.expected(data), prepare(data.a, data.b, data.c, self.method, self.engine).product())
 
     def _bound(self, data: Data) -> np.ndarray:
@@ -270,7 +272,7 @@ class MethodProduct(BoundedProduct):
 
 
 def upwards(x: float, digits: int = 3) -> float:
-    """Return a number rounded up to so many decimal digits, so that a printed bound stays one."""
+    """Return a number rounded up to some decimal digits, so that a printed bound is still a bound."""
     if x == 0 or not math.isfinite(x):
         return x
     exact = Decimal(x)

@@ -1,15 +1,20 @@
-"""The causes of an error: five parts that add up to it, for one dot product in rational numbers or a whole product in binary64.
+"""Divides an error into five causes that add up to it, for a dot product in rational numbers or a matrix product in binary64.
 
 With A' the sums of the words of A and B' those of B, and the pairs of words (i, j) that a method keeps,
 
-    computed - A B  =  (A' - A) B' + A (B' - B)  -  the products of words that are left out  +  the rest
+    computed - A B  =  (A' - A) B' + A (B' - B)  -  (products of words that are left out)  +  (rest)
 
-The first two terms are the split's, the third is the *dropped term*, the rest is what sums round (*accumulation*). The first
-three are taken apart by what happened to the elements: beyond the range of the words (*overflow*), or so small that they keep
-fewer bits than the words have (*range*: the low word is then no longer small, and neither is the product that is left out).
-What remains is the *split*: the bits that a method's words hold of any number.
+The first two terms come from the split of the operands, the third is the *dropped term*, and the rest is the rounding of sums
+(*accumulation*). The contributions of some elements to the first three terms count as other causes:
 
-Arrays are float64, or hold :class:`fractions.Fraction`; then the parts are exact. Of float64 the error is 2^-53 of a part.
+* *overflow*: the element is beyond the range of the words;
+* *range*: the element is so small that its words keep fewer bits than they can hold. Its low word is then no longer small, nor
+  is the product that is left out.
+
+What remains of the first two terms is the *split*: words hold a limited number of bits of any number.
+
+Arrays hold float64, or :class:`fractions.Fraction`, for which the parts are exact. In float64 a part has a relative error of
+2^-53.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,8 +31,7 @@ CAUSES = ("overflow", "range", "split", "dropped term", "accumulation")
 
 
 def full_bits(fmt: Format, words: int, rounding: str) -> int:
-    """Return the fraction bits, as :func:`tensorcore_models.bits_kept` counts, that words keep of a number if all of them are
-    normal.
+    """Return the fraction bits (:func:`tensorcore_models.bits_kept`) that words keep of a number if all words are normal.
 
     >>> from tensorcore_models import get_format
     >>> full_bits(get_format("fp16"), 2, "rne"), full_bits(get_format("fp16"), 2, "rz"), full_bits(get_format("bf16"), 1, "rne")
@@ -38,7 +42,7 @@ def full_bits(fmt: Format, words: int, rounding: str) -> int:
 
 
 def overflow_threshold(fmt: Format) -> float:
-    """Return the magnitude from which rounding to nearest goes beyond the largest number of a format.
+    """Return the magnitude from which rounding to nearest exceeds the largest number of a format.
 
     >>> from tensorcore_models import get_format
     >>> overflow_threshold(get_format("fp16"))
@@ -49,24 +53,24 @@ def overflow_threshold(fmt: Format) -> float:
 
 @dataclass(frozen=True)
 class SplitOperand:
-    """An operand beside its words."""
+    """`SplitOperand` holds an operand and its words."""
 
     value: np.ndarray  #: The operand, finite.
-    #: Its words, the highest first, in its own units: their sum is what the method knows of it.
+    #: Words of the operand in its own units, highest word first; the method uses only their sum.
     words: Sequence[np.ndarray]
-    overflow: np.ndarray  #: Elements beyond the range of the words.
-    #: Fraction bits that the words hold of any element in range (:func:`full_bits`); None: elements have no range of
-    #: their own, as in words with one exponent for a row.
+    overflow: np.ndarray  #: Mask of the elements beyond the range of the words.
+    #: Fraction bits that the words hold of any element in range (:func:`full_bits`); None where elements have no range of
+    #: their own, because the words of a row share an exponent.
     bits: int | None
 
     @property
     def joined(self) -> np.ndarray:
-        """The sums of the words."""
+        """Return the sum of the words."""
         return sum(self.words[1:], start=self.words[0])
 
     @property
     def small(self) -> np.ndarray:
-        """Elements in range that keep fewer bits than the words hold."""
+        """Return the mask of elements in range of which the words keep fewer than `bits` bits."""
         if self.bits is None:
             return np.zeros(self.value.shape, bool)
         exponents = np.frexp(self.value.astype(np.float64))[1] - 1
@@ -74,18 +78,18 @@ class SplitOperand:
         return ~kept.astype(bool) & ~self.overflow & (self.value != 0).astype(bool)
 
     def only(self, cause: str, values: np.ndarray) -> np.ndarray:
-        """Return `values` where the element belongs to a cause, else 0."""
+        """Return `values` where the element belongs to the cause, 0 elsewhere."""
         here = {"overflow": self.overflow, "range": self.small, "split": ~(self.overflow | self.small)}[cause]
         zero: Any = Fraction(0) if values.dtype == object else 0.0
         return np.where(here, values, zero)
 
     def change(self, cause: str) -> np.ndarray:
-        """Return the change that the split makes in the elements of one cause."""
+        """Return the change by the split, words - value, in the elements of one cause."""
         return self.only(cause, self.joined - self.value)
 
 
 def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return x y, without work where a factor is zero, as most causes are."""
+    """Return x y, without multiplying if a factor is all zeros, which most causes are."""
     if x.any() and y.any():
         return x @ y
     return np.zeros((x.shape[0], y.shape[1]), x.dtype)
@@ -94,16 +98,15 @@ def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def error_parts(
     x: SplitOperand, y: SplitOperand, products: Collection[tuple[int, int]], error: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return the parts of computed - exact, element by element: a matrix for each of :data:`CAUSES`, which add up to the
-    error."""
+    """Return the parts of computed - exact: one matrix for each of :data:`CAUSES`; they add up to `error`."""
     joined = y.joined
     parts = {
         cause: _times(x.change(cause), joined) + _times(x.value, y.change(cause))
         for cause in ("overflow", "range", "split")
     }
-    parts["dropped term"] = error - error  # zeros of its type
+    parts["dropped term"] = error - error  # zeros of the error's type
     pairs = [(i, j) for i in range(len(x.words)) for j in range(len(y.words)) if (i, j) not in products]
-    for i, j in pairs:  # what overflowed comes first, then what is small, whichever operand it is in
+    for i, j in pairs:  # an overflow in either operand decides first, then a small element in either operand
         high, low = x.words[i], y.words[j]
         x_in, y_in = x.only("overflow", high), y.only("overflow", low)
         normal = _times(x.only("split", high), y.only("split", low))

@@ -1,8 +1,8 @@
-"""The certified bound of a kernel: its chains, the sums outside of the unit, scales, an addend, and the output's rounding.
+"""Computes a kernel's certified bound from its chains, the sums outside of the unit, scales, an addend and the output rounding.
 
-Inside of chains the smaller of two bounds counts: the one of sizes alone, which holds for every order that the test allows,
-and, where the order is known, the one from the sums that the operands have (:mod:`mpgemm.bounds.running`). Everything
-outside is FP32 rounded to nearest, a relative error of at most 2^-24 each.
+For the chains, the smaller of two bounds counts. One uses only the sizes |A||B| + |C| and holds for every order that the test
+allows; the other uses the running sums of these operands (:mod:`mpgemm.bounds.running`) and needs a known order. Each operation
+outside of the unit is FP32 rounded to nearest, with a relative error of at most 2^-24.
 """
 
 from dataclasses import dataclass
@@ -22,37 +22,37 @@ from tensorcore_models.formats import Format, IntegerFormat, get_format
 from tensorcore_models.formats.interop import format_of_dtype
 from tensorcore_models.formats.rounding import decode
 
-#: Half a unit of FP32, and its smallest number.
+#: Unit roundoff and smallest positive number of FP32.
 UNIT, TINY = 2.0**-24, 2.0**-149
-#: The first number that FP32 cannot hold.
+#: Magnitude from which rounding to FP32 overflows.
 LARGEST = 2.0**128 * (1 - 2.0**-25)
 
 
 @dataclass(frozen=True, eq=False)
 class Used:
-    """Operands of a product in float64."""
+    """`Used` holds the operands of a product in float64."""
 
-    #: x, y: shapes (m, k) and (k, n): what the unit multiplies; its own block scales multiplied in.
+    #: x, y: operands that the unit multiplies, shapes (m, k) and (k, n), with the unit's own block scales multiplied in.
     x: np.ndarray
     y: np.ndarray
-    #: stored: A and B without any scales.
+    #: A and B without any scales.
     stored: tuple[np.ndarray, np.ndarray]
     scaling: Scaling | None
     facts: OperandFacts | None
 
     @cached_property
     def a(self) -> np.ndarray:
-        """A with all scales; exact."""
+        """Return A times all its scales, which is exact."""
         return self.x if self.scaling is None else self.scaling.times_a(self.stored[0])
 
     @cached_property
     def b(self) -> np.ndarray:
-        """B with all scales; exact."""
+        """Return B times all its scales, which is exact."""
         return self.y if self.scaling is None else self.scaling.times_b(self.stored[1])
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """|A||B| with all scales, shape (m, n), without |A| and |B| of all k where scales are outside of the unit."""
+        """Return |A||B| with all scales, shape (m, n); scales outside of the unit are applied block by block of k."""
         scaling = self.scaling
         if scaling is None or scaling.applied == "product":
             return sizes_of(self.a, self.b)
@@ -64,7 +64,7 @@ class Used:
 
 
 def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling | None) -> Used:
-    """Return operands as a unit and the scales use values that its formats hold; ValueError where block scales are missing."""
+    """Return the operands of a product of values that the unit's formats hold; raise ValueError if block scales are missing."""
     given = _in_float64(x), _in_float64(y)
     inside: tuple = (None, None)
     if unit.scale_format is not None:
@@ -75,7 +75,7 @@ def used_operands(unit: Engine, x: np.ndarray, y: np.ndarray, scaling: Scaling |
 
 
 def _in_float64(x: np.ndarray) -> np.ndarray:
-    """Return values in float64; those of 8 bits by a table, which is faster."""
+    """Return values in float64; 8-bit values come from a table, which is faster."""
     x = np.asarray(x)
     fmt = format_of_dtype(x.dtype)
     if fmt is None or fmt.bits > 8:
@@ -85,31 +85,31 @@ def _in_float64(x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class KernelBound:
-    """The computation of a kernel, as far as its error depends on it."""
+    """`KernelBound` holds the facts of a kernel's computation that its error depends on, and bounds the error."""
 
     unit: Engine
-    used: Used  #: Operands.
-    c: np.ndarray | None  #: float64, shape (m, n).
+    used: Used  #: Operands of the product.
+    c: np.ndarray | None  #: Addend, float64, shape (m, n).
     scaling: Scaling | None
     order: KernelOrder
     out: Format | IntegerFormat
-    #: float64, shape (m, n): the exact result, rounded; needed where the output is rounded.
+    #: Exact result rounded to float64, shape (m, n); needed if the output is rounded.
     exact: np.ndarray | None = None
-    #: Whether the sums of a known order count; otherwise the bound holds for every order with the same chains.
+    #: Whether the running sums of a known order are used; without them the bound holds for every order of the same chains.
     running: bool = True
-    #: FP32 roundings of C before it is added, where scales are applied outside.
+    #: Number of FP32 roundings of C before it is added, where scales are applied outside.
     c_roundings: int = 0
     #: Format to which a kernel may round B times its scales before it multiplies.
     dequantised: Format | None = None
 
     @property
     def outside(self) -> bool:
-        """Whether scales are applied outside of the unit, and c behind them."""
+        """Return whether scales are applied outside of the unit, and c is added after them."""
         return self.scaling is not None and self.scaling.roundings > 0
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """|X||Y| (+ |C| where c may be in the chain), which is not finite where an operand is not."""
+        """Return |X||Y| (+ |C| where c may be in the chain), which is not finite where an operand is not."""
         with np.errstate(over="ignore", invalid="ignore"):
             sizes = sizes_of(self.used.x, self.used.y)
             return sizes if self.c is None or self.outside else sizes + np.abs(self.c)
@@ -120,7 +120,7 @@ class KernelBound:
 
     # -- chains ----------------------------------------------------------------------------------------------------------
     def _by_size(self) -> np.ndarray:
-        """Return the error of all chains together in any order that is allowed."""
+        """Return the bound of the error of all chains together, for any order that is allowed."""
         step = bounds.step_error(self.unit, self.used.facts)
         order, k = self.order, self.order.k
         if order.promote_every is None and order.block is None:
@@ -137,7 +137,7 @@ class KernelBound:
 
     @cached_property
     def _chains(self) -> tuple[np.ndarray, np.ndarray]:
-        """(sum of the chains' sizes as they come out, their error), the scales of blocks multiplied in."""
+        """Return bounds of (the sum of the chains' |results|, their error), with block scales multiplied in."""
         if isinstance(self.unit.formats[3], IntegerFormat):
             sizes = np.where(self._usable, self._sizes, 0.0)
             lost = bounds.step_error(self.unit, self.used.facts).products
@@ -168,8 +168,11 @@ class KernelBound:
         return self.used.sizes
 
     def _of_blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return chains of one block each with its scales: FP32 rounds twice, their product and the chain's with it, or the
-        chain's with one after the other; a fused multiply-add rounds less."""
+        """Return the same bounds for chains of one block of scales each.
+
+        FP32 rounds twice: the product of the two scales and then the chain's result times it, or the chain's result times one
+        scale after the other. A fused multiply-add rounds less.
+        """
         step = bounds.step_error(self.unit, self.used.facts)
         relative, absolute = bounds.chain_error(step, bounds.steps_of(self.unit, self.order.longest, step.terms))
         total, error = (np.zeros((self.used.x.shape[0], self.used.y.shape[1])) for _ in range(2))
@@ -197,7 +200,7 @@ class KernelBound:
 
     # -- outside ---------------------------------------------------------------------------------------------------------
     def bound(self, finite: bool) -> np.ndarray:
-        """Of each element; infinite where something may overflow, unless `finite`."""
+        """Return the bound of each element's error; unless `finite`, it is infinite where an operation may overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             reach, error = self._chains
             result = self.unit.formats[3]
@@ -222,7 +225,7 @@ class KernelBound:
             return np.where(self._usable & (fits | finite), error, np.inf)
 
     def _outside(self, reach: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (error, what surely fits) behind scales and c."""
+        """Return (error, mask of elements that cannot overflow) after the scales and c."""
         assert self.scaling is not None
         known = self.exact is not None and self.c is None
         exact = np.abs(self.exact if known else multiply(self.used.a, self.used.b))  # type: ignore[arg-type]
@@ -244,13 +247,13 @@ class KernelBound:
         return error, fits
 
     def _of_weights(self, fmt: Format) -> np.ndarray:
-        """Return the bound the loss of weights that are rounded to a format with their scales."""
+        """Return a bound of the error from rounding B times its scales to a format."""
         a = np.abs(self.used.a)
         least = a.sum(1, keepdims=True) * fmt.min_subnormal / 2
         return (fmt.unit_roundoff * multiply(a, np.abs(self.used.b)) + least) * bounds.MARGIN
 
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return sizes of the factors applied at the end, shapes (m, 1) and (1, n)."""
+        """Return magnitudes of the factors that are applied at the end, shapes (m, 1) and (1, n)."""
         scaling = self.scaling
         assert scaling is not None
         if scaling.applied == "product":

@@ -1,4 +1,4 @@
-"""Models a kernel's results: the unit's sums with scales and an addend, before the rounding to an output format."""
+"""Computes a kernel's results from the unit's sums, scales and an addend, before rounding to an output format."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tensorcore_models.formats.rounding import round_to
 
 
 def model_results(engine: Engine, x, y, c, scaling: Scaling | None, options: dict[str, Any]) -> list[np.ndarray]:
-    """Return an engine's results for values that its formats hold, c added before (where it can be) or behind; float64."""
+    """Return an engine's results in float64: with c as the chain's seed (where possible) and with c added afterwards."""
     a_format, b_format, c_format, d_format = engine.formats
     a, b = operand_bits(x, a_format, None, "a"), operand_bits(y, b_format, None, "b")
     if scaling is not None and scaling.roundings:

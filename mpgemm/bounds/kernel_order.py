@@ -1,4 +1,4 @@
-"""Reads a test's statements on the order in which its kernel adds: chains, parts, sums outside of the unit, or any order."""
+"""Reads what a test states about its kernel's order of k: chains, parts, sums outside of the unit, or any order."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,29 +7,28 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
 from tensorcore_models.orders.order import Order, Sum, leaves, order_of
 
-#: The order of k of which nothing is known.
+#: Value of `k_order` for an unknown order of k.
 ANY = "any"
 
 
 @dataclass(frozen=True)
 class KernelOrder:
-    """Which orders of k a kernel may have."""
+    """`KernelOrder` says which orders of k a kernel may have."""
 
     k: int
     step: int  #: Products of one step of the unit, which stay together.
-    splits: int = 1  #: Chains at most, of which nothing else is known.
-    #: KOrder or "any": as for :meth:`tensorcore_models.Engine.gemm`; "any": the steps in any order, in any number of
-    #: chains.
+    splits: int = 1  #: Largest number of chains; where it is above 1, their lengths are unknown.
+    #: Order as in :meth:`tensorcore_models.Engine.gemm`, or "any": the steps in any order, in any number of chains.
     k_order: Any = "sequential"
-    #: (least, most): products after which a chain is added to a sum in FP32 outside and a new one starts.
+    #: (least, most) products after which a chain's result is added to an FP32 sum outside and a new chain starts.
     promote_every: tuple[int, int] | None = None
-    block: int | None = None  #: Values of k with the same scales, after which the chain ends where scales are applied.
-    #: Whether a test said so; otherwise it is the order of the longest chains, and kernels may lose less.
+    block: int | None = None  #: Values of k that share their scales; a chain ends there if scales are applied outside.
+    #: Whether the test stated an order; otherwise this is the order with the longest chains, and kernels may lose less.
     stated: bool = True
 
     @property
     def known(self) -> bool:
-        """Whether every chain is known."""
+        """Return whether the products of every chain are known."""
         return (
             self.splits == 1
             and self.k_order != ANY
@@ -37,7 +36,7 @@ class KernelOrder:
         )
 
     def chains(self) -> list[tuple[range, ...]]:
-        """Return the pieces of every chain, in the order in which they are added; for a known order."""
+        """Return the pieces of k of every chain, in the order in which they are added; the order must be known."""
         if self.promote_every is not None or self.block is not None:
             every = min(x for x in (self.block, self.promote_every and self.promote_every[0]) if x is not None)
             parts = (
@@ -52,18 +51,18 @@ class KernelOrder:
 
     def _order(self) -> Order:
         order = order_of(self.k, self.step, self.k_order)
-        assert order is not None  # "sequential" is not asked
+        assert order is not None  # callers handle "sequential" themselves
         return order
 
     @property
     def longest(self) -> int:
-        """Products of one chain at most."""
+        """Return the largest number of products in one chain."""
         ends = [x for x in (self.block, self.promote_every and self.promote_every[1]) if x is not None]
         return min([self.k, *ends])
 
     @property
     def additions(self) -> int:
-        """Sums outside of the unit at most."""
+        """Return the largest number of additions outside of the unit."""
         if self.known:
             return max(len(self.chains()) - 1, 0)
         ends = [x for x in (self.block, self.promote_every and self.promote_every[0]) if x is not None]
@@ -72,7 +71,7 @@ class KernelOrder:
         return self.splits - 1 if self.k_order != ANY else max(-(-self.k // self.step) - 1, 0)
 
     def in_words(self) -> str:
-        """For messages."""
+        """Return the order in words, for messages."""
         text = "one chain over k" if self.k_order == "sequential" and self.splits == 1 else f"order {self.k_order}"
         if self.splits > 1:
             text = f"at most {self.splits} chains"
@@ -89,8 +88,11 @@ class KernelOrder:
 def kernel_order(
     unit: Engine, k: int, splits: int, k_order: Any, promote_every: Any, scaling: Scaling | None
 ) -> KernelOrder:
-    """Check and return the order that a test states: ValueError if parts contradict each other, the unit's steps or the
-    blocks; TypeError for no numbers."""
+    """Return the order that a test states, after checking it.
+
+    Raises ValueError if statements contradict each other, the unit's steps or the blocks of scales; TypeError if a value that
+    must be a number is none.
+    """
     if isinstance(splits, bool) or not hasattr(splits, "__index__"):
         raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
     if splits < 1:
@@ -101,18 +103,21 @@ def kernel_order(
     every = _interval(unit, promote_every, block)
     if k_order != ANY:
         if splits != 1 and k_order != "sequential":
-            raise ValueError(f"k_order {k_order!r} names its chains: leave splits out")
+            raise ValueError(
+                f"got splits {splits} with k_order {k_order!r}, which names its chains itself; leave splits out"
+            )
         if every is not None and k_order != "sequential":
             raise ValueError(
-                "promote_every goes with k_order 'sequential' or 'any'; parts of k with sums outside of their own: splits"
+                f"got promote_every with k_order {k_order!r}, expected k_order 'sequential' or 'any'; "
+                "for parts of k whose sums are added outside, give splits"
             )
         order = order_of(k, unit.k, k_order)
         if isinstance(order, Sum) and _rounds(order):
             raise ValueError(
-                "the order rounds partial sums to another format: no bound is known; assert_bits takes it as a recipe"
+                "the order rounds partial sums to another format, so no bound is known; give it as a recipe to assert_bits"
             )
     elif splits != 1:
-        raise ValueError("k_order 'any' has any number of chains: leave splits out")
+        raise ValueError(f"got splits {splits} with k_order 'any', which allows any number of chains; leave splits out")
     return KernelOrder(k, unit.k, int(splits), k_order, every, block, stated)
 
 
@@ -121,9 +126,11 @@ def _rounds(order: Order) -> bool:
 
 
 def check_sums_outside(unit: Engine) -> None:
-    """Refuse a unit whose results nobody adds up outside. Raises ValueError."""
+    """Raise ValueError if the unit's results are not FP32, the only format in which results are added outside."""
     if unit.formats[3].name != "fp32":
-        raise ValueError(f"{unit.label} gives {unit.formats[3].name}: sums outside are those of FP32 results")
+        raise ValueError(
+            f"{unit.label} gives {unit.formats[3].name}, but only FP32 results are added outside; leave promote_every out"
+        )
 
 
 def _interval(unit: Engine, given: Any, block: int | None) -> tuple[int, int] | None:
@@ -141,6 +148,6 @@ def _interval(unit: Engine, given: Any, block: int | None) -> tuple[int, int] | 
     check_sums_outside(unit)
     if block is not None and (block % least or block % most):
         raise ValueError(
-            f"promote_every is {given}: scales change every {block} products, where the chain ends; expected a divisor of it"
+            f"promote_every is {given}, expected a divisor of {block}: scales change every {block} products, where a chain ends"
         )
     return least, most

@@ -1,7 +1,8 @@
-"""Deterministic bounds of whole recovery methods, and the published ones that go with them.
+"""Computes deterministic bounds of whole recovery methods, with published bounds to compare.
 
-Sizes |X||Y| of products of words are formed in FP64 (:func:`method_bound`), or are products of norms of their rows and columns
-(:func:`run_bound` with lines), which cost little beside the product itself and are at least as large (Cauchy and Schwarz).
+The sizes |X||Y| of products of words are formed in FP64 (:func:`method_bound`), or replaced by products of the norms of rows
+of X and columns of Y (:func:`run_bound` with `lines`). By Cauchy and Schwarz these are at least as large, and they cost
+little compared to the product itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,15 +33,16 @@ from tensorcore_models.results import Result
 
 @dataclass(frozen=True, repr=False)
 class MethodBound(Result):
-    """Deterministic bound of ``|computed - exact|`` of a recovery method, element by element.
+    """`MethodBound` holds the deterministic bound of ``|computed - exact|`` of a recovery method, element by element.
 
     Attributes
     ----------
     split, dropped, sums : numpy.ndarray, shape (m, n)
-        What the words leave of the operands, the products left out, and every addition inside and outside the core. The
-        first two come from the words themselves, the third is a priori.
+        Bounds of the three parts of the error: from the remainders that the words do not hold, from the products of words that
+        are left out, and from every addition inside and outside the core. The first two are computed from the words, the third
+        is a priori.
     published : dict of str to float
-        Published bounds of the relative error, where there are some, to compare with.
+        Published bounds of the relative error by name, to compare; empty if none apply.
     """
 
     split: np.ndarray
@@ -50,7 +52,7 @@ class MethodBound(Result):
 
     @property
     def total(self) -> np.ndarray:
-        """Return the bound."""
+        """Return the bound of the whole error, the sum of its parts."""
         return (self.split + self.dropped + self.sums) * bounds.MARGIN
 
     def to_rows(self) -> list[dict]:
@@ -66,10 +68,10 @@ class MethodBound(Result):
         ]
 
     def sentences(self) -> list[str]:
-        """Return the shape, and the published bounds."""
+        """Return sentences on the shape and the published bounds."""
         shape = " x ".join(map(str, self.total.shape))
         published = [f"published, {name}: {value:.3g} relative" for name, value in self.published.items()]
-        return [f"certified |computed - exact| of {shape} results", *published]
+        return [f"certified bounds of |computed - exact| for {shape} results", *published]
 
 
 @default_fp_state
@@ -79,33 +81,33 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
     Parameters
     ----------
     a, b, c, method, engine, overflow, **options
-        As for :func:`mpgemm.recovered_gemm`.
+        Arguments of :func:`mpgemm.recovered_gemm`.
 
     Raises
     ------
     ValueError
-        As :func:`mpgemm.recovered_gemm`; or if no bound is known for the core.
+        In the cases of :func:`mpgemm.recovered_gemm`, and if no bound is known for the core.
     """
     return run_bound(prepare(a, b, c, method, engine, overflow, options))
 
 
-#: What of an operand (values, axis of k: 1 of A, 0 of B) its part of a size is.
+#: Function of an operand's values and its axis of k (1 for A, 0 for B) that gives its factor of a size: |X|, or norms.
 Side = Callable[[np.ndarray, int], np.ndarray]
 
 
 def whole(x: np.ndarray, axis: int) -> np.ndarray:
-    """|X|, so that sizes are |X||Y|."""
+    """Return |X|, for sizes |X||Y|."""
     return np.abs(x)
 
 
 def run_bound(run, lines: tuple[Lines, Lines] | None = None) -> MethodBound:
-    """Return the deterministic bound of a prepared run; with the lines of its operands its sizes are products of norms.
+    """Return the deterministic bound of a prepared run; with `lines` of its operands, sizes are products of norms.
 
-    Raises ValueError as :func:`method_bound`.
+    Raises ValueError like :func:`method_bound`.
     """
     if run.row.join is not None:
         raise ValueError(
-            f"method {run.row.name!r} joins its terms by a function of its own: no bound is derived for it"
+            f"method {run.row.name!r} joins its terms by a function of its own, so no bound is derived; take a listed method"
         )
     side = whole if lines is None else norms
     words = (None if lines is None else _words_of_norms(run, lines)) or _formed_words(run, side, lines)
@@ -122,25 +124,25 @@ def run_bound(run, lines: tuple[Lines, Lines] | None = None) -> MethodBound:
 
 
 def _sizes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return the sum of products of sides; of norms in one pass."""
+    """Return the sum of the products x y of the pairs; norms are summed in one pass."""
     if pairs[0][0].shape[1] != 1:
         return sum((x @ y for x, y in pairs[1:]), pairs[0][0] @ pairs[0][1])
     return np.einsum("ir,rj->ij", np.hstack([x for x, _ in pairs]), np.vstack([y for _, y in pairs]))
 
 
 class _Operand(NamedTuple):
-    """An operand's parts of sizes."""
+    """`_Operand` holds an operand's factors of sizes: absolute values, or norms."""
 
-    values: Sequence[np.ndarray]  #: Of its words in the operand's units.
-    raw: Sequence[np.ndarray]  #: Of its words as the engine takes them; where they are whole, the words themselves.
-    #: whole, kept, left: Of the operand, of the sum of its words, and of what they leave of it.
+    values: Sequence[np.ndarray]  #: Factors of its words in the operand's units.
+    raw: Sequence[np.ndarray]  #: Factors of its words in the engine's units; without norms, the words with their signs.
+    #: whole, kept, left: factors of the operand, of the sum of its words, and of the remainder that words do not hold.
     whole: np.ndarray
     kept: np.ndarray
     left: np.ndarray
 
 
 class _Words(NamedTuple):
-    """Both operands, the exponents that undo the equilibration, and what an alignment needs to know of the words."""
+    """`_Words` holds both operands, the exponents that undo the equilibration, and the words' exponents for alignments."""
 
     a: _Operand
     b: _Operand
@@ -163,7 +165,7 @@ def word_values(run):
 
 
 def _own_words(run) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Return words of a split of one's own in float64 with the exponents of their rows or columns as a column or row."""
+    """Return the words of a user's split in float64, with the exponents of their rows (columns) as a column (row)."""
     return [
         [(word.astype(np.float64), (exponents[:, None] if axis else exponents).astype(np.int32)) for word, exponents in words]
         for words, axis in zip(run.words, (1, 0), strict=True)
@@ -171,7 +173,7 @@ def _own_words(run) -> list[list[tuple[np.ndarray, np.ndarray]]]:
 
 
 def _formed_words(run, side: Side, lines: tuple[Lines, Lines] | None) -> _Words:
-    """By the words themselves; norms of words that are not the engine's are formed once for all runs of the lines."""
+    """Return factors from the words themselves; norms of integer words are computed once for all runs on the same lines."""
     if lines is not None and run.row.kind not in ("words", "own"):
         a, b = (x.of(_norms_of_words, replace(run.row, options={}), run.word_format) for x in lines)
         return _Words(a, b, None, None)
@@ -209,8 +211,10 @@ def _norms_of_words(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format |
 
 
 def _words_of_norms(run, lines: tuple[Lines, Lines]) -> _Words | None:
-    """From the norms and largest elements of rows and columns alone, which words need not be formed for; None for integers, and
-    where a word might leave its range."""
+    """Return factors from norms and largest elements of rows and columns, for which no words are formed.
+
+    Returns None for integer words, and where a word might leave its range.
+    """
     fmt = run.word_format
     if (
         run.row.kind != "words"
@@ -251,7 +255,7 @@ def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
         kept = _sizes([(words.a.values[i], words.b.values[j]) for i, j in row.products])
         if row.kind != "words":
             return _integer_sums(run, kept, magnitude_c, side)
-        # One chain is at most as long as all products, and at most four operations follow, and the addition of each part.
+        # One chain has at most all products; at most four operations and one addition for each part of k follow.
         steps = run.a.shape[1] * len(row.products) + 3 + int(row.parts)
         return bounds.accumulation_bound(run.engine, kept + magnitude_c, steps, facts_of_formats(run.engine, (0, 0)))
     if run.a.shape[1] == 0:
@@ -268,7 +272,7 @@ def _sums_bound(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
 
 
 def _own_sums(run, words: _Words, magnitude_c, side: Side) -> np.ndarray:
-    """Each term is one chain from zero, which is brought to the result's format, scaled and added there, as c is."""
+    """Return the bound of sums if each term is a chain from zero that is converted, scaled and added in the result's format."""
     fmt = get_float_format("fp64" if run.dtype == np.float64 else "fp32")
     arithmetic = _arithmetic_of(run, words, side)
     unit, tiny = max(fmt.unit_roundoff, arithmetic.unit), max(fmt.min_subnormal, arithmetic.tiny)
@@ -290,12 +294,15 @@ def _arithmetic_of(run, words: _Words, side: Side) -> "BoundArithmetic":
 
 
 def stacked(words, axis: int) -> np.ndarray:
-    """Return words beside each other along k."""
+    """Return the words concatenated along k."""
     return np.concatenate(words, axis=1 - axis) if words else np.zeros((1, 1))
 
 
 def _integer_sums(run, kept, magnitude_c, side: Side) -> np.ndarray:
-    """Products are exact; FP64 joins slices and residues, FP32 quantised words, then the result is rounded and c added."""
+    """Return the bound of sums of integer words.
+
+    Products are exact; slices and residues are joined in FP64, quantised words in FP32; then the result is rounded and c added.
+    """
     target = 2.0**-53 if run.dtype == np.float64 else 2.0**-24
     tiny = np.finfo(run.dtype).smallest_subnormal
     inner = 2.0**-53 * (2 * len(run.row.products) + 4)
@@ -318,8 +325,10 @@ def _integer_sums(run, kept, magnitude_c, side: Side) -> np.ndarray:
 
 
 def _quantised_underflow(run, side: Side) -> tuple[list[float], np.ndarray]:
-    """Return the bound the loss by underflow of the FP32 scales' products: they, and each product with them, are rounded to
-    multiples of 2^-149."""
+    """Return the products of the FP32 scales and a bound of the loss by underflow.
+
+    The products of scales, and each result times such a product, are rounded to multiples of 2^-149.
+    """
     from mpgemm.recovery.integer_words import quantise
 
     words_a, words_b = (quantise(x, run.row.words, run.word_format) for x in (run.clean_a, run.clean_b))
@@ -333,7 +342,10 @@ def _quantised_underflow(run, side: Side) -> tuple[list[float], np.ndarray]:
 
 
 class BoundArithmetic(Arithmetic):
-    """Carries (size, error) through a method; words are values of the operand format, `facts` those of the operands."""
+    """`BoundArithmetic` carries (size, error) through a method; words are values of the operand format.
+
+    facts: exponents of the operands, for alignments.
+    """
 
     def __init__(self, engine: Engine, facts: OperandFacts | None):
         self.engine = engine
@@ -347,7 +359,7 @@ class BoundArithmetic(Arithmetic):
         return sum(np.abs(a) @ np.abs(b) for a, b in pairs)
 
     def _length(self, pair) -> int:
-        """Return products of a word of A and one of B for each element."""
+        """Return k, the products of a pair of words for each element."""
         return pair[0].shape[1]
 
     def chain(self, pairs, seed):
@@ -363,7 +375,7 @@ class BoundArithmetic(Arithmetic):
         return 0.0 if fmt.name in ("fp32", "fp64") else fmt.unit_roundoff * (seed[0] + seed[1]) + fmt.min_subnormal
 
     def elementwise(self, weighted):
-        """Every k step is one chain from zero; as the sizes of the steps add up, so do their errors."""
+        """Return the sum of chains from zero, one for each k step; sizes add up, and errors with them."""
         count = -(-self._length(weighted[0][0]) // self.engine.k)
         steps = bounds.steps_of(self.engine, self.engine.k, self.step.terms)
         size, error = 0.0, 0.0
@@ -388,7 +400,8 @@ class BoundArithmetic(Arithmetic):
 
 
 class _NormArithmetic(BoundArithmetic):
-    """The same of the norms of words, which hold for all of k: what blocks of k lose adds up as their sizes do."""
+    """`_NormArithmetic` is a `BoundArithmetic` on norms of words over all of k; errors of blocks of k add up like their
+    sizes."""
 
     def __init__(self, engine: Engine, facts: OperandFacts | None, k: int):
         super().__init__(engine, facts)
@@ -401,7 +414,7 @@ class _NormArithmetic(BoundArithmetic):
         return _sizes(pairs)
 
     def in_parts(self, parts, words_a, words_b, one):
-        """What parts lose adds up as their sizes do; what does not depend on sizes each of them loses."""
+        """Return the sum of parts of k: errors relative to sizes add up to that of all k, each part has the absolute error."""
         size, error = one(words_a, words_b)
         nothing = one([0 * x for x in words_a], [0 * x for x in words_b])[1]
         return self._added((size, error + (parts - 1) * nothing), None, parts)
@@ -424,18 +437,18 @@ class _NormArithmetic(BoundArithmetic):
         return self._added((size, error), None, count)
 
     def _chains(self, size, steps: int, count: int):
-        """Return the bound the loss of `count` chains of `steps` whose sizes add up to `size`."""
+        """Return a bound of the error of `count` chains of `steps` steps whose sizes add up to `size`."""
         whole = bounds.accumulation_bound(self.engine, size, steps, self.facts)  # infinite where one may overflow
         return whole + (count - 1) * steps * self.step.absolute * 2 * (1 + bounds.growth(self.step.relative, steps))
 
     def _added(self, value, c, count: int):
-        """Return sums of `count` parts outside, and c."""
+        """Return the sum of `count` parts, and of c, outside of the unit."""
         size, error = value if c is None else (value[0] + c[0], value[1] + c[1])
         return size, error + (size + error) * bounds.growth(self.unit, count + 1) + (count + 1) * self.tiny
 
 
 def published_bounds(run) -> dict[str, float]:
-    """Return published relative bounds that go with a run: block FMA (of |A||B|) and multiword (of ||A||_inf ||B||_inf)."""
+    """Return published bounds for a run: block FMA, relative to |A||B|, and multiword, relative to ||A||_inf ||B||_inf."""
     engine, k = run.engine, max(run.a.shape[1], 1)
     word, result = engine.formats[0], engine.formats[3]
     accumulator = accumulator_of(engine)

@@ -1,8 +1,9 @@
-"""Norms of rows and columns as parts of sizes: |X||Y| is at most the product of two of them (Cauchy and Schwarz).
+"""Computes norms of rows of A and columns of B; an element of |A||B| is at most a product of two norms (Cauchy and Schwarz).
 
-They take one reading of an operand, and what words of floating-point formats leave of it follows from them: of x with words of
-precision p, s bits from one to the next, the rest r_j before word j has |r_(j+1)| <= u |r_j| + eta 2^(-j s), where u = 2^-p and
-eta is the smallest subnormal number (twice both for roundings that are not to nearest), unless a word overflows.
+Norms need one pass over an operand. They also bound the remainders that floating-point words do not hold: for words of
+precision p whose scales differ by s bits, the remainder r_j before word j has |r_(j+1)| <= u |r_j| + eta 2^(-j s), unless a
+word overflows. Here u = 2^-p and eta is the smallest subnormal number; both are twice that for roundings other than to
+nearest.
 """
 
 from collections.abc import Callable
@@ -13,12 +14,12 @@ import numpy as np
 
 from tensorcore_models.formats import Format
 
-#: Elements whose squares neither overflow nor vanish beside the largest one.
+#: Range of the largest element in which no square overflows, and squares that underflow are negligible.
 _SAFE = (2.0**-400, 2.0**400)
 
 
 def largest_of(x: np.ndarray, axis: int) -> np.ndarray:
-    """Return the largest magnitude of each row (axis 1) or column (axis 0), float64, that axis kept with length 1."""
+    """Return the largest magnitude of each row (axis 1) or column (axis 0) in float64; the axis is kept with length 1."""
     if not x.shape[axis]:
         return np.zeros(tuple(1 if i == axis else n for i, n in enumerate(x.shape)))
     high, low = x.max(axis=axis, keepdims=True), x.min(axis=axis, keepdims=True)
@@ -26,7 +27,7 @@ def largest_of(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def norms(x: np.ndarray, axis: int) -> np.ndarray:
-    """Return Euclidean norms of the rows (axis 1) or columns (axis 0), float64, that axis kept with length 1."""
+    """Return Euclidean norms of the rows (axis 1) or columns (axis 0) in float64; the axis is kept with length 1."""
     largest = largest_of(x, axis)
     top = float(largest.max(initial=0.0))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -39,9 +40,9 @@ def norms(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 class Lines:
-    """The rows of A (axis 1) or the columns of B (axis 0): what bounds read off their elements is read once.
+    """`Lines` holds the rows of A (axis 1) or the columns of B (axis 0) and computes each of their norms only once.
 
-    given: What the elements were rounded from, if they were.
+    given: lines that were rounded to these, if any.
     """
 
     def __init__(self, values: np.ndarray, axis: int, given: "Lines | None" = None):
@@ -49,7 +50,7 @@ class Lines:
         self._found: dict[Any, Any] = {}
 
     def of(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return ``function(values, axis, *arguments)``."""
+        """Return ``function(values, axis, *arguments)``, which is computed once."""
         key = function, *arguments
         if key not in self._found:
             self._found[key] = function(self.values, self.axis, *arguments)
@@ -57,26 +58,26 @@ class Lines:
 
     @property
     def given(self) -> "Lines":
-        """The lines from which these were rounded; themselves where nothing was."""
+        """Return the lines that were rounded to these, or these lines if none were."""
         return self._given or self
 
     @property
     def norms(self) -> np.ndarray:
-        """:func:`norms`."""
+        """Return the :func:`norms` of the lines."""
         return self.of(norms)
 
     @property
     def largest(self) -> np.ndarray:
-        """:func:`largest_of`."""
+        """Return the largest magnitudes of the lines (:func:`largest_of`)."""
         return self.of(largest_of)
 
     @cached_property
     def lost(self) -> np.ndarray:
-        """Norms of what rounding took from what was given."""
+        """Return norms of the rounding errors, given - values."""
         return norms(np.asarray(self.given.values, np.float64) - self.values, self.axis)
 
     def rounded_to(self, dtype: Any) -> "Lines":
-        """Return rounded to nearest to a type of numpy; itself where that is its own."""
+        """Return the lines rounded to nearest to a numpy dtype; the same object if they have that dtype."""
         if self.values.dtype == dtype:
             return self
         if dtype not in self._found:
@@ -86,17 +87,17 @@ class Lines:
 
     @property
     def whole(self) -> "Lines":
-        """All of the lines."""
+        """Return the lines themselves, or all lines of a :attr:`least` line."""
         return self
 
     @cached_property
     def least(self) -> "Lines":
-        """The least norm of all lines as the one line's: bounds that grow with norms are at least what they are of it."""
+        """Return one line with the least norm of all: a bound that grows with norms is, for any line, at least its bound."""
         return _LeastLine(self)
 
 
 class _LeastLine(Lines):
-    """Elements, and the largest one, are those of all lines."""
+    """`_LeastLine` has the least norm of all lines; its elements, and the largest of them, are those of all lines."""
 
     def __init__(self, whole: Lines):
         self.values, self.axis, self._whole = whole.values, whole.axis, whole
@@ -125,19 +126,18 @@ class _LeastLine(Lines):
 
 
 def _least(x: np.ndarray) -> np.ndarray:
-    """Of shape (1, 1); norms that are no numbers bound nothing."""
+    """Return the least norm, shape (1, 1), without NaN, for which no bound holds."""
     return np.fmin.reduce(x, axis=None, initial=np.inf, keepdims=True)
 
 
 def split_norms(
     size: np.ndarray, largest: np.ndarray, k: int, words: int, scale: int, fmt: Format, near: bool
 ) -> tuple[list[np.ndarray], np.ndarray, int] | None:
-    """Return norms of the words of rows of k elements, of what they leave, in the operand's units, and an exponent above all
-    words.
+    """Return bounds of the norms of words and of their remainder, and an exponent above all words, for rows of k elements.
 
-    size, largest: Norms of the rows, and their largest elements.
-    near: Whether words are rounded to nearest.
-    None where a word might overflow, or elements are not finite.
+    size, largest: norms of the rows, and their largest elements.
+    near: whether words are rounded to nearest.
+    The norms are in the operand's units. Returns None where a word might overflow, or elements are not finite.
     """
     if not np.isfinite(largest).all():
         return None

@@ -1,10 +1,10 @@
-"""Collects the facts of operands for an a-priori bound: the exponents with which they enter an alignment.
+"""Finds the exponents with which operands enter an alignment, the facts of operands that an a-priori bound needs.
 
-A product enters with the exponents of its operands' encodings (and of its block scales) added up. Where all of them are
-normal numbers it is at least 2 to that power; subnormal numbers, and zeros under edge rules that give them an exponent, enter
-higher than their size, so they lift the alignment: they are *small* here. A group of a
-:class:`~tensorcore_models.GroupDotFusedSum` enters with the exponents of its scales alone, whatever its sum is (xie-mma-sim,
-section IV-E).
+A product enters with the sum of the exponents of its operands' encodings (and of its block scales). If all of them are normal
+numbers, the product is at least 2 to that power. Subnormal numbers, and zeros under edge rules that give them an exponent,
+enter with a higher exponent than their magnitude has, so they raise the alignment exponent; these operands are called *small*
+here. A group of a :class:`~tensorcore_models.GroupDotFusedSum` enters with the exponents of its scales, whatever its sum is
+(Xie et al., section IV-E).
 """
 
 import numpy as np
@@ -19,17 +19,19 @@ from tensorcore_models.formats.rounding import decode
 
 
 def accumulator_of(engine: Engine) -> Accumulator | None:
-    """Return the algorithm of an engine's core, None where nothing is known of it."""
+    """Return the accumulator of an engine's core, None if it is unknown."""
     return getattr(engine, "accumulator", None)
 
 
-#: Elements in which zeros and subnormal numbers are looked for at a time.
+#: Number of elements that are searched at a time for zeros and subnormal numbers.
 SHOWN = 1 << 16
 
 
 def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> OperandFacts:
-    """Return facts that hold for any operands of floating-point formats; `largest`: exponents in A and in B, by default the
-    formats' own."""
+    """Return facts that hold for any operands of floating-point formats.
+
+    largest: largest exponents in A and in B, by default those of the formats.
+    """
     a, b = (get_float_format(f) for f in engine.formats[:2])
     scales = block_scales(engine)
     top = 0 if scales is None else scales.format.emax
@@ -45,7 +47,7 @@ def facts_of_formats(engine: Engine, largest: tuple[int, int] | None = None) -> 
 
 
 def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b=None) -> OperandFacts | None:
-    """Return facts of values and of their block scales; None for integer operands, whose products and sums are exact."""
+    """Return facts of values and their block scales, None for integer operands, whose products and sums are exact."""
     if any(isinstance(f, IntegerFormat) for f in engine.formats[:2]):
         return None
     a_format, b_format = engine.formats[:2]
@@ -68,8 +70,10 @@ def facts_of(engine: Engine, a: np.ndarray, b: np.ndarray, scale_a=None, scale_b
 
 
 def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.ndarray, ...]:
-    """Return (A, B, scales of A, scales of B) in float64, scales None without; given as values, or (uint8) as
-    :meth:`Engine.gemm` takes them."""
+    """Return (A, B, scales of A, scales of B) in float64, with None for scales that the engine has not.
+
+    Scales are given as values or, in uint8, as the encodings that :meth:`Engine.gemm` takes.
+    """
     a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
     check_shapes(a, b)
     bits = (scale_bits(s, engine.scale_format, name) for s, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
@@ -79,7 +83,7 @@ def scaled_values(engine: Engine, a, b, scale_a=None, scale_b=None) -> tuple[np.
 
 
 def apply_scales(engine: Engine, a, b, scale_a, scale_b) -> tuple[np.ndarray, np.ndarray]:
-    """Return the operands that an engine multiplies, element times block scale: float64, exact."""
+    """Return the operands times their block scales, exact in float64."""
     scales = block_scales(engine)
     if scales is None:
         return a, b
@@ -92,13 +96,13 @@ def _spread(scales: np.ndarray, block_size: int, k: int, axis: int) -> np.ndarra
 
 
 def _zero_rule(engine: Engine) -> str:
-    """Return the edge rule zero_operand of an engine's core."""
+    """Return the edge rule `zero_operand` of an engine's core."""
     spec = accumulator_of(engine)
     return getattr(spec and spec.inner, "zero_operand", "format_minimum")
 
 
 def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | None, axis: int) -> AlignedOperand:
-    """Return alignment exponents of one operand's elements."""
+    """Return the alignment exponents of one operand's elements."""
     rule = _zero_rule(engine)
     scales = block_scales(engine)
     if scales is None or scale is None:
@@ -111,14 +115,16 @@ def _operand(engine: Engine, x: np.ndarray, fmt: Format, scale: np.ndarray | Non
 
 
 def _telling(x: np.ndarray, fmt: Format) -> np.ndarray:
-    """Return elements whose largest exponents, of all and of small ones, are those of all elements: the largest one, a zero and
-    a subnormal number where there are any."""
+    """Return a few elements with the same largest exponents, overall and among small elements, as all elements of `x`.
+
+    These are the largest element, and a zero and a subnormal number if `x` has them.
+    """
     largest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
     if not np.isfinite(largest):
         return x
     found, flat = [largest] if x.size else [], x.ravel()
     zero = subnormal = False
-    for start in range(0, flat.size, SHOWN):  # most operands show both soon
+    for start in range(0, flat.size, SHOWN):  # most operands have both within the first elements
         sizes = np.abs(flat[start : start + SHOWN])
         small = sizes[sizes < fmt.min_normal]
         zero, subnormal = zero or bool((small == 0).any()), subnormal or bool((small > 0).any())

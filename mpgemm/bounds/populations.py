@@ -1,7 +1,7 @@
-"""Right products that a test may meet: fresh pairs of a distribution, or one pair with its k in any order.
+"""Draws correct products that a test may meet: fresh pairs of a distribution, or one pair with its k in any order.
 
-A population gives its whole product, and blocks of others: some rows of A and columns of B with all of k. The elements of a
-block are those of a whole product of the shape asked about, so that what is learnt of them holds for it.
+A population gives one whole product, and blocks of other products: some rows of A and columns of B with all of k. The elements
+of a block are elements of a whole product of the stated shape, so statistics of blocks hold for whole products.
 """
 
 from abc import ABC, abstractmethod
@@ -14,68 +14,71 @@ import numpy as np
 from mpgemm.bounds.bounded_product import Data
 from mpgemm.inputs.matrices import generate, get_distribution
 
-#: Rows and columns at most of a block that is drawn.
+#: Largest number of rows and of columns of a drawn block.
 SIDE = 64
-#: Drawn pairs have seeds from here on, beyond those that tests have.
+#: First seed of drawn pairs, above the seeds that tests use.
 FRESH = 1 << 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Population(ABC):
-    """Products of one shape."""
+    """`Population` is a set of products of one shape."""
 
-    fresh: ClassVar[bool]  #: Whether other operands are drawn each time.
-    shape: tuple[int, int, int]  #: (m, k, n) of the whole products.
-    side: int = SIDE  #: Rows and columns at most of a block.
+    fresh: ClassVar[bool]  #: Whether every block has operands of its own.
+    shape: tuple[int, int, int]  #: Shape (m, k, n) of the whole products.
+    side: int = SIDE  #: Largest number of rows and of columns of a block.
 
     @property
     def block(self) -> tuple[int, int]:
-        """Rows and columns of a block."""
+        """Return the numbers of rows and columns of a block."""
         return min(self.shape[0], self.side), min(self.shape[2], self.side)
 
     @abstractmethod
     def whole(self) -> Data:
-        """Return the whole product: that of the first seed, or the given one."""
+        """Return the operands of one whole product: the pair of the first seed, or the given pair."""
 
     def corner(self) -> Data:
-        """Return rows and columns of it, evenly spread."""
+        """Return evenly spread rows and columns of the whole product's operands."""
         return corner(self.whole(), self.side)
 
     @abstractmethod
     def blocks(self, count: int) -> Iterator[Data]:
-        """Blocks, each of another product."""
+        """Yield `count` blocks, each of another product."""
 
 
 def corner(data: Data, side: int = SIDE) -> Data:
-    """At most `side` rows of A and columns of B, evenly spread; the rest of the product is left out."""
+    """Return at most `side` evenly spread rows of A and columns of B."""
     return part_of(data, *evenly_spread(data, side))
 
 
 def evenly(size: int, most: int) -> np.ndarray:
-    """At most so many of the numbers below `size`, evenly spread, the first and the last among them."""
+    """Return at most `most` evenly spread indices below `size`, including the first and the last."""
     return np.linspace(0, size - 1, min(size, most)).astype(int)
 
 
 def evenly_spread(data: Data, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most `side` rows of A and columns of B."""
+    """Return indices of at most `side` evenly spread rows of A and columns of B."""
     return evenly(data.a.shape[0], side), evenly(data.b.shape[1], side)
 
 
 def part_of(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:
-    """Return some rows of A and columns of B."""
+    """Return the operands of these rows of A and columns of B."""
     c = None if data.c is None else data.c[np.ix_(rows, columns)]
     scaling = None if data.scaling is None else data.scaling.part(rows, columns)
     return Data(data.a[rows], data.b[:, columns], c, scaling)
 
 
 def random_part(data: Data, block: tuple[int, int], rng: np.random.Generator) -> Data:
-    """Return random rows of A and columns of B."""
+    """Return the operands of random rows of A and columns of B."""
     sizes = zip((data.a.shape[0], data.b.shape[1]), block, strict=True)
     return part_of(data, *(np.sort(rng.choice(n, size, replace=False)) for n, size in sizes))
 
 
 def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data:
-    """Return the data with k in a random order, so many products together: a multiple of those that share a block scale."""
+    """Return the data with k in a random order in which `together` neighbouring products stay together.
+
+    `together` must be a multiple of the size of a block of scales.
+    """
     k = data.a.shape[1]
     whole = k // together
     places = rng.permutation(whole)[:, None]
@@ -92,7 +95,7 @@ def in_random_order(data: Data, together: int, rng: np.random.Generator) -> Data
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn(Population):
-    """Pairs of a distribution."""
+    """`Drawn` is the population of all pairs of a distribution."""
 
     distribution: str
     seed: int
@@ -112,8 +115,10 @@ class Drawn(Population):
         return super().corner()
 
     def blocks(self, count: int) -> Iterator[Data]:
-        """Blocks, each of a fresh pair of its own: the first rows and columns, or, where rows depend on how many there are,
-        random ones of the whole pair. Several blocks of one pair would count as draws and be none."""
+        """Yield blocks, each of a fresh pair, because several blocks of one pair would not be independent draws.
+
+        A block has the first rows and columns, or, in distributions whose rows depend on their number, random ones.
+        """
         first = self.seed + FRESH
         if get_distribution(self.distribution).independent:
             yield from (self._pair(first + i, *self.block) for i in range(count))
@@ -128,10 +133,10 @@ class Drawn(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class Orders(Population):
-    """Given operands, their k in any order: on one pair a kernel always makes the same errors; only its order is not known."""
+    """`Orders` is the population of given operands with their k in any order, because the kernel's order is not known."""
 
     data: Data
-    together: int = 1  #: Products that keep together, since they share a block scale.
+    together: int = 1  #: Number of products that stay together because they share a block scale.
 
     fresh = False
 
@@ -139,7 +144,7 @@ class Orders(Population):
         return self.data
 
     def blocks(self, count: int) -> Iterator[Data]:
-        """Yield random rows and columns, k in a random order."""
+        """Yield blocks of random rows and columns with k in a random order."""
         rng = np.random.default_rng(0)
         for _ in range(count):
             yield in_random_order(random_part(self.data, self.block, rng), self.together, rng)

@@ -1,15 +1,16 @@
-"""A bound that holds with a stated probability, the bias of directed roundings included.
+"""Computes a bound that holds with a stated probability and includes the bias of directed roundings.
 
-docs/probabilistic.md has the theorem and its proof. An error of a product is a sum of the errors of its roundings, each times a
-power of two. A rounding to a unit q errs inside of an interval of length q. Assumed of it, given all before it: a directed one
-has a mean of at most q / 2 in size, one to nearest a mean of 0. Then, with probability 1 - delta,
+docs/probabilistic.md has the theorem and its proof. The error of a product is the sum of its rounding errors, each times a
+power of two. The error of a rounding to a unit q lies in an interval of length q. The assumption is that, given all roundings
+before it, the mean error of a directed rounding is at most q / 2 in magnitude, and that of a rounding to nearest is 0. Then,
+with probability 1 - delta,
 
-    |error| <= sum of the directed q / 2 + sqrt(ln(2 / delta) / 2 * sum of all q^2),
+    |error| <= sum of the directed q / 2 + sqrt(ln(2 / delta) / 2 * sum of all q^2).
 
-the drift and a deviation by the inequality of Azuma and Hoeffding. The units are what `StepError` states of a core, times the
-largest sizes that sums can have for certain (:mod:`mpgemm.bounds.bounds`). What the words leave of the operands, and products
-of them that are left out, are known numbers and enter with their signs. Delta is divided by the number of elements, so that
-all of them are within the bound together.
+The first term is the drift; the second is a deviation by the inequality of Azuma and Hoeffding. The units q are those of a
+core's `StepError` times the largest magnitudes that sums can have with certainty (:mod:`mpgemm.bounds.bounds`). The
+remainders that words do not hold, and the products of words that are left out, are known numbers and enter with their signs.
+Delta is divided by the number of elements, so that all elements are within the bound together.
 """
 
 import math
@@ -33,7 +34,7 @@ PROBABILITY = 0.99
 
 
 class Part(NamedTuple):
-    """A sum on its way: its size, a certain bound of its error, the drift of its roundings, and the sum of their q^2."""
+    """`Part` holds a partial sum's size, a certain bound of its error, the drift of its roundings, and the sum of their q^2."""
 
     size: np.ndarray
     error: np.ndarray
@@ -42,12 +43,12 @@ class Part(NamedTuple):
 
 
 def deviation(squares, elements: int, probability: float):
-    """Return the bound the martingale part of as many sums together: sqrt(ln(2 elements / delta) / 2 * squares)."""
+    """Return the deviation that bounds all elements together, sqrt(ln(2 elements / delta) / 2 * squares)."""
     return np.sqrt(math.log(2 * max(1, elements) / (1 - probability)) / 2 * squares)
 
 
 def step_sums(roundings: tuple[Roundings, ...]) -> tuple[float, float]:
-    """Return (drift, squares) of one step whose sum has size 1."""
+    """Return (drift, sum of q^2) of one step whose sum has size 1."""
     drift = sum(r.number * r.unit / 2 for r in roundings if r.directed)
     return drift, sum(r.number * r.unit**2 for r in roundings)
 
@@ -64,14 +65,14 @@ def likely_bound(
     overflow: str | None = None,
     **options,
 ) -> np.ndarray:
-    """Return the bound ``|computed - exact|`` of :func:`mpgemm.recovered_gemm` in all elements together, with a probability.
+    """Return bounds of ``|computed - exact|`` that hold for all elements of a recovered product with a given probability.
 
     Parameters
     ----------
     a, b, c, method, engine, overflow, **options
-        As for :func:`mpgemm.recovered_gemm`.
+        Arguments of :func:`mpgemm.recovered_gemm`.
     probability : float
-        Of all elements being within the bound, if roundings behave as the module says.
+        Probability that all elements are within the bound, under the assumption on roundings above.
 
     Returns
     -------
@@ -81,16 +82,16 @@ def likely_bound(
     Raises
     ------
     ValueError
-        As :func:`mpgemm.bounds.method_bounds.method_bound`; also if the roundings of the core are not stated one by one, the
-        method does not split into words of floating point, or the probability is not between 0 and 1.
+        In the cases of :func:`mpgemm.bounds.method_bounds.method_bound`, and if the core does not state its roundings one by
+        one, the method does not split into floating-point words, or the probability is not between 0 and 1.
     """
     if not 0 < probability < 1:
-        raise ValueError(f"probability is {probability}, expected a number between 0 and 1, as 0.99")
+        raise ValueError(f"probability is {probability}, expected a number between 0 and 1, such as 0.99")
     run = prepare(a, b, c, method, engine, overflow, options)
     certain = method_bound(a, b, c, method, engine, overflow=overflow, **options).total
     if run.row.kind != "words" or isinstance(run.engine.formats[0], IntegerFormat):
         raise ValueError(
-            f"method {run.row.name!r} does not sum words of floating point: only its certain bound is known"
+            f"method {run.row.name!r} does not sum floating-point words, so only its certain bound is known; take method_bound"
         )
     if not run.a.shape[1]:
         return certain
@@ -103,7 +104,7 @@ def likely_bound(
 
 
 def _sums(run, undo: np.ndarray | None) -> Part:
-    """Return the method's sums; `undo`: exponents by which equilibrated operands were scaled."""
+    """Return the method's sums; `undo` holds the exponents by which equilibrated operands were scaled."""
     raw_a, raw_b = ([tcm.decode(w, run.word_format).astype(np.float64) for w in words] for words in run.words())
     arithmetic = LikelyArithmetic(run.engine, facts_of(run.engine, stacked(raw_a, 1), stacked(raw_b, 0)), run.row.order)
     shape = run.a.shape[0], run.b.shape[1]
@@ -117,7 +118,7 @@ def _sums(run, undo: np.ndarray | None) -> Part:
 
 
 def _cube_sums(run, words_a, words_b) -> Part:
-    """Return the cube's chains in whatever order: as many steps as one chain over all products and four operations take."""
+    """Return the cube's sums in any order, counted as one chain over all products and four more operations."""
     kept = sum(np.abs(words_a[i]) @ np.abs(words_b[j]) for i, j in run.row.products)
     kept = kept if run.c is None else kept + np.abs(run.c.astype(np.float64))
     zeros = np.zeros(kept.shape)
@@ -128,7 +129,7 @@ def _cube_sums(run, words_a, words_b) -> Part:
 
 
 def _known_error(run, words_a, words_b) -> np.ndarray:
-    """Return \\|what the words leave and what is left out\\|, a known number up to FP64's rounding errors, which are added."""
+    """Return the magnitude of the error by remainders and left-out products, with a bound of its FP64 rounding errors added."""
     a, b = run.a.astype(np.float64), run.b.astype(np.float64)
     left_a, left_b = a - sum(words_a), b - sum(words_b)
     kept = set(run.row.products)
@@ -139,20 +140,23 @@ def _known_error(run, words_a, words_b) -> np.ndarray:
 
 
 class LikelyArithmetic(BoundArithmetic):
-    """Carries a :class:`Part` through a method whose several products in a chain have an `order`, as
-    :class:`mpgemm.RecoveryMethod` says. Raises ValueError where the core's roundings are not stated."""
+    """`LikelyArithmetic` carries a :class:`Part` through a method.
+
+    order: order of several products in one chain, as in :class:`mpgemm.RecoveryMethod`.
+    Raises ValueError if the core does not state its roundings.
+    """
 
     def __init__(self, engine: Engine, facts, order: str | int = "term"):
         super().__init__(engine, facts)
         self.order = order
         if (self.step.relative or self.step.products) and not self.step.roundings:
             raise ValueError(
-                f"{engine.label}: its roundings are not stated one by one, so only the certain bound is known"
+                f"{engine.label} does not state its roundings one by one, so only the certain bound is known; take method_bound"
             )
         self.drift, self.squares = step_sums(self.step.roundings)
 
     def summed(self, size: np.ndarray, steps: int, mean: np.ndarray, seed: Part) -> Part:
-        """Return a chain of so many steps whose sums have a mean size; `seed`: what is carried into it."""
+        """Return the result of a chain of `steps` steps whose sums have the mean size `mean`; `seed` is its first addend."""
         error = seed.error + bounds.accumulation_bound(self.engine, size + seed.error, steps, self.facts)
         factor, absolute = bounds.chain_error(self.step, steps)
         most, usual = ((x + error) * (1 + self.step.relative) for x in (size, mean))
@@ -172,7 +176,7 @@ class LikelyArithmetic(BoundArithmetic):
         )
 
     def _mean(self, pairs, seed: np.ndarray) -> np.ndarray:
-        """Return the mean size over the steps: where all pairs go through a k step before the next, sums grow with k."""
+        """Return the mean size of sums over the steps; they grow with k if every k step takes all pairs before the next."""
         step = turn(self.order, self.engine)
         if step is None:
             return self._size(pairs) + seed
@@ -182,7 +186,7 @@ class LikelyArithmetic(BoundArithmetic):
         return self._size([(np.abs(a) * weights, b) for a, b in pairs]) + seed
 
     def elementwise(self, weighted):
-        """Every k step is one chain from zero, added to nearest outside."""
+        """Return the sum of chains from zero, one for each k step, added outside with rounding to nearest."""
         (a, b), _ = weighted[0]
         count = -(-a.shape[1] // self.engine.k)
         steps = bounds.steps_of(self.engine, self.engine.k, self.step.terms)

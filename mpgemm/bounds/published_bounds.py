@@ -1,4 +1,4 @@
-"""Bounds of the literature, beside which those derived here are put."""
+"""Computes bounds of the literature, for comparison with the bounds that this package derives."""
 
 import math
 
@@ -7,7 +7,7 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 def gamma(n: float, u: float) -> float:
-    """gamma_n = n u / (1 - n u), infinite from n u = 1 on."""
+    """Return gamma_n = n u / (1 - n u), infinite from n u = 1 on."""
     return n * u / (1 - n * u) if n * u < 1 else math.inf
 
 
@@ -15,30 +15,31 @@ def gamma(n: float, u: float) -> float:
 def block_fma_bounds(
     n: int, block: int, u_low: float, u_high: float, u_out: float | None = None, probability: float = 0.99
 ):
-    """Return bounds of ``|C^ - C| <= f |A||B|`` for a block FMA, after Blanchard, Higham, Lopez, Mary and Pranesh 2020.
+    """Return f of the bounds ``|C^ - C| <= f |A||B|`` for a block FMA (Blanchard, Higham, Lopez, Mary and Pranesh 2020).
 
     Operands are rounded to u_low, products are summed in precision u_high, and every block of `block` products is rounded to
-    u_out if that is coarser. They leave out alignment, directed rounding, underflow and overflow.
+    u_out if that is coarser. The bounds ignore alignment, directed rounding, underflow and overflow.
 
     Parameters
     ----------
     n : int
         Length of the dot products.
     block : int
-        Products of one block.
+        Number of products of one block.
     u_low, u_high : float
         Unit roundoffs of the operands and of the sums inside a block.
     u_out : float, optional
         Unit roundoff of a block's result where that is coarser than `u_high`.
     probability : float
-        With which the probabilistic bound holds for all n roundings.
+        Probability with which the probabilistic bound holds for all n roundings.
 
     Returns
     -------
     dict of str to float
         "deterministic": (1 + u_low)^2 (1 + gamma_n(u_high)) (1 + gamma_(n/block)(u_out)) - 1.
         "probabilistic": the same with lambda sqrt(n) for n, where 2 n exp(-lambda^2 / 2) = 1 - probability (Higham and
-        Mary 2019, under independent rounding errors of mean zero, which directed rounding does not have). Never asserted.
+        Mary 2019). It assumes independent rounding errors of mean zero, which directed rounding does not have, so no test
+        relies on it.
     """
     blocks = -(-n // block)
     coarse = 0.0 if u_out is None or u_out <= u_high else u_out
@@ -55,21 +56,21 @@ def block_fma_bounds(
 
 @default_fp_state
 def multiword_bound(n: int, words: int, word: Format, result: Format, theta: float) -> float:
-    """2u + nU + 4 n^2 f_min/theta + 4 n^2 F_min/theta^2 with u = 2^-(t p): fig. 7 of khattak-mikaitis, after Mary and Mikaitis.
+    """Return the bound 2u + nU + 4 n^2 f_min/theta + 4 n^2 F_min/theta^2, u = 2^-(t p), relative to ||A||_inf ||B||_inf.
 
-    Relative to ||A||_inf ||B||_inf. The published figure takes f_min as the smallest normal number, and u of one word
-    whatever p is (its data files have one bound for all p); here u is that of p words.
+    This is the bound of Mary and Mikaitis in figure 7 of Khattak and Mikaitis. The figure takes f_min as the smallest normal
+    number, and u of one word for every p (its data files have one bound for all p); here u is that of p words.
 
     Parameters
     ----------
     n : int
         Length of the dot products.
     words : int
-        p.
+        Number p of words.
     word, result : Format
-        Of the words and of the sums (U, F_min).
+        Formats of the words (t, f_min) and of the sums (U, F_min).
     theta : float
-        What equilibrated elements stay below, :func:`mpgemm.recovery.word_run.scaling_target`.
+        Upper limit of equilibrated elements, :func:`mpgemm.recovery.word_run.scaling_target`.
     """
     u, big = 2.0 ** -(word.precision * words), result.unit_roundoff
     return 2 * u + n * big + 4 * n**2 * word.min_normal / theta + 4 * n**2 * result.min_normal / theta**2

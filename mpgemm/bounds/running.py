@@ -1,9 +1,9 @@
-"""Certified errors of a chain whose order is known, from the sums that its operands really have.
+"""Bounds the error of a chain whose order is known, from the running sums of its operands.
 
-The bounds of :mod:`mpgemm.bounds.bounds` know the sizes |A||B| alone. In a known order the running sum is known up to the error
-that was made so far: at each step ``reach = |exact sum so far| + error so far`` replaces S, which on data of both signs is
-smaller by about the square root of k. One step of a unit with alpha, beta adds at most ``alpha (reach + sizes of its
-products) + beta``; one that aligns its addends at most
+The bounds of :mod:`mpgemm.bounds.bounds` use only the sizes |A||B|. In a known order the running sum is known up to the error
+so far, so ``reach = |exact sum so far| + error so far`` replaces S in each step; for data of both signs it is smaller by a
+factor of about the square root of k. One step of a unit with alpha and beta adds an error of at most ``alpha (reach + sizes
+of its products) + beta``; a step that aligns its addends adds at most
 
     (products + sums) 2^E + rounding 2^floor(log2 reach behind) + beta,     2^E <= max(2^floor(log2 reach), largest product).
 """
@@ -18,17 +18,19 @@ from mpgemm.bounds.sizes import multiply
 from tensorcore_models.aspects.errors import OperandFacts, StepError
 from tensorcore_models.engines.engine import Engine
 
-#: Groups of steps at most that are looked at one by one; the steps of a group are taken together.
+#: Largest number of groups of steps; the steps of a group are bounded together.
 GROUPS = 192
 
 
-#: The bits of a float64 that hold its exponent: alone they are the largest power of two that is not above its size.
+#: Exponent bits of a float64; alone they encode the largest power of two that is not above the number's magnitude.
 _EXPONENT = np.int64(0x7FF << 52)
 
 
 class ChainSum(NamedTuple):
-    """One chain: its exact sum up to FP64's errors, which `error` includes, a bound of its error, and the sum of its products'
-    sizes; shape (m, n)."""
+    """`ChainSum` holds a chain's sum, a bound of its error, and the sum of |a b|, each of shape (m, n).
+
+    The sum is computed in FP64; `error` includes its rounding errors.
+    """
 
     sums: np.ndarray
     error: np.ndarray
@@ -44,8 +46,10 @@ def chain_sum(
     addend=0.0,
     groups: int = GROUPS,
 ) -> ChainSum:
-    """Return a chain over pieces of k, in their order, on finite values as the engine takes them; `addend`: |C| where c may be
-    in the chain."""
+    """Return the sum and error of a chain over pieces of k, in their order, on finite values that the engine's formats hold.
+
+    addend: |C| where c may be in the chain.
+    """
     step = step_error(engine, facts)
     shape = (a.shape[0], b.shape[1])
     sums, error, slack, total = (np.zeros(shape) for _ in range(4))
@@ -65,7 +69,7 @@ def chain_sum(
 
 
 def _groups(pieces: Sequence[range], step: int, most: int) -> Iterator[slice]:
-    """Yield slices of k of whole steps."""
+    """Yield slices of k that consist of whole steps."""
     count = sum(-(-len(piece) // step) for piece in pieces)
     length = step * max(1, -(-count // most))
     for piece in pieces:
@@ -75,7 +79,7 @@ def _groups(pieces: Sequence[range], step: int, most: int) -> Iterator[slice]:
 
 
 def _lost(step: StepError, steps: int, reach, sizes, behind, operands) -> np.ndarray:
-    """Return the bound the loss of a group of steps; `behind`: the reach after it but for the loss of its own."""
+    """Return a bound of the error of a group of steps; `behind` is the reach after the group without its own error."""
     if step.alignment is None or steps > 1:
         factor, absolute = growth(step.relative, steps), chain_error(step, steps)[1]
         return factor * (reach + sizes) + step.products * (1 + factor) * sizes + absolute
@@ -87,7 +91,7 @@ def _lost(step: StepError, steps: int, reach, sizes, behind, operands) -> np.nda
 
 
 def _power_below(x: np.ndarray) -> np.ndarray:
-    """Return the largest power of two that is not above; 0 for 0."""
+    """Return the largest power of two that is not above x, and 0 for 0."""
     powers = (x.view(np.int64) & _EXPONENT).view(np.float64)
     below = powers == 0  # 0, or subnormal numbers of FP64
     if below.any() and x[below].any():

@@ -1,22 +1,22 @@
-"""Products of float64 matrices that bounds are made of: |A||B| + |C|, and small products without waiting threads."""
+"""Multiplies float64 matrices for bounds: |A||B| + |C|, and small products on one thread."""
 
 import numpy as np
 
-#: Multiplications up to which OpenBLAS leaves a product to one thread. After a product of several threads they spin for tens of
-#: milliseconds, which is a hundred times what a small product takes.
+#: Largest number of multiplications that OpenBLAS leaves to one thread. After a product on several threads these spin for tens
+#: of milliseconds, a hundred times as long as a small product takes.
 ONE_THREAD = 1 << 18
-#: Multiplications from which several threads pay in spite of that.
+#: Number of multiplications from which several threads are faster in spite of the spinning.
 SEVERAL = 1 << 28
 #: Rows of a part of a product that one thread computes.
 ROWS = 256
-#: Values of k of such a part.
+#: Values of k of a part of a product that one thread computes.
 INNER = 128
-#: Values of k of which |A| and |B| are formed at a time: they stay in the cache.
+#: Values of k for which |A| and |B| are formed at a time, so that they stay in the cache.
 _AT_ONCE = 256
 
 
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A B of float64 matrices; all but large products are computed in parts that OpenBLAS leaves to one thread."""
+    """Return A B of float64 matrices; products that are not large are computed in parts that OpenBLAS leaves to one thread."""
     (m, k), n = a.shape, b.shape[1]
     if m * k * n <= ONE_THREAD or m * k * n >= SEVERAL:
         return a @ b
@@ -31,7 +31,7 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def sizes_of(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """|A||B| + |C| in float64, shape (m, n), without |A| and |B| of all k."""
+    """Return |A||B| + |C| in float64, shape (m, n), without storing |A| and |B| for all of k."""
     sizes = np.zeros((a.shape[0], b.shape[1]))
     for start in range(0, a.shape[1], _AT_ONCE):
         left, right = a[:, start : start + _AT_ONCE], b[start : start + _AT_ONCE]

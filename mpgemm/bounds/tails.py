@@ -1,12 +1,12 @@
-"""How large the largest of many errors is, from a sample of fewer: extreme values of a tail.
+"""Estimates the largest of many errors from a smaller sample, by extreme values of a tail.
 
-A product of m n elements passes where all of them do. By the union bound it fails with probability at most m n P(one fails), so
-that one element may fail with probability (1 - q) / (m n): far less often than once in any sample. Beyond a threshold that one
-element in a hundred exceeds, excesses are taken to follow a generalised Pareto distribution, which is the limit for every
-usual distribution (Pickands 1975), its shape never below 0: an exponential tail bounds every lighter one, such as that of a
-normal or a bounded error, and costs a tenth to a fifth of the limit there. Its two parameters are those of the mean and the
-variance of the excesses (Hosking and Wallis 1987). Confidence is that of a bootstrap over whole draws, whose elements share
-rows and columns.
+A product of m n elements passes if all elements pass. By the union bound it fails with probability at most m n P(one fails).
+For a product that passes with probability q, one element may thus fail with probability (1 - q) / (m n), which is too rare to
+be seen in a sample. Excesses over a threshold that one element in a hundred exceeds are therefore taken to follow a
+generalised Pareto distribution, which is the limit for every usual distribution (Pickands 1975). Its shape is never taken
+below 0, because an exponential tail bounds every lighter tail, such as that of a normal or a bounded error; this raises the
+limit by a tenth to a fifth there. Its two parameters are fitted to the mean and variance of the excesses (Hosking and Wallis
+1987). The confidence is that of a bootstrap over whole draws, because the elements of a draw share rows and columns.
 """
 
 import math
@@ -15,30 +15,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: One value in so many is in the tail, and so many values at least.
+#: The tail holds one value in `ONE_IN`, and at least `FEWEST` values.
 ONE_IN, FEWEST = 100, 50
-#: Times that draws are drawn again for the confidence.
+#: Number of bootstrap samples for the confidence.
 RESAMPLED = 200
 
 
 @dataclass(frozen=True)
 class Tail:
-    """The distribution of non-negative values from a threshold on."""
+    """`Tail` is the distribution of non-negative values above a threshold."""
 
-    values: np.ndarray  #: The values that were seen above the threshold, ascending.
-    count: int  #: All values, those below the threshold included.
+    values: np.ndarray  #: Observed values above the threshold, ascending.
+    count: int  #: Number of all observed values, above and below the threshold.
     threshold: float
-    #: scale, shape: Of the generalised Pareto distribution of the excesses; shape 0 is exponential.
+    #: scale, shape: parameters of the generalised Pareto distribution of the excesses; shape 0 is exponential.
     scale: float
     shape: float
 
     @property
     def share(self) -> float:
-        """Of the values above the threshold."""
+        """Return the share of the values that are above the threshold."""
         return self.values.size / self.count if self.count else 0.0
 
     def limit(self, probability: float) -> float:
-        """Return the limit that a value exceeds with this probability."""
+        """Return the limit that a value exceeds with the given probability."""
         if probability >= self.share or not self.values.size or not math.isfinite(self.threshold):
             return self.threshold
         if not math.isfinite(float(self.values[-1])):
@@ -49,8 +49,11 @@ class Tail:
 
 
 def exceedance(values: np.ndarray, value: float) -> float:
-    """Return the probability to exceed a value: as often as seen, beyond half of the tail as the tail has it, within half a
-    value."""
+    """Return the probability of exceeding `value`.
+
+    This is the observed frequency, or, in the upper half of the tail, that of the fitted tail, limited to the observed
+    frequency plus half an observation.
+    """
     above = int(np.count_nonzero(values > value))
     if not values.size or 2 * above >= tail_size(values.size):
         return above / max(1, values.size)
@@ -63,13 +66,15 @@ def exceedance(values: np.ndarray, value: float) -> float:
 
 
 def tail_size(count: int) -> int:
-    """Return how many of `count` values are taken for the tail."""
+    """Return the number of values in the tail of `count` values."""
     return max(1, min(max(count // ONE_IN, FEWEST), count // 4))
 
 
 def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = None) -> Tail:
-    """Return the tail, of `size` values, of `count` values of which at least the largest are given; none negative, infinite
-    ones included."""
+    """Return the tail fitted to the `size` largest of `count` non-negative values, of which `values` holds at least these.
+
+    Values may be infinite.
+    """
     count = values.size if count is None else count
     if not values.size:
         return Tail(values, count, 0.0, 0.0, 0.0)
@@ -88,8 +93,10 @@ def fit_tail(values: np.ndarray, count: int | None = None, size: int | None = No
 
 
 def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: float) -> float:
-    """Return an upper confidence limit of what a value of independent draws exceeds with a probability; at least the largest
-    seen."""
+    """Return an upper confidence limit of the bound that a value of independent draws exceeds with a given probability.
+
+    The limit is at least the largest observed value.
+    """
     draws = [x.ravel() for x in draws]
     whole = np.concatenate(draws)
     if not whole.size:
@@ -97,7 +104,7 @@ def upper_limit(draws: Sequence[np.ndarray], probability: float, confidence: flo
     largest = float(whole.max())
     if not math.isfinite(largest):
         return math.inf
-    rng = np.random.default_rng(0)  # of the bootstrap
+    rng = np.random.default_rng(0)  # for the bootstrap
     sizes = np.array([x.size for x in draws])
     kept = np.partition(whole, -min(whole.size, 4 * tail_size(whole.size)))[-min(whole.size, 4 * tail_size(whole.size))]
     tops = [x[x >= kept] for x in draws]

@@ -1,9 +1,10 @@
-"""Results of this package are held against their certified bounds before anything is said about them.
+"""Compares this package's results with their certified bounds before it judges them.
 
-Whatever ranks or judges a result calls :func:`hold`. A result outside of its bound is wrong, or the bound is:
-:class:`OutsideBound` says which element, and carries the operands and the names by which the product is computed again.
-Sizes in these bounds are products of norms (:func:`mpgemm.bounds.norms`), which take little beside the product:
-at most twice the deterministic bound on normal and uniform data (measured), more where exponents are spread.
+Every function that ranks or judges results calls :func:`hold`. If a result is outside of its bound, the result or the bound
+is wrong: :class:`OutsideBound` says which element is outside, and carries the operands and names that compute the product
+again. These bounds replace |A||B| by products of norms (:mod:`mpgemm.bounds.norms`), which cost little compared to the
+product. They are at most twice the deterministic bound on normal and uniform data (measured), and larger where exponents are
+spread.
 """
 
 from collections.abc import Mapping
@@ -23,10 +24,10 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 @dataclass(frozen=True)
 class JudgedProduct:
-    """A product that is judged: how it is called, by what it is computed again, and its operands."""
+    """`JudgedProduct` holds the name of a judged product, the recipe to compute it again, and its operands."""
 
     label: str
-    #: JSON-compatible: "method", a name that :func:`mpgemm.experiments.methods.build_methods` takes, and options.
+    #: JSON-compatible recipe: "method", a name that :func:`mpgemm.experiments.methods.build_methods` takes, and options.
     recipe: Mapping
     a: np.ndarray
     b: np.ndarray
@@ -34,24 +35,28 @@ class JudgedProduct:
 
 
 class OutsideBound(ArithmeticError):
-    """A result of this package is farther from the exact product than its certified bound: nothing is to be said about it.
+    """`OutsideBound` says that a result of this package is farther from the exact product than its certified bound.
+
+    The result or the bound is wrong, so the result is not judged.
 
     Attributes
     ----------
     product : JudgedProduct
+        The product with its operands.
     computed : ndarray, shape (m, n)
+        The computed result.
     place : (int, int)
-        The element with the largest error over its bound.
+        Row and column of the element whose error is the largest multiple of its bound.
     error, bound : float
-        Of that element.
+        Error and bound of that element.
     elements : int
-        Elements outside.
+        Number of elements outside of their bounds.
     """
 
     def __init__(
         self, product: JudgedProduct, computed, place: tuple[int, int], error: float, bound: float, elements: int
     ):
-        super().__init__(product, computed, place, error, bound, elements)  # what pickling keeps
+        super().__init__(product, computed, place, error, bound, elements)  # pickling keeps these arguments
         self.product, self.computed, self.place = product, np.asarray(computed), place
         self.error, self.bound, self.elements = error, bound, elements
 
@@ -59,14 +64,15 @@ class OutsideBound(ArithmeticError):
         i, j = self.place
         return (
             f"{self.product.label}: C[{i}, {j}] = {float(self.computed[i, j]):.9g} is {self.error:.3g} off the exact value, "
-            f"its certified bound is {self.bound:.3g} ({self.elements} of {self.computed.size} elements are outside)"
+            f"but its certified bound is {self.bound:.3g} ({self.elements} of {self.computed.size} elements are outside); "
+            "this is a fault of the package, please report it"
         )
 
 
 def hold(product: JudgedProduct, computed: np.ndarray, error: np.ndarray, bound: np.ndarray | None) -> None:
-    """Raise OutsideBound where ``|error|``, computed - exact, exceeds its bound, or is no number while the bound is finite.
+    """Raise OutsideBound if an element's error (computed - exact) exceeds its bound, or is NaN while the bound is finite.
 
-    No bound (None, infinite or NaN) claims nothing.
+    A bound that is None, infinite or NaN is not checked.
     """
     if bound is None:
         return
@@ -82,8 +88,7 @@ def hold(product: JudgedProduct, computed: np.ndarray, error: np.ndarray, bound:
 
 
 def within(error: np.ndarray, bound: np.ndarray | None) -> bool:
-    """Return whether all of ``|error|`` is within the least element of a bound, which is finite: one reading of the errors
-    tells."""
+    """Return whether all ``|error|`` are within the least, finite element of the bound, in one pass; True without a bound."""
     if bound is None or not error.size or not bound.size:
         return bound is not None
     return bool(max(np.max(error), -np.min(error)) <= np.min(bound) < np.inf)
@@ -92,7 +97,10 @@ def within(error: np.ndarray, bound: np.ndarray | None) -> bool:
 # -- bounds that cost little -------------------------------------------------------------------------------------------------
 @default_fp_state
 def quick_run_bound(run, lines: tuple[Lines, Lines] | None = None) -> np.ndarray | None:
-    """Of a prepared recovery method; None where none is derived. lines: Of its operands, where they are there."""
+    """Return the bound of a prepared recovery method, None if no bound is derived.
+
+    lines: lines of its operands, if the caller has them.
+    """
     try:
         return run_bound(run, lines or (Lines(run.a, 1), Lines(run.b, 0))).total
     except ValueError:
@@ -101,7 +109,7 @@ def quick_run_bound(run, lines: tuple[Lines, Lines] | None = None) -> np.ndarray
 
 @default_fp_state
 def quick_engine_bound(engine: Engine, a: Lines, b: Lines) -> np.ndarray | None:
-    """Of one chain over k on an engine, of operands that are rounded to nearest to its formats; None without an algorithm."""
+    """Return the bound of one chain over k on an engine that rounds its operands to nearest, None if its core is unknown."""
     formats = engine.formats[:2]
     if not all(isinstance(fmt, Format) for fmt in formats):
         return None
@@ -109,7 +117,7 @@ def quick_engine_bound(engine: Engine, a: Lines, b: Lines) -> np.ndarray | None:
         split_norms(x.norms, x.largest, x.values.shape[x.axis], 1, 0, get_float_format(fmt), True)
         for x, fmt in zip((a, b), formats, strict=True)
     )
-    if first is None or second is None:  # a result that is not finite, or cannot be had, claims nothing
+    if first is None or second is None:  # an operand is not finite or may overflow, so no bound holds
         return None
     ((x,), lost_a, top_a), ((y,), lost_b, top_b) = first, second
     bound = _chain_bound(engine, x * y, a.values.shape[1], (top_a, top_b))
@@ -118,7 +126,10 @@ def quick_engine_bound(engine: Engine, a: Lines, b: Lines) -> np.ndarray | None:
 
 
 def _chain_bound(engine: Engine, sizes: np.ndarray, k: int, tops: tuple[int, int]) -> np.ndarray | None:
-    """Of a chain of k products of these sizes of operands below 2^tops, which its formats hold; None without an algorithm."""
+    """Return the bound of a chain of k products for operands below 2^tops that its formats hold, None if its core is unknown.
+
+    sizes: |A||B| + |C|, or upper bounds of it.
+    """
     if accumulator_of(engine) is None:
         return None
     facts = facts_of_formats(engine, tops)
@@ -131,9 +142,9 @@ def _chain_bound(engine: Engine, sizes: np.ndarray, k: int, tops: tuple[int, int
 
 
 def held_product(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
-    """Return one chain on an engine of float64 operands that its formats hold, held against its bound. Raises OutsideBound.
+    """Return one chain on an engine for float64 operands that its formats hold; raise OutsideBound if it is outside.
 
-    The exact product is the one in FP64 with the bound of that: much less than the engine's own.
+    The FP64 product stands for the exact one; its own bound, much smaller than the engine's, is added to the engine's.
     """
     found = np.asarray(engine.gemm(a, b, c))
     with np.errstate(all="ignore"):
@@ -150,7 +161,7 @@ def held_product(engine: Engine, a: np.ndarray, b: np.ndarray, c: np.ndarray | N
 
 
 def with_rounded_operands(bound: np.ndarray, x: Lines, y: Lines) -> np.ndarray:
-    """Return a bound of the product of rounded operands, with what their rounding loses."""
+    """Return a bound of a product of rounded operands that also covers the rounding of the operands."""
     if x.given is not x or y.given is not y:
         with np.errstate(all="ignore"):
             lost = x.lost @ y.given.norms + x.norms @ y.lost
@@ -159,7 +170,10 @@ def with_rounded_operands(bound: np.ndarray, x: Lines, y: Lines) -> np.ndarray:
 
 
 def ended_bound(bound: np.ndarray, product: np.ndarray, c, alpha: float, beta: float, fmt: str) -> np.ndarray:
-    """Of RN(RN(alpha D) + RN(beta C)) in a format, where D is within `bound` of the product; infinite where it may overflow."""
+    """Return the bound of RN(RN(alpha D) + RN(beta C)) in a format, infinite where it may overflow.
+
+    bound: bound of D, whose exact value is `product`.
+    """
     with np.errstate(all="ignore"):
         own = abs(alpha) * bound * bounds.MARGIN
         sizes = (abs(alpha) * np.abs(product) + own) * bounds.MARGIN + (0.0 if c is None else abs(beta) * np.abs(c))
@@ -167,8 +181,10 @@ def ended_bound(bound: np.ndarray, product: np.ndarray, c, alpha: float, beta: f
 
 
 def sums_bound(sizes: np.ndarray, terms: int, fmt: str) -> np.ndarray:
-    """Of so many products added up in a format in any order, each product and sum rounded once, to nearest or with fused
-    multiply-adds; infinite where one may overflow."""
+    """Return the bound of `terms` products that are summed in a format in any order, infinite where a sum may overflow.
+
+    Each product and each sum is rounded once to nearest; fused multiply-adds round less.
+    """
     row = get_float_format(fmt)
     with np.errstate(all="ignore"):
         bound = sizes * bounds.growth(row.unit_roundoff, terms + 1) + terms * row.min_subnormal

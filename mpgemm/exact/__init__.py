@@ -1,1 +1,1 @@
-"""Exact products, by compiled kernels in `product` and by mpmath in `mp` and `mp_reference`; the `errors` of computed ones."""
+"""Computes exact products, by compiled kernels (`product`) and by mpmath (`mp`, `mp_reference`), and `errors` against them."""

@@ -1,8 +1,8 @@
-"""The exact product of operands of few bits whose blocks of k have scales: sums of blocks are exact in FP64 as they are.
+"""Computes the exact product of narrow operands with a scale for each block of k.
 
-A chain of a block is an integer multiple of the product of the formats' smallest numbers. Where it stays below 2^53 of these
-any FP64 product computes it exactly, and so is the product of two FP32 scales: what is left for the long accumulator of
-:mod:`mpgemm.exact.product` is one product for each block in the place of one for each value of k.
+The sum of a block's products is an integer multiple of the product of the formats' smallest numbers. If that integer stays
+below 2^53, any FP64 product computes the sum exactly; the product of two FP32 scales is exact in FP64, too. The long
+accumulator of :mod:`mpgemm.exact.product` then adds one product for each block instead of one for each value of k.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from mpgemm.exact.product import ExactResult
 from tensorcore_models.formats import Format
 from tensorcore_models.machine.threads import threads_for
 
-#: Rows and columns whose sums are formed at a time: they stay in the cache, and OpenBLAS leaves them to one thread.
+#: Rows and columns whose sums are formed at a time, so that they stay in the cache and OpenBLAS uses one thread.
 _ROWS, _COLUMNS = 32, 64
 
 
@@ -25,17 +25,18 @@ def sums_are_exact(formats: tuple[Format, Format], block: int) -> bool:
 
 
 class ExactBlocks(ExactResult):
-    """The exact product of X and Y with a factor for each row (column) and block of k, and C.
+    """`ExactBlocks` is the exact product of X and Y with a factor for each block of k in a row (column), plus C.
 
     Parameters
     ----------
     x, y : ndarray of float64, shapes (m, k) and (k, n)
-        Finite values; sums of `block` of their products are exact in FP64 (:func:`sums_are_exact`).
+        Finite values whose sums of `block` products are exact in FP64 (:func:`sums_are_exact`).
     factors : (ndarray of float32, ndarray of float32), shapes (m, blocks) and (blocks, n)
-        Finite.
+        Finite factors of the blocks of X and of Y.
     block : int
-        Values of k with the same factors.
+        Number of values of k that share a factor.
     c : ndarray of float64, shape (m, n), optional
+        The addend.
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, factors: tuple[np.ndarray, np.ndarray], block: int, c=None):
@@ -45,7 +46,7 @@ class ExactBlocks(ExactResult):
         self._start()
 
     def magnitudes(self) -> ExactResult:
-        """Return the exact product of the absolute values, with |C|."""
+        """Return the exact product of the absolute values, plus |C|."""
         c = None if self._c is None else np.abs(self._c)
         of_a, of_b = (np.abs(each) for each in self._factors)
         return ExactBlocks(np.abs(self._a), np.abs(self._b), (of_a, of_b), self._block, c)
@@ -63,7 +64,7 @@ class ExactBlocks(ExactResult):
         return out
 
     def _part(self, rows: slice, columns: slice, what: int, x: np.ndarray | None) -> np.ndarray:
-        """Return some elements: dot products of their blocks' sums and of these blocks' factors."""
+        """Return some elements, the dot products of their blocks' sums and factors."""
         a, b = self._factors[0][rows], self._factors[1][:, columns]
         m, blocks, n = len(a), len(b), b.shape[1]
         sums = np.empty((blocks, m, n))
@@ -81,5 +82,5 @@ class ExactBlocks(ExactResult):
 
 
 def _flat(x: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return the bytes of float64 numbers as the kernel takes them, and that they are float64."""
+    """Return the bytes of float64 numbers and the flag "is float64", as the kernel takes them."""
     return np.ascontiguousarray(x).reshape(-1).view(np.uint8), True

@@ -1,4 +1,4 @@
-"""The condition number of a matrix product: how much of the digits of \\|A\\|\\|B\\| are digits of A B."""
+"""Computes the condition number \\|A\\|\\|B\\| / \\|A B\\| of a matrix product."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -9,23 +9,26 @@ from mpgemm.exact.product import exact_gemm
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
-#: Bits of a decimal digit: with fewer not one digit of a result is right.
+#: Bits of a decimal digit; with fewer correct bits, not one digit of a result is right.
 DIGIT = math.log2(10)
 
 
 @dataclass(frozen=True, repr=False)
 class Conditioning(Result):
-    """``|A||B| (+ |C|)`` over ``|A B (+ C)|``, by which an error relative to the sizes grows relative to the result.
+    """`Conditioning` holds the condition number of a product, S / |A B (+ C)| with S = |A||B| (+ |C|).
+
+    An error relative to S is larger by this factor relative to the result.
 
     Attributes
     ----------
     norm : float
-        Of Frobenius norms; infinite where the product is 0 and its sizes are not.
+        Ratio of the Frobenius norms, infinite if the product is 0 and S is not.
     median, largest : float
-        By element, of those whose sizes are not 0; 1 where there are none.
+        Median and largest ratio of the elements where S is not 0; 1 if there are none.
     zeros : int
-        Elements that cancel to exactly 0, whose number is infinite.
+        Number of elements that cancel to exactly 0, whose ratio is infinite.
     elements : int
+        Number of elements that are finite and whose S is not 0.
     """
 
     norm: float
@@ -36,7 +39,8 @@ class Conditioning(Result):
 
     @classmethod
     def of(cls, values: np.ndarray, sizes: np.ndarray) -> "Conditioning":
-        """Of exact values, as float64, and their sizes; what is not finite is left out."""
+        """Return the condition number for exact values in float64 and their S (`sizes`), without elements that are not
+        finite."""
         counted = np.isfinite(values) & np.isfinite(sizes) & (sizes > 0)
         values, sizes = np.abs(values[counted]), sizes[counted]
         if not values.size:
@@ -50,11 +54,11 @@ class Conditioning(Result):
         return cls(norm, float(np.median(each)), float(each.max()), zeros, values.size)
 
     def bits_left(self, bits: float) -> float:
-        """Return the bits of the result that remain of so many bits of the sizes, in norm; at least 0."""
+        """Return the correct bits of the result, in norm, if S has `bits` correct bits; at least 0."""
         return max(0.0, bits - math.log2(self.norm))
 
     def sentence(self, bits: float | None = None) -> str:
-        """Return the numbers, and what they leave of so many bits."""
+        """Return a sentence with the condition numbers and, for `bits` correct bits of S, the correct bits of the result."""
         zeros = f" ({self.zeros} of {self.elements} results cancel to 0)" if self.zeros else ""
         text = (
             f"Condition of the product, |A||B| / |AB|: {self.norm:.2g} in norm; by element {self.median:.2g} in the median, "
@@ -63,15 +67,17 @@ class Conditioning(Result):
         if bits is None:
             return f"{text}."
         left = self.bits_left(bits)
-        none = "" if left >= DIGIT else ", not one digit"
-        return f"{text}. Of {bits:.3g} bits of |A||B| it leaves {left:.1f} of the result{none}."
+        none = "" if left >= DIGIT else ", which is not one digit"
+        return (
+            f"{text}. A product with {bits:.3g} correct bits of |A||B| has {left:.1f} correct bits of the result{none}."
+        )
 
     def to_rows(self) -> list[dict]:
-        """Return a list of one row (a dict of column names and values), as for a table."""
+        """Return the fields as a list of one row, a dict of column names and values."""
         return [asdict(self)]
 
     def sentences(self) -> list[str]:
-        """Return one sentence."""
+        """Return a list of one sentence with the condition numbers."""
         return [self.sentence()]
 
 
@@ -82,7 +88,7 @@ def condition_of_product(a, b, c=None) -> Conditioning:
     Parameters
     ----------
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        Values of any of the types of :func:`mpgemm.exact_gemm`.
+        Operands of any type that :func:`mpgemm.exact_gemm` takes.
 
     Raises
     ------

@@ -1,14 +1,14 @@
-"""Errors of a computed matrix product, each from exact differences.
+"""Measures the errors of a computed matrix product from exact differences.
 
 Notation: ``C`` is the exact value of A B (+ C0), ``C^`` the computed one, ``dC = C^ - C`` the exact difference (each
 element rounded once to binary64, so it is 0 if and only if the element is exact), ``|X|`` the matrix of absolute
-values. ``||X||_F`` is the Frobenius norm, ``||X||_inf`` the largest row sum of ``|X|``. ``S = |A||B| (+ |C0|)`` is the
-size that rounding errors scale with.
+values. ``||X||_F`` is the Frobenius norm, ``||X||_inf`` the largest row sum of ``|X|``. Rounding errors scale with
+``S = |A||B| (+ |C0|)``.
 
-What is not finite: an element whose exact value is infinite or NaN (because the input is) counts as right if and only
-if the computed element is the same infinity, or any NaN; it is then left out of the norms, as infinite and NaN inputs
-are out of theirs. Where it is not right, or where the exact value is finite and the computed one is not, the difference
-is infinite and so is every metric over it. No metric is ever NaN.
+Elements that are not finite follow two rules. An element whose exact value is infinite or NaN, because an input is, counts as
+right if and only if the computed element is the same infinity, or any NaN for NaN; norms then leave it out, as they leave out
+inputs that are not finite. If such an element is not right, or if the exact value is finite and the computed one is not, the
+difference and every metric over it are infinite. No metric is ever NaN.
 """
 
 import json
@@ -28,8 +28,8 @@ from tensorcore_models.results import Result
 
 REFERENCES = ("exact", "mpmath")
 
-#: Metrics of an :class:`ErrorReport` that are relative errors, so that -log2 of them is a number of bits, and what
-#: figures call them.
+#: Metrics of an :class:`ErrorReport` that are relative errors, so that -log2 of them is a number of bits, with their names in
+#: figures.
 RELATIVE_METRICS = {
     "relative_frobenius": "||dC||_F / ||C||_F (eq. 13)",
     "relative_inf": "||dC||_inf / (||A||_inf ||B||_inf)",
@@ -37,23 +37,23 @@ RELATIVE_METRICS = {
     "componentwise": "max |dC| / (|A||B|)",
     "rowwise": "max |dC_ij| / (||a_i||_2 ||b_j||_2)",
 }
-#: Metrics of an :class:`ErrorReport` that tables and means over seeds have.
+#: Metrics of an :class:`ErrorReport` that tables and means over seeds show.
 METRICS = (*RELATIVE_METRICS, "max_ulp", "mean_ulp", "bits_equal")
-#: Grades of the BLAS grading tests, best first, and the relative error that each limits to (k + 1) u, u the unit roundoff of
-#: the results: A, that of every element over |A||B|, as the conventional product has; B, over the norms of its row and column;
-#: C, that of the whole product over the norms of A and B, as fast methods such as Strassen's have. Stated from descriptions of
-#: these tests (arXiv:2511.13778 grades emulated DGEMM by them); their own thresholds are not reproduced here.
+#: Grades of the BLAS grading tests, best first, with the relative error that each grade limits to (k + 1) u, where u is the
+#: unit roundoff of the results. Grade A limits the error of every element over |A||B|, which the conventional product
+#: reaches; B limits it over the norms of the element's row and column; C limits the error of the whole product over the norms
+#: of A and B, which fast methods such as Strassen's reach. The grades follow descriptions of these tests (arXiv:2511.13778
+#: grades emulated DGEMM by them), whose own thresholds are not reproduced here.
 GRADES = {"A": "componentwise", "B": "rowwise", "C": "relative_inf"}
 
 
-#: Elements of an operand of which a norm is taken at a time.
+#: Number of elements of an operand that a norm reads at a time.
 _NORM_SLICE = 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
 class ErrorReport(Result):
-    """`ErrorReport` measures how far a computed product is from the exact one. Every error is 0 if and only if all
-    elements are exact.
+    """`ErrorReport` holds errors of a computed product; each error is 0 if and only if all elements are exact.
 
     Attributes
     ----------
@@ -64,25 +64,26 @@ class ErrorReport(Result):
     reference : str
         "exact" (:func:`mpgemm.exact_gemm`) or "mpmath" (:func:`mpgemm.mp_gemm`).
     relative_frobenius : float
-        ``||dC||_F / ||C||_F``: eq. 13 of Xue et al. (arXiv:2507.23387v4), its norm read as the Frobenius norm.
+        ``||dC||_F / ||C||_F``, eq. 13 of Xue et al. (arXiv:2507.23387v4) with its norm read as the Frobenius norm.
     relative_inf : float
-        ``||dC||_inf / (||A||_inf ||B||_inf)``: fig. 7 of Khattak and Mikaitis. With c, ``+ ||C0||_inf`` below.
+        ``||dC||_inf / (||A||_inf ||B||_inf)``, figure 7 of Khattak and Mikaitis. With c, ``||C0||_inf`` is added to the
+        denominator.
     normwise : float
-        ``||dC||_F / ||S||_F``. Unlike `relative_frobenius` it does not grow where the product cancels.
+        ``||dC||_F / ||S||_F``, which unlike `relative_frobenius` does not grow where the product cancels.
     componentwise : float
         The largest ``|dC_ij| / S_ij``; 0/0 is 0.
     rowwise : float
-        The largest ``|dC_ij| / (||a_i||_2 ||b_j||_2)``, with c ``+ |C0_ij|`` below; 0/0 is 0.
+        The largest ``|dC_ij| / (||a_i||_2 ||b_j||_2)``; 0/0 is 0. With c, ``|C0_ij|`` is added to the denominator.
     max_ulp, mean_ulp : float
         Largest and mean ``|dC_ij| / ulp(C_ij)``. ulp(x) is the unit in the last place of `format` at x: 2^(e-p+1) for
-        2^e <= |x| < 2^(e+1) (x taken to binary64 first), p the precision and e held to the format's exponent range.
+        2^e <= |x| < 2^(e+1), with x rounded to binary64 first, p the precision, and e limited to the format's exponents.
     bits_equal : float
-        Fraction of elements equal to the exact value correctly rounded (to nearest, ties to even) to `format`. Zeros of
+        Fraction of elements that equal the exact value correctly rounded (to nearest, ties to even) to `format`. Zeros of
         either sign are equal, since an exact zero has no sign; NaNs are equal.
     nonfinite : int
-        Computed elements that are infinite or NaN.
+        Number of computed elements that are infinite or NaN.
     nonfinite_wrong : int
-        Elements whose error is infinite by the rule at the top of this module.
+        Number of elements that are not right by the rules for infinities and NaN (:mod:`mpgemm.exact.errors`).
     """
 
     m: int
@@ -103,8 +104,7 @@ class ErrorReport(Result):
 
     @default_fp_state
     def effective_bits(self, metric: str = "relative_frobenius") -> float:
-        """Return -log2 of a relative error, the number of correct leading bits: inf if the error is 0, -inf if it is
-        infinite.
+        """Return -log2 of a relative error, the number of correct leading bits: inf for error 0, -inf for an infinite one.
 
         Raises
         ------
@@ -123,12 +123,12 @@ class ErrorReport(Result):
         return next((grade for grade, metric in GRADES.items() if getattr(self, metric) <= limit), "-")
 
     def to_dict(self) -> dict:
-        """Return the fields as JSON-compatible values: an infinite error is the string "inf", since JSON has no infinity."""
+        """Return the fields as JSON-compatible values; an infinite error is the string "inf", since JSON has no infinity."""
         return {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, values: Mapping) -> "ErrorReport":
-        """Return the report that :meth:`to_dict` wrote."""
+        """Return the report whose :meth:`to_dict` gave `values`."""
         fields_of_json: dict = {key: math.inf if value == "inf" else value for key, value in values.items()}
         return cls(**fields_of_json)
 
@@ -141,7 +141,7 @@ class ErrorReport(Result):
         return f"<ErrorReport {self.format}, {size}: {self.effective_bits():.2f} bits, componentwise {self.componentwise:.3g}>"
 
     def to_rows(self) -> list[dict]:
-        """Return a list of one row (a dict of column names and values), as for a table."""
+        """Return the fields, effective bits and grade as a list of one row, a dict of column names and values."""
         return [{**asdict(self), "effective_bits": self.effective_bits(), "grade": self.grade}]
 
     def __str__(self) -> str:
@@ -168,18 +168,18 @@ def errors(
     Parameters
     ----------
     computed : numpy.ndarray, shape (m, n)
-        fp64, fp32, fp16, bf16 or an fp8 type of ml_dtypes. Its element type is the format of ulp and `bits_equal`.
+        The result in fp64, fp32, fp16, bf16 or an fp8 type of ml_dtypes; ulp and `bits_equal` refer to this format.
     a, b, c : numpy.ndarray, shapes (m, k), (k, n), (m, n)
-        The inputs of the product, any of fp64, fp32, fp16, bf16. None of the arrays is changed.
+        The inputs of the product in fp64, fp32, fp16 or bf16. No array is changed.
     reference : {"exact", "mpmath"}
-        "exact" is fast; "mpmath" is the independent check in mpmath arithmetic, slow (use it on small matrices).
+        Exact product to compare with: "exact" is fast; "mpmath" is an independent check, slow, for small matrices.
 
     Raises
     ------
     ValueError
         If shapes do not match or the reference is unknown.
     TypeError
-        If an element type is not one of those above.
+        If an element type is none of these types.
 
     Examples
     --------
@@ -193,10 +193,9 @@ def errors(
 
 
 class ErrorMeter:
-    """`ErrorMeter` measures :func:`errors` of many computed results of the same product, and forms the exact product
-    only once.
+    """`ErrorMeter` measures the :func:`errors` of several results of one product and computes the exact product only once.
 
-    Parameters as in :func:`errors`.
+    Its parameters are those of :func:`errors`.
 
     Raises
     ------
@@ -214,7 +213,7 @@ class ErrorMeter:
         if reference == "exact":
             self.exact: Any = exact_gemm(a, b, c)
         else:
-            from mpgemm.exact.mp_reference import MpResult  # mpmath takes a while to load, and few ask for it
+            from mpgemm.exact.mp_reference import MpResult  # imported here because mpmath loads slowly
 
             self.exact = MpResult(a, b, c)
         self.shape = (a.shape[0], b.shape[1], a.shape[1])
@@ -230,7 +229,7 @@ class ErrorMeter:
         Raises
         ------
         ValueError
-            If the shape is another one.
+            If the shape is not that of the product.
         TypeError
             If the elements have no floating-point format.
         """
@@ -238,8 +237,10 @@ class ErrorMeter:
 
     @default_fp_state
     def differences(self, computed: np.ndarray) -> np.ndarray:
-        """Return |dC| of every element in float64, by the rules in this module's docstring. Raises as :meth:`measure`
-        does."""
+        """Return |dC| of every element in float64, by the rules of :mod:`mpgemm.exact.errors`.
+
+        Raises ValueError and TypeError like :meth:`measure`.
+        """
         computed, _ = self._checked(computed)
         values = computed.astype(np.float64)
         correct, comparable = self._agreement(values)
@@ -250,21 +251,21 @@ class ErrorMeter:
         return difference
 
     def _checked(self, computed: np.ndarray) -> tuple[np.ndarray, "tcm.Format"]:
-        """Return a result and its format."""
+        """Return a result as an array, and its format."""
         computed = tcm.as_array(computed, "computed")
         if computed.shape != self.shape[:2]:
             raise ValueError(f"computed has shape {computed.shape}, expected {self.shape[:2]} from a and b")
         fmt = tcm.format_of_dtype(computed.dtype)
         if fmt is None:
             raise TypeError(
-                f"computed has elements of type {computed.dtype}: this is not a floating-point format; convert "
+                f"computed has elements of type {computed.dtype}, expected a floating-point format; convert "
                 f"them, for example to float32"
             )
         return computed, fmt
 
     @default_fp_state
     def report(self, computed: np.ndarray, difference: np.ndarray) -> ErrorReport:
-        """Return the errors of a result whose :meth:`differences` are known."""
+        """Return the errors of a result with the given :meth:`differences`."""
         computed, fmt = self._checked(computed)
         values = computed.astype(np.float64)
         ulps = _in_ulps(difference, self._values, fmt)
@@ -290,8 +291,7 @@ class ErrorMeter:
 
     @default_fp_state
     def relative_metrics(self, difference: np.ndarray) -> dict[str, float]:
-        r"""Return the :data:`RELATIVE_METRICS` of a product whose elements have these \|errors\| (or bounds of them),
-        shape (m, n)."""
+        r"""Return the :data:`RELATIVE_METRICS` of a product with these \|errors\| of elements, or bounds, shape (m, n)."""
         finite = np.isfinite(self._values)
         return {
             "relative_frobenius": _ratio(norm_frobenius(difference), norm_frobenius(self._values[finite])),
@@ -302,7 +302,7 @@ class ErrorMeter:
         }
 
     def _rowwise(self, difference: np.ndarray) -> float:
-        """Return the largest error over the norms of its row and column, which are divided by one after the other."""
+        """Return the largest error over the product of the norms of its row of A and its column of B."""
         (rows, row_scales), (columns, column_scales) = self._sides
         shift = row_scales[:, None] + column_scales
         with np.errstate(under="ignore", over="ignore"):
@@ -310,20 +310,20 @@ class ErrorMeter:
         return _largest_ratio(difference, scale)
 
     def _agreement(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (elements right though not finite, elements where both sides are finite)."""
+        """Return masks of the elements that are right and not finite, and of those where both values are finite."""
         both_nan = np.isnan(values) & np.isnan(self._values)
         same_inf = np.isinf(values) & (values == self._values)
         return both_nan | same_inf, np.isfinite(values) & np.isfinite(self._values)
 
 
 def _exact_sizes(exact: ExactResult) -> np.ndarray:
-    """S = |A||B| + |C0|, correctly rounded to binary64; where it is not finite it is infinite."""
+    """Return S = |A||B| + |C0|, correctly rounded to binary64, with infinity in place of NaN."""
     sizes = np.asarray(exact.magnitudes().rounded("fp64"))
     return np.where(np.isnan(sizes), np.inf, sizes)
 
 
 def _row_norms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (2-norms of the rows over their finite elements, each times 2^-e; e), a slice of them at a time."""
+    """Return (x, e) with x 2^e the 2-norms of the rows over their finite elements."""
     largest, squares = np.zeros(x.shape[0]), np.zeros(x.shape[0])
     for rows, values in _finite_slices(x):
         largest[rows] = np.maximum(largest[rows], np.abs(values).max(axis=1, initial=0.0))
@@ -334,7 +334,7 @@ def _row_norms(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _finite_slices(x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (rows, their elements in some columns as float64, 0 where they are not finite), at most `_NORM_SLICE` at a time."""
+    """Yield (rows, elements of these rows in some columns), as float64 with 0 for elements that are not finite."""
     height = max(_NORM_SLICE // max(x.shape[1], 1), 1)
     for row in range(0, x.shape[0], height):
         rows = slice(row, row + height)
@@ -345,7 +345,7 @@ def _finite_slices(x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def _norm_inf(x: np.ndarray) -> float:
-    """Return largest row sum of |x|; infinite where x is not finite."""
+    """Return the largest row sum of |x|, infinite if an element is not finite."""
     if not x.size:
         return 0.0
     with np.errstate(over="ignore"):
@@ -354,7 +354,7 @@ def _norm_inf(x: np.ndarray) -> float:
 
 
 def _input_norm_inf(x: np.ndarray) -> float:
-    """Return largest row sum over the finite elements."""
+    """Return the largest row sum of |x| over finite elements."""
     sums = np.zeros(x.shape[0])
     for rows, values in _finite_slices(x):
         with np.errstate(over="ignore"):
@@ -363,7 +363,8 @@ def _input_norm_inf(x: np.ndarray) -> float:
 
 
 def _mean(x: np.ndarray) -> float:
-    """Return the mean of numbers that are not negative: infinite where one is, 0 of none, finite though their sum overflows."""
+    """Return the mean of non-negative numbers: infinite if a number is, 0 for no numbers, finite even if their sum
+    overflows."""
     if not np.isfinite(x).all():
         return math.inf
     try:
@@ -372,14 +373,13 @@ def _mean(x: np.ndarray) -> float:
         return math.ldexp(exact_sum(np.ldexp(x, -64)) / x.size, 64)
 
 
-#: Bits of a slice of :func:`exact_sum`: sums of 2^22 slices, a chunk, stay integers of 63 bits.
+#: Bits of a slice in :func:`exact_sum`; the sum of a chunk of 2^22 slices fits a 63-bit integer.
 _SLICE_BITS = 40
 _CHUNK = 1 << 22
 
 
 def exact_sum(x: np.ndarray) -> float:
-    """Return the sum of finite numbers, rounded once: `math.fsum` by whole arrays, in slices of 40 bits that add up as
-    integers."""
+    """Return the sum of finite numbers, rounded once like `math.fsum`; it adds slices of 40 bits as integers."""
     left = x.ravel()
     top = math.frexp(float(np.abs(left).max(initial=0.0)))[1]
     total, unit = 0, top
@@ -394,7 +394,7 @@ def exact_sum(x: np.ndarray) -> float:
 
 
 def norm_frobenius(x: np.ndarray) -> float:
-    """Return Frobenius norm without overflow or underflow on the way; infinite where x is not finite."""
+    """Return the Frobenius norm without intermediate overflow or underflow, infinite if an element is not finite."""
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):
         return 0.0 if largest == 0.0 else math.inf
@@ -406,7 +406,7 @@ def norm_frobenius(x: np.ndarray) -> float:
 
 
 def _ratio(error: float, scale: float) -> float:
-    """Return error / scale with 0/0 = 0, x/inf = 0 only for x = 0, and never rounded to 0 or to NaN."""
+    """Return error / scale with 0/0 = 0; a positive error never gives 0, and the result is never NaN."""
     if error == 0.0:
         return 0.0
     if scale == 0.0 or math.isinf(error):
@@ -425,7 +425,7 @@ def _largest_ratio(difference: np.ndarray, sizes: np.ndarray) -> float:
 
 
 def _in_ulps(difference: np.ndarray, exact: np.ndarray, fmt: "tcm.Format") -> np.ndarray:
-    """|dC| in units in the last place of `fmt` at the exact value."""
+    """Return |dC| in units in the last place of `fmt` at the exact value."""
     finite = np.where(np.isfinite(exact), exact, 0.0)
     exponents = np.where(finite == 0.0, fmt.emin, np.frexp(finite)[1] - 1)
     exponents = np.clip(exponents, fmt.emin, fmt.emax)

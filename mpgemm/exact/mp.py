@@ -1,4 +1,4 @@
-"""Matrix products in mpmath: the independent reference. Nothing here shares code with :mod:`mpgemm.exact`."""
+"""Computes matrix products in mpmath, as an independent reference that shares no code with the exact kernels."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,12 +25,12 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
     c : array_like, shape (m, n), optional
         The addend.
     prec : int, optional
-        Working precision in bits. None: exact, with a precision that the exponents of the data make sufficient.
+        Working precision in bits. None takes a precision in which the result is exact for the exponents of the data.
 
     Returns
     -------
     mpmath.matrix
-        m rows, n columns of mpf. Infinities and NaNs follow IEEE arithmetic.
+        The product as m rows and n columns of mpf. Infinities and NaNs follow IEEE arithmetic.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def mp_gemm_entries(
     Parameters
     ----------
     a, b, c, prec
-        As for mp_gemm; c may be None.
+        Arguments of :func:`mp_gemm`; c may be None.
     indices : iterable of (int, int)
-        Rows and columns.
+        Row and column of each element.
 
     Returns
     -------
     list of mpf
-        In the order of the indices.
+        The elements in the order of the indices.
 
     Raises
     ------
@@ -84,7 +84,9 @@ def mp_gemm_entries(
     with mpmath.workprec(_precision(a, b, c, prec)):
         for i, j in indices:
             if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
-                raise IndexError(f"element ({i}, {j}) lies outside a product of shape {(a.shape[0], b.shape[1])}")
+                raise IndexError(
+                    f"index ({i}, {j}) is outside of the product, expected one within {(a.shape[0], b.shape[1])}"
+                )
             entries.append(_entry(a, b, c, i, j))
     return entries
 
@@ -97,7 +99,7 @@ def _matrices(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _exponents(x: np.ndarray) -> tuple[int, int]:
-    """Return exponents of the unit in the last place of the smallest number of x, and just above the largest."""
+    """Return the exponent of the last bit of the smallest nonzero number of x, and an exponent above the largest number."""
     magnitudes = np.abs(x[np.isfinite(x) & (x != 0)])
     if magnitudes.size == 0:
         return 0, 0
@@ -105,10 +107,10 @@ def _exponents(x: np.ndarray) -> tuple[int, int]:
 
 
 def _precision(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, prec: int | None) -> int:
-    """Return bits that hold every partial sum exactly: from the lowest bit of a product to above the largest sum."""
+    """Return the bits that hold every partial sum exactly, from the lowest bit of a product to the largest sum."""
     if prec is not None:
         if prec < 1:
-            raise ValueError(f"prec must be at least 1 bit, got {prec}")
+            raise ValueError(f"prec is {prec}, expected at least 1 bit, or None for an exact result")
         return prec
     (low_a, high_a), (low_b, high_b) = _exponents(a), _exponents(b)
     low, high = low_a + low_b, high_a + high_b

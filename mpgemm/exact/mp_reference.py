@@ -1,6 +1,6 @@
-"""The exact product from mpmath with the methods of :class:`mpgemm.exact.product.ExactResult`: the independent reference.
+"""Computes the exact product in mpmath, as an independent reference for :class:`mpgemm.exact.product.ExactResult`.
 
-Nothing here is fast; every number stays an exact mpmath float until it is rounded once, in integers.
+It is slow: every number stays an exact mpmath float until it is rounded once, in integers.
 """
 
 import math
@@ -14,7 +14,7 @@ from tensorcore_models.formats.exact_rounding import round_to_bits
 
 
 class MpResult:
-    """a b (+ c) in exact mpmath arithmetic. Parameters as in :func:`mpgemm.mp_gemm`."""
+    """`MpResult` is a b (+ c) in exact mpmath arithmetic, with the parameters of :func:`mpgemm.mp_gemm`."""
 
     def __init__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None):
         self.shape = (a.shape[0], b.shape[1])
@@ -22,14 +22,13 @@ class MpResult:
         self.elements = [[product[i, j] for j in range(self.shape[1])] for i in range(self.shape[0])]
 
     def rounded(self, fmt: str) -> np.ndarray:
-        """Return all elements correctly rounded (to nearest, ties to even) to the format, as its values."""
+        """Return all elements correctly rounded (to nearest, ties to even) to a format."""
         row = tcm.FORMATS[fmt]
         values = np.array([[round_mpf(x, row) for x in line] for line in self.elements], dtype=np.float64)
         return values.reshape(self.shape).astype(row.dtype)
 
     def error_of(self, computed: np.ndarray) -> np.ndarray:
-        """Return computed - exact, exact and then rounded once to binary64: 0 only where they are equal, NaN where either is
-        not finite."""
+        """Return computed - exact, rounded once to binary64: 0 only for equal values, NaN if a value is not finite."""
         values = np.asarray(computed).astype(np.float64)
         fp64 = tcm.FORMATS["fp64"]
         result = np.empty(self.shape)
@@ -45,7 +44,7 @@ class MpResult:
 
 
 def round_mpf(x: "mpmath.mpf", fmt: "tcm.Format") -> float:
-    """Return one mpmath number rounded to `fmt`; the value as a float, which holds every format up to binary64."""
+    """Return an mpmath number rounded to `fmt`, as a float, which holds the values of every format up to binary64."""
     if not mpmath.isfinite(x):
         return float(x)
     sign, magnitude, exponent, _ = x._mpf_

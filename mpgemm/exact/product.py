@@ -1,12 +1,12 @@
-"""The exact product of two matrices: correctly rounded results and exact differences from computed ones.
+"""Computes the exact product of two matrices: correctly rounded results, and exact differences from computed results.
 
-The exact value of an element is c + sum of a_ik b_kj over the reals. How it is found (binary64 sums with
-certificates, their residues modulo 2^52, a long accumulator) is described in ``_kernels/exact.h``; every way gives
-the same bits, so nothing here depends on the CPU or the number of threads.
+The exact value of an element is c + sum of a_ik b_kj over the reals. ``_kernels/exact.h`` describes how it is computed: by
+binary64 sums with certificates, their residues modulo 2^52, and a long accumulator. All ways give the same bits, so results do
+not depend on the CPU or the number of threads.
 
-What is not finite follows IEEE 754 element by element: with an infinite or NaN a, b or c among its operands, an
-element is the infinity or NaN that IEEE sums of the products give (0 times infinity and infinities of both
-signs give NaN). An exact zero is +0.
+Infinities and NaN follow IEEE 754 element by element: if an operand of an element is infinite or NaN, the element is the
+infinity or NaN that IEEE sums of the products give (0 times infinity, and infinities of both signs, give NaN). An exact zero is
++0.
 """
 
 from typing import Any
@@ -22,10 +22,10 @@ from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
-#: Elements left to the long accumulator, one in so many of all, from which transposing B pays; columns transposed at a time.
+#: B is transposed if more than one element in `_TRANSPOSE_FROM` needs the long accumulator, `_TRANSPOSED` columns at a time.
 _TRANSPOSE_FROM = 64
 _TRANSPOSED = 64
-#: Columns of which a cache line has a whole row: as they are, they are read as fast as transposed ones.
+#: B with at most so many columns is not transposed: a cache line holds a whole row, so columns are read as fast as rows.
 _FEW_COLUMNS = 8
 
 
@@ -35,20 +35,20 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        Real numbers of any type that binary64 holds exactly (fp64, fp32, fp16, bf16, fp8, integers up to 2^53),
-        mixed if need be, of any strides and byte order. They are copied: changing them later changes nothing.
+        Real numbers of any type that binary64 holds exactly (fp64, fp32, fp16, bf16, fp8, integers up to 2^53). Types may
+        differ; any strides and byte order are allowed. The arrays are copied, so later changes do not affect the result.
     c : array_like, shape (m, n), optional
         The addend.
 
     Returns
     -------
     ExactResult
-        It computes when a result is asked for, and keeps it.
+        An object that computes a result when it is asked for, and keeps it.
 
     Raises
     ------
     TypeError
-        If an argument is not an array of real numbers, or wider than float64.
+        If an argument is not an array of real numbers, or its type is wider than float64.
     ValueError
         If shapes do not fit.
 
@@ -63,13 +63,13 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
 
 
 class ExactResult:
-    """`ExactResult` is an exact product, made by :func:`exact_gemm`; with `shared` the operands are not copied and
-    must not change.
+    """`ExactResult` is an exact product, made by :func:`exact_gemm`; with `shared`, operands are not copied and must
+    not change.
 
     Attributes
     ----------
     shape : tuple of int
-        (m, n).
+        Shape (m, n) of the product.
 
     Raises
     ------
@@ -93,15 +93,14 @@ class ExactResult:
         Parameters
         ----------
         fmt : str or Format
-            fp64, fp32, or any narrower format of :func:`tensorcore_models.get_format` that has a numpy or
-            ml_dtypes type.
+            Format fp64, fp32, or any narrower format of :func:`tensorcore_models.get_format` that has a numpy or ml_dtypes
+            type.
 
         Returns
         -------
         numpy.ndarray
-            Shape (m, n), type of the format, read only (it is kept for the next call). Values beyond the
-            format's range become what :func:`tensorcore_models.encode` makes of them: infinities, in formats
-            that have them.
+            The values, shape (m, n), in the type of the format, read only because they are kept for the next call. Values
+            beyond the format's range become infinities in formats that have them (:func:`tensorcore_models.encode`).
 
         Raises
         ------
@@ -110,7 +109,9 @@ class ExactResult:
         """
         row = tcm.get_format(fmt)
         if not isinstance(row, tcm.Format) or row.dtype is None:
-            raise ValueError(f"{row.name} is not a floating-point format with a numpy or ml_dtypes type")
+            raise ValueError(
+                f"format is {row.name}, expected a floating-point format with a numpy or ml_dtypes type, such as fp32"
+            )
         if row.name not in self._rounded:
             result = self._round(row)
             result.flags.writeable = False
@@ -121,36 +122,34 @@ class ExactResult:
     def error_of(self, computed: Any) -> np.ndarray:
         """Return computed - exact, each difference rounded once to binary64, to nearest with ties to even.
 
-        It is 0 if and only if the element is exact: a difference below binary64's range becomes its smallest
-        number with the difference's sign, 2^-1074. Below 2^-1022 the numbers of binary64 are 2^-1074 apart, and the
-        difference is rounded to one of them. Where the exact element is NaN it is NaN; where the exact element is
-        infinite it is 0 for the same infinity and else ``computed - exact``; where only the computed element is
-        infinite or NaN it is that.
+        The error is 0 if and only if the element is exact: a nonzero difference that would round to 0 becomes 2^-1074, the
+        smallest number of binary64, with the sign of the difference. If the exact element is NaN, the error is NaN. If the
+        exact element is infinite, the error is 0 for the same infinity and ``computed - exact`` for other values. If only the
+        computed element is infinite or NaN, the error is that element.
 
         Parameters
         ----------
         computed : array_like, shape (m, n)
-            Any type that :func:`exact_gemm` takes.
+            The result to judge, of any type that :func:`exact_gemm` takes.
 
         Returns
         -------
         numpy.ndarray
-            float64, shape (m, n).
+            The errors, float64, shape (m, n).
 
         Raises
         ------
         ValueError, TypeError
-            If the shape is another one or the type is not one of real numbers.
+            If the shape is not that of the product, or the elements are not real numbers.
         """
         x = source_array(computed, "computed").astype(np.float64, copy=False)
         if x.shape != self.shape:
-            raise ValueError(f"computed has shape {x.shape}, but the product has shape {self.shape}")
+            raise ValueError(f"computed has shape {x.shape}, expected {self.shape}, the shape of the product")
         return self._evaluate(exact_kernel.DIFFERENCE, x)
 
     @default_fp_state
     def equals(self, computed: Any) -> np.ndarray:
-        """Return a mask of the elements that equal the exact result; zeros of either sign are equal, and so are any
-        two NaN.
+        """Return a mask of the elements that equal the exact result; zeros of either sign, and any two NaNs, are equal.
 
         Parameters
         ----------
@@ -160,7 +159,7 @@ class ExactResult:
         Returns
         -------
         numpy.ndarray
-            bool, shape (m, n).
+            The mask, bool, shape (m, n).
         """
         error = self.error_of(computed)
         both_nan = np.isnan(error)
@@ -171,7 +170,7 @@ class ExactResult:
 
     @default_fp_state
     def magnitudes(self) -> "ExactResult":
-        """Return the exact product |A||B| (+ |C|) of the absolute values, with which rounding errors scale."""
+        """Return the exact product |A||B| (+ |C|) of the absolute values, which rounding errors are proportional to."""
         other = object.__new__(type(self))
         other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
         other.shape = self.shape
@@ -181,7 +180,7 @@ class ExactResult:
     # ------------------------------------------------------------ how
 
     def _start(self) -> None:
-        """Nothing has been asked so far."""
+        """Start with no results kept."""
         self._product: exact_kernel.Product | None = None
         self._expansion: tuple[np.ndarray, ...] | None = None
         self._rounded: dict[str, np.ndarray] = {}
@@ -191,7 +190,7 @@ class ExactResult:
             return self._evaluate(exact_kernel.NEAREST)
         if fmt.name == "fp32" and self._expansion is None:
             return self._rounded_fp32()
-        odd = self._evaluate(exact_kernel.ODD)  # an odd last bit: rounding it once more is rounding the exact value
+        odd = self._evaluate(exact_kernel.ODD)  # rounding to odd first makes the second rounding correct
         if fmt.name == "fp32":
             with np.errstate(over="ignore", under="ignore"):
                 return odd.astype(np.float32)
@@ -200,7 +199,7 @@ class ExactResult:
     def _kernel(self) -> exact_kernel.Product:
         if self._product is None:
             (m, k), n = self._a.shape, self._b.shape[1]
-            # threads share a block at a time: those of a block's work, however long k is
+            # threads share one block at a time, so their number follows the work of a block, however long k is
             threads = threads_for(min(m, exact_kernel.BLOCK) * min(k, exact_kernel.BLOCK) * min(n, exact_kernel.BLOCK))
             self._product = exact_kernel.Product(*_bytes(self._a), *_bytes(self._b), m, k, n, isa_level(), threads)
         return self._product
@@ -240,7 +239,7 @@ class ExactResult:
         return out
 
     def _dots(self, rows: np.ndarray, columns: np.ndarray, what: int, x: np.ndarray | None = None) -> np.ndarray:
-        """Return elements that only the long accumulator settles."""
+        """Return the elements that only the long accumulator can compute."""
         k, n = self._b.shape
         if n <= _FEW_COLUMNS or rows.size * _TRANSPOSE_FROM <= self.shape[0] * n:
             return self._dots_of(self._b, (n, 1), rows, columns, columns, what, x)
@@ -256,7 +255,7 @@ class ExactResult:
     def _dots_of(
         self, b: np.ndarray, steps: tuple[int, int], rows, columns, columns_of_b, what: int, x: np.ndarray | None
     ) -> np.ndarray:
-        """Return elements by the long accumulator, from columns of B with given strides along k and from column to column."""
+        """Return elements by the long accumulator; `steps` are the strides of B along k and along columns."""
         k = self._b.shape[0]
         out = np.empty(rows.size)
         exact_kernel.dots(
@@ -275,7 +274,7 @@ class ExactResult:
 
 
 def _copied(x: Any, name: str) -> np.ndarray:
-    """Return a float32 or float64 array of the same values that nobody else can change."""
+    """Return a float32 or float64 array of the same values that shares no memory with `x`."""
     array = source_array(x, name)
     return array.copy() if np.may_share_memory(array, np.asarray(x)) else array
 
@@ -286,8 +285,9 @@ def _bytes(x: np.ndarray) -> tuple[np.ndarray, bool]:
 
 @default_fp_state
 def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
-    """Return c plus the dot product of two vectors of finite numbers, computed in Python integers: slow, but easy to
-    check.
+    """Return c plus the dot product of two vectors of finite numbers, computed in Python integers.
+
+    It is slow, but easy to check.
 
     Parameters
     ----------
@@ -313,9 +313,9 @@ def exact_dot_integers(x: Any, y: Any, c: float = 0.0) -> tuple[int, int]:
     """
     x, y = (source_array(v, name).astype(np.float64) for v, name in ((x, "x"), (y, "y")))
     if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"x and y must be vectors of one length, got shapes {x.shape} and {y.shape}")
+        raise ValueError(f"got shapes {x.shape} and {y.shape}, expected two vectors of the same length")
     if not (np.isfinite(x).all() and np.isfinite(y).all() and np.isfinite(c)):
-        raise ValueError("x, y and c must be finite")
+        raise ValueError("x, y or c holds infinities or NaN, expected finite numbers")
     terms = [_integer(float(c))]
     for u, v in zip(x.tolist(), y.tolist(), strict=True):
         (m, i), (n, j) = _integer(u), _integer(v)

@@ -1,1 +1,1 @@
-"""Methods run on cases, judged, compared, advised; `cases`, `tasks`, `journal` and `outcome` are what experiments share."""
+"""Runs methods on cases, judges and compares them; all experiments use `cases`, `tasks`, `journal` and `outcome`."""

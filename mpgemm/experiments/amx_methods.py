@@ -1,4 +1,4 @@
-"""Methods of `mpgemm evaluate` on AMX, which are compared only when they are asked for."""
+"""Defines the methods of `mpgemm evaluate` on AMX, which run only when they are asked for."""
 
 from collections.abc import Callable
 
@@ -20,14 +20,14 @@ def _options() -> dict:
 
 
 def _modelled() -> list[GemmMethod]:
-    """Return bf16x6 as the AMX unit's model computes it."""
+    """Return bf16x6 on the model of the AMX unit."""
     row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
     changes = ",".join(f"{key}={value}" for key, value in _options().items())
     return [recovery_method(f"{row}:{changes}@{engine}")]
 
 
 def _on_this_cpu() -> list[GemmMethod]:
-    """Return the unit itself, or what emulates it."""
+    """Return the method on this CPU's unit, or on its emulation."""
     unit = "emulated AMX" if setting() == "emulated" else "this CPU's AMX"
     name = f"{USUAL} on {unit}"
     return [GemmMethod("amx", name, _multiply, {"unit": unit}, _details, True, timed=True, bound=_bound)]
@@ -38,7 +38,7 @@ def _multiply(*operands: np.ndarray) -> np.ndarray:
 
 
 def _bound(a: Lines, b: Lines, c: np.ndarray | None = None) -> np.ndarray | None:
-    """Of the words on the unit, and of numpy's product, which takes their place."""
+    """Return the larger of the bounds of the words on the unit and of numpy's product, which may take their place."""
     x, y = a.rounded_to(np.float32), b.rounded_to(np.float32)
     z = None if c is None else as_fp32(c)
     row, engine = METHODS[USUAL]["method"], METHODS[USUAL]["engine"]
@@ -51,10 +51,10 @@ def _bound(a: Lines, b: Lines, c: np.ndarray | None = None) -> np.ndarray | None
 
 
 def _details(*operands: np.ndarray) -> dict:
-    """Return the path that ran; where that is numpy's product, why."""
+    """Return the path that ran, the unit, and the reason for the path."""
     report = sgemm_report(*map(as_fp32, operands), method=USUAL)
     return {"path": report.path, "unit": report.unit, "reason": report.reason}
 
 
-#: By the names of :data:`mpgemm.experiments.methods.ON_REQUEST`.
+#: Functions that make the methods, by the names of :data:`mpgemm.experiments.methods.ON_REQUEST`.
 AMX_METHODS: dict[str, Callable[[], list[GemmMethod]]] = {"bf16x6": _modelled, "amx": _on_this_cpu}

@@ -1,14 +1,18 @@
-"""Attention on exact cores: softmax(scale Q K^T) V in FlashAttention's order of KV tiles, and which stage its error comes from.
+"""Computes attention, softmax(scale Q K^T) V in FlashAttention's order of KV tiles, on a modelled engine and divides its error.
 
-The stages of the computation are switched from exact to modelled one after the other, in the order of :data:`STAGES`; the
-part of a stage is what its switch changes, so the parts add up to the whole error, element by element. Exact means FP64 with
+The stages of the computation are switched from exact to modelled one after the other, in the order of :data:`STAGES`. The part
+of a stage is the change by its switch, so the parts add up to the whole error, element by element. Exact means FP64 with
 products that are correctly rounded once.
 
-Modelled, for each tile of keys (FlashAttention 2): S = Q K^T on the engine from zero; the running maximum m; P = 2^(S s - m s)
-with s = RN32(scale log2 e) and m s rounded to FP32; P rounded to the operands' format; the accumulator times
-2^(m_old s - m s) in FP32 seeds the engine's P V. The running row sum adds P in FP32, in the order of one of :data:`KERNELS`;
-the end is the accumulator times the FP32 reciprocal of the row sum, rounded to the operands' format. 2^x and the reciprocal
-are those of an architecture's special-function unit where one is named (`functions`), else correctly rounded FP32 values. With
+The modelled computation (FlashAttention 2) takes these steps for each tile of keys:
+
+* S = Q K^T on the engine, from zero, and the running maximum m;
+* P = 2^(S s - m s) with s = RN32(scale log2 e) and m s rounded to FP32; P is rounded to the operands' format;
+* the accumulator times 2^(m_old s - m s), in FP32, seeds the engine's product P V;
+* the running row sum adds P in FP32, in the order of one of :data:`KERNELS`.
+
+The output is the accumulator times the FP32 reciprocal of the row sum, rounded to the operands' format. 2^x and the reciprocal
+are those of the special-function unit of an architecture (`functions`), or correctly rounded FP32 values if none is named. With
 the H100's unit and functions and `kernel` "triton" these are the bits of Triton's kernel there, where a warp holds whole rows.
 """
 
@@ -32,13 +36,16 @@ from tensorcore_models.machine.fp_state import default_fp_state
 
 
 def _from_the_left(p: np.ndarray) -> np.ndarray:
-    """Return the row sums, one value after the other."""
+    """Return the row sums, which add one value after the other."""
     return np.cumsum(p, 1, dtype=np.float32)[:, -1:]
 
 
 def _by_quads(p: np.ndarray) -> np.ndarray:
-    """Return the row sums of the four threads that hold a row of a matrix instruction's result, two neighbours of each eight
-    columns a thread: each adds its values as a balanced tree, and the threads add theirs across distances 2 and 1."""
+    """Return the row sums of the four threads that hold a row of a matrix instruction's result.
+
+    Each thread holds two neighbouring columns of every eight and adds its values as a balanced tree; then the threads add their
+    sums across distances 2 and 1.
+    """
     groups = 1 << (max(-(-p.shape[1] // 8), 1) - 1).bit_length()
     padded = np.zeros((p.shape[0], 8 * groups), np.float32)
     padded[:, : p.shape[1]] = p
@@ -49,14 +56,14 @@ def _by_quads(p: np.ndarray) -> np.ndarray:
 
 
 class AttentionKernel(NamedTuple):
-    """What kernels do in different ways with the same tiles."""
+    """`AttentionKernel` says how a kernel sums and rounds where kernels differ."""
 
-    row_sum: Callable[[np.ndarray], np.ndarray]  #: Of a tile of P.
-    fused_sum: bool  #: Whether the running sum is rescaled and added to by one multiply-add.
-    fused_exponent: bool  #: Whether a score times s, less the maximum's, is rounded once.
+    row_sum: Callable[[np.ndarray], np.ndarray]  #: Function that gives the row sums of a tile of P.
+    fused_sum: bool  #: Whether one fused multiply-add rescales the running sum and adds the tile's.
+    fused_exponent: bool  #: Whether S s - m s is rounded once, without rounding S s first.
 
 
-#: A plain order of operations, and that of Triton's kernel with masked scores (read in its PTX, recorded on an H100).
+#: A plain order of operations, and the order of Triton's kernel with masked scores (read in its PTX, recorded on an H100).
 KERNELS = {
     "plain": AttentionKernel(_from_the_left, fused_sum=False, fused_exponent=True),
     "triton": AttentionKernel(_by_quads, fused_sum=True, fused_exponent=False),
@@ -66,22 +73,22 @@ STAGES = ("inputs", "Q K^T", "exponential", "P rounded", "P V", "normalisation",
 
 @dataclass(frozen=True)
 class AttentionErrors:
-    """The error of one attention, taken apart."""
+    """`AttentionErrors` holds the error of one attention, divided by stage."""
 
     engine: str
-    tile: int  #: Keys of a tile.
-    #: output, exact: float64, shape (queries, dimensions of V).
+    tile: int  #: Number of keys in a tile.
+    #: output, exact: results in float64, shape (queries, dimensions of V).
     output: np.ndarray
     exact: np.ndarray
-    parts: dict[str, np.ndarray]  #: Stage: what it adds to the error; they sum to ``output - exact``.
+    parts: dict[str, np.ndarray]  #: Part of the error by stage; the parts sum to ``output - exact``.
 
     @property
     def total(self) -> float:
-        """||output - exact||_F / ||exact||_F."""
+        """Return ||output - exact||_F / ||exact||_F."""
         return _relative(self.output - self.exact, self.exact)
 
     def shares(self) -> dict[str, float]:
-        """Stage: ||part||_F / ||exact||_F. Parts can cancel, so these need not add up to :attr:`total`."""
+        """Return ||part||_F / ||exact||_F by stage; parts can cancel, so shares need not add up to :attr:`total`."""
         return {stage: _relative(part, self.exact) for stage, part in self.parts.items()}
 
     def to_dict(self) -> dict:
@@ -109,22 +116,39 @@ def attention_errors(
     functions: str | None = None,
     kernel: str = "plain",
 ) -> AttentionErrors:
-    """Attention of one head on an engine, its error split over the stages.
+    """Return the error of one attention head on an engine, divided by stage.
 
-    tile : keys of a tile; all by default.
-    scale : 1 / sqrt(d) by default.
-    causal : the last query sees all keys, each one before it one key less.
-    out_format : the operands' format by default.
-    kernel : one of :data:`KERNELS`, which differ in the order of row sums and in how often exponents are rounded.
-    functions : architecture or device of NVIDIA whose ex2.approx.ftz.f32 and rcp.approx.ftz.f32 are computed, bit for
-    bit; by default both are rounded to nearest.
+    Parameters
+    ----------
+    q, k, v : array_like, shapes (queries, d), (keys, d), (keys, dv)
+        The operands.
+    engine : Engine
+        The engine of the products; one floating-point operand format, FP32 sums, no block scales.
+    tile : int, optional
+        Number of keys in a tile, by default all.
+    scale : float, optional
+        Factor of the scores, by default 1 / sqrt(d).
+    causal : bool
+        Whether a query sees only its own key and earlier keys; the last query sees all keys.
+    out_format : str, optional
+        Format of the output, by default that of the operands.
+    functions : str, optional
+        NVIDIA architecture or device whose ex2.approx.ftz.f32 and rcp.approx.ftz.f32 are computed, bit for bit; by default
+        both functions are rounded to nearest.
+    kernel : str
+        A name of :data:`KERNELS`, which differ in the order of row sums and in the roundings of exponents.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, values are not finite, or the engine, the tile or the kernel does not suit.
     """
     values = [source_array(x, name).astype(np.float64) for x, name in ((q, "Q"), (k, "K"), (v, "V"))]
     _check(values, engine)
     keys = values[1].shape[0]
     tile = keys if tile is None else tile
     if tile < 1:
-        raise ValueError(f"a tile holds {tile} keys, expected at least 1")
+        raise ValueError(f"tile is {tile}, expected at least 1 key")
     scale = float(values[0].shape[1]) ** -0.5 if scale is None else scale
     if kernel not in KERNELS:
         raise ValueError(f"unknown attention kernel {kernel!r}; known: {', '.join(KERNELS)}")
@@ -144,12 +168,12 @@ def _check(values: Sequence[np.ndarray], engine: Engine) -> None:
         )
     for x, name in zip(values, ("Q", "K", "V"), strict=True):
         if not np.isfinite(x).all():
-            raise ValueError(f"{name} holds values that are not finite: the error of their attention is not defined")
+            raise ValueError(f"{name} holds infinities or NaN, expected finite values")
     a, b, c, d = engine.formats
     if a != b or c != d or d.name != "fp32" or engine.scale_format is not None or not isinstance(a, Format):
         raise ValueError(
-            f"{engine.label} multiplies {a.name} x {b.name} to {d.name}; attention needs an engine with one "
-            f"floating-point format, FP32 sums and no block scales"
+            f"{engine.label} multiplies {a.name} x {b.name} to {d.name}, expected an engine with one floating-point "
+            f"operand format, FP32 sums and no block scales"
         )
 
 
@@ -163,31 +187,31 @@ def _rounded(x: np.ndarray, fmt: Format) -> np.ndarray:
 
 @dataclass(frozen=True)
 class AttentionProgram:
-    """How an attention is computed."""
+    """`AttentionProgram` says how an attention is computed."""
 
     engine: Engine
-    tile: int  #: Keys of a tile.
+    tile: int  #: Number of keys in a tile.
     scale: float
     out: Format
-    p_scale: float = 1.0  #: What P is multiplied with before it is rounded to the operands' format, a power of two.
-    softcap: float | None = None  #: Scaled scores x become softcap tanh(x / softcap).
+    p_scale: float = 1.0  #: Power of two by which P is multiplied before it is rounded to the operands' format.
+    softcap: float | None = None  #: Limit of scores: a scaled score x becomes softcap tanh(x / softcap).
     sink: float | None = None  #: A score without a key, which counts in the row sum.
-    functions: str | None = None  #: Whose special functions are computed; None: rounded to nearest.
+    functions: str | None = None  #: Architecture whose special functions are computed; None rounds them to nearest.
     kernel: AttentionKernel = KERNELS["plain"]
 
     def power(self, x: np.ndarray) -> np.ndarray:
-        """2^x of FP32 numbers."""
+        """Return 2^x of FP32 numbers."""
         if self.functions is None:
             return np.exp2(x.astype(np.float64)).astype(np.float32)
         return tcm.get_function(self.functions, "ex2.approx.ftz.f32").values(x)
 
     def row_sum(self, sums: np.ndarray, shrink: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return the running row sums (queries, 1) with a tile of P, all FP32."""
+        """Return the running row sums, shape (queries, 1), after adding a tile of P, all in FP32."""
         added = self.kernel.row_sum(p)
         return fused_multiply_add(sums, shrink, added) if self.kernel.fused_sum else sums * shrink + added
 
     def reciprocal(self, x: np.ndarray) -> np.ndarray:
-        """1 / x of FP32 numbers."""
+        """Return 1 / x of FP32 numbers."""
         return (
             np.float32(1) / x
             if self.functions is None
@@ -196,8 +220,10 @@ class AttentionProgram:
 
 
 def visible(queries: int, keys: int, causal: bool, window: tuple[int, int] | None = None) -> np.ndarray:
-    """Return which keys each query sees: query i stands at key i + keys - queries. window: keys before and behind it, -1 for
-    all."""
+    """Return the mask of the keys that each query sees; query i is at the place of key i + keys - queries.
+
+    window: numbers of keys before and after the query's place that it sees, -1 for all.
+    """
     place = np.arange(queries)[:, None] + keys - queries
     at, left, right = np.arange(keys)[None], *((-1, -1) if window is None else window)
     right = 0 if causal and right < 0 else min(right, 0) if causal else right
@@ -247,8 +273,11 @@ def attend(values, program: AttentionProgram, level: int, mask: np.ndarray) -> n
 
 
 def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | None, fused: bool) -> np.ndarray:
-    """Return e^(scale (scores - top)), 0 for -infinity; through FP32 powers of two where `power` computes them, of exponents
-    that are rounded once (`fused`) or after their product, too."""  # fmt: skip
+    """Return e^(scale (scores - top)), 0 for -infinity.
+
+    power: function that computes FP32 powers of two; None computes in FP64.
+    fused: whether exponents are rounded once; otherwise the product is rounded before the difference.
+    """
     seen, top = np.isfinite(scores), np.where(np.isfinite(top), top, 0.0)
     scores = np.where(seen, scores, 0.0)
     with np.errstate(under="ignore", over="ignore"):
@@ -263,6 +292,6 @@ def _power(scores: np.ndarray, top: np.ndarray, scale: float, power: Callable | 
 
 
 def table(found: Sequence[AttentionErrors], shape: str) -> Table:
-    """Return errors of several engines and tiles; `shape` is for the title."""
+    """Return a table of the errors of several engines and tiles; `shape` is part of the title."""
     rows = [[each.engine, each.tile, each.total, *each.shares().values()] for each in found]
     return Table(f"attention, {shape}: ||part||_F / ||exact||_F", ["engine", "keys in a tile", "total", *STAGES], rows)

@@ -1,8 +1,9 @@
-"""Which parameters of a blocking change the bits of SGEMM-cube, and by how much.
+"""Finds which parameters of a blocking change the bits of SGEMM-cube, and by how much.
 
-The cube adds the products of a k group (bk * N_fused long) in L0C; between groups the vector unit adds L0C to C. So of a
-blocking only the length of that chain can change a bit, and with it the order inside a cube step, whether L0C is seeded again,
-and where the small terms are added. Both are shown by running `ascend.cube_gemm` over the feasible space.
+The cube adds the products of a k group, bk * N_fused products long, in L0C; between groups the vector unit adds L0C to C. So
+the length of that chain is the only parameter of a blocking that can change a bit. Options of the algorithm can, too: the order
+inside a cube step, seeding L0C again, and where the small terms are added. Runs of `ascend.cube_gemm` over the feasible blocks
+show both.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ import ascend
 from mpgemm.exact.errors import ErrorMeter
 from mpgemm.inputs.matrices import generate
 
-#: (label, options of `ascend.cube_gemm`): one thing changed at a time.
+#: Labels and options of `ascend.cube_gemm`; each variant changes one option.
 VARIANTS: tuple[tuple[str, dict], ...] = (
     ("termwise, sequential", {}),
     ("pairwise steps", {"step_order": "pairwise"}),
@@ -27,19 +28,19 @@ VARIANTS: tuple[tuple[str, dict], ...] = (
 
 @dataclass(frozen=True)
 class BlockingBits:
-    """The findings of the experiment."""
+    """`BlockingBits` holds the findings of the experiment."""
 
-    shape: tuple[int, int, int]  #: (m, k, n) of the product.
-    blocks: int  #: Feasible blocks that were run.
-    chains: dict[int, int]  #: Length of a k group (at most k) and how many blocks have it.
-    results: int  #: Different results, by their bits.
-    mixed: int  #: Chain lengths at which blocks of that length differ; 0 says that nothing else of a blocking matters.
-    #: Relative Frobenius error (eq. 13) by chain length and variant; one block for each length.
+    shape: tuple[int, int, int]  #: Shape (m, k, n) of the product.
+    blocks: int  #: Number of feasible blocks that were run.
+    chains: dict[int, int]  #: Number of blocks by length of their k group (at most k).
+    results: int  #: Number of results with different bits.
+    mixed: int  #: Number of chain lengths whose blocks give different bits; 0 says that no other parameter matters.
+    #: Relative Frobenius error (eq. 13) by chain length and variant, with one block for each length.
     errors: dict[int, dict[str, float]]
 
 
 def chain_length(block: ascend.Blocking, chip: ascend.Chip, k: int) -> int:
-    """Return products that one chain in L0C adds: bk * N_fused, at most k."""
+    """Return the number of products that one chain in L0C adds, min(bk * N_fused, k)."""
     return min(block.bk * block.n_fused(chip), k)
 
 
@@ -52,8 +53,7 @@ def blocking_bits(
     lengths: int = 8,
     progress: Callable[[int, int], None] | None = None,
 ) -> BlockingBits:
-    """Run every feasible block on one pair, uniform in [-1, 1]; the variants' errors at so many of the chain lengths
-    that occur."""
+    """Run every feasible block on one pair, uniform in [-1, 1], and the variants at `lengths` of the chain lengths."""
     a, b = generate("uniform_symmetric", m, k, n, seed)
     by_length: dict[int, list[ascend.Blocking]] = defaultdict(list)
     for block in ascend.feasible_blocks(chip):

@@ -1,5 +1,7 @@
-"""Every way to compute a product that this package models: instructions in several orders of k, recovery methods, recipes,
-CPUs."""
+"""Lists every way to compute a product that this package models.
+
+These are instructions in several orders of k, recovery methods, recipes of libraries, and CPUs.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,15 +32,15 @@ from tensorcore_models.libraries import Recipe
 from tensorcore_models.libraries.compare import summary
 from tensorcore_models.orders.order import Chain, Order, OrderUnit, Sum, evaluate, order_of
 
-#: Parts of split-k and sliced-k, and intervals of promotion, that are tried.
+#: Numbers of parts of split-k and sliced-k, and intervals of promotion, that are tried.
 SPLITS = (2, 3, 4, 5, 6, 8, 12, 16, 32)
 SLICES = (2, 4, 8)
 INTERVALS = tuple(2**e for e in range(4, 13))
-#: Values of a matrix on which a format is tried before all.
+#: Number of values of a matrix that are tested for a format before all values are.
 SAMPLE = 4096
-#: Roundings of operands that a format lacks: conversion instructions round to nearest, tensor cores read tf32 cut off.
+#: Roundings of operands that are not in the format: conversion instructions round to nearest, tensor cores truncate to tf32.
 ROUNDINGS = {"tf32": ("rne", "rna", "rz")}
-#: Values of the options of recovery methods that are tried, beside the defaults.
+#: Values of the options of recovery methods that are tried besides the defaults.
 OPTIONS: dict[str, tuple] = {
     "rounding": ("rne", "rz"),
     "terms": (3, 4),
@@ -50,14 +52,14 @@ OPTIONS: dict[str, tuple] = {
 #: Paths of GPUs' matrix units, and the architecture whose libraries were recorded.
 GPU_PATHS, RECORDED_ARCH = ("mma", "wmma", "wgmma", "tcgen05", "mfma"), "hopper"
 
-#: Names of arithmetics of single operations.
+#: Names of arithmetics that round after every operation.
 _FUSED, _UNFUSED = "fused multiply-adds in {}", "products rounded, then added in {}"
 
 AnyFormat = Format | IntegerFormat
 
 
 class GivenProduct:
-    """A, B and C0 of one product, with what candidates share: encodings, words of recovery methods, sums of single chains."""
+    """`GivenProduct` holds A, B and C0 of one product, and the encodings, words and chain sums that candidates share."""
 
     def __init__(self, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, scaling: Scaling | None = None):
         self.a, self.b, self.c, self.scaling = a, b, c, scaling
@@ -66,19 +68,18 @@ class GivenProduct:
         self._chains: dict[tuple, np.ndarray] = {}
 
     def bits(self, name: str, fmt: AnyFormat, rounding: str | None) -> np.ndarray:
-        """Return encodings of the operand "a", "b" or "c"."""
+        """Return the encodings of the operand "a", "b" or "c" in a format."""
         key = name, fmt.name, rounding
         if key not in self._bits:
             self._bits[key] = operand_bits(getattr(self, name), fmt, rounding, name)
         return self._bits[key]
 
     def addend(self, fmt: AnyFormat) -> np.ndarray | None:
-        """Return encodings of C0, None without."""
+        """Return the encodings of C0, None if there is no C0."""
         return None if self.c is None else self.bits("c", fmt, None)
 
     def sum_bits(self, engine: MatrixEngine, order: Order) -> np.ndarray:
-        """Return A B in an order of k on an engine whose operand format has all values; chains of other orders are used
-        again."""
+        """Return A B in an order of k on an engine whose formats hold the operands; chains are computed once for all orders."""
         a, b = (self.bits(name, fmt, None) for name, fmt in zip("ab", engine.formats, strict=False))
         result = engine.formats[3]
 
@@ -96,37 +97,39 @@ class GivenProduct:
         return bits if c is None else add_rounded(bits, c, engine.formats[3])
 
 
-#: A product to encodings of the sums before they are rounded to the result's format, and their format.
+#: Function from a product to the encodings of its sums, before rounding to the result's format, and their format.
 Compute = Callable[[GivenProduct], tuple[np.ndarray, AnyFormat]]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to compute."""
+    """`Candidate` is one way to compute a product."""
 
-    who: str  #: Instruction, method or recipe.
-    how: str  #: Order of k and what is rounded.
-    #: A product to (encodings of its sums, their format). Several: each tile of the result comes from one of them.
+    who: str  #: Name of the instruction, method or recipe.
+    how: str  #: Order of k and roundings of operands and result, in words.
+    #: Functions that compute the sums; if there are several, each tile of the result comes from one of them.
     computes: tuple[Compute, ...]
     result: AnyFormat  #: Format to which the sums are rounded.
-    same: tuple[str, ...] = ()  #: Other instructions that compute the same.
-    #: When it is tried: 0 at first; 1, operands rounded, and 2, recovery methods, where the earlier ones do not settle it.
+    same: tuple[str, ...] = ()  #: Other instructions that give the same results.
+    #: Turn in which it is tried: 0 first; 1 (rounded operands) and 2 (recovery methods) only if no earlier candidate fits.
     turn: int = 0
-    whole: bool = False  #: The result depends on the whole matrices: rows and columns cannot be computed alone.
-    #: What candidates may share, in words: "arithmetic", "order", "operands", "result".
+    whole: bool = (
+        False  #: Whether the result depends on the whole matrices, so that single elements cannot be computed.
+    )
+    #: Descriptions that candidates may share, by "arithmetic", "order", "operands" and "result".
     traits: dict[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        """For tables."""
+        """Return the name of the candidate in tables."""
         return f"{self.who}, {self.how}"
 
     def sums(self, product: GivenProduct) -> list[tuple[np.ndarray, AnyFormat]]:
-        """Return sums before the last rounding, one for each kind of tile."""
+        """Return the sums before the last rounding, one array for each kind of tile."""
         return [compute(product) for compute in self.computes]
 
     def finished(self, sums: list[tuple[np.ndarray, AnyFormat]]) -> np.ndarray:
-        """Return encodings of the result, shape (kinds of tiles, m, n)."""
+        """Return the encodings of the result, shape (kinds of tiles, m, n)."""
         return np.stack([_finished(bits, unit, self.result) for bits, unit in sums])
 
 
@@ -136,13 +139,13 @@ def candidates(
 ) -> Iterator[Candidate]:  # fmt: skip
     """Yield every candidate whose formats fit.
 
-    a, b (shapes (m, k) and (k, n)): Values in the natural types of their formats. Formats that lack some of them are
-        tried with rounding.
-    result: Of the result; floating-point sums in FP32 are rounded to it.
-    methods: All by default, for operands of FP32 or FP64.
-    recipes: Of libraries, tried as well.
-    device: The device asked about: what it computes comes first and goes by its name.
-    scaling: Of the operands; then instructions and recipes alone are tried, with scales where their rule applies them.
+    a, b: operands, shapes (m, k) and (k, n), in the numpy types of their formats; engines whose formats do not hold all values
+        are tried with rounding.
+    result: format of the result; floating-point sums in FP32 are rounded to it.
+    methods: recovery methods for FP32 or FP64 operands, by default all.
+    recipes: recipes of libraries to try as well.
+    device: device whose instructions come first and give candidates their names.
+    scaling: scales of the operands; with scales only instructions and recipes are tried, which apply them by their rules.
     """
     for recipe in recipes:
         unit = recipe.engine
@@ -161,7 +164,7 @@ def candidates(
         line.append(_candidate(family, "one chain over k", {}, "one chain", rounding, result))
         for how, order, words, engines in _orders(family, k, result):
             if order == {"promote_every": 1} and short:
-                continue  # products are exact: the same as one chain
+                continue  # products are exact, so this equals one chain
             line.append(_candidate(engines, how, order, words, rounding, result))
         line.extend(_in_library_orders(family, (m, k, n), rounding, result) if scaling is None else ())
     yield from own
@@ -175,8 +178,7 @@ def candidates(
 
 
 def _cores(device: str | None) -> tuple[MatrixEngine, ...]:
-    """Return a GPU's own FP32 and FP64 units beside its matrix units: fused multiply-adds. Any GPU's where none is asked
-    about."""
+    """Return the FP32 and FP64 cores of a GPU, which compute fused multiply-adds; those of any GPU if no device is given."""
     if device is not None and all(row.path not in GPU_PATHS for row in tcm.list_instructions(device)):
         return ()
     arch = "gpu" if device is None else tcm.list_instructions(device)[0].label.partition(":")[0]
@@ -189,7 +191,7 @@ def _cores(device: str | None) -> tuple[MatrixEngine, ...]:
 
 
 def _in_library_orders(family, shape, rounding, result) -> Iterator[Candidate]:
-    """Yield a family in the orders of an H100's libraries, where one of it is an H100's."""
+    """Yield candidates of a family in the orders of an H100's libraries, if one of its engines is an H100's."""
     unit = next((engine for engine in family if _runs_there(engine)), None)
     if unit is None or rounding not in (None, "rne") or unit.formats[3].name not in ("fp32", "fp64"):
         return
@@ -199,7 +201,7 @@ def _in_library_orders(family, shape, rounding, result) -> Iterator[Candidate]:
 
 
 def _runs_there(engine: MatrixEngine) -> bool:
-    """Return whether an H100's libraries multiply with the engine: its matrix units, FP32 and FP64 cores."""
+    """Return whether an H100's libraries multiply with the engine, one of its matrix units or its FP32 or FP64 cores."""
     arch, _, name = engine.label.partition(":")
     return name.endswith(" cores") or (arch == RECORDED_ARCH and engine.formats[0].bits > 8)
 
@@ -212,8 +214,7 @@ def _families(
     scaling: Scaling | None = None,
     cores: Sequence[MatrixEngine] = (),
 ) -> Iterator[tuple[list[MatrixEngine], str | None]]:
-    """Yield engines that compute the same with the roundings that bring the operands into their formats; the asked ones
-    first."""
+    """Yield lists of engines with equal results, and the rounding of operands to their formats; `asked` engines come first."""
     holds: dict[str, bool] = {}
     found: dict[tuple, list[MatrixEngine]] = {}
     units = (*(core for core in cores if _becomes(core.formats[3], result)), *_units(result, scaling))
@@ -225,7 +226,7 @@ def _families(
 
 
 def _arithmetic(engine: MatrixEngine, rounding: str | None) -> tuple:
-    """Return the key that engines with the same arithmetic share: exact products do not depend on the operands' formats."""
+    """Return a key of an engine's arithmetic; fused multiply-adds do not depend on the formats of the operands."""
     if rounding is None and engine.accumulator == tcm.SequentialFMA():
         return engine.accumulator, *engine.formats[2:]
     return engine.accumulator, *engine.formats
@@ -269,7 +270,7 @@ def _distinct(engines: Iterable[MatrixEngine], key) -> list[list[MatrixEngine]]:
 
 
 def _roundings(engine: Engine, a: np.ndarray, b: np.ndarray, holds: dict[str, bool]) -> tuple[str | None, ...]:
-    """Return how operands get into the engine's formats: None where they are there already; empty where they do not fit."""
+    """Return the roundings of operands to the engine's formats: (None,) if the formats hold them, () if they do not fit."""
     for x, fmt, name in ((a, engine.formats[0], "a"), (b, engine.formats[1], "b")):
         if isinstance(fmt, IntegerFormat) != (x.dtype.kind in "iu"):
             return ()
@@ -285,7 +286,7 @@ def _roundings(engine: Engine, a: np.ndarray, b: np.ndarray, holds: dict[str, bo
 
 
 def _held(x: np.ndarray, fmt: Format | IntegerFormat) -> bool:
-    """Return whether a format has all values of a matrix; a few rows tell of most that it has not."""
+    """Return whether a format holds all values of a matrix; the first values are tested first, which rules out most formats."""
     try:
         for part in (x[:1, :SAMPLE], x):
             operand_bits(part, fmt, None, "x")
@@ -295,7 +296,7 @@ def _held(x: np.ndarray, fmt: Format | IntegerFormat) -> bool:
 
 
 def _candidate(engines: list[MatrixEngine], how: str, order: dict, words: str, rounding, result) -> Candidate:
-    """Return the first of engines that compute the same, in an order."""
+    """Return the candidate of the first of several engines with equal results, in an order of k."""
     engine, *others = engines
     how += "" if rounding is None else f", operands rounded ({rounding})"
     how += "" if engine.formats[3] == result else f", result rounded to {result.name}"
@@ -310,7 +311,7 @@ def _candidate(engines: list[MatrixEngine], how: str, order: dict, words: str, r
 
 
 def _arithmetic_words(engine: MatrixEngine) -> str:
-    """Describe an accumulator's arithmetic briefly."""
+    """Return a short description of an accumulator's arithmetic."""
     spec, d = engine.accumulator, engine.formats[3].name
     if spec == tcm.SequentialFMA():
         return _FUSED.format(d)
@@ -320,10 +321,9 @@ def _arithmetic_words(engine: MatrixEngine) -> str:
 
 
 def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict, str, list[MatrixEngine]]]:
-    """Return orders of several chains: what they are, the arguments of `gemm_bits`, words, and the engines that add alike in
-    them.
+    """Return the orders of several chains: name, arguments of `gemm_bits`, description, and the engines with equal results.
 
-    Engines of one arithmetic whose k steps differ add alike where k is cut at the same places.
+    Engines of one arithmetic with different k steps give equal results if they divide k at the same places.
     """
     found: dict = {}
     for engine in () if isinstance(result, IntegerFormat) else family:
@@ -333,7 +333,7 @@ def _orders(family: list[MatrixEngine], k: int, result) -> list[tuple[str, dict,
 
 
 def _joined(engine: MatrixEngine, k: int) -> tuple[tuple[str, dict, str, object], ...]:
-    """Return different orders of several chains of one engine, each with what identifies it."""
+    """Return the different orders of several chains on an engine, each with a key that identifies it."""
     return _joined_steps(engine.k, str(engine.formats[3].name), k)
 
 
@@ -343,7 +343,7 @@ def _joined_steps(step: int, d: str, k: int) -> tuple[tuple[str, dict, str, obje
 
 
 def _orders_of_steps(step: int, d: str, k: int) -> Iterator[tuple[str, dict, str, object]]:
-    """Yield the orders of a unit that takes `step` values of k at once and gives sums in `d`."""
+    """Yield the orders of several chains for a unit that takes `step` values of k at once and gives sums in the format `d`."""
     names = [(f"split-k in {s} parts", f"split_k:{s}") for s in SPLITS]
     names += [(f"sliced-k in {s} chains", f"sliced_k:{s}") for s in SLICES]
     seen = set()
@@ -373,14 +373,17 @@ def _engine(engine: Engine, rounding, order: dict, product: GivenProduct) -> tup
 
 
 def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
-    """Yield FP32 (FP64) arithmetic of CPUs in the orders of their kernels, wide sums rounded once, the exact sum."""
+    """Yield candidates of CPUs: FP32 (FP64) arithmetic in the orders of their kernels, FP64 sums and exact sums rounded
+    once."""
     wide = "fp64" if np.float64 in (a.dtype, b.dtype) else "fp32"
     unit = get_float_format(wide)
     rounded = "" if unit == result else f", result rounded to {result.name}"
     ending = {"result": f"result rounded to {result.name}"} if rounded else {}
     if _becomes(unit, result):
         engines: dict[str, MatrixEngine] = {_FUSED: ieee_engine(wide, wide)}
-        if wide == "fp32" and not all(_short(x) for x in (a, b)):  # else products are exact, and both are the same
+        if wide == "fp32" and not all(
+            _short(x) for x in (a, b)
+        ):  # otherwise products are exact, and fused and unfused sums are equal
             plain = tcm.GroupPairwiseSum(1, flush_input="none", flush_results=False)
             engines[_UNFUSED] = tcm.MatrixEngine(plain, a_format=wide)
         for words, engine in engines.items():
@@ -399,7 +402,7 @@ def _cpu(a: np.ndarray, b: np.ndarray, result: Format) -> Iterator[Candidate]:
 
 
 def _short(x: np.ndarray) -> bool:
-    """Return whether products with such a number have no more bits than FP32."""
+    """Return whether the numbers have at most 16 bits, so that their products are exact in FP32."""
     return x.dtype.itemsize <= 2
 
 
@@ -426,7 +429,7 @@ def _finished(bits: np.ndarray, unit, result) -> np.ndarray:
 
 def _recipe(recipe: Recipe, result, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     if product.c is not None:
-        raise ValueError("recipes have no addend")
+        raise ValueError("got c, but recipes have no addend; leave c out")
     x, y = (product.bits(name, tcm.get_format(f), None) for name, f in zip("ab", recipe.operand_formats, strict=True))
     recipe = dataclasses.replace(recipe, shape=None)
     if product.scaling is not None:
@@ -435,7 +438,7 @@ def _recipe(recipe: Recipe, result, product: GivenProduct) -> tuple[np.ndarray, 
 
 
 def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterator[Candidate]:
-    """Yield recovery methods with the options that are tried, on every arithmetic that takes their words."""
+    """Yield candidates of recovery methods, with their options, on every arithmetic that takes their words."""
     rows_of_products = (row for row in tcm.list_instructions() if row.published and not row.accumulator.partial)
     engines = [row for row in rows_of_products if row.scale_format is None]
     engines.sort(key=lambda row: row.label not in asked)
@@ -443,7 +446,7 @@ def _methods(rows: Sequence[RecoveryMethod], result, asked: set[str]) -> Iterato
         if row.name in ("fp32", "fp64", "fp16", "bf16", "tf32", "fp8"):
             continue  # single passes are candidates of their own
         fits = _distinct(_suitable(row, engines), lambda e: (e.accumulator, *e.formats, e.k))
-        for text, variant in _variants(row):  # engines one after the other share the words of a variant
+        for text, variant in _variants(row):  # the engines of a variant share its words
             for fit in fits:
                 traits = {"arithmetic": f"{text} on {_arithmetic_words(fit[0])}", "order": "recovery method"}
                 yield Candidate(
@@ -465,7 +468,7 @@ def _suitable(row: RecoveryMethod, engines: Sequence[Instruction]) -> Iterator[I
 
 
 def _variants(row: RecoveryMethod) -> Iterator[tuple[str, RecoveryMethod]]:
-    """Yield the method, and with one option changed."""
+    """Yield the method, and the method with one option changed."""
     yield row.name, row
     seen = {dataclasses.replace(row, options={})}
     for name, values in OPTIONS.items():

@@ -1,4 +1,4 @@
-"""Inputs of an experiment: where a pair of matrices comes from, and what identifies it."""
+"""Defines the inputs of an experiment: the source of a pair of matrices and the values that identify it."""
 
 import hashlib
 from collections import Counter
@@ -19,39 +19,39 @@ from tensorcore_models.formats.rounding import source_array
 
 @dataclass(frozen=True)
 class Case:
-    """One input."""
+    """`Case` is one input of an experiment."""
 
-    label: str  #: For tables and progress lines.
+    label: str  #: Name in tables and progress lines.
     identity: Mapping  #: JSON-compatible values that determine the matrices, the journal's key.
-    #: Gives the pair, float32 where that has all of a matrix's values, else float64 (:func:`as_given`); may be called
-    #: more than once, and can be pickled.
+    #: Function that returns the pair, in float32 if that holds all values of a matrix, otherwise in float64 (:func:`as_given`).
+    #: It may be called more than once, and can be pickled.
     load: Callable[[], matrices.Pair] = field(compare=False)
-    note: str = ""  #: What a reader must know about the input (a conversion, a licence).
-    group: str = ""  #: Cases that differ in their seed only share it: their errors are averaged.
-    #: Gives the C that is added to the product, as `load` gives A and B; see :func:`with_addend`.
+    note: str = ""  #: Facts that a reader must know about the input, such as a conversion or a licence.
+    group: str = ""  #: Name that cases share which differ only in their seed; their errors are averaged.
+    #: Function that returns the C that is added to the product; see :func:`with_addend`.
     addend: Callable[[], np.ndarray] | None = field(default=None, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "group", self.group or self.label)
 
     def operands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return (A, B, C), C None for a plain product."""
+        """Return (A, B, C), with C None for a product without an addend."""
         return *self.load(), None if self.addend is None else self.addend()
 
 
 def distinct_cases(cases: Sequence[Case]) -> list[Case]:
-    """Return the cases without copies: one that has the label and the matrices of an earlier one is no second seed."""
+    """Return the cases without copies: a case with the label and matrices of an earlier case is not a second seed."""
     return list({(case.group, case.label, content_key(case.identity)): case for case in cases}.values())
 
 
 def stacks_of(cases: Sequence[Case]) -> set[str]:
-    """Return groups of several cases that are no seeds of one distribution: the pairs of a stack."""
+    """Return the groups of several cases without seeds, which are the pairs of a stack."""
     members = Counter(case.group for case in cases if "seed" not in case.identity)
     return {group for group, count in members.items() if count > 1}
 
 
 def shipped_case(name: str) -> Case:
-    """Return a pair that ships with the package."""
+    """Return the case of a pair that ships with the package."""
     a, b = matrices.load_shipped(name)
     row = matrices.SHIPPED[name]
     identity = {"shipped": name, "sha256": _digest(a, b)}
@@ -65,7 +65,7 @@ def generated_cases(
     parameters: Mapping[str, float] | None = None,
     precision: str = "fp32",
 ) -> list[Case]:
-    """Return one case for each seed, all of one group."""
+    """Return one case for each seed of a distribution, all in one group."""
     m, k, n = shape
     if min(shape) >= 0:
         check_fits((m * k + k * n + m * n,), 8, f"matrices of {m} x {k} x {n}")
@@ -89,29 +89,31 @@ def generated_cases(
 
 
 def file_case(a_path: Path, b_path: Path) -> Case:
-    """Return two matrix files, each with one matrix; see :func:`file_cases`."""
+    """Return the case of two files with one matrix each; see :func:`file_cases`."""
     return _matrices_case(read_matrix(a_path), read_matrix(b_path), str(a_path), str(b_path))
 
 
 def file_cases(
     a_path: Path, b_path: Path, a_name: str | None = None, b_name: str | None = None, *, transpose_b: bool = False
 ) -> list[Case]:
-    """Return two files of matrices or of stacks of them: a case for each pair of a stack, a single matrix with all of the
-    other's; the pairs of a stack are one group.
+    """Return the cases of two files, which hold a matrix or a stack of matrices each.
 
-    Numbers keep their precision; the note says how many FP32 lacks.
+    There is one case for each pair of a stack, and they form one group; a single matrix is paired with every matrix of the
+    other file's stack. Numbers keep their precision; a case's note says how many numbers FP32 cannot hold.
 
-    a_path, b_path, a_name, b_name: As for :func:`mpgemm.inputs.files.read_stack`.
-    transpose_b: The file holds B transposed, as layers keep their weights (x @ W.T).
-    Raises ValueError, TypeError, OSError as :func:`mpgemm.inputs.files.read_stack`; ValueError also where the shapes or
-        the stacks do not match.
+    a_path, b_path, a_name, b_name: arguments of :func:`mpgemm.inputs.files.read_stack`.
+    transpose_b: whether the file holds B transposed, as layers keep their weights (x @ W.T).
+    Raises ValueError, TypeError and OSError like :func:`mpgemm.inputs.files.read_stack`, and ValueError if the shapes or the
+        stacks do not match.
     """
     a, b = read_stack(a_path, a_name), read_stack(b_path, b_name)
     if transpose_b:
         b = b.swapaxes(-1, -2)
     count = max(len(x) if x.ndim == 3 else 1 for x in (a, b))
     if any(x.ndim == 3 and len(x) != count for x in (a, b)):
-        raise ValueError(f"{a_path} holds {len(a)} matrices and {b_path} {len(b)}: expected as many, or one")
+        raise ValueError(
+            f"{a_path} holds {len(a)} matrices and {b_path} holds {len(b)}; expected equal numbers, or one matrix in one file"
+        )
     if a.ndim == b.ndim == 2:
         return [_matrices_case(a, b, str(a_path), str(b_path))]
     cases = []
@@ -126,10 +128,10 @@ def file_cases(
 def _matrices_case(a_read: np.ndarray, b_read: np.ndarray, a_path: str, b_path: str) -> Case:
     (a, a_beyond), (b, b_beyond) = as_given(a_read, a_path), as_given(b_read, b_path)
     if a.shape[1] != b.shape[0]:
-        hint = "; --transpose-b takes B as it is stored for x @ W.T" if a.shape[1] == b.shape[1] else ""
+        hint = "; --transpose-b reads a B that is stored transposed, as for x @ W.T" if a.shape[1] == b.shape[1] else ""
         raise ValueError(
-            f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} {b.shape[0]} x {b.shape[1]}: "
-            f"A has {a.shape[1]} columns, and B must have as many rows{hint}"
+            f"{a_path} is {a.shape[0]} x {a.shape[1]} and {b_path} is {b.shape[0]} x {b.shape[1]}; "
+            f"expected a B with {a.shape[1]} rows, one for each column of A{hint}"
         )
     note = _beyond_fp32(("A", a, a_beyond), ("B", b, b_beyond))
     label = f"{Path(a_path).name} x {Path(b_path).name}"
@@ -137,14 +139,16 @@ def _matrices_case(a_read: np.ndarray, b_read: np.ndarray, a_path: str, b_path: 
 
 
 def _beyond_fp32(*operands: tuple[str, np.ndarray, int]) -> str:
-    """Warn of operands with numbers that FP32 lacks; empty where there are none."""
+    """Return a warning if operands have numbers that FP32 cannot hold, otherwise ""."""
     found = [f"{count} of {x.size} elements of {name}" for name, x, count in operands if count]
-    return f"FP32 lacks {' and '.join(found)}; methods on narrower operands round them" if found else ""
+    return f"FP32 cannot hold {' and '.join(found)}; methods on FP32 or narrower operands round them" if found else ""
 
 
 def with_addend(case: Case, source: str) -> Case:
-    """Return the case with a C: a matrix file (a name with a suffix), or a distribution drawn with the case's seed, 0 where it
-    has none."""
+    """Return the case with an addend C from a matrix file (a name with a suffix) or from a distribution.
+
+    A distribution is drawn with the case's seed, or with 0 if the case has none.
+    """
     m, n = _product_shape(case)
     label = Path(source).name
     if not Path(source).suffix and source in matrices.DISTRIBUTIONS:
@@ -155,11 +159,15 @@ def with_addend(case: Case, source: str) -> Case:
     elif Path(source).suffix:
         c, beyond = as_given(read_matrix(Path(source)), source)
         if c.shape != (m, n):
-            raise ValueError(f"{source} is {c.shape[0]} x {c.shape[1]}, but the product of {case.label} is {m} x {n}")
+            raise ValueError(
+                f"C in {source} is {c.shape[0]} x {c.shape[1]}, expected {m} x {n}, the product of {case.label}"
+            )
         identity, load = {"file": label, "sha256": _digest(c)}, partial(np.asarray, c)
         note = _beyond_fp32(("C", c, beyond))
     else:
-        raise ValueError(f"C {source!r} is neither a matrix file nor one of {', '.join(matrices.DISTRIBUTIONS)}")
+        raise ValueError(
+            f"C is {source!r}, expected a matrix file (a name with a suffix) or one of {', '.join(matrices.DISTRIBUTIONS)}"
+        )
     return replace(
         case,
         label=f"{case.label} + {label}",
@@ -178,7 +186,7 @@ def _product_shape(case: Case) -> tuple[int, int]:
 
 
 def given_case(a, b, c=None, label: str = "") -> Case:
-    """Return matrices that are there already, in any real type; the label says their shapes by default."""
+    """Return the case of matrices in memory, of any real type; by default the label states their shapes."""
     (a, a_beyond), (b, b_beyond) = as_given(a, "a"), as_given(b, "b")
     check_shapes(a, b)
     operands = [("A", a, a_beyond), ("B", b, b_beyond)]
@@ -197,10 +205,10 @@ def _given(a: np.ndarray, b: np.ndarray) -> matrices.Pair:
 
 
 def as_given(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
-    """Return (x as float32 where that has all of its values, else as float64; how many elements FP32 lacks).
+    """Return x in float32 if that holds all of its values, otherwise in float64, and the number of elements FP32 cannot hold.
 
-    Raises TypeError, ValueError as :func:`mpgemm.inputs.files.check_matrix`, and for what float64 lacks: long doubles,
-        integers beyond 2^53. A product of rounded numbers is another one, which may differ in all of its digits.
+    Raises TypeError and ValueError like :func:`mpgemm.inputs.files.check_matrix`, and for values that float64 may not hold
+        (long doubles, integers beyond 2^53), because the product of rounded numbers may differ in all of its digits.
     """
     x = source_array(check_matrix(x, name), name)
     if x.dtype == np.float32:
@@ -213,7 +221,7 @@ def as_given(x: np.ndarray, name: str) -> tuple[np.ndarray, int]:
 
 
 def as_fp32(x: np.ndarray) -> np.ndarray:
-    """Return rounded to nearest even to float32, the operand format of the methods for FP32."""
+    """Return x rounded to float32 (to nearest, ties to even), the operand format of the methods for FP32."""
     with np.errstate(over="ignore", under="ignore"):
         return x.astype(np.float32, copy=False)
 

@@ -1,4 +1,4 @@
-"""Methods times engines on given matrices: which recovers how many bits, at what cost (:mod:`mpgemm.experiments.costs`)."""
+"""Compares methods on engines on given matrices: how many bits each recovers, and at which cost."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from tensorcore_models.engines.engine import Engine
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
-#: Columns of the table, those left out first at the end.
+#: Columns of the table; where it is too wide, the last columns are left out first.
 COLUMNS = (
     "method", "requested", "effective_bits", "passes", "rate", "cost", "relative_frobenius", "componentwise", "grade",
     "overflow", "underflow", "bound", "bits_equal", "relative_inf", "rowwise", "max_ulp", "engine",
@@ -46,19 +46,19 @@ class Comparison(list, Result):
     Attributes
     ----------
     skipped : tuple of (method, engine, reason)
-        Pairs that were not run, and why.
+        Pairs that were not run, with the reason.
     fp32, fp32_numpy : dict of str to ErrorReport
-        The FP32 baseline of each case (:func:`mpgemm.experiments.methods.fp32_baseline`), and NumPy's FP32 product on
-        this machine.
+        Errors of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`) and of NumPy's FP32 product on this
+        machine, by case.
     not_finite : dict of str to NotFinite
-        Cases with operands that are not finite.
+        Counts of elements that are not finite, for the cases that have such operands.
     conditions : dict of str to Conditioning
         The condition number of each case's product.
     inputs : dict of str to str
         Notes on the cases of each group.
     stacks : set of str
-        Groups whose cases are pairs of a stack: each is judged by itself, and the worst decides. Cases of other groups are
-        seeds.
+        Groups whose cases are the pairs of a stack; each pair is judged by itself, and the worst decides. The cases of other
+        groups are seeds.
     """
 
     def __init__(
@@ -82,14 +82,15 @@ class Comparison(list, Result):
         self.stacks = frozenset(stacks)
 
     def ranked(self, case: str) -> list[ComparisonRecord]:
-        """Return the records of one case in ascending order of error; equal errors are ordered by cost, unknown costs
-        last."""
+        """Return the records of a case by ascending error; equal errors are ordered by cost, with unknown costs last."""
         mine = (record for record in self if record.case == case)
         return sorted(mine, key=lambda r: (r.errors.relative_frobenius, float("inf") if r.cost is None else r.cost))
 
     def runs(self, group: str) -> list[Runs]:
-        """Return the records of one input, the seeds of a method on an engine together; the smallest median error first, of
-        pairs of a stack the smallest one of the worst pair."""
+        """Return the records of one input, with the seeds of a method on an engine together, by ascending median error.
+
+        For the pairs of a stack, the error of the worst pair counts instead of the median.
+        """
         found: dict[tuple, list[ComparisonRecord]] = {}
         for record in self:
             if record.group == group:
@@ -103,19 +104,19 @@ class Comparison(list, Result):
         return sorted(together, key=order)
 
     def recommendations(self, bits: float | None = None) -> list[Recommendation]:
-        """Return, for each input and engine, the cheapest method that reaches FP32 and, if `bits` is given, the
-        cheapest that has at least `bits` bits.
+        """Return the cheapest method that reaches FP32, for each input and engine.
 
-        FP32 is reached where neither the norm nor a single result is worse than the FP32 baseline by more than two FP32
-        products of one input may differ (:mod:`mpgemm.experiments.judging`): of several seeds where the interval of the
-        paired differences says so. Where FP32 itself has nothing to reach
-        (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`), or operands are not finite, none is recommended.
+        If `bits` is given, the cheapest method with at least `bits` bits is returned, too. A method reaches FP32 if its errors,
+        in norm and in the largest element, exceed those of the FP32 baseline by no more than two FP32 products of one input may
+        differ (:mod:`mpgemm.experiments.judging`); for several seeds the interval of the paired differences decides. No method
+        is recommended if FP32 itself is no goal (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`), or if operands
+        are not finite.
         """
         found = [row for group in self.groups for row in recommending.recommendations(self._input(group), bits)]
         return sorted(found, key=lambda row: (row.case, row.engine))
 
     def fp32_error(self, group: str, metric: str) -> float:
-        """Return the median of one error (`name`) of the FP32 baseline on one input; NaN if it is not known."""
+        """Return the median of one error (`metric`) of the FP32 baseline on one input, NaN if it is not known."""
         cases = {record.case for record in self if record.group == group}
         errors = [getattr(report, metric) for case, report in self.fp32.items() if case in cases]
         return median(errors) if errors else math.nan
@@ -130,16 +131,16 @@ class Comparison(list, Result):
 
     @property
     def cases(self) -> list[str]:
-        """Return the names of the inputs, in order."""
+        """Return the names of the cases, in order."""
         return list(dict.fromkeys(record.case for record in self))
 
     @property
     def groups(self) -> list[str]:
-        """Return the inputs, in order; cases that differ only in their seed count as one input."""
+        """Return the names of the inputs, in order; cases that differ only in their seed are one input."""
         return list(dict.fromkeys(record.group for record in self))
 
     def to_dict(self, bits: float | None = None) -> dict:
-        """Return the content as a dict of JSON-compatible values."""
+        """Return the records, baselines, recommendations and notes as a dict of JSON-compatible values."""
         return {
             "records": self.to_rows(),
             "fp32": {case: errors.to_dict() for case, errors in self.fp32.items()},
@@ -152,7 +153,7 @@ class Comparison(list, Result):
         }
 
     def to_json(self, bits: float | None = None) -> str:
-        """Return all rows as JSON text."""
+        """Return the result of :meth:`to_dict` as JSON text."""
         return json_text(self.to_dict(bits))
 
     def table(self) -> Table:
@@ -168,8 +169,7 @@ class Comparison(list, Result):
         return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
-        """Return a table for each input, in ascending order of error; engines with the same arithmetic and rate share
-        a row."""
+        """Return a table for each input, by ascending error; engines with the same arithmetic and rate share a row."""
         tables = []
         for group in self.groups:
             alike = _alike(self.runs(group))
@@ -184,29 +184,28 @@ class Comparison(list, Result):
         return tables
 
     def remarks(self, group: str, bits: float | None = None) -> list[str]:
-        """Return sentences that sum up the table of an input; the recommendation comes first."""
+        """Return sentences that sum up the table of an input, with the recommendation first."""
         return recommending.remarks(self._input(group), bits)
 
     def notes(self) -> list[str]:
-        """Return notes: the meaning of names and costs, the orders of summation that this package chose, and the
-        pairs left out."""
+        """Return notes on names, costs, the orders of summation that this package chose, and the pairs left out."""
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name.partition(":")[0]):
                 lines.append(f"{name} is {row.method} ({row.source}): {row.order}.")
         if any(record.certainty == "library practice" and "restart_every" not in record.method for record in self):
             lines.append(
-                "The order of bf16x3 to bf16x9 and tf32x3 is ours, one chain in the core. CUTLASS publishes one for BF16x9, "
-                "cutlass_bf16x9, on units that scale their accumulator (b200/tcgen05), and one for 3xTF32, cutlass_3xtf32. "
-                "Added outside every 16 products (bf16x9:restart_every=16) they reach FP32 on A100 and H100 on uniform and "
-                "normal data (docs/answers.md)."
+                "This package chose the order of bf16x3 to bf16x9 and tf32x3: one chain in the core. CUTLASS publishes an "
+                "order for BF16x9 on units that scale their accumulator (cutlass_bf16x9, b200/tcgen05), and one for 3xTF32 "
+                "(cutlass_3xtf32). If sums are added outside every 16 products (bf16x9:restart_every=16), these methods reach "
+                "FP32 on A100 and H100 on uniform and normal data (docs/answers.md)."
             )
         if any(self._rounds_to_tf32(record) for record in self):
             lines.append(f"{TF32_NOTE}.")
         if any(record.engine.startswith("ascend") for record in self):
             lines.append(
-                "The Ascend cube rounds after every product here, as PTO-ISA's ADR-0047 states. The SGEMM-cube paper's "
-                "figure 9 fits one rounding a step, which mpgemm evaluate measures, too (docs/results.md)."
+                "The model of the Ascend cube rounds after every product, as PTO-ISA's ADR-0047 states. Figure 9 of the "
+                "SGEMM-cube paper fits one rounding per step, which mpgemm evaluate measures, too (docs/results.md)."
             )
         chosen = {record.count: None for record in self if record.count}
         lines += [f"{reason}." for reason in chosen]
@@ -220,10 +219,10 @@ class Comparison(list, Result):
         return record.operands == "tf32" and record.passes == 1
 
     def _sources(self) -> list[str]:
-        """Where the rates are from, and what has none."""
+        """Return sentences on the sources of the rates, and on engines without a rate."""
         stated: dict[str, list[str]] = {}
         for record in self:
-            what = record.rate_source or f"no data sheet's rate for {record.operands}, so no cost is claimed"
+            what = record.rate_source or f"no data sheet states it for {record.operands}, so no cost is given"
             stated.setdefault(what, []).append(record.requested)
         return [f"Rate of {', '.join(dict.fromkeys(names))}: {what}." for what, names in stated.items()]
 
@@ -234,7 +233,7 @@ class Comparison(list, Result):
         return self.text()
 
     def text(self, width: int | None = None, bits: float | None = None) -> str:
-        """Return the recommendation for each input and the tables behind it, at most `width` columns wide."""
+        """Return the recommendation for each input and its tables, at most `width` columns wide."""
         said = {group: self.remarks(group, bits) for group in self.groups}
         verdicts = [
             "\n".join([f"Verdict, {group}:", *(f"  {x}" for x in lines)]) for group, lines in said.items() if lines
@@ -247,7 +246,7 @@ class Comparison(list, Result):
 
 
 def _alike(found: Sequence[Runs]) -> list[list[Runs]]:
-    """Join runs of one method on engines that compute alike and have the same rate."""
+    """Return the runs in groups of one method, arithmetic and rate."""
     groups: dict[tuple, list[Runs]] = {}
     for runs in found:
         groups.setdefault((runs.first.method, runs.first.engine, runs.first.rate), []).append(runs)
@@ -255,7 +254,7 @@ def _alike(found: Sequence[Runs]) -> list[list[Runs]]:
 
 
 def _cell(runs: Runs, column: str, requested: Sequence[str]):
-    """Return a cell of the table: the field of the row, both operands' counts in one."""
+    """Return a cell of the table; the counts of both operands share a cell."""
     row, record = runs.row(), runs.first
     if column == "method" and record.certainty == "reconstruction":
         return f"{record.method} [reconstruction]"
@@ -290,22 +289,22 @@ def compare(
     Parameters
     ----------
     methods : sequence of str or RecoveryMethod
-        Names, with options such as "multiword:words=3,format=bf16".
+        Methods by name, with options such as "multiword:words=3,format=bf16", or as objects.
     engines : sequence of str, Engine or None
-        See :func:`mpgemm.recovered_gemm`; a device means its instruction of the method's word format.
-    a, b, c : array_like
-        The matrices.
+        Engines as in :func:`mpgemm.recovered_gemm`; a device stands for its instruction of the method's word format.
+    a, b, c : array_like, shapes (m, k), (k, n), (m, n)
+        The operands.
     case : str
         Name of this input in the records.
     bounds : bool
-        Also compute deterministic bounds.
+        Whether to compute deterministic bounds, too.
     strict, overflow
         See :func:`mpgemm.recovered_gemm`.
     rates : mapping of str to float, optional
-        TFLOP/s of engines, by the name they are asked for or by their label: of an engine of your own, or instead of the data
-        sheet's. Without a rate no cost is claimed.
+        TFLOP/s of engines, by the name in `engines` or by the engine's label; they replace the data sheet's rates. An engine
+        without a rate gets no cost.
     executor : concurrent.futures.Executor, optional
-        Runs the pairs side by side.
+        Executor that runs the pairs in parallel.
 
     Returns
     -------
@@ -315,7 +314,8 @@ def compare(
     Raises
     ------
     ValueError
-        If a name is unknown, no pair fits, shapes do not match, the product is empty, or a rate is of no engine compared.
+        If a name is unknown, no engine fits a method, shapes do not match, the product is empty, or a rate is given for an
+        engine that is not compared.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def compare_cases(
     rates: Mapping[str, float] | None = None,
     context: Context | None = None,
 ) -> Comparison:
-    """Run :func:`compare` on several inputs, with the journal, progress and executor of a context."""
+    """Return the result of :func:`compare` on several inputs, with the journal, progress and executor of a context."""
     context = context or Context()
     cases = distinct_cases(cases)
     pairs, skipped = resolve_pairs(methods, engines)

@@ -1,4 +1,4 @@
-"""Records of a comparison: one method on one engine on one input."""
+"""Holds the records of a comparison, each of one method on one engine on one input."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from mpgemm.experiments.verdict import spelled_bits
 from mpgemm.reporting.report import Table, json_text
 from tensorcore_models.results import Result
 
-#: Columns of a record's row; of the error report those of :data:`_OF_ERRORS`.
+#: Columns of a record's row; the columns in :data:`_OF_ERRORS` come from the error report.
 _COLUMNS = (
     "case", "group", "method", "engine", "requested", "operands", "m", "n", "k", "passes", "rate", "rate_source", "cost",
     "certainty", "effective_bits", *METRICS, "grade", "overflow_a", "overflow_b", "underflow_a", "underflow_b", "nonfinite",
@@ -21,36 +21,36 @@ _OF_ERRORS = {"m", "n", "k", *METRICS, "grade", "nonfinite"}
 
 @dataclass(frozen=True, repr=False)
 class ComparisonRecord(Result):
-    """`ComparisonRecord` is one method on one engine on one input.
+    """`ComparisonRecord` holds the result of one method on one engine on one input.
 
     Attributes
     ----------
     case, group, method, engine : str
-        Their names; cases of one group differ in their seed only.
+        Names of the case, its group, the method and the engine; cases of one group differ only in their seed.
     requested : str
-        The engine as it was asked for: a device has several.
+        Name by which the engine was asked for, such as a device, which has several engines.
     operands : str
         Format of the engine's operands.
     passes : int
-        Engine products of the full size.
+        Number of engine products of the full size.
     rate : float or None
-        Dense peak of the device for the engine's operands, TFLOP/s; None where nobody states it.
+        Dense peak of the device for the engine's operands, TFLOP/s; None if no source states it.
     rate_source : str
-        The data sheet, or "given".
+        The data sheet that states the rate, or "given".
     cost : float or None
-        Passes over rate: milliseconds for a product of 10^12 operations.
+        Passes over rate, in milliseconds for a product of 10^12 operations.
     certainty : str
-        How well the method is known (:class:`mpgemm.RecoveryMethod`).
+        Evidence for the method's steps (:class:`mpgemm.RecoveryMethod`).
     errors : ErrorReport
-        Against the exact product.
+        Errors against the exact product.
     overflow_a, overflow_b, underflow_a, underflow_b : int
-        Elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
+        Numbers of elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
     bound : float or None
-        Deterministic bound of the componentwise error, None where none was asked for or is known.
+        Deterministic bound of the componentwise error, None if it was not asked for or is not known.
     held : int
-        Results with a finite certified bound, which they are within.
+        Number of results with a finite certified bound; all of them are within it.
     results_not_finite : int
-        Results that are infinite or NaN in exact arithmetic, because operands are.
+        Number of results that are infinite or NaN in exact arithmetic, because operands are.
     count : str
         Reason for the number of slices or moduli, if it depends on the matrices.
     sums : str
@@ -89,7 +89,7 @@ class ComparisonRecord(Result):
         return {name: getattr(self.errors if name in _OF_ERRORS else self, name) for name in _COLUMNS}
 
     def to_rows(self) -> list[dict]:
-        """Return a list of one row (a dict of column names and values), as for a table."""
+        """Return a list with the flat row of the record."""
         return [self.row()]
 
     def to_json(self) -> str:
@@ -109,22 +109,22 @@ class ComparisonRecord(Result):
 
 @dataclass(frozen=True)
 class Runs:
-    """The records of one method on one engine over the seeds of an input."""
+    """`Runs` holds the records of one method on one engine over the seeds of an input."""
 
     records: tuple[ComparisonRecord, ...]
 
     def of_case(self, case: str) -> "Runs":
-        """Return the records of one case alone."""
+        """Return the runs of one case alone."""
         return Runs(tuple(record for record in self.records if record.case == case))
 
     @property
     def first(self) -> ComparisonRecord:
-        """Has what the seeds share: names, passes, cost."""
+        """Return the first record, for the names, passes and cost that all seeds share."""
         return self.records[0]
 
     @property
     def bits(self) -> SeedSpread:
-        """Effective bits; NaN where exact results are not finite."""
+        """Return the spread of the effective bits, NaN if exact results are not finite."""
         found = [record.effective_bits for record in self.records]
         return (
             SeedSpread(math.nan, math.nan, math.nan, len(found))
@@ -133,11 +133,11 @@ class Runs:
         )
 
     def spread(self, metric: str) -> SeedSpread:
-        """Of a metric of the error reports."""
+        """Return the spread of a metric of the error reports over the seeds."""
         return SeedSpread.of([getattr(record.errors, metric) for record in self.records])
 
     def row(self) -> dict:
-        """Return a row as the first record has it, with the medians of all numbers and the counts of the largest seed."""
+        """Return the row of the first record, with medians of the errors, the largest counts and the worst grade."""
         rows = [record.row() for record in self.records]
         medians = {name: self.spread(name).median for name in METRICS}
         counts = {
@@ -148,5 +148,5 @@ class Runs:
 
 
 def records_table(records: Sequence[ComparisonRecord]) -> Table:
-    """Return rows of records as a table."""
+    """Return a table of the rows of records."""
     return Table("", _COLUMNS, [list(record.row().values()) for record in records])

@@ -1,7 +1,7 @@
-"""Computes a method's cost on a device: its engine products of the full size over the device's peak rate for their operands.
+"""Computes a method's cost on a device: its number of engine products over the device's peak rate for their operands.
 
-The rate is the dense one of the vendor's data sheet (:mod:`tensorcore_models.catalogue.rates`), or the user's. Splits, sums
-outside of the matrix unit and memory are left out. Where no rate is known, none is made up.
+The rate is the dense rate of the vendor's data sheet (:mod:`tensorcore_models.catalogue.rates`), or the user's. The cost
+leaves out splits, sums outside of the matrix unit, and memory. A method on an engine without a known rate has no cost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from mpgemm.experiments.recovery_methods import MethodOnEngine
 from tensorcore_models.catalogue import canonical_device
 from tensorcore_models.catalogue.rates import DATA_SHEETS, DataSheet
 
-#: Results of the products that the rates of data sheets are for: some devices are faster with sums in FP16.
+#: Result formats to which the rates of data sheets apply; some devices are faster with FP16 sums.
 _SUMS = ("fp32", "fp64", "s32")
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A peak rate in TFLOP/s (TOP/s for integers), and whose statement it is."""
+    """`Rate` is a peak rate in TFLOP/s (TOP/s for integers) and its source."""
 
     tflops: float
     source: str
@@ -28,8 +28,7 @@ class Rate:
 
 
 def data_sheet(requested: str) -> DataSheet | None:
-    """Return the data sheet of the device that an engine's name begins with ("a100", "h100/wgmma"), None where it names
-    none."""
+    """Return the data sheet of the device that an engine's name begins with ("a100", "h100/wgmma"), None if there is none."""
     try:
         return DATA_SHEETS.get(canonical_device(requested.partition(":")[0].partition("/")[0]))
     except ValueError:
@@ -37,8 +36,10 @@ def data_sheet(requested: str) -> DataSheet | None:
 
 
 def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | None = None) -> Rate | None:
-    """Return the rate of a pair's engine, None where nobody states it: the user's first; `operands`: of its device's native
-    product instead."""
+    """Return the rate of a pair's engine, None if no source states it; the user's rate comes first.
+
+    operands: format of the device's native product, if that ran instead of the engine's.
+    """
     a_format, _, _, d_format = pair.engine.formats
     if operands is None or operands == a_format.name:
         for name in (pair.requested, pair.engine.label):
@@ -54,12 +55,12 @@ def rate_of(pair: MethodOnEngine, rates: Mapping[str, float], operands: str | No
 
 
 def check_rates(rates: Mapping[str, float], pairs: Sequence[MethodOnEngine]) -> None:
-    """Refuse rates of engines that are not compared, and rates that are none. Raises ValueError."""
+    """Raise ValueError for rates of engines that are not compared, and for rates that are not finite and above 0."""
     engines = {name for pair in pairs for name in (pair.requested, pair.engine.label)}
     for name, tflops in rates.items():
         if name not in engines:
             raise ValueError(
-                f"a rate is given for {name!r}, which is not among the compared engines {', '.join(sorted(engines))}"
+                f"got a rate for {name!r}, expected one of the compared engines {', '.join(sorted(engines))}"
             )
         if not 0 < tflops < float("inf"):
-            raise ValueError(f"the rate of {name} is {tflops:g}, expected TFLOP/s above 0")
+            raise ValueError(f"the rate of {name} is {tflops:g}, expected a finite number of TFLOP/s above 0")

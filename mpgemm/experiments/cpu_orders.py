@@ -1,8 +1,11 @@
-"""Orders of k of matrix products on CPUs: what BLAS kernels, vector loops and summing functions add up in which order.
+"""Lists the orders in which BLAS kernels, vector loops and summing functions of CPUs add the products of k.
 
-The lengths of blocks and the joins of lanes are those of OpenBLAS 0.3 (``interface`` and ``kernel/x86_64``: GEMM_Q of
-``param.h``, the balanced last blocks of ``driver/level3``), read off NumPy's results by masks for the kernels of Prescott,
-Nehalem, Sandy Bridge, Haswell, Zen and Skylake-X; BLIS's plain blocks; NumPy's pairwise sum.
+The lengths of blocks and the joins of lanes have three sources:
+
+* OpenBLAS 0.3 (``interface`` and ``kernel/x86_64``: GEMM_Q of ``param.h``, the balanced last blocks of ``driver/level3``),
+  found by masks in NumPy's results for the kernels of Prescott, Nehalem, Sandy Bridge, Haswell, Zen and Skylake-X;
+* the plain blocks of BLIS;
+* NumPy's pairwise sum.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,11 +14,11 @@ from dataclasses import dataclass
 from tensorcore_models.libraries.recipe import butterfly, contiguous, joined
 from tensorcore_models.orders.order import Chain, Order, Sum
 
-#: k of a block: GEMM_Q of OpenBLAS's kernels, and other sizes that blocked kernels have.
+#: Lengths of blocks of k: GEMM_Q of OpenBLAS's kernels, and other sizes of blocked kernels.
 BLOCKS = (64, 96, 128, 192, 240, 256, 320, 336, 352, 384, 448, 512, 640, 768, 1024)
-#: Interleaved chains of vector kernels, and of several vector registers.
+#: Numbers of interleaved chains, in one vector register and in several.
 LANES = (2, 4, 8, 16, 32, 64)
-#: Products between two additions to the running sum of a matrix-vector kernel.
+#: Numbers of products between two additions to the running sum of a matrix-vector kernel.
 RESTARTS = (4, 8)
 #: Terms that NumPy's pairwise sum adds in eight lanes before it halves.
 PAIRWISE_BLOCK = 128
@@ -23,14 +26,14 @@ PAIRWISE_BLOCK = 128
 
 @dataclass(frozen=True)
 class CpuOrder:
-    """One order, or several of which each tile of the result has one."""
+    """`CpuOrder` is one order, or several orders of which each tile of the result has one."""
 
-    how: str  #: For people.
-    orders: tuple[Order, ...]  #: What the tiles of a result may have.
+    how: str  #: Description in words.
+    orders: tuple[Order, ...]  #: Orders that the tiles of a result may have.
 
 
 def cpu_orders(k: int) -> Iterator[CpuOrder]:
-    """Yield every order of this module for k products, each once; orders of several kinds of tiles come last."""
+    """Yield every order for k products once; orders with several kinds of tiles come last."""
     seen = set()
     for how, order in _single(k):
         if order not in seen:
@@ -47,7 +50,7 @@ def cpu_orders(k: int) -> Iterator[CpuOrder]:
 
 
 def _single(k: int) -> Iterator[tuple[str, Order]]:
-    """Yield (words, order): chains, blocks, lanes, restarts, pairwise."""
+    """Yield (description, order) of chains, blocks, lanes, restarts and the pairwise sum."""
     whole = range(k)
     yield "one chain over k", Chain((whole,))
     for length, blocks in _blocked(k).items():
@@ -65,16 +68,17 @@ def _single(k: int) -> Iterator[tuple[str, Order]]:
 
 
 def _blocked(k: int) -> dict[str, list[range]]:
-    """Return ways to cut k, by what they are called: not at all, at multiples of a length, the last two blocks alike."""
+    """Return divisions of k by their names: undivided, into blocks of a length, and with the last two blocks of equal
+    length."""
     found: dict[str, list[range]] = {"": [range(k)]}
     for length in BLOCKS:
         if length >= k:
             continue
         for text, blocks in (
             (f", k in blocks of {length}", list(contiguous(0, k, length))),
-            (f", k in blocks of {length}, the last two alike", _balanced(k, length, 1)),
-            (f", k in blocks of {length}, the last two alike in eights", _balanced(k, length, 8)),
-            (f", k in blocks of {length}, the last two alike in sixteens", _balanced(k, length, 16)),
+            (f", k in blocks of {length}, the last two equal", _balanced(k, length, 1)),
+            (f", k in blocks of {length}, the last two equal up to multiples of 8", _balanced(k, length, 8)),
+            (f", k in blocks of {length}, the last two equal up to multiples of 16", _balanced(k, length, 16)),
         ):
             if blocks not in found.values():
                 found[text] = blocks
@@ -82,7 +86,8 @@ def _blocked(k: int) -> dict[str, list[range]]:
 
 
 def _balanced(k: int, length: int, unit: int) -> list[range]:
-    """OpenBLAS's blocks: whole ones while two of them are left, then the rest halved and rounded up to a unit."""
+    """Return OpenBLAS's blocks: whole blocks while two are left, then the rest in halves, rounded up to a multiple of
+    `unit`."""
     blocks, start = [], 0
     while start < k:
         left = k - start
@@ -94,7 +99,7 @@ def _balanced(k: int, length: int, unit: int) -> list[range]:
 
 
 def _lanes(piece: range, lanes: int, join: Callable[[list[Order]], Order]) -> Order:
-    """Return interleaved chains over a piece of k, joined."""
+    """Return the join of interleaved chains over a piece of k."""
     lanes = min(lanes, len(piece))
     return join([Chain((range(piece.start + lane, piece.stop, lanes),)) for lane in range(lanes)])
 
@@ -104,20 +109,20 @@ def _in_order(parts: list[Order]) -> Order:
 
 
 def _neighbours(parts: list[Order]) -> Order:
-    """Return a tree that adds neighbours first."""
+    """Return a balanced tree that adds neighbours first."""
     while len(parts) > 1:
         parts = [joined(parts[i : i + 2]) for i in range(0, len(parts), 2)]
     return parts[0]
 
 
 def _folded(parts: list[Order]) -> Order:
-    """Return both halves of a vector added, then neighbours."""
+    """Return the sum of a vector whose halves are added first, then neighbours."""
     half = len(parts) // 2
     return _neighbours([Sum((parts[i], parts[i + half])) for i in range(half)])
 
 
 def _registers(parts: list[Order], width: int, folded: int) -> Order:
-    """Return vectors of `width` lanes: each folded, the vectors added in order, and what is left joined as `_folded` does."""
+    """Return the sum of vectors of `width` lanes: each vector is folded, they are added in order, then joined by `_folded`."""
     rows = [parts[i : i + width] for i in range(0, len(parts), width)]
     if folded:
         half = width // 2
@@ -130,7 +135,7 @@ def _by_registers(width: int, folded: int) -> Callable[[list[Order]], Order]:
     return lambda parts: _registers(parts, width, folded) if len(parts) > width else _folded(parts)
 
 
-#: How the sums of interleaved chains are joined.
+#: Joins of the sums of interleaved chains, by name.
 JOINS: dict[str, Callable[[list[Order]], Order]] = {
     "in order": _in_order,
     "neighbours first": _neighbours,
@@ -145,7 +150,7 @@ JOINS: dict[str, Callable[[list[Order]], Order]] = {
 
 
 def _pairwise(start: int, stop: int) -> Order:
-    """Return NumPy's pairwise sum: eight lanes up to a length, else the sums of both halves."""
+    """Return the order of NumPy's pairwise sum: eight lanes for short sums, otherwise the sum of both halves' sums."""
     size = stop - start
     if size < 8:
         return Chain((range(start, stop),))

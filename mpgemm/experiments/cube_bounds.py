@@ -1,6 +1,6 @@
-"""Certified bounds of the methods of an experiment that are no recovery methods: sums in FP32 and FP64, and the Ascend cube's.
+"""Computes certified bounds of an experiment's other methods: products in FP32 and FP64, and products on the Ascend cube.
 
-Sizes are products of norms (:mod:`mpgemm.bounds.norms`); :mod:`mpgemm.bounds.watching` holds results against them.
+Products of norms (:mod:`mpgemm.bounds.norms`) replace |A||B|; :mod:`mpgemm.bounds.watching` compares results with the bounds.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT, cho
 
 
 def sgemm_bound(fmt: str, a: Lines, b: Lines, c: np.ndarray | None = None) -> np.ndarray:
-    """Return the bound of a product (plus c) in FP32 or FP64 in any order of k, of operands rounded to it."""
+    """Return the bound of a product (plus c) in FP32 or FP64, in any order of k, with operands rounded to that format."""
     dtype = tcm.FORMATS[fmt].dtype
     with np.errstate(all="ignore"):
         x, y = a.rounded_to(dtype), b.rounded_to(dtype)
@@ -29,9 +29,11 @@ def cube_bound(
     words: bool, a: Lines, b: Lines, *, order: str = "termwise", scale_exponent: ScaleExponent = 12,
     low_low: bool = False, row_scaling: bool = False, accumulate: str = "fp32", **_,
 ) -> np.ndarray | None:  # fmt: skip
-    """Return the bound of :func:`ascend.cube_gemm` (`words`) or `cube_hgemm` on the 910A, however steps round and k is cut.
+    """Return the bound of :func:`ascend.cube_gemm` (`words`) or `cube_hgemm` on the 910A, for every rounding of steps and
+    every blocking of k.
 
-    Every sum of a term is rounded once for each product, each group of k (of a cube step at least) and a few times at the end.
+    Every sum of a term is rounded once for each product, once for each group of k (at least a cube step), and a few times at
+    the end.
     """
     x, y, k = a.rounded_to(np.float32), b.rounded_to(np.float32), a.values.shape[1]
     if row_scaling:
@@ -44,7 +46,7 @@ def cube_bound(
     sides = []
     for z, scale in zip((x, y), scales, strict=True):
         found = split_norms(z.norms, z.largest, k, 2 if words else 1, scale, tcm.FORMATS["fp16"], True)
-        if found is None:  # words saturate: what is lost is not told by norms
+        if found is None:  # words may saturate, and norms do not bound that loss
             return _saturated_cube_bound(words, x.whole, y.whole, scales, low_low, accumulate)
         sides.append((z.norms, *found[:2]))
     (size_a, words_a, left_a), (size_b, words_b, left_b) = sides
@@ -59,19 +61,19 @@ def _automatic(x: np.ndarray, axis: int) -> int:
 
 
 def _cube_sums(words_a, words_b, scales, k: int, low_low: bool, accumulate: str) -> np.ndarray:
-    """Return the bound the loss by sums and by the term that is left out, from norms of the words in the operands' units."""
+    """Return a bound of the error by sums and by the term that is left out, from norms of words in the operands' units."""
     if len(words_a) == 1:
         return sums_bound(words_a[0] * words_b[0], k + k // 16 + 2, accumulate)
     sizes = sum(words_a) * sum(words_b)
     bound = sums_bound(sizes, (4 if low_low else 3) * (k + k // 16 + 2) + 8, "fp32")
     bound = bound if low_low else bound + words_a[1] * words_b[1]
-    # Sums of scaled words are larger by their scales while they last.
+    # Sums of scaled words are larger by the scales until they are scaled back.
     limit = tcm.FORMATS["fp32"].max_finite / 2
     return np.where(np.ldexp(sizes, max(0, *scales, sum(scales))) < limit, bound, np.inf)
 
 
 def _saturated_cube_bound(words: bool, x: Lines, y: Lines, scales, low_low: bool, accumulate: str) -> np.ndarray:
-    """By the words themselves."""
+    """Return the bound from the words themselves, for words that may saturate."""
     (words_a, x), (words_b, y) = (
         z.of(_saturated_words, scale if words else None, z.given) for z, scale in zip((x, y), scales, strict=True)
     )
@@ -81,7 +83,7 @@ def _saturated_cube_bound(words: bool, x: Lines, y: Lines, scales, low_low: bool
 
 
 def _saturated_words(x: np.ndarray, axis: int, scale: int | None, given: Lines) -> tuple[list[np.ndarray], Lines]:
-    """Return norms of two words (of one without a scale), and the lines of their sum."""
+    """Return the norms of two words, or of one word without a scale, and the lines of their sum."""
     if scale is None:
         words = [tcm.round_to(x, "fp16", saturate=True, nan=0.0)]
     else:
@@ -91,8 +93,11 @@ def _saturated_words(x: np.ndarray, axis: int, scale: int | None, given: Lines) 
 
 
 def _scaled_cube_bound(a: Lines, b: Lines, terms: int) -> np.ndarray:
-    """Return rows and columns that begin at 2^14 lose 2^-22 of an element in their words, or 2^-48 of the largest of the row,
-    and the product of the low words is below 2^-20 of that of the norms."""
+    """Return the bound with row scaling, which brings the largest element of rows and columns to 2^14.
+
+    Words lose 2^-22 of an element, or 2^-48 of the largest element of the row; the product of the low words is below 2^-20 of
+    the product of the norms.
+    """
     with np.errstate(all="ignore"):
         sizes = a.norms * b.norms
         lost = 2 * (2.0**-22 + 2.0**-48 * a.values.shape[1] ** 0.5) + 2.0**-20

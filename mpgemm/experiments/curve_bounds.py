@@ -1,4 +1,4 @@
-"""Bounds beside error curves: what holds with a probability, else for certain, and why a line stops or is not there."""
+"""Computes bounds to draw in error curves, probabilistic where known, otherwise certain, and says why a line stops."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ from mpgemm.experiments.gemm_method import GemmMethod
 
 @dataclass(frozen=True)
 class BoundLine:
-    """The bound of one method along the axis, on the first seed of each point."""
+    """`BoundLine` is the bound of one method along the axis, on the first seed of each point."""
 
     method: str
-    label: str  #: With what kind of bound it is, and why the line stops.
-    values: tuple[float, ...]  #: NaN from where it stops on.
-    reason: str  #: Why it stops, or why there is none; empty for a whole line.
+    label: str  #: Label with the kind of bound and the reason why the line stops.
+    values: tuple[float, ...]  #: Values of the bound, NaN from the point where the line stops.
+    reason: str  #: Reason why the line stops or is missing; empty for a whole line.
 
     @property
     def drawn(self) -> bool:
-        """Whether there is anything to draw."""
+        """Return whether the line has at least one value."""
         return not all(map(math.isnan, self.values))
 
 
@@ -32,8 +32,8 @@ def bound_lines(
 ) -> list[BoundLine]:
     """Return a line for each method.
 
-    places: Points of the axis with the case that is looked at.
-    metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`: the error of a product that errs by its bound everywhere.
+    places: points of the axis with the case of each point.
+    metric: one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`, computed for a product whose errors equal its bound everywhere.
     """
     found: dict[str, tuple[list[float], str, str]] = {method.name: ([], "", "") for method in methods}
     for x, case in places:
@@ -47,9 +47,9 @@ def bound_lines(
             bound, kind, reason = bound_of(method, a, b)
             value = math.nan if bound is None else meter.relative_metrics(bound)[metric]
             if value == math.inf:
-                reason = f"stops at {axis} = {x:g}: a sum may leave its range"
+                reason = f"stops at {axis} = {x:g} because a sum may overflow"
             elif value >= 1:
-                reason = f"stops at {axis} = {x:g}: no digit is promised"
+                reason = f"stops at {axis} = {x:g} because no digit is certain"
             values.append(math.nan if reason else value)
             found[method.name] = values, kind or found[method.name][1], reason
     lines = []
@@ -61,11 +61,11 @@ def bound_lines(
 
 
 def bound_of(method: GemmMethod, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray | None, str, str]:
-    """Return (bound of each element or None, what kind it is, why there is none)."""
+    """Return (bound of each element or None, kind of bound, reason why there is none)."""
     kinds: tuple[tuple[str, Callable | None], ...] = (
         (f"{PROBABILITY:.0%}", method.likely_bound), ("certain", method.certain_bound or method.bound_by_norms),
     )  # fmt: skip
-    reason = "no bound is known of it"
+    reason = "no bound is known for it"
     for kind, bound in kinds:
         if bound is None:
             continue

@@ -1,6 +1,6 @@
-"""Errors of methods as curves: against k, the exponent of the operands, or the product's condition, with their spread.
+"""Computes errors of methods, with their spread, as curves against k, the operands' exponent, or the product's condition.
 
-Along the condition errors are relative to the result itself (unless another metric is asked for): they grow with it.
+Against the condition, errors are relative to the result itself (unless another metric is asked for), so they grow with it.
 """
 
 import math
@@ -29,25 +29,25 @@ from mpgemm.reporting.report import Table
 
 @dataclass(frozen=True)
 class Axis:
-    """A quantity against which errors are drawn."""
+    """`Axis` is a quantity against which errors are drawn."""
 
     name: str
-    label: str  #: Of the figure's axis.
-    distribution: str  #: Drawn where none is named.
-    parameter: str = ""  #: Of the distribution; empty for k.
-    logarithmic: bool = True  #: Whether points are spaced, and shown, by factors.
-    lowest: float = 1  #: Smallest value.
+    label: str  #: Label of the figure's axis.
+    distribution: str  #: Distribution of the operands if none is named.
+    parameter: str = ""  #: Parameter of the distribution that varies; empty for k.
+    logarithmic: bool = True  #: Whether points are spaced, and drawn, logarithmically.
+    lowest: float = 1  #: Smallest allowed value.
     whole: bool = True  #: Whether values are integers.
 
     def points(self, low: float, high: float, count: int) -> list[float]:
-        """About `count` values from low to high, both among them. Raises ValueError if there are no such values."""
+        """Return about `count` values from low to high, including both; raise ValueError if the range is not valid."""
         if not (self.lowest <= low <= high and math.isfinite(high)) or count < 1:
             raise ValueError(
                 f"--over {self.name} {low:g} {high:g} with {count} points: expected two numbers of at least "
                 f"{self.lowest:g}, the smaller first, and at least 1 point"
             )
         if self.whole and (low != int(low) or high != int(high)):
-            raise ValueError(f"--over {self.name} {low:g} {high:g}: expected integers")
+            raise ValueError(f"--over {self.name} {low:g} {high:g}: expected two integers")
         if self.logarithmic:
             values = low * (high / low) ** (np.arange(count) / max(count - 1, 1))
         else:
@@ -64,17 +64,17 @@ AXES = {
         Axis("condition", "condition of the product, |A||B| / |AB|", "ill_conditioned", "condition", True, 1, False),
     )
 }
-#: Methods that others are put beside, that of the operands' precision first: their names, and the floor of their errors.
+#: Methods that others are compared with, by name: label, and floor of the errors. That of the operands' precision comes first.
 BASELINES = {"fp32": ("FP32, chains of 256", FP32_ROUNDOFF), "fp64": ("FP64 (NumPy)", FP64_ROUNDOFF)}
-#: Of the axis of distributions whose parameter means something else.
+#: Labels of the axis for distributions whose parameter has another meaning.
 OTHER_LABELS = {"conditioned": "condition number of A"}
-#: m, k and n where they do not run.
+#: Default m, k and n.
 SHAPE = (16, 1024, 16)
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One method at one place of the axis: the median of the errors over the seeds, and the smallest and largest."""
+    """`CurvePoint` holds the median, smallest and largest error of one method over the seeds at one point of the axis."""
 
     method: str
     label: str
@@ -83,8 +83,8 @@ class CurvePoint:
     low: float
     high: float
     seeds: int
-    #: For methods beside a baseline (fp32, else fp64): bits more than it, the mean of the seeds' differences, the ends of
-    #: its interval (None where there are too few seeds), and its status (:data:`mpgemm.experiments.standing.STATUSES`).
+    #: more, interval, status: comparison with a baseline (fp32, or fp64 without it): mean over the seeds of the bits more than
+    #: the baseline, ends of its interval (None for too few seeds), and status (:data:`mpgemm.experiments.standing.STATUSES`).
     more: float | None = None
     interval: tuple[float, float] | None = None
     status: str | None = None
@@ -105,23 +105,28 @@ def error_curves(
 ) -> Outcome:
     """Return errors of methods along an axis, as a table, a figure with bands, and data.
 
-    axis: One of :data:`AXES`.
-    points: Its values.
-    methods: As for `mpgemm evaluate`: METHOD@ENGINE, fp32, fp64, engine:ARCH:INSTRUCTION.
-    context: Seeds, journal, progress, executor.
-    distribution: Of the operands; the axis' own by default.
-    shape ((m, k, n)): k is the axis' where that is k.
-    metric: One of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
-    precision, parameters: Of the operands, as for :func:`mpgemm.experiments.cases.generated_cases`.
-    bounds: Draw what errors stay below, as far as that is known (:mod:`mpgemm.experiments.curve_bounds`).
+    axis: one of :data:`AXES`.
+    points: values of the axis.
+    methods: methods of `mpgemm evaluate`: METHOD@ENGINE, fp32, fp64, engine:ARCH:INSTRUCTION.
+    context: seeds, journal, progress and executor.
+    distribution: distribution of the operands, by default that of the axis.
+    shape ((m, k, n)): shape of the products; k is ignored if the axis is k.
+    metric: one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
+    precision, parameters: arguments of :func:`mpgemm.experiments.cases.generated_cases`.
+    bounds: whether to draw bounds of the errors where they are known (:mod:`mpgemm.experiments.curve_bounds`).
     Raises ValueError if a name is unknown, or the distribution lacks the axis' parameter.
     """
     name = distribution or axis.distribution
     row, given = get_distribution(name), dict(parameters or {})
     if axis.parameter and axis.parameter not in row.parameters:
-        raise ValueError(f"distribution {name!r} has no parameter {axis.parameter!r} to vary")
+        raise ValueError(
+            f"distribution {name!r} has no parameter {axis.parameter!r} for --over; take a distribution that has it, such as "
+            f"{axis.distribution}"
+        )
     if axis.parameter in given:
-        raise ValueError(f"--param {axis.parameter} is varied by --over: leave it out")
+        raise ValueError(
+            f"got --param {axis.parameter}, which --over {axis.name} varies; leave --param {axis.parameter} out"
+        )
     m, k, n = shape
     cases: list[Case] = []
     places: dict[str, float] = {}
@@ -155,13 +160,15 @@ def error_curves(
     return replace(outcome, data={**outcome.data, "left_out": left_out}, remarks=remarks)
 
 
-#: Lines of the first, second, ... recovery method; engines have colours.
+#: Line styles of the first, second, ... recovery method; engines differ in colour.
 _STYLES = ("-", "--", "-.", ":")
 
 
 def _built(names: Sequence[str]) -> tuple[list[GemmMethod], dict[str, str]]:
-    """Return the methods, each called what it was asked for by (a name that means several keeps theirs), and why others are
-    left out. Raises UnsuitableEngine if no engine runs its method."""
+    """Return the methods, labelled as they were asked for, and the reasons why others are left out.
+
+    A name that stands for several methods leaves their labels unchanged. Raises UnsuitableEngine if no engine runs its method.
+    """
     found: dict[str, GemmMethod] = {}
     left_out: dict[str, str] = {}
     for name in names:
@@ -178,7 +185,7 @@ def _built(names: Sequence[str]) -> tuple[list[GemmMethod], dict[str, str]]:
 
 
 def _asked_for(name: str) -> str:
-    """METHOD@ENGINE, with the path of a device where the name leaves it to the method."""
+    """Return METHOD@ENGINE, with the path of a device where the method chooses it."""
     text = name.removeprefix("recovery:")
     return name if name.startswith("engine:") else f"{text.partition('@')[0]}@{only_pair(text).requested}"
 
@@ -189,7 +196,7 @@ def _point(method: GemmMethod, x: float, records: Sequence[Record], metric: str)
 
 
 def _beside(point: CurvePoint, records: Sequence[Record], others: Sequence[Record], metric: str) -> CurvePoint:
-    """Return the point with what its seeds say beside the baseline's."""
+    """Return the point with its comparison to the baseline, seed by seed."""
     base = "componentwise" if metric in ("componentwise", "rowwise") else "relative_frobenius"
     errors = records[0].errors
     differences = differences_of(records, others, metric, BASELINES[others[0].method][1])
@@ -201,7 +208,7 @@ def _beside(point: CurvePoint, records: Sequence[Record], others: Sequence[Recor
 
 
 def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
-    """Return one verdict for each method beside the baseline: where it is as accurate, and how far behind it ends."""
+    """Return one sentence for each method: its status along the axis, and its difference to the baseline at the end."""
     found = []
     for label, line in lines.items():
         if line[0].status is None:
@@ -224,7 +231,7 @@ def _remarks(axis: Axis, lines: dict[str, list[CurvePoint]]) -> list[str]:
             if interval_of([0.0] * seeds)
             else f"{seeds} seed{'s' * (seeds > 1)}, no interval"
         )
-        found.insert(0, f"Beside {name}, in bits of the error shown ({how}):")
+        found.insert(0, f"Compared with {name}, in bits of the error shown ({how}):")
     return found
 
 
@@ -261,12 +268,12 @@ def _outcome(
 
 
 def _of_bounds(bounds: Sequence[BoundLine], lines: dict[str, list[CurvePoint]]) -> list[str]:
-    """Return how far bounds lie above the errors, and which are not there."""
+    """Return sentences on the ratio of bounds to errors, and on methods without a bound."""
     found = []
     for bound in bounds:
         line = next(line for line in lines.values() if line[0].method == bound.method)
         pairs = [(value, p.error) for value, p in zip(bound.values, line, strict=True) if value > 0 and p.error > 0]
-        label = bound.label if bound.drawn else f"no bound of {line[0].label}: {bound.reason}"
+        label = bound.label if bound.drawn else f"no bound of {line[0].label} is drawn: {bound.reason}"
         above = (
             f": {min(v / e for v, e in pairs):.2g} to {max(v / e for v, e in pairs):.2g} times the error"
             if pairs
@@ -277,9 +284,9 @@ def _of_bounds(bounds: Sequence[BoundLine], lines: dict[str, list[CurvePoint]]) 
 
 
 def _looks(labels: Sequence[str]) -> dict[str, tuple[str, int, int]]:
-    """Style, colour and marker of each line and its bound.
+    """Return the style, colour and marker of each line and its bound.
 
-    With several engines a method of METHOD@ENGINE has a style and a marker, and an engine has a colour.
+    With several engines, the method of METHOD@ENGINE gives the style and the marker, and the engine gives the colour.
     """
     parts = {label: label.partition("@") for label in labels}
     methods, engines = ([*dict.fromkeys(part[i] for part in parts.values() if part[1])] for i in (0, 2))
@@ -300,5 +307,5 @@ def _cell(point: CurvePoint) -> str:
 
 
 def points_table(outcome: Outcome) -> Table:
-    """Return the points of the curves."""
+    """Return a table of the points of the curves."""
     return Table.of_rows("", outcome.data["points"])

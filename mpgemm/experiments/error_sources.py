@@ -1,4 +1,4 @@
-"""How large each cause of a whole SGEMM-cube product's error is (:mod:`mpgemm.bounds.error_parts` has the causes)."""
+"""Measures the causes (:mod:`mpgemm.bounds.error_parts`) of the error of a whole SGEMM-cube product."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ import tensorcore_models as tcm
 from mpgemm.bounds.error_parts import SplitOperand, error_parts
 from tensorcore_models.formats.split_analysis import FP16_OVERFLOW, FULL_BITS
 
-#: The products of words that SGEMM-cube keeps: all but low times low.
+#: Products of words that SGEMM-cube keeps: all but low times low.
 KEPT = ((0, 0), (0, 1), (1, 0))
 
 

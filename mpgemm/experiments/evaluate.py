@@ -1,4 +1,4 @@
-"""Run methods on inputs and measure their errors: computing only, no printing and no figures."""
+"""Runs methods on inputs and measures their errors, without printing or drawing them."""
 
 import threading
 import time
@@ -28,23 +28,22 @@ Operands = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 @dataclass(frozen=True)
 class Record:
-    """The errors of one method on one input."""
+    """`Record` holds the errors of one method on one input."""
 
     case: str
     group: str
     method: str
     label: str
     errors: ErrorReport
-    seconds: float | None = (
-        None  #: What the product took here, of methods that are `timed`; a model's time says nothing.
-    )
+    #: Time of the product on this machine; None for methods that are not `timed`, because a model's time says nothing.
+    seconds: float | None = None
     details: Mapping = field(default_factory=dict)
     step_order: str = ""
-    condition: Conditioning | None = None  #: Of the product; None in records that were not measured.
-    held: int = 0  #: Results with a finite certified bound, which they are within.
+    condition: Conditioning | None = None  #: Condition number of the product; None in records that were not measured.
+    held: int = 0  #: Number of results with a finite certified bound; all of them are within it.
 
     def to_dict(self) -> dict:
-        """Return the content as a dict of JSON-compatible values."""
+        """Return the fields as a dict of JSON-compatible values."""
         names = (
             "case",
             "group",
@@ -65,22 +64,23 @@ def evaluate(
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
 ) -> list[Record]:
-    """Measure every method on every case.
+    """Return the records of every method on every case, in the order of cases, then methods.
 
-    cases: The inputs. One is loaded, and its exact product formed, only if the journal lacks one of its results.
-    methods: What to compare.
-    journal: Finished results are taken from it and new ones added, so a run that is interrupted resumes.
-    progress: ``progress(done, total, label)`` before each measurement and at the end.
-    executor: Cases run on it side by side (threads, spawned processes, a cluster); without one they run one after
+    cases: inputs; a case is loaded, and its exact product computed, only if the journal lacks one of its results.
+    methods: methods to compare.
+    journal: journal of finished results, from which an interrupted run resumes; new results are added to it.
+    progress: function called as ``progress(done, total, label)`` before each measurement and at the end.
+    executor: executor that runs the cases in parallel (threads, spawned processes, a cluster); without one they run one after
         another.
-    Returns: In the order of cases, then methods.
-    Raises ValueError if a case has a C that a method cannot add; OutsideBound if a product is outside of its certified
-        bound: nothing is ranked then.
+    Raises ValueError if a case has a C that a method cannot add, and OutsideBound, before any ranking, if a product is outside
+        of its certified bound.
     """
     cases = distinct_cases(list(cases))
     lacking = [method.name for method in methods if not method.takes_addend]
     if lacking and any(case.addend is not None for case in cases):
-        raise ValueError(f"these methods cannot add C to a product: {', '.join(lacking)}")
+        raise ValueError(
+            f"got a C, which these methods cannot add to a product: {', '.join(lacking)}; leave C or them out"
+        )
     tasks = [
         Task(
             f"{case.label}: {method.name}",
@@ -118,7 +118,8 @@ def _record(case: Case, method: GemmMethod, result: Mapping) -> Record:
 
 
 def not_held(measured: Iterable[tuple[str, str, ErrorReport, int]]) -> list[str]:
-    """Return which results no certified bound vouches for, in a sentence for each input; (group, label, errors, held)."""
+    """Return a sentence for each input on the results without a certified bound; `measured` has (group, label, errors,
+    held)."""
     missing: dict[str, dict[str, tuple[int, int]]] = {}
     for group, label, errors, held in measured:
         size = errors.m * errors.n
@@ -126,18 +127,18 @@ def not_held(measured: Iterable[tuple[str, str, ErrorReport, int]]) -> list[str]
             lacking, results = missing.setdefault(group, {}).get(label, (0, 0))
             missing[group][label] = lacking + size - held, results + size
     return [
-        f"{group}: nothing is certified of {', '.join(f'{n} of {size} results of {x}' for x, (n, size) in found.items())}: "
-        "no bound is derived, operands are not finite, or sums may overflow."
+        f"{group}: {', '.join(f'{n} of {size} results of {x}' for x, (n, size) in found.items())} have no certified bound, "
+        "because no bound is derived, operands are not finite, or sums may overflow."
         for group, found in missing.items()
     ]
 
 
 def conditions_of(records: Iterable[Record]) -> dict[str, Conditioning]:
-    """Return the condition number of each case's product."""
+    """Return the condition number of each case's product, by case."""
     return {record.case: record.condition for record in records if record.condition is not None}
 
 
-#: Inputs of the cases that this process measured last, so that tasks of the same case form its exact product once.
+#: Inputs of the cases that this process measured last, so that tasks of one case compute its exact product only once.
 _RECENT: dict[str, tuple[Operands, ErrorMeter, tuple[Lines, Lines]]] = {}
 _RECENT_LOCK = threading.Lock()
 _RECENT_CASES = 2
@@ -155,13 +156,13 @@ def _inputs(case: Case) -> tuple[Operands, ErrorMeter, tuple[Lines, Lines]]:
 
 
 def forget_inputs() -> None:
-    """Free the inputs that this process keeps."""
+    """Free the inputs that this process keeps in memory."""
     with _RECENT_LOCK:
         _RECENT.clear()
 
 
 def measure(case: Case, method: GemmMethod) -> dict:
-    """Return the result of one method on one case, JSON-compatible: the task that an executor runs."""
+    """Return the JSON-compatible result of one method on one case, the task that an executor runs."""
     (a, b, c), meter, lines = _inputs(case)
     given = (a, b) if c is None else (a, b, c)
     start = time.perf_counter()
@@ -178,7 +179,10 @@ def measure(case: Case, method: GemmMethod) -> dict:
 
 @dataclass(frozen=True)
 class Summary:
-    """Records of one group and method: means over the seeds, the maximum of `max_ulp`; no `step_order` without a cube."""
+    """`Summary` holds means over the seeds of one group and method, and the maximum of `max_ulp`.
+
+    `step_order` is empty for methods that do not run on the Ascend cube.
+    """
 
     group: str
     method: str
@@ -195,30 +199,32 @@ class Summary:
     mean_ulp: float
     bits_equal: float
     effective_bits: float
-    #: median_bits, least_bits, most_bits: Effective bits over the seeds.
+    #: median_bits, least_bits, most_bits: median, smallest and largest effective bits over the seeds.
     median_bits: float
     least_bits: float
     most_bits: float
     nonfinite: int
-    seconds: float | None  #: Of methods that are timed.
+    seconds: float | None  #: Mean time of methods that are timed.
     grade: str
 
     @property
     def bits(self) -> SeedSpread:
-        """Of the seeds."""
+        """Return the spread of the effective bits over the seeds."""
         return SeedSpread(self.median_bits, self.least_bits, self.most_bits, self.count)
 
     @property
     def full_label(self) -> str:
-        """The label, with the step order where it is not the usual one."""
+        """Return the label, with the step order if it is not the default."""
         return (
             f"{self.label}, {self.step_order} steps" if self.step_order not in ("", DEFAULT_STEP_ORDER) else self.label
         )
 
 
 def summarise(records: Sequence[Record]) -> list[Summary]:
-    """Return one :class:`Summary` for each group and method: errors averaged over the seeds (Xue et al., section 6.1), bits
-    from the mean."""
+    """Return one :class:`Summary` for each group and method.
+
+    Errors are averaged over the seeds (Xue et al., section 6.1), and `effective_bits` are those of the mean error.
+    """
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record.group, record.method), []).append(record)
@@ -259,9 +265,11 @@ def _mean_time(members: Sequence[Record]) -> float | None:
 
 
 def verify_entries(case: Case, count: int) -> tuple[int, int]:
-    """Of `count` sampled entries of the exact product: how many were compared, and how many round to the same FP64
-    number in mpmath."""
-    from mpgemm.exact.mp import mp_gemm_entries  # mpmath takes a while to load, and few ask for it
+    """Compare up to `count` sampled entries of the exact product with mpmath.
+
+    Returns the number of entries compared, and the number that round to the same FP64 number.
+    """
+    from mpgemm.exact.mp import mp_gemm_entries  # imported here because mpmath loads slowly
     from mpgemm.exact.mp_reference import round_mpf
 
     a, b, c = case.operands()

@@ -1,4 +1,4 @@
-"""Executors for sweeps: threads, or the workers of a dask cluster, there already or started on this machine."""
+"""Opens executors for sweeps: threads, or the workers of a dask cluster that runs already or is started on this machine."""
 
 import logging
 from collections.abc import Iterator
@@ -8,22 +8,21 @@ from typing import Any
 
 from mpgemm.reporting.provenance import code_digest
 
-#: What a cluster on this machine is called, before the number of its processes.
+#: Prefix of the name of a cluster on this machine, before the number of its processes.
 LOCAL = "local:"
-#: Seconds in which a scheduler and its first worker must answer.
+#: Seconds within which a scheduler and its first worker must answer.
 PATIENCE = 30
 
 
 @contextmanager
 def open_executor(workers: int = 1, cluster: str | None = None) -> Iterator[Executor | None]:
-    """Yield an executor for the time of a block; what has not begun when the block ends is dropped.
+    """Yield an executor for the time of a with block; tasks that have not begun when the block ends are dropped.
 
-    workers: Threads; 1 gives None (run in the caller's thread).
-    cluster: Address of a dask scheduler ("tcp://host:port"), whose workers need this package in this version, or
-        "local:N": N processes on this machine, stopped at the end. What a worker was computing when it died is given to
-        another one.
-    Raises ValueError if `cluster` is no address, dask.distributed is missing, the scheduler or its workers do not
-        answer, or their code is another.
+    workers: number of threads; 1 gives None, which means the caller's thread.
+    cluster: address of a dask scheduler ("tcp://host:port"), whose workers need this package in this version; or "local:N" for
+        N processes on this machine, which are stopped at the end. If a worker dies, another one takes over its task.
+    Raises ValueError if `cluster` is no address, dask.distributed is missing, the scheduler or its workers do not answer, or
+        the workers' code differs from this process's.
     """
     if cluster is not None:
         with _client(cluster) as client:
@@ -42,12 +41,12 @@ def open_executor(workers: int = 1, cluster: str | None = None) -> Iterator[Exec
 
 @contextmanager
 def _client(cluster: str) -> Iterator[Any]:
-    """Yield a client of the cluster; one of processes on this machine lives as long as the block."""
+    """Yield a client of the cluster; a cluster on this machine is stopped at the end of the block."""
     try:
         from distributed import Client
     except ImportError:
         raise ValueError("--cluster needs dask.distributed: pip install 'mpgemm[cluster]'") from None
-    # What happens to the cluster reaches the caller as an exception; the loggers would print it too, with tracebacks.
+    # Errors of the cluster reach the caller as exceptions; without this the loggers would print them too, with tracebacks.
     for name in ("distributed", "tornado.application", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -55,7 +54,9 @@ def _client(cluster: str) -> Iterator[Any]:
         try:
             client = Client(cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise ValueError(f"no dask scheduler answers at {cluster!r}: {error}") from None
+            raise ValueError(
+                f"no dask scheduler answers at {cluster!r} ({error}); start one, or give local:N for N processes here"
+            ) from None
         with client:
             yield client
         return
@@ -73,7 +74,7 @@ def _processes(cluster: str) -> int:
 
 
 def _local_cluster(processes: int):
-    """Return processes with one thread each: a kernel's threads would compete for the same cores."""
+    """Return a cluster of processes with one thread each, because more threads would compete for the same cores."""
     from distributed import LocalCluster
 
     return LocalCluster(
@@ -83,12 +84,12 @@ def _local_cluster(processes: int):
 
 
 def _check_code(client: Any) -> None:
-    """Refuse workers that would compute something else than this process, with a ValueError."""
+    """Raise ValueError if workers do not answer or run other code than this process."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
         found = client.run(code_digest, on_error="return")
     except (OSError, TimeoutError) as error:
-        raise ValueError(f"the cluster has no worker that answers: {error}") from None
+        raise ValueError(f"no worker of the cluster answers within {PATIENCE} s ({error}); start its workers") from None
     here = code_digest()
     for address, digest in found.items():
         if isinstance(digest, BaseException):
@@ -97,5 +98,5 @@ def _check_code(client: Any) -> None:
             )
         if digest != here:
             raise ValueError(
-                f"worker {address} runs other code than this process: install the same version of mpgemm there"
+                f"worker {address} runs other code than this process; install the same version of mpgemm there"
             )

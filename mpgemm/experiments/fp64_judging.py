@@ -1,4 +1,4 @@
-"""Emulated FP64 beside DGEMM on the same input, in sentences."""
+"""Judges emulated FP64 against DGEMM on the same input, in sentences."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from mpgemm.experiments.verdict import spelled_bits
 FP64_ROUNDOFF = 2.0**-53
 
 
-#: What is said of methods of each standing.
+#: Beginnings of the sentences on methods, by status.
 _SAID = {
     "as accurate": "As accurate as DGEMM here",
     "borderline": "Borderline, about as far behind DGEMM as two such products may differ",
@@ -30,14 +30,15 @@ _SAID = {
 
 
 def judge_fp64(group: str, records: Sequence[Record], results: int, *, pairs: bool = False) -> list[str]:
-    """Return which methods with FP64 results are as accurate as NumPy's FP64 product; empty where that was not measured.
+    """Return sentences on which methods with FP64 results are as accurate as NumPy's FP64 product; none if it was not measured.
 
-    A method is where neither the norm nor a single result is worse by more than two such products of one input may differ.
+    A method is as accurate if its errors, in norm and in the worst element, exceed those of NumPy's product by no more than two
+    such products of one input may differ.
 
-    group: Of the input.
-    records: Of all methods; those of other inputs, and of other result formats, take no part.
-    results: Elements of the product.
-    pairs: Whether the cases of the group are pairs of a stack, of which each is judged and the worst decides; else seeds.
+    group: name of the input.
+    records: records of all methods; records of other inputs and of other result formats are ignored.
+    results: number of elements of the product.
+    pairs: whether the cases of the group are pairs of a stack, of which the worst decides, and not seeds.
     """
     mine = [record for record in records if record.group == group and record.errors.format == "fp64"]
     summaries = {summary.method: summary for summary in summarise(mine)}
@@ -71,12 +72,12 @@ def judge_fp64(group: str, records: Sequence[Record], results: int, *, pairs: bo
     condition = max((r.condition for r in baseline if r.condition is not None), key=lambda c: c.norm, default=None)
     if condition is None or math.isinf(native.effective_bits):
         return lines
-    none = f"; DGEMM itself has not one right digit of it ({spelled_bits(native.median_bits)})"
+    none = f"; DGEMM itself has not one correct digit of the result ({spelled_bits(native.median_bits)})"
     return [*lines, condition.sentence(53).rstrip(".") + f"{none if native.median_bits < DIGIT else ''}."]
 
 
 def _beside_native(records: Sequence[Record], native: Sequence[Record], results: int) -> tuple[str, float, float]:
-    """Return (standing, bits behind in the norm, bits behind in the worst element), at least 0."""
+    """Return (status, bits behind in the norm, bits behind in the worst element); the bits are at least 0."""
     middles = {m: middle_of(differences_of(records, native, m, FP64_ROUNDOFF)) for m in METRICS}
     exact = all(record.errors.componentwise == 0 for record in records)
     found = [standing(*middles[m], m, results * len(records), exact=exact) for m in METRICS]

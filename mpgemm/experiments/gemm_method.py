@@ -1,4 +1,4 @@
-"""One way to multiply two matrices, as experiments see it."""
+"""Defines how experiments describe and run one way to multiply two matrices."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,29 +11,28 @@ from mpgemm.bounds.watching import JudgedProduct, hold, within
 
 @dataclass(frozen=True)
 class GemmMethod:
-    """One way to multiply."""
+    """`GemmMethod` is one way to multiply."""
 
-    name: str  #: Unique; for tables and files.
-    label: str  #: For tables, without the step order.
-    #: ``multiply(a, b)`` on float32 or float64 matrices gives the product, ``multiply(a, b, c)`` the product plus c
-    #: where `takes_addend`; it can be pickled.
+    name: str  #: Unique name, for tables and files.
+    label: str  #: Label in tables, without the step order.
+    #: ``multiply(a, b)`` returns the product of float32 or float64 matrices; with `takes_addend`, ``multiply(a, b, c)`` returns
+    #: the product plus c. The function can be pickled.
     multiply: Callable[..., np.ndarray] = field(compare=False)
-    #: JSON-compatible values that determine `multiply`; the journal of results is keyed by them.
+    #: JSON-compatible values that determine `multiply`, the key of the journal's results.
     settings: Mapping = field(default_factory=dict)
-    #: ``details(a, b)``, or ``details(a, b, c)``, gives JSON-compatible facts that are recorded beside the errors.
+    #: ``details(a, b)``, or ``details(a, b, c)``, returns JSON-compatible facts that are recorded with the errors.
     details: Callable[..., dict] | None = field(default=None, compare=False)
-    takes_addend: bool = False  #: Whether it adds a C.
-    timed: bool = (
-        False  #: Whether its time is a result: of a real unit, not of a model. Others leave no clock in files.
-    )
-    #: likely_bound, certain_bound: ``bound(a, b)`` of the error of each element, with a probability
-    #: (:mod:`mpgemm.bounds.probabilistic`) and for certain; None where no such bound is known.
+    takes_addend: bool = False  #: Whether the method can add a C.
+    #: Whether the time is recorded, because a real unit and not a model runs.
+    timed: bool = False
+    #: likely_bound, certain_bound: functions ``bound(a, b)`` of the error of each element that holds with a probability
+    #: (:mod:`mpgemm.bounds.probabilistic`) or with certainty; None where no such bound is known.
     likely_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
     certain_bound: Callable[..., np.ndarray] | None = field(default=None, compare=False)
-    #: How a cube step rounds (:data:`ascend.numeric.arguments.STEP_ORDERS`), empty where there is no cube.
+    #: Rounding of a cube step (:data:`ascend.numeric.arguments.STEP_ORDERS`), empty for methods without the cube.
     step_order: str = ""
-    #: ``bound(rows_of_a, columns_of_b)``, or with C behind them, gives a certified bound of |product - exact|, elementwise, or
-    #: None.
+    #: ``bound(rows_of_a, columns_of_b)``, or with C as third argument, returns a certified bound of |product - exact|,
+    #: elementwise, or None.
     bound: Callable[..., np.ndarray | None] | None = field(default=None, compare=False)
 
     def __post_init__(self):
@@ -41,19 +40,17 @@ class GemmMethod:
 
     @property
     def bound_by_norms(self) -> Callable[..., np.ndarray | None] | None:
-        """`bound` as a function of the operands; None where nothing is certified of the method."""
+        """Return `bound` as a function of the operands, None if the method has no certified bound."""
         bound = self.bound
         return None if bound is None else lambda a, b: bound(Lines(a, 1), Lines(b, 0))
 
     def hold(
         self, computed: np.ndarray, error: np.ndarray, a: Lines, b: Lines, c: np.ndarray | None = None, **options
     ) -> int:
-        """Hold a product of this method on these operands against its bound. Raises OutsideBound.
+        """Return how many elements of a product have a finite bound, and raise OutsideBound if one of them is outside of it.
 
-        Returns how many elements have a finite bound: nothing is said about the others.
-
-        error: computed - exact, or its size, elementwise.
-        **options: With which it was multiplied, beside the settings; JSON-compatible.
+        error: computed - exact, or its magnitude, elementwise.
+        **options: options of the multiplication besides the settings, JSON-compatible.
         """
         if self.bound is None:
             return 0
@@ -68,7 +65,7 @@ class GemmMethod:
 
 
 def likely(*operands: np.ndarray | None, **options) -> np.ndarray:
-    """Return the bound of :func:`mpgemm.bounds.probabilistic.likely_bound`, whose module curves alone need."""
+    """Return the bound of :func:`mpgemm.bounds.probabilistic.likely_bound`, a module that only curves need to import."""
     from mpgemm.bounds.probabilistic import likely_bound
 
     return likely_bound(*operands, **options)

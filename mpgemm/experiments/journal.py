@@ -1,9 +1,9 @@
-"""A journal of finished measurements, so that an interrupted sweep resumes where it stopped.
+"""Keeps a journal of finished measurements, so that an interrupted sweep resumes where it stopped.
 
-One line of JSON for each finished configuration, keyed by a hash of everything that determines its result. A line is
-appended in one write, which a killed process does not lose. A machine that stops may lose the last second: the disk is asked to
-keep the lines once a second. A line that was cut short or damaged is dropped when the journal is opened. Lines of others stay
-as they are, and a file that has no others is refused.
+The journal has one line of JSON for each finished configuration, keyed by a hash of everything that determines its result. A
+line is appended in one write, so a killed process loses none. Lines are synchronised to the disk once a second, so a machine
+that stops may lose the last second. Truncated or damaged lines are dropped when the journal is opened; lines of other programs
+stay unchanged, and a file with lines of other programs only is refused.
 """
 
 import hashlib
@@ -15,37 +15,37 @@ from pathlib import Path
 
 from tensorcore_models.files import atomic_writer
 
-#: How each line begins.
+#: First bytes of each line.
 _HEAD = b'{"check": "'
-#: Seconds between two calls that make the disk keep the lines, which take ten milliseconds each.
+#: Seconds between two calls of fsync, which take ten milliseconds each.
 SYNC_SECONDS = 1.0
 
 
 def _check_of(result: object) -> str:
-    """Hash of a result, so that an entry that was damaged or edited is noticed."""
+    """Return a hash of a result, by which damaged or edited entries are noticed."""
     return hashlib.sha256(json.dumps(result, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
 def _is_ours(line: bytes) -> bool:
-    """Return whether a line is one of a journal, sound or not."""
+    """Return whether a line was written by a journal, damaged or not."""
     return line.startswith(_HEAD)
 
 
 def content_key(configuration: Mapping) -> str:
-    """Hash of a JSON-compatible configuration; the order of its keys does not matter."""
+    """Return a hash of a JSON-compatible configuration that does not depend on the order of its keys."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Journal:
-    """Finished results by configuration. With `path` None they are kept in memory only.
+    """`Journal` holds finished results by configuration, in memory only if `path` is None.
 
-    path: The journal file; read if it exists, made with its folder on the first :meth:`add`.
-    code: Entries whose configuration says another `code` are left where they are, and not used.
-    dropped (int): Entries of the file that were damaged: their configurations are measured again.
-    outdated (int): Entries of other code: their configurations are measured again, too.
-    fresh: Forget what the file holds.
-    Raises ValueError if the file is no journal: nothing of it is changed.
+    path: journal file; it is read if it exists, and made with its folder on the first :meth:`add`.
+    code: digest of the code; entries with another `code` in their configuration stay in the file and are not used.
+    dropped (int): number of damaged entries of the file, whose configurations are measured again.
+    outdated (int): number of entries of other code, whose configurations are measured again, too.
+    fresh: whether to forget the results in the file.
+    Raises ValueError if the file is no journal; the file is not changed then.
     """
 
     def __init__(self, path: str | os.PathLike | None = None, code: str | None = None, *, fresh: bool = False):
@@ -59,15 +59,15 @@ class Journal:
 
     def _load(self, path: Path, fresh: bool) -> None:
         if not path.is_file():
-            raise ValueError(f"{path} is not a regular file: a journal cannot be kept there; name another folder")
+            raise ValueError(f"{path} is not a regular file, so a journal cannot be kept there; name another folder")
         text = path.read_bytes()
         *lines, rest = text.split(b"\n")
         kept = []
-        if rest and not _HEAD.startswith(rest):  # what was written of a line's head is no more than lost
+        if rest and not _HEAD.startswith(rest):  # a line that ends within its head is lost
             lines.append(rest)
         if any(line.strip() for line in lines) and not any(_is_ours(line) for line in lines):
             raise ValueError(
-                f"{path} was written by another program and is not a journal of measurements: name another folder"
+                f"{path} was written by another program and is not a journal of measurements; name another folder"
             )
         for line in [] if fresh else lines:
             try:
@@ -96,11 +96,11 @@ class Journal:
         return len(self._results)
 
     def get(self, configuration: Mapping) -> dict | None:
-        """Return the finished result of that configuration, or None."""
+        """Return the finished result of a configuration, or None."""
         return self._results.get(content_key(configuration))
 
     def add(self, configuration: Mapping, result: Mapping) -> None:
-        """Keep a finished result, in the file before this returns."""
+        """Keep a finished result, which is in the file when this returns."""
         key = content_key(configuration)
         self._results[key] = dict(result)
         if self.path is None:

@@ -1,20 +1,20 @@
-"""Is SGEMM-cube accurate enough for this input? Decided by measured errors beside those of FP32 on the same data.
+"""Decides whether SGEMM-cube is accurate enough for an input, by its measured errors and those of FP32 on the same data.
 
 Both errors are against the exact product. Two metrics are compared, in bits: the relative error in the Frobenius norm (eq. 13),
-and the largest ``|dC_ij| / (|A||B|)_ij``, which sees single elements, and rows that are small beside others.
+and the largest ``|dC_ij| / (|A||B|)_ij``, which shows errors of single elements and of rows that are smaller than others.
 
-What counts as a difference. The floor of both metrics is 2^-24: a correctly rounded FP32 result may have that error. Above
-it, two FP32 products of the same data differ, too: halving the chains in which k is summed changes the error by sqrt(2), half
-a bit, how long they are is the choice of a BLAS, and random orders of k through one BLAS spread by 0.1 to 0.4 bits on uniform,
-normal and digits' data, by 0.7 on the sparse diffusion pair (measured). So up to three quarters of a bit of the norm a
-method is as accurate as FP32, and twice that of the largest element, which spread by up to 1.0
-(:data:`mpgemm.experiments.standing.NOISE_BITS`). What few results or seeds cannot tell is *undecided*
-(:mod:`mpgemm.experiments.standing`). FP32 is :func:`mpgemm.experiments.methods.fp32_baseline`, whose bits are the same on every
-machine.
+The floor of both metrics is 2^-24, the error that a correctly rounded FP32 result may have. Above it, two FP32 products of
+the same data differ, too. Halving the length of the chains in which k is summed, which a BLAS is free to choose, changes the
+error by sqrt(2), half a bit. Random orders of k through one BLAS spread the error in norm by 0.1 to 0.4 bits on uniform,
+normal and digits' data and by 0.7 bits on the sparse diffusion pair, and that of the largest element by up to 1.0 bit
+(measured). So a method is as accurate as FP32 if it is behind by at most three quarters of a bit in norm, and twice that in
+the largest element (:data:`mpgemm.experiments.standing.NOISE_BITS`). If there are too few results or seeds to tell, the
+status is *undecided* (:mod:`mpgemm.experiments.standing`). FP32 is :func:`mpgemm.experiments.methods.fp32_baseline`, whose
+bits are the same on every machine.
 
-A result is *lost* where its error exceeds 2^-10 |A||B|, twice fp16's unit roundoff: a plain FP16 product of operands in range
-is better. An element of an operand beyond fp16's range is lost where results are; up to twice that range the second word can
-hold what is beyond, if s_b is small enough.
+A result is *lost* if its error exceeds 2^-10 |A||B|, twice fp16's unit roundoff, because a plain FP16 product of operands in
+range is better. An element of an operand beyond fp16's range counts as lost if results are lost; up to twice that range, the
+second word can hold the excess if s_b is small enough.
 """
 
 import math
@@ -55,13 +55,13 @@ from mpgemm.experiments.verdict import (
 )
 from tensorcore_models.formats.split_analysis import FP16_OVERFLOW, chosen_scale_exponent
 
-#: How a cube step of 16 products may round, the default first: after every product, and once.
+#: Roundings of a cube step of 16 products: after every product (the default), and once.
 BOTH_STEP_ORDERS = (DEFAULT_STEP_ORDER, "exact")
-#: Bits by which settings of one method are the same, so that the usual one is taken: 7 % of the error.
+#: Bits within which settings of one method count as equal, so that the usual setting is taken; 0.1 bits are 7 % of the error.
 SAME_BITS = {"relative_frobenius": 0.1, "componentwise": 0.5}
 
 
-Errors = Sequence[Record]  #: Of one method on the seeds of one input.
+Errors = Sequence[Record]  #: Records of one method on the seeds of one input.
 Measured = Mapping[CubeSetting, Mapping[str, tuple[GemmMethod, Errors]]]
 
 
@@ -76,8 +76,10 @@ def bits_of(records: Errors) -> float:
 
 
 def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) -> Verdict | None:
-    """Return the verdict on the input of a case and of all others of its group; None where FP32 or SGEMM-cube without scaled
-    rows was not measured, or there are no elements."""
+    """Return the verdict on the input of a case and of the other cases of its group.
+
+    Returns None if FP32 or SGEMM-cube without scaled rows was not measured, or if the product has no elements.
+    """
     mine: dict[str, list[Record]] = {}
     for record in _each_once(records):
         if record.group == case.group:
@@ -109,12 +111,12 @@ def judge(case: Case, methods: Sequence[GemmMethod], records: Sequence[Record]) 
 
 
 def _each_once(records: Sequence[Record]) -> list[Record]:
-    """Return the records without those of a case and method that are there already: a copy is no second seed."""
+    """Return one record for each case and method, because a copy is not a second seed."""
     return list({(record.group, record.case, record.method): record for record in records}.values())
 
 
 def setting_of(method: GemmMethod) -> CubeSetting | None:
-    """Of SGEMM-cube; None for other methods."""
+    """Return the setting of SGEMM-cube that a method runs, None for other methods."""
     if not method.name.startswith("sgemm_cube"):
         return None
     facts = method.settings
@@ -124,7 +126,7 @@ def setting_of(method: GemmMethod) -> CubeSetting | None:
 def _settings(
     methods: Sequence[GemmMethod], mine: Mapping[str, Errors]
 ) -> dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]]:
-    """Return each setting of SGEMM-cube that was measured, by its step orders."""
+    """Return the settings of SGEMM-cube that were measured, with their records by step order."""
     measured: dict[CubeSetting, dict[str, tuple[GemmMethod, Errors]]] = {}
     for method in methods:
         setting = setting_of(method)
@@ -136,8 +138,10 @@ def _settings(
 def preferred_setting(
     methods: Sequence[GemmMethod], records: Sequence[Record]
 ) -> tuple[CubeSetting, tuple[CubeSetting, ...]] | None:
-    """Return the setting without scaled rows to use for all these products, and others that are as good; None where FP32 or
-    SGEMM-cube was not measured."""
+    """Return the setting without scaled rows to use for all these products, and the settings that are as good.
+
+    Returns None if FP32 or SGEMM-cube was not measured.
+    """
     mine: dict[str, list[Record]] = {}
     for record in _each_once(records):
         mine.setdefault(record.method, []).append(record)
@@ -147,18 +151,18 @@ def preferred_setting(
 
 
 def verdict(a, b) -> Verdict:
-    """Return whether SGEMM-cube is accurate enough for these matrices: the verdict that `mpgemm evaluate A B` prints.
+    """Return the verdict, which `mpgemm evaluate A B` prints, on whether SGEMM-cube is accurate enough for these matrices.
 
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        The matrices. Errors are relative to the product of these numbers; FP32 and SGEMM-cube first round them to
+        The matrices. Errors are measured against the product of these numbers; FP32 and SGEMM-cube first round them to
         float32, to nearest.
 
     Returns
     -------
     Verdict
-        Its text is the answer; `status`, `recommended` and the measured `judgements` are its parts.
+        The answer as text, with `status`, `recommended` and the measured `judgements` as its parts.
 
     Raises
     ------
@@ -176,7 +180,9 @@ def verdict(a, b) -> Verdict:
     case = given_case(a, b)
     a, b, _ = case.operands()
     if 0 in (a.shape[0], b.shape[1]):
-        raise ValueError(f"a is {a.shape} and b is {b.shape}: the product is empty, so there is no error to measure")
+        raise ValueError(
+            f"a is {a.shape} and b is {b.shape}, expected a product that is not empty, to measure its error"
+        )
     options = CubeOptions(step_orders=BOTH_STEP_ORDERS)
     methods = build_methods(["fp32", *BASELINES, "sgemm_cube", "sgemm_cube_scaled"], options)
     found = judge(case, methods, evaluate([case], methods))
@@ -186,7 +192,7 @@ def verdict(a, b) -> Verdict:
 
 
 def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
-    """Return bits that scaling brings where it brings most; -inf where results are lost with it, or a status gets worse."""
+    """Return the largest gain in bits by scaling, -inf if results are lost with it or a status gets worse."""
     before, after = ({j.step_order: j for j in found} for found in (plain, scaled))
     steps = [step for step in before if step in after]
     if any(
@@ -201,8 +207,10 @@ def _gain(scaled: Sequence[Judgement], plain: Sequence[Judgement]) -> float:
 
 
 def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, tuple[CubeSetting, ...]]:
-    """Return the preferred setting among those as good as the best in every step order, and the others among them; where there
-    is none, the setting that is least behind FP32 in the step order in which it is most behind."""
+    """Return the preferred setting among those as good as the best in every step order, and the others among them.
+
+    If no setting is, the setting is returned whose worst step order is least behind FP32.
+    """
     tolerance = {metric: max(bits, sampling_bits(results)) for metric, bits in SAME_BITS.items()}
     errors = {
         setting: {(step, metric): median_of(found[step][1], metric) for step in found for metric in METRICS}
@@ -212,11 +220,11 @@ def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, t
     baseline = {metric: median_of(fp32, metric) for metric in METRICS}
 
     def excess(setting: CubeSetting) -> float:
-        """Return bits behind the best beyond the tolerance, at most."""
+        """Return the largest number of bits behind the best setting, less the tolerance."""
         return max(bits_between(best[key], errors[setting][key]) - tolerance[key[1]] for key in best)
 
     def behind(setting: CubeSetting) -> float:
-        """Return bits behind FP32 beyond what two FP32 products may differ, at most."""
+        """Return the largest number of bits behind FP32, less the difference that two FP32 products may have."""
         return max(bits_between(baseline[key[1]], errors[setting][key]) - NOISE_BITS[key[1]] for key in best)
 
     order = sorted(plain, key=lambda setting: setting.preference)
@@ -231,33 +239,33 @@ def _choose(plain: Measured, fp32: Errors, results: int) -> tuple[CubeSetting, t
 
 
 def _lost_in_a_seed(records: Errors, fp32: Errors) -> bool:
-    """Return whether a result of any seed is lost that FP32 keeps; the first seed is looked at element by element besides."""
+    """Return whether any seed has a lost result in a case in which FP32 has none."""
     kept = {record.case for record in fp32 if record.errors.componentwise <= LOST}
     return any(record.case in kept and record.errors.componentwise > LOST for record in records)
 
 
 # -- one input in detail -------------------------------------------------------------------------------------------------
 class _Look:
-    """The exact product of one input, and what is lost where."""
+    """`_Look` holds the exact product of one input and finds lost results and their causes."""
 
     def __init__(self, case: Case, fp32: Errors, chain: Errors | None):
         self.a, self.b, _ = case.operands()
         self.fp32, self.chain = fp32, chain
         self.lines = Lines(self.a, 1), Lines(self.b, 0)
         self.exact = exact_gemm(self.a, self.b)
-        #: The operands as FP32 and SGEMM-cube take them, of whose product the causes of an error are parts.
+        #: Operands rounded to FP32, which FP32 and SGEMM-cube multiply; causes of an error refer to their product.
         self.words_of = as_fp32(self.a), as_fp32(self.b)
         rounded = self.words_of[0] is not self.a or self.words_of[1] is not self.b
         self.exact_of_words = exact_gemm(*self.words_of) if rounded else self.exact
         self.values = np.asarray(self.exact.rounded("fp64"))
         self.results = self.values.size
-        self.measured = self.results * len(fp32)  #: Results of all seeds.
+        self.measured = self.results * len(fp32)  #: Number of results of all seeds.
         with np.errstate(invalid="ignore", over="ignore"):
             self.sizes = np.abs(self.a.astype(np.float64)) @ np.abs(self.b.astype(np.float64))
         self.fp32_lost = self._lost(fp32_baseline(self.a, self.b))[0]
 
     def _lost(self, product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (which results are lost, computed - exact)."""
+        """Return (mask of lost results, computed - exact)."""
         with np.errstate(invalid="ignore"):
             error = np.asarray(self.exact.error_of(product))
             same = (product == self.values) | (np.isnan(product) & np.isnan(self.values))
@@ -265,7 +273,10 @@ class _Look:
         return far & ~same, error
 
     def judgements(self, setting: CubeSetting, found: Mapping[str, tuple[GemmMethod, Errors]]) -> tuple[Judgement, ...]:
-        """Return one setting for each step order. What differs between them by no more than noise decides nothing."""
+        """Return the judgements of a setting, one for each step order.
+
+        If the step orders differ by no more than two FP32 products may, but in status, no status is decided.
+        """
         judged = tuple(self._judgement(setting, *pair) for pair in found.values())
         spread = {m: max(j.differences[m] for j in judged) - min(j.differences[m] for j in judged) for m in METRICS}
         statuses = {j.status for j in judged}
@@ -274,7 +285,7 @@ class _Look:
         return tuple(replace(j, status="undecided" if "undecided" in statuses else "borderline") for j in judged)
 
     def _judgement(self, setting: CubeSetting, method: GemmMethod, records: Errors) -> Judgement:
-        """Return one setting beside FP32."""
+        """Return the judgement of a setting against FP32."""
         product = method.multiply(self.a, self.b)
         lost, error = self._lost(product)
         method.hold(product, error, *self.lines)
@@ -318,14 +329,14 @@ class _Look:
     def _bits_with(
         self, method: GemmMethod, bits: float, error: np.ndarray, said: Mapping, options: Mapping | None = None
     ) -> float:
-        """Return bits of the same method with other options, by default as they are said."""
+        """Return the bits of the same method with other options; `said` are the options in the recipe."""
         product = method.multiply(self.a, self.b, **(said if options is None else options))
         changed = np.asarray(self.exact.error_of(product))
         method.hold(product, changed, *self.lines, **said)
         return bits + bits_between(float(np.linalg.norm(changed)), float(np.linalg.norm(error)), 0.0)
 
     def _short_chain_bits(self, method: GemmMethod, bits: float, error: np.ndarray) -> float | None:
-        """Return bits of the same method where each chain of k has :data:`SHORT_CHAIN` products; None where k is no longer."""
+        """Return the bits of the same method with chains of :data:`SHORT_CHAIN` products, None if k is not longer."""
         (m, k), n = self.a.shape, self.b.shape[1]
         if k <= SHORT_CHAIN:
             return None
@@ -335,7 +346,10 @@ class _Look:
     def _sources(
         self, setting: CubeSetting, error: np.ndarray, lost: np.ndarray, by_element: bool
     ) -> Mapping[str, float]:
-        """Return parts of the error, over the largest; where single elements decide, each over its |A||B|, lost ones alone."""
+        """Return the norms of the parts of the error over the largest part.
+
+        With `by_element`, or if results are lost, elements are weighted by 1 / |A||B|; if results are lost, only they count.
+        """
         if setting.row_scaling or not error.size:
             return {}
         weights: np.ndarray | float = 1.0
@@ -349,7 +363,7 @@ class _Look:
         return {source: part / largest for source, part in parts.items()} if largest > 0 else {}
 
     def lost_operands(self) -> tuple[LostOperand, ...]:
-        """Return the operands with elements that overflow or are not finite, and the first such element."""
+        """Return the operands with elements that overflow or are not finite, each with its first such element."""
         found = []
         for name, x in (("A", self.a), ("B", self.b)):
             nonfinite = ~np.isfinite(x)

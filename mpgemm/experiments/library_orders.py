@@ -1,7 +1,7 @@
-"""Orders of k in which an H100's libraries were recorded to sum, for products of which nobody says what ran.
+"""Lists orders of k in which an H100's libraries were recorded to sum, for products whose kernel is unknown.
 
-The rules are those of :mod:`tensorcore_models.libraries.profile_tables`; what a profile would say (tile, number of slices,
-lanes) is tried.
+The rules are those of :mod:`tensorcore_models.libraries.profile_tables`; all values of the tile, the number of slices and the
+lanes, which a profile would state, are tried.
 """
 
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ from tensorcore_models.orders.order import Chain, Order
 
 #: Tiles of k of CUTLASS's kernels, and of kernels whose slices take tiles in turn.
 TILES, DEALT = (16, 32, 64, 128), {"fp32": 8, "fp64": 32}
-#: Slices that are asked for: every small number, and those of deep splits (multiples of 12, and the H100's 132 processors).
+#: Numbers of slices: every small number, and those of deep splits (multiples of 12, and the H100's 132 multiprocessors).
 ASKED = (*range(1, 25), 32, 33, 36, 48, 60, 64, 96, 128, 132)
-#: Slices that take tiles in turn.
+#: Numbers of slices that take tiles in turn.
 IN_TURN = range(2, 33)
 
 
 def library_orders(engine: MatrixEngine, shape: tuple[int, int, int]) -> Iterator[tuple[str, Order, str]]:
-    """Yield each order's description, the order, and its summary; no order twice, and none that is one chain from 0 to k.
+    """Yield (description, order, summary) of every order once, without the one chain from 0 to k.
 
-    engine: A unit of FP32 or FP64 results.
-    shape: (m, k, n).
+    engine: unit with FP32 or FP64 results.
+    shape: shape (m, k, n) of the product.
     """
     m, k, n = shape
     seen: set[Order] = {Chain((range(k),))}
@@ -38,7 +38,7 @@ def library_orders(engine: MatrixEngine, shape: tuple[int, int, int]) -> Iterato
 
 
 def _sliced(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
-    """Yield slices of whole 128 or 16 bytes, the residue of k first where the unit takes several products at once."""
+    """Yield orders of slices of multiples of 128 or 16 bytes, residue of k first if the unit takes several products at once."""
     size = engine.formats[0].container.itemsize
     whole_lines = (128 // size,) if k % (128 // size) == 0 else ()
     for tile in TILES if engine.k > 1 else (engine.k,):
@@ -56,13 +56,13 @@ def _sliced(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
 
 
 def _slice(part: range, tile: int, step: int) -> Chain:
-    """Return a slice with its residue first, as one piece where this changes no step of the unit."""
+    """Return a slice with its residue first, as one piece if this changes no step of the unit."""
     chain = residue_first(part.start, part.stop, tile)
     return chain if len(chain.pieces[0]) % step else Chain((part,))
 
 
 def _dealt(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
-    """Yield tiles dealt in turn to slices, joined in their order or pairwise."""
+    """Yield orders with tiles dealt in turn to slices, which are joined in order or pairwise."""
     tile = DEALT.get(engine.formats[0].name)
     if tile is None or tile % engine.k:
         return
@@ -75,7 +75,7 @@ def _dealt(engine: MatrixEngine, k: int) -> Iterator[tuple[str, Order]]:
 
 
 def _lanes(engine: MatrixEngine, m: int, k: int, n: int) -> Iterator[tuple[str, Order]]:
-    """Yield lanes of matrix-vector kernels."""
+    """Yield orders with the lanes of matrix-vector kernels."""
     if 1 not in (m, n) or engine.k > 1:
         return
     wide = max(1, engine.formats[0].container.itemsize // 4)

@@ -1,9 +1,8 @@
-"""The GEMMs that `mpgemm evaluate` compares, as a list of named callables.
+"""Makes the methods that `mpgemm evaluate` compares from their names.
 
-A :class:`~mpgemm.experiments.gemm_method.GemmMethod` multiplies two matrices in some way, rounding what its own operand
-format lacks. :func:`build_methods` makes them from names; a name is a key of :data:`NAMED_METHODS`,
-``engine:ARCH:INSTRUCTION`` for any matrix engine of the catalogue (operands rounded to nearest to the engine's formats first),
-or ``recovery:METHOD@ENGINE`` for a recovery method.
+A :class:`~mpgemm.experiments.gemm_method.GemmMethod` multiplies two matrices in some way and rounds operands to its own format.
+:func:`build_methods` makes it from a name, which is a key of :data:`NAMED_METHODS`, ``engine:ARCH:INSTRUCTION`` for a matrix
+engine of the catalogue (operands are rounded to nearest to its formats), or ``recovery:METHOD@ENGINE`` for a recovery method.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,20 +26,23 @@ from mpgemm.recovery.engines import ieee_engine, named_engine
 from mpgemm.recovery.methods import get_method, is_method
 from mpgemm.recovery.run import prepare
 
-#: s_b of the SGEMM-cube: a power of two exponent for both operands, or "auto" for one from the data of each.
+#: s_b of SGEMM-cube: an exponent for both operands, or "auto" for an exponent from the data of each operand.
 ScaleExponent = int | str
 
 DEFAULT_SCALE_EXPONENTS: tuple[ScaleExponent, ...] = (0, 6, 12, "auto")
 
 
 def _of_fp32(multiply: Callable[..., np.ndarray], *operands: np.ndarray, **options) -> np.ndarray:
-    """Return a product that takes FP32 numbers only, of operands rounded to them."""
+    """Return the product by a function that takes FP32 operands, after rounding operands to FP32."""
     return multiply(*map(as_fp32, operands), **options)
 
 
 def fp32_baseline(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the float32 product that others are judged by: chains of :data:`FP32_CHAIN` fused multiply-adds, each from zero,
-    added up in float32 in the order of k. The same bits on every machine; a BLAS sums about as many products in a chain."""
+    """Return the float32 product that other methods are compared with; its bits are the same on every machine.
+
+    Chains of :data:`FP32_CHAIN` fused multiply-adds, each from zero, are added up in float32 in the order of k. A BLAS sums
+    about as many products in a chain.
+    """
     return ieee_engine("fp32").gemm(as_fp32(a), as_fp32(b), promote_every=FP32_CHAIN)
 
 
@@ -52,26 +54,29 @@ def _fp32() -> GemmMethod:
 
 
 def native_fp32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return NumPy's float32 product: the SGEMM of the BLAS that NumPy was built with."""
+    """Return NumPy's float32 product, the SGEMM of the BLAS that NumPy was built with."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return np.matmul(as_fp32(a), as_fp32(b))
 
 
 def native_fp64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return NumPy's float64 product of the operands as they are."""
+    """Return NumPy's float64 product of the operands, without rounding them."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         return np.matmul(a.astype(np.float64), b.astype(np.float64))
 
 
 @dataclass(frozen=True)
 class CubeOptions:
-    """How the Ascend cube is run (:func:`ascend.cube_gemm`). Raises ValueError for an unknown order or scale exponent."""
+    """`CubeOptions` holds options of runs on the Ascend cube (:func:`ascend.cube_gemm`).
 
-    #: orders, scale_exponents, step_orders: SGEMM-cube is run with every combination.
+    Raises ValueError for an unknown order or scale exponent.
+    """
+
+    #: orders, scale_exponents, step_orders: options of SGEMM-cube, which runs with every combination.
     orders: tuple[str, ...] = ("elementwise", "termwise")
     scale_exponents: tuple[ScaleExponent, ...] = DEFAULT_SCALE_EXPONENTS
     step_orders: tuple[str, ...] = (DEFAULT_STEP_ORDER,)
-    #: (b_m, b_k, b_n) on the 910A. None is one block, with all of k in one chain.
+    #: Block sizes (b_m, b_k, b_n) on the 910A; None is one block, with all of k in one chain.
     blocking: tuple[int, int, int] | None = None
 
     def __post_init__(self):
@@ -81,13 +86,15 @@ class CubeOptions:
                     raise ValueError(f"unknown {what} {value!r}; known: {', '.join(known)}")
         for scale in self.scale_exponents:
             if scale != "auto" and not isinstance(scale, int):
-                raise ValueError(f'a scale exponent is an integer or "auto", got {scale!r}')
+                raise ValueError(f'scale exponent is {scale!r}, expected an integer or "auto"')
 
     def method(
         self, function: Callable, name: str, label: str, step_order: str = DEFAULT_STEP_ORDER, **given
     ) -> GemmMethod:
-        """Return `function` of ascend with these options and those given; the name shows a step order that is not the
-        default."""
+        """Return the method that runs a function of ascend with these options and `given`.
+
+        The name shows a step order that is not the default.
+        """
         keywords, settings = {**given, "step_order": step_order}, {**given, "step_order": step_order}
         if step_order != DEFAULT_STEP_ORDER:
             name = f"{name}_{step_order}"
@@ -99,20 +106,22 @@ class CubeOptions:
         return GemmMethod(name, label, multiply, settings, step_order=step_order, bound=bound)
 
     def methods(self, function: Callable, name: str, label: str, **given) -> list[GemmMethod]:
-        """:meth:`method` for each step order."""
+        """Return the :meth:`method` for each step order."""
         return [self.method(function, name, label, step, **given) for step in self.step_orders]
 
 
 def short_chains(order: str, shape: tuple[int, int, int], products: int) -> TileSchedule:
-    """Return SGEMM-cube in an order with so many products in each chain of k."""
+    """Return the schedule of SGEMM-cube in an order with `products` products in each chain of k."""
     m, k, n = shape
     whole = TileSchedule.unblocked(m=m, k=k, n=n, mode=order)  # type: ignore[arg-type]
     return replace(whole, blocking=replace(whole.blocking, bk=products))
 
 
 def fp32_chain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the float32 product with all of k in one chain of fused multiply-adds, in order: what a simple SGEMM does, and, as
-    the catalogue assumes, FP32 on the cube of the 910B."""
+    """Return the float32 product with all of k in one chain of fused multiply-adds, in order.
+
+    A simple SGEMM computes this, and, as the catalogue assumes, FP32 on the cube of the 910B.
+    """
     return prepare(as_fp32(a), as_fp32(b), None, "fp32", "ieee").product()
 
 
@@ -129,18 +138,22 @@ def _sgemm_cube(options: CubeOptions) -> list[GemmMethod]:
 
 
 def engine_method(name: str) -> GemmMethod:
-    """Return a matrix engine without block scales by "ARCH:INSTRUCTION", or real hardware by "cuda:INSTRUCTION" or
-    "torch:FORMAT"."""
+    """Return the method of a matrix engine without block scales ("ARCH:INSTRUCTION"), or of real hardware.
+
+    Names of hardware are "cuda:INSTRUCTION" and "torch:FORMAT".
+    """
     engine = _engine(name)
     if engine.scale_format is not None:
-        raise ValueError(f"{name} needs block scales with its operands; give an instruction without a scale format")
+        raise ValueError(
+            f"{name} needs block scales, which these operands have not; take an instruction without a scale format"
+        )
     asked = "" if ":" in name else f"{name}: "
     label = f"{asked}{engine.label.replace(':', ' ', 1)}"
     return GemmMethod(f"engine:{engine.label}", label, partial(_engine_gemm, name), bound=partial(_engine_bound, name))
 
 
 def _engine(name: str) -> tcm.Engine:
-    """Return a model of the catalogue, a device's default FP16 instruction, or hardware that is there."""
+    """Return the engine of a name: a model of the catalogue, a device's default FP16 instruction, or hardware present here."""
     return named_engine(name) or tcm.default_instruction(name, a_format="fp16", d_format="fp32")
 
 
@@ -153,7 +166,7 @@ def _engine_bound(name: str, a: Lines, b: Lines) -> np.ndarray | None:
 
 
 def _sums_method(name: str, label: str, multiply: Callable[..., np.ndarray]) -> GemmMethod:
-    """Return a product of sums in FP32, or in FP64 where its name says so; a C is added to it at the end."""
+    """Return the method of a product in FP32, or in FP64 if its name is "fp64", to which a C is added at the end."""
     bound = partial(sgemm_bound, "fp64" if name == "fp64" else "fp32")
     return GemmMethod(name, label, partial(with_addend, multiply), takes_addend=True, bound=bound)
 
@@ -173,15 +186,16 @@ def _hf32_bound(a: Lines, b: Lines) -> np.ndarray | None:
     return None if bound is None else with_rounded_operands(bound, x, y)
 
 
-#: What makes a method from the part of a name behind "PREFIX:".
+#: Functions that make a method from the part of a name after "PREFIX:".
 PREFIXES: dict[str, Callable[[str], GemmMethod]] = {"engine": engine_method, "recovery": recovery_method}
 
-#: The unit of HF32: chips of the 910B generation and later have it, and FP32 on the cube, whose bits are `fp32_chain`'s.
+#: Instruction of HF32. Chips of the 910B generation and later have it; they also have FP32 on the cube, with the bits of
+#: `fp32_chain`.
 HF32 = "ascend910b:cube.m16n16k8.f32.hf32.hf32.f32"
 
-#: Methods that are compared by default. `fp32` is in a fixed order of ours, `fp32_numpy` this machine's library. fp16 and
-#: SGEMM-cube are the Ascend cube's (910A: saturating); `sgemm_cube_scaled` is the extension beyond the paper that brings each
-#: row of A and column of B into range by a power of two.
+#: Methods that are compared by default. `fp32` sums in a fixed order of this package, `fp32_numpy` in that of this machine's
+#: library. fp16 and SGEMM-cube run on the Ascend cube (910A, saturating); `sgemm_cube_scaled` extends the paper's method by
+#: powers of two that bring each row of A and column of B into range.
 NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
     "fp16": lambda options: options.methods(ascend.cube_hgemm, "fp16", "FP16, FP32 accumulation"),
     "fp16_accumulate": lambda options: options.methods(
@@ -202,13 +216,12 @@ NAMED_METHODS: dict[str, Callable[[CubeOptions], list[GemmMethod]]] = {
 }  # fmt: skip
 
 
-#: Methods that are compared only when they are asked for: bf16x6 as the AMX unit's model computes it, and the unit itself.
+#: Methods that are compared only if they are asked for: bf16x6 on the model of the AMX unit, and on the unit itself.
 ON_REQUEST = ("bf16x6", "amx")
 
 
 def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOptions | None = None) -> list[GemmMethod]:
-    """Return the methods of those names (see the module), each once, in the order given. Raises ValueError for an unknown
-    name."""
+    """Return the methods of these names (see the module), each once, in order; raise ValueError for an unknown name."""
     options = options or CubeOptions()
     methods: dict[str, GemmMethod] = {}
     for name in names:
@@ -232,7 +245,7 @@ def build_methods(names: Sequence[str] = tuple(NAMED_METHODS), options: CubeOpti
 
 
 def _together(method: GemmMethod, other: GemmMethod) -> GemmMethod:
-    """Return a method asked for twice: devices that compute alike are named together, "h100, h200: INSTRUCTION"."""
+    """Return one method for two devices with the same instruction, labelled "h100, h200: INSTRUCTION"."""
     asked, separator, what = method.label.partition(": ")
     also, _, same = other.label.partition(": ")
     return replace(method, label=f"{asked}, {also}: {what}") if separator and what == same and also != asked else method

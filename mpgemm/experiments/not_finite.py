@@ -1,4 +1,4 @@
-"""Operands that are not finite: where they are, and how many results are therefore infinite or NaN whatever computes them."""
+"""Finds operands that are not finite, and counts the results that are therefore infinite or NaN in every method."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from mpgemm.experiments.cases import Case
 
 @dataclass(frozen=True)
 class NotFinite:
-    """The operands' elements and the exact results of one input that are not finite."""
+    """`NotFinite` counts the operands' elements and the exact results of one input that are not finite."""
 
-    #: Operand, how many of its elements are not finite, row, column and value of the first of them.
+    #: For each operand: name, number of elements that are not finite, row, column and value of the first of them.
     elements: tuple[tuple[str, int, int, int, float], ...]
-    #: results, of: Results that are not finite in exact arithmetic, of how many.
+    #: results, of: number of results that are not finite in exact arithmetic, and number of all results.
     results: int
     of: int
 
@@ -23,17 +23,17 @@ class NotFinite:
             f"{'the first ' if count != 1 else ''}{name}[{i}, {j}] = {value:g}"
             for name, count, i, j, value in self.elements
         ]
-        return f"{'; '.join(found)}: {self.results} of {self.of} results are infinite or NaN whatever computes them."
+        return f"{'; '.join(found)}, so {self.results} of {self.of} results are infinite or NaN in every method."
 
 
 def not_finite(case: Case) -> NotFinite:
-    """Find the elements and results of a case that are not finite. Raises ValueError if the product has no elements."""
+    """Return the elements and results of a case that are not finite; raise ValueError if the product has no elements."""
     a, b, c = case.operands()
     m, n = a.shape[0], b.shape[1]
     if 0 in (m, n):
         raise ValueError(
-            f"{case.label}: the product is empty, so there is nothing to compare: "
-            f"A is {m} x {a.shape[1]} and B {b.shape[0]} x {n}"
+            f"{case.label}: A is {m} x {a.shape[1]} and B is {b.shape[0]} x {n}, so the product is empty; "
+            "expected at least one element to compare"
         )
     rows, columns = ~np.isfinite(a).all(axis=1), ~np.isfinite(b).all(axis=0)
     results = rows[:, None] | columns

@@ -1,8 +1,8 @@
-"""How the elements of an operand lie in the range of fp16, and the bits that a split into two fp16 words keeps of them.
+"""Measures where the elements of an operand lie in the range of fp16, and how many bits a split into two fp16 words keeps.
 
-Definitions. The exponent of x is floor(log2 |x|). x *overflows* if |x| >= 65520, which rounds beyond the largest fp16
-number: its first word is lost whatever s_b is, and it keeps 0 bits. It *vanishes in fp16* if |x| <= 2^-25, which rounds to 0;
-its high word is *subnormal* in between up to 2^-14. Bits kept and "auto" are those of
+Definitions. The exponent of x is floor(log2 |x|). x *overflows* if |x| >= 65520, which rounds beyond the largest fp16 number;
+its first word is then lost for every s_b, and 0 bits are kept. x *vanishes in fp16* if |x| <= 2^-25, which rounds to 0. For
+|x| between 2^-25 and 2^-14, the high word is *subnormal*. The bits kept, and "auto", are those of
 :mod:`tensorcore_models.formats.split_analysis`.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorcore_models.formats.split_analysis import ScaleChoice, automatic_scale_exponent, scale_report
 
-#: |x| up to which rounding to nearest even gives 0 in fp16.
+#: Largest |x| that rounds to 0 in fp16 (to nearest, ties to even).
 FP16_VANISHING = 2.0**-25
 #: Smallest normal fp16 number.
 FP16_NORMAL = 2.0**-14
@@ -21,17 +21,17 @@ FP16_NORMAL = 2.0**-14
 
 @dataclass(frozen=True)
 class BitsKept:
-    """Fraction bits that two fp16 words keep of the nonzero finite elements; an element that overflows keeps 0."""
+    """`BitsKept` counts the fraction bits that two fp16 words keep of nonzero finite elements, 0 for elements that overflow."""
 
-    scale_exponent: int  #: s_b.
-    #: fewest_bits, mean_bits: None where there are no elements.
+    scale_exponent: int  #: The scale exponent s_b.
+    #: fewest_bits, mean_bits: least and mean number of bits; None if there are no elements.
     fewest_bits: float | None
     mean_bits: float | None
-    below_22_bits: int  #: Elements that keep fewer.
+    below_22_bits: int  #: Number of elements of which fewer than 22 bits are kept.
 
     @classmethod
     def of(cls, choice: ScaleChoice) -> "BitsKept":
-        """Return the bits that a choice keeps, with the elements that overflow."""
+        """Return the bits that a choice of s_b keeps; elements that overflow count with 0 bits."""
         if not choice.elements:
             return cls(choice.scale_exponent, None, None, 0)
         share = 1 - choice.overflowing / choice.elements
@@ -42,26 +42,26 @@ class BitsKept:
 
 @dataclass(frozen=True)
 class MatrixRange:
-    """The size and range of one operand's elements."""
+    """`MatrixRange` holds the shape of one operand and the range of its elements."""
 
-    name: str  #: "A" or "B".
-    shape: tuple[int, int]  #: Rows and columns.
-    #: zeros, nonfinite, overflow, vanishing, subnormal: Numbers of elements; the last three as the module defines them.
+    name: str  #: Name of the operand, "A" or "B".
+    shape: tuple[int, int]  #: Numbers of rows and columns.
+    #: zeros, nonfinite, overflow, vanishing, subnormal: numbers of such elements; the module defines the last three.
     zeros: int
     nonfinite: int
     overflow: int
     vanishing: int
     subnormal: int
-    #: smallest_exponent, largest_exponent: Of the nonzero finite elements; None if all are zero or not finite.
+    #: smallest_exponent, largest_exponent: exponents of the nonzero finite elements; None if there are none.
     smallest_exponent: int | None
     largest_exponent: int | None
-    histogram: dict[int, int]  #: Exponent -> number of elements.
-    choices: tuple[BitsKept, ...]  #: What each s_b that was asked for, and "auto", keeps.
-    auto: int  #: What s_b = "auto" is for this operand.
+    histogram: dict[int, int]  #: Number of elements by exponent.
+    choices: tuple[BitsKept, ...]  #: Bits kept with each s_b that was asked for, and with "auto".
+    auto: int  #: Value of s_b = "auto" for this operand.
 
 
 def matrix_range(name: str, x: np.ndarray, scale_exponents: Sequence[int] = (0, 6, 12)) -> MatrixRange:
-    """Look at one float32 operand, "A" or "B", and at what these s_b and "auto" keep of it."""
+    """Return the range of one float32 operand, "A" or "B", and the bits that these s_b and "auto" keep of it."""
     magnitudes = np.abs(x[np.isfinite(x) & (x != 0)]).astype(np.float64)
     values, counts = np.unique(np.frexp(magnitudes)[1] - 1, return_counts=True)
     best = automatic_scale_exponent(x)

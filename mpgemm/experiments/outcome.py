@@ -1,4 +1,4 @@
-"""Defines an experiment's result for the command line: tables, figure panels and data."""
+"""Defines the result of an experiment for the command line: tables, figure panels and data."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one experiment."""
+    """`Outcome` holds the result of one experiment."""
 
-    name: str  #: Stem of its files.
-    tables: Sequence[Table]  #: The tables of the result.
-    data: Mapping  #: JSON-compatible values.
-    panels: Sequence[Panel] = ()  #: The figure; empty for none.
-    columns: int = 3  #: Panels beside each other.
-    remarks: Sequence[str] = ()  #: What the numbers say, computed from them.
-    #: Writes the picture to a path, where panels of curves do not show it.
+    name: str  #: Stem of the names of its files.
+    tables: Sequence[Table]  #: Tables of the result.
+    data: Mapping  #: The result as JSON-compatible values.
+    panels: Sequence[Panel] = ()  #: Panels of the figure; empty for no figure.
+    columns: int = 3  #: Number of panels in a row of the figure.
+    remarks: Sequence[str] = ()  #: Sentences on the result, made from its numbers.
+    #: Function that writes the figure to a path, for figures that are not made of curves.
     draw: Callable[[Path], object] | None = None
 
 
 @dataclass(frozen=True)
 class Context:
-    """How an experiment runs: which seeds, fewer points or all, where finished results are, on what."""
+    """`Context` says how an experiment runs: seeds, fewer points (`quick`), journal, progress and executor."""
 
     seeds: Sequence[int] = (0,)
     quick: bool = False

@@ -1,4 +1,4 @@
-"""A result outside of its certified bound as a file: operands, what computed it, where; and the same computed again."""
+"""Writes a result outside of its certified bound to a file with its operands and recipe, and computes it again from there."""
 
 import hashlib
 import json
@@ -24,12 +24,12 @@ from mpgemm.reporting.provenance import environment
 from tensorcore_models.files import atomic_writer
 from tensorcore_models.machine.instruction_sets import active_isa, available_isas, set_isa
 
-#: Version of the file's facts.
+#: Version of the file format.
 VERSION = 1
 
 
 def write_outside(error: OutsideBound, folder: Path) -> Path:
-    """Write the file that reproduces a result outside of its bound; its path. Raises OSError."""
+    """Write a file that reproduces a result outside of its bound, and return its path; raise OSError if that fails."""
     product = error.product
     arrays = {"a": product.a, "b": product.b, "computed": error.computed}
     if product.c is not None:
@@ -50,17 +50,17 @@ def write_outside(error: OutsideBound, folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Again:
-    """The product of a file, computed again with one instruction set."""
+    """`Again` says how a file's product came out when it was computed again with one instruction set."""
 
     instruction_set: str
-    outside: str  #: What is outside of its bound, in a sentence; empty where nothing is.
-    same_bits: bool  #: Whether the result is the one in the file.
+    outside: str  #: Sentence on the elements outside of their bounds; empty if there are none.
+    same_bits: bool  #: Whether the result has the same bits as that in the file.
 
 
 def rerun(path: Path) -> tuple[dict, list[Again]]:
     """Read a file of :func:`write_outside` and compute its product again with every instruction set of this CPU.
 
-    Raises ValueError, OSError if it is no such file, or names what is not there.
+    Raises ValueError or OSError if it is no such file, or if it names a method or engine that is unknown here.
     """
     facts, product, computed = _read(path)
     before, found = active_isa(), []
@@ -83,22 +83,26 @@ def _read(path: Path) -> tuple[dict, JudgedProduct, np.ndarray]:
     names = array_names(path)
     if not {"a", "b", "computed", "facts"} <= set(names):
         raise ValueError(
-            f"{path}: this is not a file of a result outside of its bound, which holds a, b, computed and facts"
+            f"{path} is not a file of a result outside of its bound, expected the arrays a, b, computed and facts"
         )
     try:
         facts = json.loads(read_array(path, "facts").tobytes())
         version, recipe = facts["version"], facts["recipe"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: its facts cannot be read ({error!r})") from None
+        raise ValueError(
+            f"{path}: the array 'facts' cannot be read as JSON ({error!r}); write the file again"
+        ) from None
     if version != VERSION:
-        raise ValueError(f"{path}: the file has version {version!r}, but this package reads version {VERSION}")
+        raise ValueError(
+            f"{path} has version {version!r}, expected version {VERSION}; read it with the package that wrote it"
+        )
     a, b, computed = (read_array(path, name) for name in ("a", "b", "computed"))
     c = read_array(path, "c") if "c" in names else None
     return facts, JudgedProduct(facts["product"], recipe, a, b, c), computed
 
 
 def _computed(product: JudgedProduct) -> np.ndarray:
-    """Return the product, held against its bound again."""
+    """Return the product of a recipe, after comparing it with its bound; raise OutsideBound if it is outside."""
     recipe, (a, b, c) = product.recipe, (product.a, product.b, product.c)
     if "method" in recipe:
         method = _method(recipe)
@@ -128,7 +132,7 @@ def _computed(product: JudgedProduct) -> np.ndarray:
 
 
 def _kernel(product: JudgedProduct) -> np.ndarray:
-    """Return a right kernel in some order of chains; without the scales that it may have had it is not computed again."""
+    """Return the result of a correct kernel in some order of chains; scales are not computed again."""
     engine, options = plain_engine(product.recipe["engine"]), product.recipe["chains"]
     order = kernel_order(engine, product.a.shape[1], 1, options.get("k_order"), options.get("promote_every"), None)
     c = None if product.c is None else product.c.astype(np.float64)
@@ -140,7 +144,7 @@ def _kernel(product: JudgedProduct) -> np.ndarray:
 
 
 def _method(recipe: Mapping) -> GemmMethod:
-    """Return the method of a recipe, one of an experiment."""
+    """Return the experiment's method that a recipe names."""
     name = recipe["method"]
     if not recipe.get("step_order"):
         return build_methods([name])[0]

@@ -1,4 +1,4 @@
-"""Promotion, adding a chain up in FP32 outside of the core every so many products: error, certified bound and cost."""
+"""Measures error, certified bound and cost of promotion, which adds a chain to an FP32 sum outside of the core at intervals."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,28 +19,26 @@ from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
 INTERVALS = tuple(2**e for e in range(4, 13))
-#: Rows of A and columns of B at most that are computed.
+#: Largest number of rows of A and columns of B that are computed.
 SIDE = 64
-#: How many times larger the whole error must be without additions outside than at best for promotion to matter.
+#: Promotion matters if the whole error without additions outside is more than this factor above the smallest whole error.
 MATTERS = 1.1
 
 
-#: What `wanted_by` says of an error that the caller wants.
+#: Value of `wanted_by` for an error that the caller gives.
 WANTED = "the error wanted"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """One interval."""
+    """`Interval` holds the error, bound and cost of one interval of promotion."""
 
-    every: int | None  #: Products between two additions outside; None: never.
+    every: int | None  #: Number of products between two additions outside; None for no additions outside.
     additions: float  #: Extra FP32 additions for each product.
-    #: error, bound: Relative Frobenius error against the exact product of the rounded operands, and the certified bound
-    #: of it.
+    #: error, bound: relative Frobenius error against the exact product of the rounded operands, and its certified bound.
     error: float
     bound: float
-    #: Relative Frobenius error against the exact product of the operands as given: their rounding and the sums
-    #: together.
+    #: Relative Frobenius error against the exact product of the given operands, from their rounding and the sums together.
     whole: float
 
     @property
@@ -56,22 +54,23 @@ class PromotionAdvice(Result):
     Attributes
     ----------
     engine : str
+        Label of the engine.
     shape : (m, k, n)
         Shape of the product that was computed.
     intervals : tuple of Interval
-        From the shortest to never.
+        Intervals from the shortest to no additions outside.
     wanted : float
         Largest accepted error of the sums.
     wanted_by : str
         Source of that limit.
     measured, certain : Interval or None
-        The cheapest interval whose measured error, and whose certified bound, is at most `wanted`; None where none is.
+        The cheapest interval whose measured error, or whose certified bound, is at most `wanted`; None if there is none.
     fp32 : float
         Error of a chain of FP32 fused multiply-adds on the same rounded operands.
     operands : float
         Error of rounding the operands to the engine's format, which no interval reduces.
     scaled : (int, int)
-        Powers of two by which A and B were multiplied first, to fill the range of a narrow format.
+        Exponents of the powers of two by which A and B were multiplied first, to fill the range of a narrow format.
     """
 
     engine: str
@@ -94,7 +93,7 @@ class PromotionAdvice(Result):
         return [{**asdict(interval), "bits": interval.bits} for interval in self.intervals]
 
     def sentences(self) -> list[str]:
-        """Return sentences on what was computed, the recommendation, and the other parts of the error."""
+        """Return sentences on the product, the recommendation, and the other parts of the error."""
         return [f"{self.engine}, {' x '.join(map(str, self.shape))}", self.verdict, self.beside]
 
     @property
@@ -123,14 +122,13 @@ class PromotionAdvice(Result):
 
     @property
     def matters(self) -> bool:
-        """Return whether promotion lowers the whole error, or, if an error of the sums was asked for, the error of
-        the sums."""
+        """Return whether promotion lowers the whole error by more than a tenth; True if an error of the sums was asked for."""
         least = min(interval.whole for interval in self.intervals)
         return self.wanted_by == WANTED or math.isinf(least) or self.intervals[-1].whole > MATTERS * least
 
     @property
     def beside(self) -> str:
-        """Return a sentence on the size of the other parts of the error."""
+        """Return a sentence on the other parts of the error, for comparison."""
         text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
         text += f"alone {self.operands:.3g}, which no interval cures."
         never = self.intervals[-1].error
@@ -165,28 +163,27 @@ def advise_promotion(
     scale: bool = True,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> PromotionAdvice:
-    """Return error, bound and cost of adding partial sums outside of the core at each interval, and the longest
-    interval that suffices.
+    """Return error, bound and cost of adding partial sums outside of the core, and the longest interval that suffices.
 
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        The operands; values that the engine's formats cannot represent are rounded to nearest. For large products at
-        most 64 rows and columns are computed.
+        The operands; values that the engine's formats cannot represent are rounded to nearest. Of large products, at most
+        64 rows and columns are computed.
     engine : Engine or str
-        With FP32 results: a device, "arch:name", or an engine. A device without `fmt` means its fp8 unit if it has one.
+        Engine with FP32 results: a device, "arch:name", or an engine object. A device without `fmt` stands for its fp8 unit
+        if it has one.
     fmt : str, optional
-        Operand format where `engine` is a device.
+        Operand format, if `engine` is a device.
     wanted : float, optional
-        Relative Frobenius error of the sums that is wanted; by default twice the smallest one that an interval reaches, or a
-        quarter of the error that rounding the operands makes, where that is more.
+        Largest accepted relative Frobenius error of the sums. By default twice the smallest error that an interval reaches,
+        or a quarter of the error from rounding the operands, whichever is larger.
     intervals : sequence of int
-        Intervals in products. An interval that is not a multiple of the engine's k step, or is not below k, is left
-        out.
+        Intervals in products. Intervals that are not multiples of the engine's k step, or not below k, are left out.
     scale : bool
-        Multiply A and B by powers of two that fill the range of operand formats of 8 bits or fewer, as programs do.
+        Whether to multiply A and B by powers of two that fill the range of operand formats of at most 8 bits, as programs do.
     progress : callable, optional
-        (done, total, label).
+        Function called as ``progress(done, total, label)``.
 
     Raises
     ------
@@ -202,7 +199,7 @@ def advise_promotion(
     (32, True)
     """
     if wanted is not None and not wanted > 0:
-        raise ValueError(f"the wanted error is {wanted}, expected a positive number")
+        raise ValueError(f"wanted is {wanted}, expected a positive relative error")
     engine = _engine(engine, fmt)
     data = corner(_checked(a, b), SIDE)
     data, exponents = _filled(data, engine) if scale else (data, (0, 0))
@@ -238,7 +235,7 @@ def advise_promotion(
 
 
 def _default_target(best: float, operands: float) -> tuple[float, str]:
-    """Return the error of the sums that is enough, and where that comes from: less would be lost in the operands' rounding."""
+    """Return the accepted error of the sums and its source; a smaller error would not show beside the operands' rounding."""
     if operands / 4 > 2 * best:
         return operands / 4, "a quarter of the error of rounding the operands"
     return 2 * best, "twice the smallest error reached"
@@ -249,7 +246,9 @@ def _engine(engine: Engine | str, fmt: str | None) -> Engine:
         engine = _device_engine(engine, fmt)
     check_sums_outside(engine)
     if engine.scale_format is not None:
-        raise ValueError(f"{engine.label} takes block scales: name a unit without them")
+        raise ValueError(
+            f"{engine.label} takes block scales, which promotion does not; take a unit without block scales"
+        )
     return engine
 
 
@@ -265,19 +264,21 @@ def _device_engine(name: str, fmt: str | None) -> Engine:
 def _checked(a, b) -> Data:
     a, b = (tcm.as_array(x, name) for x, name in ((a, "a"), (b, "b")))
     for x, name in ((a, "a"), (b, "b")):
-        source_array(x, name)  # refuses what float64 lacks
+        source_array(x, name)  # refuses values that float64 cannot hold
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
         raise ValueError(
-            f"a is {a.shape} and b is {b.shape}: expected two matrices that are not empty, with as many columns of "
+            f"a is {a.shape} and b is {b.shape}, expected two matrices that are not empty, with as many columns of "
             f"a as rows of b"
         )
     if not (np.isfinite(a.astype(np.float64)).all() and np.isfinite(b.astype(np.float64)).all()):
-        raise ValueError("the operands hold values that are not finite, for which no interval reaches the wanted error")
+        raise ValueError(
+            "a or b holds infinities or NaN, expected finite values, because no interval reaches the wanted error"
+        )
     return Data(a, b)
 
 
 def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
-    """Refuse operands that the engine's format holds as infinities."""
+    """Raise ValueError if operands become infinite in the engine's formats."""
     a_format, b_format = engine.formats[:2]
     for name, x, held, fmt in (("A", data.a, rounded.a, a_format), ("B", data.b, rounded.b, b_format)):
         lost = np.argwhere(~np.isfinite(held.astype(np.float64)))
@@ -286,12 +287,12 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
             many = f"{len(lost)} elements of {name} are" if len(lost) > 1 else f"1 element of {name} is"
             raise ValueError(
                 f"{many} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first {name}[{i}, {j}] = "
-                f"{float(x[i, j]):g}: no interval helps against overflow; scale {name}"
+                f"{float(x[i, j]):g}; no interval helps against overflow, so scale {name}"
             )
 
 
 def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
-    """Return operands of narrow formats times powers of two that bring their largest element just below the largest number."""
+    """Return operands of narrow formats, scaled by powers of two so that they fill the range, and the exponents."""
     scaled, exponents = [], []
     for x, fmt in zip(data[:2], engine.formats[:2], strict=True):
         largest = float(np.max(np.abs(x.astype(np.float64))))
@@ -303,7 +304,7 @@ def _filled(data: Data, engine: Engine) -> tuple[Data, tuple[int, int]]:
 
 
 def _whole(measured: Measured, exact: np.ndarray) -> float:
-    """Return relative error against the exact product of the operands as given."""
+    """Return the relative error against the exact product of the given operands."""
     return _ratio(np.where(np.isfinite(measured.computed), measured.computed - exact, np.inf), exact)
 
 
@@ -312,7 +313,7 @@ def _relative(measured: Measured) -> float:
 
 
 def _ratio(error: np.ndarray, exact: np.ndarray) -> float:
-    """Return Frobenius norm of an error over that of the exact values, without overflow on the way; 0/0 is 0."""
+    """Return the Frobenius norm of an error over that of the exact values, without intermediate overflow; 0/0 is 0."""
     if not np.isfinite(error).all():
         return math.inf
     (above, up), (below, down) = (_norm(x) for x in (error, exact))
@@ -322,6 +323,6 @@ def _ratio(error: np.ndarray, exact: np.ndarray) -> float:
 
 
 def _norm(x: np.ndarray) -> tuple[float, int]:
-    """Return (f, e) with the norm f 2^e, f near 1."""
+    """Return (f, e) with the norm f 2^e and f near 1."""
     exponent = int(np.frexp(np.max(np.abs(x), initial=0.0))[1])
     return float(np.linalg.norm(np.ldexp(x, -exponent))), exponent

@@ -1,4 +1,4 @@
-"""Advice on promotion from several seeds of one distribution: one recommendation, decided by intervals over the seeds."""
+"""Advises on promotion from several seeds of one distribution, by confidence intervals over the seeds."""
 
 import math
 from collections.abc import Sequence
@@ -11,29 +11,29 @@ from tensorcore_models.results import Result
 
 @dataclass(frozen=True)
 class SeededInterval:
-    """One interval over the seeds."""
+    """`SeededInterval` holds the error, bound and cost of one interval of promotion over the seeds."""
 
-    every: int | None  #: Products between two additions outside; None: never.
+    every: int | None  #: Number of products between two additions outside; None for no additions outside.
     additions: float  #: Extra FP32 additions for each product.
     error: SeedSpread  #: Relative Frobenius error of the sums.
-    whole: SeedSpread  #: The same with the operands' rounding.
-    bound: float  #: The largest certified bound of a seed.
-    side: int  #: 1 where the error is within what is wanted, -1 where it is not, 0 where that is not decided.
-    seeds_to_decide: int | None  #: How many seeds would decide; None where there are too few to say, or none would do.
+    whole: SeedSpread  #: Relative Frobenius error of the sums and of the operands' rounding.
+    bound: float  #: Largest certified bound of a seed.
+    side: int  #: 1 if the error is within the accepted error, -1 if it is not, 0 if that is undecided.
+    seeds_to_decide: int | None  #: Number of seeds that would decide; None if it is unknown or too large.
 
 
 @dataclass(frozen=True, repr=False)
 class PromotionOverSeeds(Result):
-    """Which interval suffices on a distribution.
+    """`PromotionOverSeeds` says which interval of promotion suffices on a distribution.
 
     Attributes
     ----------
     by_seed : tuple of PromotionAdvice
-        One for each seed.
+        The advice on each seed.
     intervals : tuple of SeededInterval
-        From the shortest to never.
+        Intervals from the shortest to no additions outside.
     matters : int
-        1 where promotion lowers the whole error by more than a tenth, -1 where it does not, 0 where that is not decided.
+        1 if promotion lowers the whole error by more than a tenth, -1 if it does not, 0 if that is undecided.
     """
 
     by_seed: tuple[PromotionAdvice, ...]
@@ -42,7 +42,7 @@ class PromotionOverSeeds(Result):
 
     @classmethod
     def of(cls, by_seed: Sequence[PromotionAdvice]) -> "PromotionOverSeeds":
-        """From the advice on each seed, on the same engine and with the same intervals."""
+        """Return the advice from that on each seed, on the same engine and with the same intervals."""
         rows = list(zip(*(advice.intervals for advice in by_seed), strict=True))
         wanted = [advice.wanted for advice in by_seed]
         found = []
@@ -66,7 +66,7 @@ class PromotionOverSeeds(Result):
 
     @property
     def wanted(self) -> SeedSpread:
-        """Error that is wanted; of each seed another one where it comes from what the seed reaches."""
+        """Return the accepted error over the seeds; it differs between seeds if it follows from the errors of each seed."""
         return SeedSpread.of([advice.wanted for advice in self.by_seed])
 
     def to_rows(self) -> list[dict]:
@@ -86,12 +86,12 @@ class PromotionOverSeeds(Result):
         }
 
     def sentences(self) -> list[str]:
-        """Return the recommendation, what is borderline, and what decided."""
+        """Return sentences on the recommendation, on borderline intervals, and on the way of deciding."""
         return [self.verdict, *self._undecided(), self._decided_by()]
 
     @property
     def verdict(self) -> str:
-        """The recommendation in a sentence."""
+        """Return the recommendation in a sentence."""
         if self.matters < 0:
             least = min(interval.whole.median for interval in self.intervals)
             return (
@@ -125,17 +125,17 @@ class PromotionOverSeeds(Result):
             + (f"; about {interval.seeds_to_decide} seeds would decide." if interval.seeds_to_decide else ".")
             for interval in open_ones
         ]
-        return lines + (["Whether promotion matters at all is not decided."] if self.matters == 0 else [])
+        return lines + (["It is not decided whether promotion matters at all."] if self.matters == 0 else [])
 
     def _decided_by(self) -> str:
         seeds = len(self.by_seed)
         if interval_of([0.0] * seeds) is None:
-            return f"{seeds} seeds give no interval: every seed must agree."
-        return f"Decided by the {METHOD} ({seeds}), of log errors over what is wanted; brackets: smallest to largest."
+            return f"{seeds} seeds are too few for an interval, so every seed must agree."
+        return f"Decided by the {METHOD} ({seeds}), of log(error / accepted error); brackets: smallest to largest."
 
 
 def _side(values: Sequence[float]) -> int:
-    """1 where the mean is above 0, -1 where it is below, 0 where that is not decided; of too few values all must agree."""
+    """Return 1 if the mean is above 0, -1 if it is below, 0 if that is undecided; without an interval all must agree."""
     interval = interval_of(values)
     if interval is not None:
         return interval.beside(0.0)

@@ -1,6 +1,6 @@
 """Recommends methods on one input from a comparison, as data and as sentences.
 
-A method is recommended only where there is something to reach and its cost is known.
+A method is recommended only if FP32's error is a goal on that input, or bits were asked for, and if the method's cost is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,55 +29,58 @@ _INFINITE = float("inf")
 
 @dataclass(frozen=True)
 class Margin:
-    """How far a method lies from a threshold on which nothing is decided, and how many seeds or results would decide it."""
+    """`Margin` says how far a method is from a threshold, and how many seeds or results would decide an open status."""
 
     metric: str
-    bits: float  #: Beyond the threshold where negative: less accurate than what is wanted.
-    threshold: float  #: Bits more than FP32, or wanted bits.
-    seeds: int | None  #: None where too few were measured to say, or where :data:`MOST` would not do.
-    measured: int = 0  #: Results that were measured, of what is undecided because they are few.
-    results: int | None = None  #: How many would decide that; None beyond a million.
+    bits: float  #: Bits above the threshold; negative if the method is less accurate than wanted.
+    threshold: float  #: The threshold: bits more than FP32, or wanted bits.
+    seeds: (
+        int | None
+    )  #: Number of seeds that would decide; None if too few were measured to say, or above :data:`MOST`.
+    measured: int = 0  #: Number of results that were measured.
+    results: int | None = None  #: Number of results that would decide an undecided status; None above a million.
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The cheapest method that is good enough on one engine and input."""
+    """`Recommendation` names the cheapest method that is accurate enough on one engine and input."""
 
-    #: case, engine: The input, and the engine as it was asked for.
+    #: case, engine: the input, and the name by which the engine was asked for.
     case: str
     engine: str
-    wanted: str  #: What is enough: "FP32", or a number of bits.
-    method: str | None  #: None where no method compared reaches it, or where the cost of none that does is known.
-    best: str  #: The method with the smallest error there.
-    reached: tuple[str, ...] = ()  #: All methods that reach it, the smallest error first.
-    without_cost: tuple[str, ...] = ()  #: Those of them whose cost is not known.
-    borderline: Mapping[str, Margin] = field(default_factory=dict)  #: Methods that lie at the threshold.
-    undecided: Mapping[str, Margin] = field(
-        default_factory=dict
-    )  #: Methods for which there are too few results or seeds.
+    wanted: str  #: The goal: "FP32", or a number of bits.
+    method: str | None  #: The cheapest method; None if no method reaches the goal, or none that does has a known cost.
+    best: str  #: The method with the smallest error on this engine.
+    reached: tuple[str, ...] = ()  #: All methods that reach the goal, smallest error first.
+    without_cost: tuple[str, ...] = ()  #: Methods that reach the goal and have no known cost.
+    borderline: Mapping[str, Margin] = field(default_factory=dict)  #: Methods at the threshold.
+    #: Methods for which there are too few results or seeds to decide.
+    undecided: Mapping[str, Margin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class OneInput:
-    """The measurements on one input."""
+    """`OneInput` holds the measurements on one input."""
 
     case: str
-    ranked: Sequence[Runs]  #: The smallest error first.
-    fp32: Mapping[str, ErrorReport]  #: The FP32 baseline, by case.
-    not_finite: NotFinite | None  #: None where all operands are finite.
-    fp32_numpy: Mapping[str, ErrorReport] = field(default_factory=dict)  #: NumPy's on this machine.
-    condition: Conditioning | None = None  #: Of the product, of several the largest in norm.
-    pairs: bool = False  #: Whether its cases are pairs of a stack, each judged by itself, and not seeds.
+    ranked: Sequence[Runs]  #: Runs of each method and engine, smallest error first.
+    fp32: Mapping[str, ErrorReport]  #: Errors of the FP32 baseline, by case.
+    not_finite: NotFinite | None  #: Elements that are not finite; None if all operands are finite.
+    fp32_numpy: Mapping[str, ErrorReport] = field(
+        default_factory=dict
+    )  #: Errors of NumPy's FP32 product here, by case.
+    condition: Conditioning | None = None  #: Condition number of the product; of several cases, the largest in norm.
+    pairs: bool = False  #: Whether the cases are pairs of a stack, each judged by itself, and not seeds.
 
     @property
     def zero_product(self) -> bool:
-        """Whether the exact product is zero and something has an error, infinite relative to the product alone."""
+        """Return whether the exact product is zero and a method has an error, which is infinite relative to the product."""
         reports = [record.errors for runs in self.ranked for record in runs.records] + list(self.fp32.values())
         return any(errors.relative_frobenius == _INFINITE and errors.normwise < _INFINITE for errors in reports)
 
     @property
     def why_no_fp32(self) -> str:
-        """Why FP32's error is nothing to reach, in a sentence; empty where it is."""
+        """Return a sentence on the reason why FP32's error is no goal on this input, "" if it is a goal."""
         if self.zero_product:
             return ZERO_PRODUCT
         if not self.fp32:
@@ -90,16 +93,16 @@ class OneInput:
             for metric in ("normwise", "relative_frobenius")
         )
         if normwise > LOST:
-            return "FP32 itself loses this product, which leaves its range: scale A or B first."
+            return "FP32 itself loses this product, which leaves its range; scale A or B first."
         if relative > 2.0**-FEWEST_BITS:
             return (
                 f"The results cancel: FP32's error is {normwise:.1e} of |A||B| and yet {relative:.1e} of the product (norms), "
-                "so FP32 is nothing to reach here."
+                "so FP32's error is no goal here."
             )
         return ""
 
     def of_pairs(self) -> list["OneInput"]:
-        """Return each pair of a stack as an input of its own."""
+        """Return the pairs of a stack, each as an input."""
         cases = list(dict.fromkeys(record.case for runs in self.ranked for record in runs.records))
         return [
             OneInput(case, [runs.of_case(case) for runs in self.ranked],
@@ -108,13 +111,15 @@ class OneInput:
         ]  # fmt: skip
 
     def without_fp32(self) -> dict[str, str]:
-        """Return pairs of a stack in which FP32's error is nothing to reach, and why."""
+        """Return the pairs of a stack in which FP32's error is no goal, with the reason."""
         found = {pair.case: pair.why_no_fp32 for pair in self.of_pairs()} if self.pairs else {}
         return {case: why for case, why in found.items() if why}
 
     def exact_pairs(self) -> list[str]:
-        """Return pairs of a stack that FP32 and every method compute exactly, as those with zeros: they tell no method from
-        another; none where all are such pairs."""
+        """Return the pairs of a stack that FP32 and every method compute exactly, such as pairs with zeros.
+
+        These pairs do not distinguish methods. The list is empty if all pairs are exact.
+        """
         if not self.pairs:
             return []
         errors: dict[str, list[float]] = {}
@@ -127,8 +132,10 @@ class OneInput:
         return found if len(found) < len(errors) else []
 
     def beside_fp32(self, runs: Runs) -> tuple[str, Margin]:
-        """Return how a method stands beside FP32 (:data:`mpgemm.experiments.standing.STATUSES`), and the margin that decides:
-        of seeds on all of them together, of a stack in the worst pair in which FP32 is a measure."""
+        """Return a method's status against FP32 (:data:`mpgemm.experiments.standing.STATUSES`), and the margin that decides.
+
+        All seeds decide together; of the pairs of a stack in which FP32's error is a goal, the worst decides.
+        """
         if self.pairs:
             each = [pair.beside_fp32(runs.of_case(pair.case)) for pair in self.of_pairs() if not pair.why_no_fp32]
             return max(each, key=_how_bad)
@@ -151,9 +158,9 @@ class OneInput:
         return status, Margin(metric, difference + noise, -noise, seeds, measured, more)
 
     def beside_bits(self, runs: Runs, bits: float) -> tuple[str, Margin]:
-        """Return how a method stands beside so many bits, and the margin: of a stack in the worst pair, else over the seeds.
+        """Return a method's status against a number of bits, and the margin, over the seeds or in the worst pair of a stack.
 
-        Without an interval the measured bits count.
+        Without an interval, the measured bits decide.
         """
         found = [record.effective_bits for record in runs.records]
         interval = None if self.pairs else interval_of(found)
@@ -168,13 +175,13 @@ class OneInput:
 
 
 def _how_bad(judged: tuple[str, Margin]) -> tuple[int, float]:
-    """Return sorts by standing and margin, the worst last."""
+    """Return a sort key by status and margin that puts the worst last."""
     status, margin = judged
     return STATUSES.index(status), -margin.bits
 
 
 def recommendations(found: OneInput, bits: float | None) -> list[Recommendation]:
-    """For each engine what reaches FP32, where that is a measure, and what reaches `bits`."""
+    """Return recommendations for each engine: for FP32, where its error is a goal, and for `bits`, if given."""
     if found.not_finite is not None:
         return []
     rows = []
@@ -209,9 +216,9 @@ def _cheapest(
 
 # -- sentences -----------------------------------------------------------------------------------------------------------
 def remarks(found: OneInput, bits: float | None) -> list[str]:
-    """Describe the table of an input in sentences; engines of which the same is said are named together."""
+    """Return sentences on the table of an input; engines with the same sentence are named together."""
     if found.not_finite is not None:
-        return [f"{found.not_finite} No bits are told and no method is recommended: replace them first."]
+        return [f"{found.not_finite} No bits are given and no method is recommended; replace infinities and NaN first."]
     said: dict[str, list[str]] = {}
     rows = recommendations(found, bits)
     for row in rows:
@@ -226,7 +233,7 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
     elif rows and interval_of([0.0] * seeds) is not None:
         lines.append(f"Decided by the {METHOD} ({seeds}), of differences paired by seed.")
     elif rows and seeds > 1:
-        lines.append(f"{seeds} seeds give no interval: medians decide.")
+        lines.append(f"{seeds} seeds are too few for an interval, so medians decide.")
     if found.fp32 and not found.zero_product:
         here = f"; NumPy's here {_fp32_bits(found.fp32_numpy, found)}" if found.fp32_numpy else ""
         lines.append(f"FP32, chains of 256: {_fp32_bits(found.fp32, found)}{here}.")
@@ -236,17 +243,17 @@ def remarks(found: OneInput, bits: float | None) -> list[str]:
 
 
 def _of_stack(found: OneInput, pairs: int) -> list[str]:
-    """Return how a stack is judged, and the pairs that say nothing of FP32."""
+    """Return sentences on the way a stack is judged, and on the pairs that are left out."""
     lines = [f"Each of the {pairs} pairs is judged by itself; the worst decides."]
     if missing := found.without_fp32():
         case, why = next(iter(missing.items()))
         lines.append(
-            f"FP32 is no measure in {len(missing)} of {pairs} pairs, which take no part, the first {case}: {why}"
+            f"In {len(missing)} of {pairs} pairs FP32's error is no goal, so they are left out; the first is {case}: {why}"
         )
     if exact := found.exact_pairs():
         lines.append(
-            f"All results are exact in {len(exact)} of {pairs} pairs, which tell nothing and take no part in medians, the "
-            f"first {exact[0]}."
+            f"In {len(exact)} of {pairs} pairs all results are exact, so medians leave these pairs out; the first is "
+            f"{exact[0]}."
         )
     return lines
 
@@ -266,7 +273,7 @@ def _sentence(row: Recommendation, found: Mapping[str, Runs], of: OneInput) -> s
         return f"none{surely} reaches {row.wanted}; the best is {row.best} ({best}).{open_ones}"
     if row.method is None:
         listed = ", ".join(f"{name} ({_passes(found[name].first)}, {_bits(found[name], of)})" for name in row.reached)
-        return f"{row.wanted} is reached by {listed}; which is cheapest is not known, as no rate is.{open_ones}"
+        return f"{row.wanted} is reached by {listed}; the cheapest is not known, because no rate is known.{open_ones}"
     record = found[row.method].first
     known = " (a reconstruction)" if record.certainty == "reconstruction" else ""
     worst = "" if of.pairs else _worst(found[row.method], row.wanted)
@@ -275,12 +282,12 @@ def _sentence(row: Recommendation, found: Mapping[str, Runs], of: OneInput) -> s
         f"{record.cost:.3g} ms for 10^12 operations, {_bits(found[row.method], of)}{worst}."
     )
     if row.without_cost:
-        text += f" Reached, too, at a cost that is not known, by {', '.join(row.without_cost)}."
+        text += f" Methods that also reach it, at an unknown cost: {', '.join(row.without_cost)}."
     return text + open_ones
 
 
 def _spelled_margin(margin: Margin) -> str:
-    """Return how far from the threshold, and what would decide."""
+    """Return the distance from the threshold and the number of seeds that would decide, in words."""
     where = "within" if margin.bits >= 0 else "beyond"
     of = " of the largest result" if margin.metric == "componentwise" else ""
     text = f"{abs(margin.bits):.2f} bits {where} the threshold of {abs(margin.threshold):.2f}{of}"
@@ -292,17 +299,17 @@ def _spelled_margin(margin: Margin) -> str:
 
 
 def _spelled_chance(margin: Margin) -> str:
-    """Return why a method is undecided, and what would decide."""
+    """Return the reason why a method is undecided, and the number of seeds or results that would decide, in words."""
     if margin.seeds is not None:
         return f"which about {margin.seeds} seeds would decide (at most {MOST} are tried)"
     counted = f"{margin.measured} result{'s' * (margin.measured != 1)}"
-    text = f"as up to {sampling_bits(margin.measured):.1f} bits of {counted} are chance"
+    text = f"because up to {sampling_bits(margin.measured):.1f} bits of {counted} may be chance"
     known = margin.results is not None and margin.results > margin.measured
     return f"{text}; {f'about {margin.results}' if known else 'many more'} results would decide"
 
 
 def _worst(runs: Runs, wanted: str) -> str:
-    """Describe the bits that a number in the norm hides: fewer in the worst element."""
+    """Return the bits of the worst element in words, if they are fewer than wanted, "" otherwise."""
     error, bits = runs.spread("componentwise"), wanted.removesuffix(" bits")
     if bits == wanted or error.median <= 2.0 ** -float(bits):
         return ""

@@ -1,4 +1,4 @@
-"""Recovery methods on engines as the methods of an experiment: ``recovery:METHOD@ENGINE``."""
+"""Makes recovery methods on engines, ``recovery:METHOD@ENGINE``, into methods of an experiment."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tensorcore_models.formats.tf32_roundings import tf32_rounding
 
 
 class MethodOnEngine(NamedTuple):
-    """A method and an engine that takes its words, with the names they were asked for by."""
+    """`MethodOnEngine` is a method and an engine that takes its words, with the names by which they were asked for."""
 
     name: str
     row: RecoveryMethod
@@ -33,10 +33,10 @@ class MethodOnEngine(NamedTuple):
 
 
 def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[str, str, str]]]:
-    """Return methods (or METHOD@ENGINE) and engines that fit each other, and (method, engine, reason) of pairs that do not."""
+    """Return the pairs of methods (or METHOD@ENGINE) and engines that fit, and (method, engine, reason) of the other pairs."""
     pairs, skipped = [], []
     if not methods:
-        raise ValueError("no methods to compare: name at least one of mpgemm.list_methods()")
+        raise ValueError("got no methods to compare; name at least one of mpgemm.list_methods()")
     for method in methods:
         row = get_method(method.partition("@")[0] if isinstance(method, str) else method)
         name = method if isinstance(method, str) else row.name
@@ -48,7 +48,7 @@ def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[st
                 asked = row.default_engine if engine is None else engine
                 here, called = _rounded_by_the_library(name, row, asked)
                 if row.scaled_input and isinstance(asked, str) and not {":", "/"} & set(asked):
-                    asked = f"{asked}/{getattr(found, 'path', '')}"  # which the device's name does not say
+                    asked = f"{asked}/{getattr(found, 'path', '')}"  # the device's name does not say the path
                 pairs.append(MethodOnEngine(called, here, found, asked if isinstance(asked, str) else found.label))
             except UnsuitableEngine as error:
                 skipped.append((name, getattr(engine, "label", str(engine)), str(error)))
@@ -60,8 +60,7 @@ def resolve_pairs(methods, engines) -> tuple[list[MethodOnEngine], list[tuple[st
 
 
 def _rounded_by_the_library(name: str, row: RecoveryMethod, engine: str | Engine) -> tuple[RecoveryMethod, str]:
-    """Return the row of a library's name of TF32, with the library's rounding on the device where that is known and another
-    one."""
+    """Return a method's row and name; for TF32 by a library's name, with the library's rounding on the device if known."""
     base, _, options = name.partition("@")[0].partition(":")
     if base.lower().replace("-", "_") not in ROUNDED_BY_CUBLAS or "rounding" in options or not isinstance(engine, str):
         return row, name
@@ -82,10 +81,13 @@ def pair_method(
     store: WordStore | None = None,
     **options,
 ) -> GemmMethod:
-    """Return a method on an engine as an experiment runs it; counts and bounds are details; a `store` is shared by those of the
-    same splits."""
+    """Return the experiment's method of a recovery method on an engine.
+
+    counts, bounds: whether its details hold range counts, and the deterministic bound.
+    store: words that methods with the same splits share.
+    """
     name = f"recovery:{pair.name}@{pair.engine.label}"
-    # The row and the engine in full: what the journal's results depend on. A callable's address changes, so it never resumes.
+    # Results in the journal depend on the whole row and engine. A callable's address changes, so its results are never reused.
     settings = {"row": repr(replace(pair.row, options={})), "engine": repr(pair.engine), "bounds": bounds, **options}
     return GemmMethod(
         name,
@@ -105,18 +107,18 @@ def _certain(pair: MethodOnEngine, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def recovery_method(text: str) -> GemmMethod:
-    """Return the method behind "recovery:": METHOD, or METHOD@ENGINE."""
+    """Return the method of the text after "recovery:", which is METHOD or METHOD@ENGINE."""
     return pair_method(only_pair(text)._replace(name=text.partition("@")[0]))
 
 
 def only_pair(method: str, engine: str | None = None) -> MethodOnEngine:
-    """Return one method on one engine (default: the method's own); errors as of :func:`resolve_pairs`."""
+    """Return one method on one engine, by default the method's own; raise errors like :func:`resolve_pairs`."""
     (pair,), _ = resolve_pairs([method], [engine])
     return pair
 
 
 def labelled_methods(rows: Sequence[tuple[str, str | None, str]]) -> list[GemmMethod]:
-    """Return methods of (method, engine, label); what they lose in splitting is not counted."""
+    """Return methods from (method, engine, label), without range counts."""
     return [pair_method(only_pair(method, engine), label=label, counts=False) for method, engine, label in rows]
 
 
@@ -145,14 +147,14 @@ def _bound(pair: MethodOnEngine, options: dict, a: Lines, b: Lines, c=None) -> n
 
 
 def _addend(row: RecoveryMethod, engine: Engine, c: np.ndarray | None) -> np.ndarray | None:
-    """Return C as the method adds it: rounded to FP32 where the sums outside of the core are FP32."""
+    """Return C as the method adds it, rounded to FP32 if the sums outside of the core are FP32."""
     return c if c is None or row.kind != "words" or engine.formats[3].name == "fp64" else as_fp32(c)
 
 
 def _details(
     pair: MethodOnEngine, bounds: bool, options: dict, a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None
 ) -> dict:
-    """Return passes, counts and bound, as JSON-compatible values."""
+    """Return the passes, range counts and bound as JSON-compatible values."""
     run = prepare(a, b, None, pair.row, pair.engine, options.get("overflow"))
     bound = relative_bound(a, b, c, pair.row, pair.engine) if bounds else None
     chosen = "" if run.count is None else run.count.reason
@@ -169,7 +171,7 @@ def _details(
 
 
 def relative_bound(a, b, c, row, engine) -> float | None:
-    """Return the largest deterministic bound over S = |A||B| + |C|, None where none is known for the core."""
+    """Return the largest deterministic bound over S = |A||B| + |C|, None if no bound is known for the core."""
     added = _addend(row, engine, c)
     try:
         bound = method_bound(a, b, added, row, engine).total

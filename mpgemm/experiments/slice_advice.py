@@ -1,4 +1,5 @@
-"""How many integer slices or moduli a product needs: proved before it is computed, and measured against the exact one."""
+"""Finds how many integer slices or moduli a product needs, proved before it is computed and measured against the exact
+product."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -22,61 +23,62 @@ from mpgemm.recovery.run import check_operands, prepare
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
-#: Methods whose number of words is asked for, by default.
+#: Methods whose number of words is found by default.
 METHODS = ("ozaki_int8", "ozaki2_int8", "ozaki_fp8", "ozaki2_fp8")
-#: Targets that ask for digits of the result itself begin so.
+#: Prefix of targets that are relative to the result itself.
 RELATIVE = "relative"
-#: Devices whose cost is told, by default.
+#: Devices whose costs are shown by default.
 DEVICES = ("a100", "h100", "b200", "b300", "mi300x")
 
 
 @dataclass(frozen=True)
 class WordCount:
-    """One method with one number of words."""
+    """`WordCount` holds the accuracy and cost of one method with one number of words."""
 
     method: str
-    #: count, passes: Slices or moduli; engine products of the full size.
+    #: count, passes: number of slices or moduli, and number of engine products of the full size.
     count: int
     passes: int
-    #: Bits of |A||B| that its words keep in every element, by the bound of :mod:`mpgemm.recovery.counts`.
+    #: Bits of |A||B| that the words keep in every element, by the bound of :mod:`mpgemm.recovery.counts`.
     proved_bits: float
-    measured_bits: float  #: -log2 of the largest error over the target's scale, the result's rounding included.
+    measured_bits: float  #: -log2 of the largest error over the target's scale, with the result's rounding.
     result_bits: float  #: -log2 of the error relative to the result, in the Frobenius norm.
-    lost_bits: float  #: How far the largest error is beyond the target; at most 0 where it is within.
-    row: int  #: Of that error.
-    reached: bool  #: Whether it reaches the target.
-    #: By device, milliseconds for a product of 10^12 operations by the data sheet's rate; a device without a rate is
-    #: left out.
+    lost_bits: float  #: Bits by which the largest error exceeds the target; at most 0 if it is within.
+    row: int  #: Row of the largest error.
+    reached: bool  #: Whether the count reaches the target.
+    #: Milliseconds for a product of 10^12 operations at the data sheet's rate, by device; devices without a rate are left out.
     cost: dict[str, float]
 
 
 @dataclass(frozen=True, repr=False)
 class SliceAdvice(Result):
-    """`SliceAdvice` holds the counts of slices or moduli of every method, and which of them suffice.
+    """`SliceAdvice` holds the counts of slices or moduli of every method and says which counts suffice.
 
     Attributes
     ----------
     target : str
-        "fp64", "fp32" or a number of bits.
+        The target: "fp64", "fp32", a number of bits, "relative" or "relative:BITS".
     output : str
         Format of the results.
     wanted : int
-        Bits of the target: 53, 24 or their number.
+        Number of bits of the target; 53 for "fp64", 24 for "fp32".
     base : float
-        Error over |A||B| that is the target; of a relative target over |A B|.
+        Target as an error over |A||B|, or over |A B| for a relative target.
     condition : Conditioning
         Condition number of the product, which says how many digits of |A||B| are digits of the result.
     native_bits : float
-        -log2 of the error of NumPy's product in the output's format relative to the result, in the Frobenius norm.
+        -log2 of the error of the native product in the output's format, relative to the result, in the Frobenius norm.
     shape : (m, k, n)
+        Shape of the product.
     span : int
         Span of the exponents in bits (:mod:`mpgemm.recovery.counts`).
     counts : tuple of WordCount
+        Accuracy and cost of every method and count.
     measured, proved : dict of str to (int or None)
-        For each method the smallest count from which on all reach the target on these matrices, and the smallest whose bound
-        does; None where none does: the native product.
+        For each method, the smallest count from which on all counts reach the target on these matrices, and the smallest count
+        whose bound reaches it; None if no count does, so that the native product is to be taken.
     native : dict of str to float
-        Cost of a product of the output's format on each device, where its data sheet has a rate.
+        Cost of a product in the output's format on each device whose data sheet has a rate for it.
     """
 
     target: str
@@ -94,7 +96,7 @@ class SliceAdvice(Result):
 
     @property
     def relative(self) -> bool:
-        """Return whether the target is relative to the result itself and not to |A||B|."""
+        """Return whether the target is relative to the result itself instead of |A||B|."""
         return self.target.startswith(RELATIVE)
 
     def to_rows(self) -> list[dict]:
@@ -113,18 +115,17 @@ class SliceAdvice(Result):
         return {**asdict(self), "verdict": self.sentences()}
 
     def sentences(self) -> list[str]:
-        """Return, for each method, the safe count and the error with one word fewer; then the costs relative to the
-        native product."""
+        """Return sentences on each method's safe count and its error with one word fewer, then on the costs."""
         if 0 in self.shape:
-            return ["The product has no multiplications: there is nothing to emulate."]
+            return ["The product has no multiplications, so there is nothing to emulate."]
         if not self.counts:
-            return [f"An operand holds Inf or NaN: the native {self.output.upper()} product is taken."]
+            return [f"An operand holds Inf or NaN, so the native {self.output.upper()} product is taken."]
         condition = self.condition.sentence(None if self.relative else self.wanted)
         lines = [condition, *(self._sentence(name) for name in self.measured)]
         if self.relative and None in self.measured.values():
             lines.append(
-                f"The native {self.output.upper()} product has {spelled_bits(self.native_bits)} of the result in norm: what no "
-                "count reaches needs longer words, or mpgemm.mp_gemm."
+                f"The native {self.output.upper()} product has {spelled_bits(self.native_bits)} of the result in norm; a "
+                "target that no count reaches needs longer words, or mpgemm.mp_gemm."
             )
         return lines + list(self._cost_sentences())
 
@@ -146,7 +147,7 @@ class SliceAdvice(Result):
                 f"right (its error is {2.0**-bits:.1e} of it)"
             )
         text += {
-            None: ", measured: no count that there is is proved for every element",
+            None: ", measured; no available count is proved for every element",
             least: ", proved as well",
         }.get(proved, f" on these matrices, proved for {proved}")
         fewer = next((e for e in self.counts if (e.method, e.count) == (name, least - 1)), None)
@@ -183,12 +184,15 @@ def slice_advice(
 ) -> SliceAdvice:
     """Return the number of slices or moduli that each integer method needs for a product.
 
-    A target of N bits is reached where every error is at most 2^-N |A||B| and the result's own rounding, "relative:N" where it
-    is at most 2^-N |A B| and that rounding, "relative" with all bits of the output; "fp64" and "fp32"
-    where the largest error over |A||B| is that of NumPy's FP64 product, or of the FP32 baseline
-    (:func:`mpgemm.experiments.methods.fp32_baseline`), or the unit roundoff where that is larger,
-    but for what two such products may differ (:data:`mpgemm.experiments.standing.NOISE_BITS`); where that product is lost, the
-    unit roundoff. A count is proved where the bound of what its words leave, with the result's rounding on top, is within that
+    Targets limit the error of every element:
+
+    * N bits: 2^-N |A||B| plus the result's own rounding;
+    * "relative:N": 2^-N |A B| plus the result's own rounding; "relative" takes all bits of the output as N;
+    * "fp64" and "fp32": |A||B| times the largest relative error of NumPy's FP64 product or of the FP32 baseline
+      (:func:`mpgemm.experiments.methods.fp32_baseline`), or times the unit roundoff if that is larger or if that product is
+      lost; and times the factor by which two such products may differ (:data:`mpgemm.experiments.standing.NOISE_BITS`).
+
+    A count is proved if the bound of the remainders that its words do not hold, plus the result's rounding, is within the limit
     in every element.
 
     Parameters
@@ -196,21 +200,21 @@ def slice_advice(
     a, b : array_like, shapes (m, k) and (k, n)
         The operands.
     target : {"fp64", "fp32", "relative", "relative:N"} or int
-        The accuracy that is wanted, or a number of bits of |A||B|, or of the result itself.
+        Wanted accuracy as above.
     methods : sequence of str
-        Methods of integer slices or residues, with options.
+        Names of methods with integer slices or residues, with options.
     devices : sequence of str
         Devices whose costs are shown; each name stands for one data sheet.
     output : {"fp64", "fp32"}, optional
-        Format of the results: by default that of the target; of a number of bits FP64 where it or the operands need that.
+        Format of the results, by default that of the target; for a number of bits, FP64 if the number or the operands need it.
     progress : callable, optional
-        ``progress(done, total, label)``.
+        Function called as ``progress(done, total, label)``.
 
     Raises
     ------
     ValueError, TypeError
-        If a target is out of reach of the output, a method has no count, a name is unknown, or operands are no matrices that
-        fit.
+        If the output cannot hold the target's bits, a method has no count, a name is unknown, or the operands are no matrices
+        of shapes that fit.
 
     Examples
     --------
@@ -255,9 +259,9 @@ def slice_advice(
 
 
 def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, str]:
-    """Return bits of the target, and the format of the results."""
+    """Return the number of bits of the target, and the format of the results."""
     if output not in (None, *RESULT_BITS):
-        raise ValueError(f"output is {output!r}, expected fp32 or fp64")
+        raise ValueError(f"output is {output!r}, expected 'fp32', 'fp64' or None")
     if target in RESULT_BITS:
         bits = RESULT_BITS[str(target)]
         output = output or str(target)
@@ -269,11 +273,11 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
         output = output or ("fp64" if wide or bits > RESULT_BITS["fp32"] else "fp32")
     else:
         raise ValueError(
-            f"the target is {target!r}, expected fp64, fp32, relative, relative:BITS or a number of bits above 0"
+            f"target is {target!r}, expected fp64, fp32, relative, relative:BITS or a number of bits above 0"
         )
     if bits > RESULT_BITS[output]:
         raise ValueError(
-            f"{bits} bits cannot be reached with {output.upper()} output, which holds {RESULT_BITS[output]}"
+            f"the target is {bits} bits, but {output.upper()} output holds {RESULT_BITS[output]}; ask for fewer bits"
         )
     return bits, output
 
@@ -293,7 +297,7 @@ def _losing(entry: WordCount) -> str:
 
 
 def _least(entries: Sequence[WordCount]) -> int | None:
-    """Return the smallest count from which on all reach the target."""
+    """Return the smallest count from which on all counts reach the target, None if there is none."""
     least = None
     for entry in reversed(entries):
         if not entry.reached:
@@ -303,7 +307,7 @@ def _least(entries: Sequence[WordCount]) -> int | None:
 
 
 class _Goal:
-    """The goal on one pair of matrices: the exact product, its sizes, and the error that counts as reached."""
+    """`_Goal` holds the exact product of one pair of matrices and the error that is allowed in each element."""
 
     def __init__(self, a: np.ndarray, b: np.ndarray, target: str | int, output: str, bits: int):
         self.a, self.b = a, b
@@ -312,11 +316,11 @@ class _Goal:
         self.values = np.asarray(self.exact.rounded("fp64"))
         self.native = native_fp64(a, b) if output == "fp64" else fp32_baseline(a, b)
         relative = str(target).startswith(RELATIVE)
-        #: What errors are told over.
+        #: Scale to which errors are relative, by element.
         self.scale = np.abs(self.values) if relative else self.sizes
         self.own = 2.0 ** -RESULT_BITS[output] * np.abs(self.values)
         nearest = self._error(np.asarray(self.exact.rounded(output)))
-        #: What the results' range takes, however they are computed.
+        #: Errors by overflow and underflow of the output format, which every method has.
         self.range = np.where(nearest > self.own, nearest, 0.0)
         if target in RESULT_BITS:
             product = native_fp64(a, b) if target == "fp64" else fp32_baseline(a, b)
@@ -339,21 +343,20 @@ class _Goal:
         return float(ratio.ravel()[place]), place // ratio.shape[1]
 
     def result_bits(self, product: np.ndarray) -> float:
-        """-log2 of the error relative to the result, in the Frobenius norm."""
+        """Return -log2 of the error relative to the result, in the Frobenius norm."""
         error, norm = (norm_frobenius(x) for x in (self._error(product), self.values))
         if not error:
             return math.inf
         return math.log2(norm) - math.log2(error) if norm and math.isfinite(error) else -math.inf
 
     def proved(self, share: np.ndarray) -> bool:
-        """Return whether what words leave of |A||B|, with the result's rounding on top, is within the target in every
-        element."""
+        """Return whether `share`, the bound of the remainders over |A||B|, is within the target in every element."""
         with np.errstate(divide="ignore", invalid="ignore"):
             granted = np.where(self.sizes > 0, (self.allowed - self.own) / self.sizes, 0.0)
         return bool((share <= granted).all())
 
     def measured(self, name: str, row: RecoveryMethod, share: np.ndarray, cost: dict[str, float]) -> WordCount:
-        """Measure the error of a row with one number of words; the bits do not depend on the engine, whose sums are exact."""
+        """Return the error of a method with one number of words; it is the same on every engine, because sums are exact."""
         largest_share = float(share.max())
         proved_bits = math.inf if largest_share == 0 else -math.log2(largest_share)
         run = prepare(self.a, self.b, None, row, "ieee")
@@ -371,7 +374,7 @@ class _Goal:
 
 
 def _costs(row: RecoveryMethod, devices: Sequence[str]) -> dict[str, float]:
-    """Return milliseconds for 10^12 operations on each device that takes the words and has a rate."""
+    """Return the milliseconds for 10^12 operations on each device that takes the words and has a rate."""
     found = {}
     for device in devices:
         try:

@@ -1,9 +1,9 @@
-"""Several seeds: medians with their spread, and how certain a mean difference is.
+"""Computes medians and spreads over several seeds, and confidence intervals of mean differences.
 
-Two methods are measured on the same matrices, so their errors are compared seed by seed: the difference in bits of each seed
-is one observation. The interval of the mean difference is Student's: mean +- t s / sqrt(seeds). It rests on the differences
-being about normal, which log-errors of whole products are; ``tests/mpgemm/test_spread.py`` checks how often it holds the true
-value on products whose errors are known.
+Two methods are measured on the same matrices, so their errors are compared seed by seed: each seed gives one difference in
+bits. The interval of the mean difference is Student's, mean +- t s / sqrt(seeds). It assumes that the differences are about
+normal, which is true of log errors of whole products. ``tests/mpgemm/test_spread.py`` checks how often the interval contains
+the true value on products whose errors are known.
 """
 
 import functools
@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-#: With which an interval holds the true mean.
+#: Probability with which an interval contains the true mean.
 CONFIDENCE = 0.95
-#: Seeds from which on an interval is computed.
+#: Smallest number of seeds for which an interval is computed.
 FEWEST = 3
-#: Seeds up to which the number that would decide is looked for.
+#: Largest number of seeds that is reported as enough to decide.
 MOST = 10_000
-#: How intervals are called where they are printed.
+#: Name of the intervals in printed sentences.
 METHOD = f"{CONFIDENCE:.0%} interval, Student's t over seeds"
 
 
 @dataclass(frozen=True)
 class SeedSpread:
-    """The median and spread of several seeds."""
+    """`SeedSpread` holds the median, the smallest and the largest value over several seeds."""
 
     median: float
     low: float
@@ -34,42 +34,44 @@ class SeedSpread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "SeedSpread":
-        """Of one number or more."""
+        """Return the spread of one or more numbers."""
         ordered = sorted(values)
         middle, odd = divmod(len(ordered), 2)
         below, above = ordered[middle - 1 + odd], ordered[middle]
-        median = below if below == above else (below + above) / 2  # infinite ones, too
+        median = below if below == above else (below + above) / 2  # right for two equal infinities, too
         return cls(float(median), float(ordered[0]), float(ordered[-1]), len(ordered))
 
     @classmethod
     def of_bits(cls, values: Sequence[float]) -> "SeedSpread":
-        """Of bits, infinite where a result is exact: of two middle ones the smaller, if the other is infinite."""
+        """Return the spread of bits; the median of an even number is the smaller middle value if the other is infinite."""
         found, ordered = cls.of(values), sorted(values)
         return replace(found, median=float(ordered[(len(ordered) - 1) // 2])) if found.median == math.inf else found
 
     def text(self, form: str = ".2f") -> str:
-        """ "median (low to high)", the median alone of one seed."""
+        """Return the text "median (low to high)", or the median alone for one seed."""
         spread = f" ({self.low:{form}} to {self.high:{form}})" if self.seeds > 1 else ""
         return f"{self.median:{form}}{spread}"
 
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """Where the mean of a quantity lies."""
+    """`MeanInterval` is a confidence interval of the mean of a quantity over seeds."""
 
     mean: float
     low: float
     high: float
-    deviation: float  #: Standard deviation of one seed; NaN where a value is infinite.
+    deviation: float  #: Standard deviation of one seed; NaN if a value is infinite.
     seeds: int
 
     def beside(self, threshold: float) -> int:
-        """1 if it lies above the threshold, -1 if it lies below, 0 if it holds it."""
+        """Return 1 if the interval is above the threshold, -1 if it is below, 0 if it contains the threshold."""
         return (self.low > threshold) - (self.high < threshold)
 
     def seeds_to_decide(self, threshold: float) -> int | None:
-        """Return how many seeds, these included, would leave the threshold out if mean and deviation stay; None beyond
-        :data:`MOST`."""
+        """Return the number of seeds, with these, whose interval would exclude the threshold; None above :data:`MOST`.
+
+        The mean and the deviation are taken to stay the same.
+        """
         if self.beside(threshold):
             return self.seeds
         distance = abs(self.mean - threshold)
@@ -90,7 +92,7 @@ class MeanInterval:
 
 
 def interval_of(values: Sequence[float]) -> MeanInterval | None:
-    """Return the interval of the mean; None below :data:`FEWEST` values. Where one is infinite it spans the values.
+    """Return the interval of the mean, None for fewer than :data:`FEWEST` values; with an infinite value, the range.
 
     >>> interval_of([1.0, 2.0]) is None
     True
@@ -110,20 +112,20 @@ def interval_of(values: Sequence[float]) -> MeanInterval | None:
 
 @functools.cache
 def student_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return the quantile below which \\|t\\| with so many degrees of freedom stays with this probability.
+    """Return the limit that Student's \\|t\\| with `freedom` degrees of freedom stays below with this probability.
 
     >>> [round(student_quantile(n), 3) for n in (1, 2, 7, 30)]
     [12.706, 4.303, 2.365, 2.042]
     """
     low, high = 0.0, math.pi / 2
-    for _ in range(60):  # halved to the last bit
+    for _ in range(60):  # bisection to the last bit
         middle = (low + high) / 2
         low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
     return math.sqrt(freedom) * math.tan(high)
 
 
 def _within(angle: float, freedom: int) -> float:
-    """P(\\|t\\| < sqrt(freedom) tan(angle)): Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    """Return P(\\|t\\| < sqrt(freedom) tan(angle)) (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
     cosine, odd = math.cos(angle), freedom % 2
     term, total = (cosine if odd else 1.0), 0.0
     for j in range(1 + odd, freedom, 2):  # powers of the cosine: 1, 3, ... or 0, 2, ..., up to freedom - 2

@@ -1,6 +1,7 @@
-"""One verdict for a stack of products: in how many members SGEMM-cube is as accurate as FP32, and which are the worst.
+"""Judges a stack of products: in how many members SGEMM-cube is as accurate as FP32, and which members are the worst.
 
-The setting is chosen for all members together; each is then judged in it as one product is (:mod:`mpgemm.experiments.judging`).
+The setting is chosen for all members together; each member is then judged in this setting like a single product
+(:mod:`mpgemm.experiments.judging`).
 """
 
 from collections import Counter
@@ -15,35 +16,35 @@ from mpgemm.experiments.standing import STATUSES
 from mpgemm.experiments.verdict import EVIDENCE, HEADLINES, STEPS, CubeSetting, Verdict, step_sentence
 from tensorcore_models.results import Result
 
-#: Members that are named.
+#: Largest number of members that are named in sentences.
 WORST = 5
 
 
 @dataclass(frozen=True, repr=False)
 class StackVerdict(Result):
-    """The advice on a stack of products.
+    """`StackVerdict` holds the verdict on a stack of products.
 
     Attributes
     ----------
     group : str
-        The stack.
+        Name of the stack.
     members : int
-        Products that were judged.
+        Number of products that were judged.
     status : str
-        The worst of the members'.
+        Worst status of the members.
     counts : dict of str to int
-        Members of each status, the worst status first.
+        Number of members by status, worst status first.
     depends_on_step_order : int
-        Members whose status differs between the roundings inside a cube step.
+        Number of members whose status differs between the roundings inside a cube step.
     recommended : CubeSetting
-        For all members.
+        Setting that is recommended for all members.
     same : tuple of CubeSetting
         Other settings with the same result.
     scaled : int
-        Members that need their rows and columns scaled.
+        Number of members whose rows and columns must be scaled.
     worst : tuple of Verdict
-        Up to five members to look at, the worst first: those that are not as accurate as FP32, with either rounding, or not
-        without scaled rows and columns.
+        Up to five members, worst first, that are less accurate than FP32 with either rounding, or without scaled rows and
+        columns.
     """
 
     group: str
@@ -61,7 +62,7 @@ class StackVerdict(Result):
         return {**asdict(self), "worst": [member.to_dict() for member in self.worst], "text": self.sentences()}
 
     def to_rows(self) -> list[dict]:
-        """Return how many members have each status."""
+        """Return one row with the number of members for each status."""
         return [{"status": status, "members": members} for status, members in self.counts.items()]
 
     def __repr__(self) -> str:
@@ -78,7 +79,8 @@ class StackVerdict(Result):
         if self.depends_on_step_order:
             sides = "; ".join(f"{STEPS[step]}, {why}" for step, why in EVIDENCE.items())
             lines.append(
-                f"The verdict goes by the first of: {sides}. The other decides {self.depends_on_step_order} pairs otherwise."
+                f"The verdict follows the first of these roundings: {sides}. The other gives another verdict on "
+                f"{self.depends_on_step_order} pairs."
             )
         for member in self.worst:
             how = "scaled, " * member.recommended.row_scaling
@@ -94,11 +96,11 @@ class StackVerdict(Result):
 
 
 def judge_stack(cases: Sequence[Case], methods: Sequence[GemmMethod], records: Sequence[Record]) -> StackVerdict | None:
-    """Return the verdict on the members of a stack; None where FP32 or SGEMM-cube without scaled rows was not measured, or
-    there are no elements.
+    """Return the verdict on the members of a stack.
 
-    cases: The members, all of one group.
-    records: Of all methods on them, and perhaps on other inputs.
+    cases: members of the stack, all of one group.
+    records: records of all methods on the members; records of other inputs are ignored.
+    Returns None if FP32 or SGEMM-cube without scaled rows was not measured, or if the products have no elements.
     """
     group = cases[0].group
     by_case: dict[str, list[Record]] = {}
@@ -130,5 +132,5 @@ def _to_look_at(member: Verdict) -> bool:
 
 
 def _standing(member: Verdict) -> tuple[int, float]:
-    """Return sorts verdicts, the worst first."""
+    """Return a sort key of verdicts that puts the worst first."""
     return -STATUSES.index(member.status), min(min(j.differences.values()) for j in member.judged)

@@ -1,17 +1,17 @@
-"""Whodunit's answer: candidates that give a result, how many would by chance, and the sentence that follows from both."""
+"""Holds the answer of whodunit: the candidates that give a result, the number expected by chance, and sentences on both."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from tensorcore_models.results import Result
 
-#: Candidates that match by chance, on average, from which on a match does not name who made a result.
+#: Expected number of chance matches from which on a match does not identify the source of a result.
 SETTLED = 0.05
 
 
 @dataclass(frozen=True)
 class DifferingElement:
-    """An element that tells a candidate from the result."""
+    """`DifferingElement` is an element in which a candidate differs from the result."""
 
     row: int
     column: int
@@ -21,19 +21,19 @@ class DifferingElement:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A candidate and how it compares."""
+    """`Suspect` is a candidate with the outcome of its comparison."""
 
     who: str
     how: str
-    same: tuple[str, ...]  #: Other instructions that compute the same.
-    #: agree, of: Elements with the same bits, of those compared.
+    same: tuple[str, ...]  #: Other instructions that give the same results.
+    #: agree, of: number of elements with the same bits, and number of compared elements.
     agree: int
     of: int
-    first: DifferingElement | None  #: The first element that differs.
+    first: DifferingElement | None  #: First element that differs, if any.
 
     @property
     def exact(self) -> bool:
-        """Whether every element compared has the same bits."""
+        """Return whether every compared element has the same bits."""
         return self.agree == self.of
 
 
@@ -44,25 +44,26 @@ class Whodunit(Result):
     Attributes
     ----------
     shape : (m, k, n)
+        Shape of the product.
     result : str
         Format of the result.
     tried : int
-        Candidates.
+        Number of candidates that were tried.
     compared : int
-        Elements on which the last ones were compared.
+        Number of elements in the last comparison.
     exact, nearest : tuple of Suspect
-        Candidates that give every compared element; and the nearest of the others that were compared on as many, best
-        first.
+        Candidates that give every compared element, and the nearest other candidates, best first.
     chance : float
-        Candidates that would give a result like this by chance (:func:`expected_by_chance`).
+        Expected number of candidates that give such a result by chance (:func:`expected_by_chance`).
     shared : str
         Common properties of the exact candidates; empty if only their formats agree.
     alike : bool
-        Whether all exact candidates are one arithmetic in one order of k.
+        Whether all exact candidates have one arithmetic and one order of k.
     device : str or None
-        The device asked about.
+        The suspected device, if one was given.
     untried : int
-        Candidates that round operands, and recovery methods, which were left out because the others settle it.
+        Number of candidates, with rounded operands or of recovery methods, that were left out because other candidates settle
+        the question.
     """
 
     shape: tuple[int, int, int]
@@ -90,49 +91,50 @@ class Whodunit(Result):
 
     @property
     def settled(self) -> bool:
-        """Return whether one arithmetic alone gives the result, and chance does not explain that."""
+        """Return whether one arithmetic alone gives the result, and a chance match is unlikely."""
         return bool(self.exact) and (self.alike or len(self.by_who()) == 1) and self.chance < SETTLED
 
     @property
     def verdict(self) -> str:
         """Return the answer in a few sentences."""
         m, _, n = self.shape
-        where = f"all {m * n}" if self.compared == m * n else f"the {self.compared} compared of {m * n}"
+        where = f"all {m * n}" if self.compared == m * n else f"the {self.compared} (of {m * n}) compared"
         if not self.exact:
             best = self.nearest[0] if self.nearest else None
-            near = f" Of those compared on as many, {best.who}, {best.how}, is nearest: {best.agree}." if best else ""
+            near = f" The nearest is {best.who}, {best.how}, with {best.agree} of {best.of} elements." if best else ""
             return f"None of {self.tried} candidates gives {where} elements.{near}"
         if self.settled:
-            rest = f" {self.untried} others, which round operands or recover, were left out." if self.untried else ""
+            others = f" {self.untried} others, with rounded operands or of recovery methods, were left out."
+            rest = others if self.untried else ""
             return f"Of {self.tried} candidates only {self._only()} {where} elements exactly. {self._by_chance()}{rest}"
         ways, names = len(self.exact), len(self.by_who())
         if ways == 1:
             counted, group = "1 gives", f"{self.exact[0].who}, {self.exact[0].how}"
         else:
             counted = f"{ways} ({names} name{'s' * (names > 1)}) give"
-            group = f"what they share: {self.shared or 'nothing but their formats'}"
-        told = "whether it made it" if ways == 1 else "them apart"
+            group = f"they share {self.shared or 'nothing but their formats'}"
+        told = "whether that candidate made it" if ways == 1 else "which of them made it"
         return (
             f"Of {self.tried} candidates {counted} {where} elements exactly; {group}. {self._by_chance()} This result does not "
-            f"tell {told}; {self._advice()} may."
+            f"show {told}; {self._advice()} may show it."
         )
 
     def _only(self) -> str:
-        """Return the settled arithmetic and its verb."""
+        """Return the settled arithmetic with the verb of the sentence."""
         by_who = self.by_who()
         if len(by_who) > 1:
             return f"{self.shared}: {', '.join(by_who)} give"
         ((who, suspects),) = by_who.items()
-        ways = f", in {len(suspects)} orders of k that add alike," if len(suspects) > 1 else ""
+        ways = f", in {len(suspects)} orders of k with equal results," if len(suspects) > 1 else ""
         return f"{_named(who, suspects[0].same)}{ways} gives"
 
     def _by_chance(self) -> str:
         about = f"about {self.chance:.2g}" if self.chance >= SETTLED else f"fewer than {SETTLED}"
-        return f"By chance {about} of them would."
+        return f"By chance {about} of them would match."
 
     def _advice(self) -> str:
         wider = "" if self.result in ("fp32", "fp64") else f"the sums before they are rounded to {self.result}, "
-        return f"{wider}more elements, longer k, or operands of more different sizes"
+        return f"{wider}more elements, longer k, or operands with a wider range of exponents"
 
     def by_who(self) -> dict[str, list[Suspect]]:
         """Return the candidates that match exactly, grouped by arithmetic."""
@@ -149,20 +151,21 @@ class Whodunit(Result):
 
 
 def _named(name: str, same: tuple[str, ...]) -> str:
-    """Return an arithmetic with the other architectures that have it."""
+    """Return the name of an arithmetic with the other architectures that have it."""
     archs = dict.fromkeys(label.partition(":")[0] for label in same)
     others = [arch for arch in archs if f"{arch}:" not in name]
     return f"{name} (the same arithmetic on {', '.join(others)})" if others else name
 
 
 def expected_by_chance(kinds: int, others: Iterable[tuple[int, int]]) -> float:
-    """Return how many candidates give a result by chance, as the agreement of the candidates among each other tells.
+    """Return the expected number of candidates that give a result by chance, from the agreement between candidates.
 
-    Of several that give it from different sums, all but one do by chance. Another one that differs from them in d of n elements
-    gives a new element like these with probability p = (n - d + 1/2) / (n + 1), and n of them with p^n: were the result that of
-    an arithmetic which nobody models, about the sum of these would be found to give it.
+    If several candidates give the result from different sums, all but one do so by chance. A candidate that differs from them
+    in d of n elements gives a new element like theirs with probability p = (n - d + 1/2) / (n + 1), and n elements with p^n.
+    If the result came from an arithmetic that is not modelled, about the sum of these probabilities would be the number of
+    matches.
 
-    kinds: Exact candidates, those of the same sums before the last rounding counted once.
-    others: Elements that differ and all elements, of candidates of other sums.
+    kinds: number of exact candidates; candidates with the same sums before the last rounding count once.
+    others: (elements that differ, all elements) of candidates with other sums.
     """
     return max(kinds - 1, 0) + sum(((n - d + 0.5) / (n + 1)) ** n for d, n in others)

@@ -1,4 +1,4 @@
-"""Tasks whose finished results a journal keeps: what a killed run finished is not computed again."""
+"""Runs tasks whose finished results a journal keeps, so that a killed run does not compute them again."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
@@ -10,15 +10,15 @@ from mpgemm.reporting.provenance import code_digest
 
 @dataclass(frozen=True)
 class Task:
-    """One computation."""
+    """`Task` is one computation of an experiment."""
 
-    label: str  #: For progress lines.
-    configuration: Mapping  #: JSON-compatible values that determine the result, beside the code.
-    compute: Callable[[], dict]  #: Gives the result, JSON-compatible; it can be pickled.
+    label: str  #: Label in progress lines.
+    configuration: Mapping  #: JSON-compatible values that determine the result together with the code.
+    compute: Callable[[], dict]  #: Function that returns the JSON-compatible result; it can be pickled.
 
     @property
     def key(self) -> dict:
-        """The key by which a journal knows the result."""
+        """Return the key of the result in a journal."""
         return {**self.configuration, "code": code_digest()}
 
 
@@ -28,8 +28,7 @@ def results_of(
     progress: Callable[[int, int, str], None] | None = None,
     executor: Executor | None = None,
 ) -> list[dict]:
-    """Return the results of all tasks in their order, from the journal or added to it as soon as they are there; `executor`
-    runs the rest."""
+    """Return the results of all tasks in order, from the journal or computed on `executor` and then added to the journal."""
     progress = progress or (lambda done, total, label: None)
     results = [None if journal is None else journal.get(task.key) for task in tasks]
     missing = [number for number, result in enumerate(results) if result is None]
@@ -49,7 +48,7 @@ def results_of(
 def _computed(
     tasks: Sequence[Task], missing: Sequence[int], executor: Executor | None
 ) -> Iterator[tuple[int, dict | None]]:
-    """Yield (number of a task, None) before its result, (number, result) with it."""
+    """Yield (index of a task, None) when a task starts and (index, result) when it is finished."""
     if executor is None:
         for number in missing:
             yield number, None

@@ -1,4 +1,4 @@
-"""States the verdict on SGEMM-cube for one input: the decision, the reasons, and methods to use, as data and as sentences.
+"""States the verdict on SGEMM-cube for one input as data and as sentences: the decision, the reasons, and methods to use.
 
 :mod:`mpgemm.experiments.judging` finds the facts.
 """
@@ -17,15 +17,15 @@ from mpgemm.experiments.standing import METRICS, NOISE_BITS, STATUSES, results_f
 from tensorcore_models.formats.split_analysis import DEFAULT_SCALE_EXPONENT
 from tensorcore_models.results import Result
 
-#: Products of a chain that is called short.
+#: Number of products of a short chain.
 SHORT_CHAIN = 256
-#: Other FP32 products that are named beside the baseline, as methods.
+#: Labels of other FP32 products that are shown besides the baseline, by method.
 BASELINES = {"fp32_numpy": "FP32 of NumPy here", "fp32_chain": "FP32 on the cube (910B)", "hf32": "HF32 there"}
 
 
 @dataclass(frozen=True)
 class CubeSetting:
-    """One way to run SGEMM-cube: what a user of the method chooses."""
+    """`CubeSetting` holds the options of SGEMM-cube that a user chooses."""
 
     order: str
     scale_exponent: int | str
@@ -37,7 +37,7 @@ class CubeSetting:
 
     @property
     def preference(self) -> tuple:
-        """Sorts the settings: the paper's first."""
+        """Return a sort key of settings that puts the paper's setting first."""
         fixed = isinstance(self.scale_exponent, int)
         distance = abs(self.scale_exponent - DEFAULT_SCALE_EXPONENT) if isinstance(self.scale_exponent, int) else 0
         return self.row_scaling, self.order != "termwise", self.order, not fixed, distance
@@ -45,33 +45,32 @@ class CubeSetting:
 
 @dataclass(frozen=True)
 class Judgement:
-    """SGEMM-cube in one setting beside FP32, for one rounding inside a cube step."""
+    """`Judgement` compares SGEMM-cube in one setting with FP32, for one rounding inside a cube step."""
 
     setting: CubeSetting
-    step_order: str  #: "sequential" rounds after every product, "exact" once a step of 16, "pairwise" in a tree.
-    status: str  #: One of :data:`STATUSES`.
-    #: effective_bits, fp32_bits, chain_bits: -log2 of `relative_frobenius` of the method, of the FP32 baseline, and
-    #: of an FP32 product with all of k in one chain (NaN where it was not measured): medians over the seeds.
+    step_order: str  #: "sequential" rounds after every product, "exact" once per step of 16, "pairwise" in a tree.
+    status: str  #: Status of the setting, one of :data:`STATUSES`.
+    #: effective_bits, fp32_bits, chain_bits: medians over the seeds of -log2 of `relative_frobenius` of the method, of the FP32
+    #: baseline, and of an FP32 product with all of k in one chain (NaN if that was not measured).
     effective_bits: float
     fp32_bits: float
     chain_bits: float
-    #: For each of :data:`METRICS`, bits more than FP32 (less where negative): the mean of the seeds' differences.
+    #: Mean over the seeds of the bits more than FP32 (negative for fewer), for each of :data:`METRICS`.
     differences: Mapping[str, float]
-    intervals: Mapping[str, MeanInterval]  #: Of those means; empty where there are too few seeds.
-    cause: str  #: Which of :data:`mpgemm.bounds.error_parts.CAUSES` is the largest part of the error.
-    sources: Mapping[str, float]  #: The parts' Frobenius norms over that of the error's largest.
-    lost_results: int  #: Results that are lost.
-    worst: tuple[int, int] | None  #: Row and column of the worst of them.
-    #: `effective_bits` with the low-low product kept, measured where its absence is the cause.
+    intervals: Mapping[str, MeanInterval]  #: Intervals of these means; empty if there are too few seeds.
+    cause: str  #: Largest cause of the error, one of :data:`mpgemm.bounds.error_parts.CAUSES`.
+    sources: Mapping[str, float]  #: Frobenius norms of the causes' parts over that of the largest part.
+    lost_results: int  #: Number of results that are lost.
+    worst: tuple[int, int] | None  #: Row and column of the worst lost result.
+    #: `effective_bits` with the low-low product, measured if its absence is the cause.
     low_low_bits: float | None
-    #: `effective_bits` in chains of :data:`SHORT_CHAIN` products, measured where accumulation over more of them is the
-    #: cause.
+    #: `effective_bits` in chains of :data:`SHORT_CHAIN` products, measured if accumulation in longer chains is the cause.
     short_chain_bits: float | None
 
 
 @dataclass(frozen=True)
 class LostOperand:
-    """Elements of an operand that no fp16 word can hold."""
+    """`LostOperand` counts the elements of an operand that no fp16 word can hold, and names the first of them."""
 
     name: str
     overflow: int
@@ -83,43 +82,45 @@ class LostOperand:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Result):
-    """`Verdict` holds whether SGEMM-cube is accurate enough for one input, and the setting to use.
+    """`Verdict` says whether SGEMM-cube is accurate enough for one input, and which setting to use.
 
     Attributes
     ----------
     group : str
-        The input; if there are several seeds, details are given for the first.
+        Name of the input; if there are several seeds, details are given for the first.
     status : str
-        Status of the recommended setting, with the rounding of :func:`ascend.cube_gemm`'s default
-        (:data:`ascend.numeric.arguments.DEFAULT_STEP_ORDER`); where that was not measured, the worst over the step orders.
+        Status of the recommended setting with the default rounding of :func:`ascend.cube_gemm`
+        (:data:`ascend.numeric.arguments.DEFAULT_STEP_ORDER`); if that was not measured, the worst over the step orders.
     depends_on_step_order : bool
-        Whether the status differs between them.
+        Whether the status differs between the step orders.
     recommended : CubeSetting
+        Setting to use.
     same : tuple of CubeSetting
         Other settings with the same result.
     judgements : tuple of Judgement
         The best setting without scaling of rows and columns, for each step order.
     scaled : tuple of Judgement
-        The same with rows and columns scaled; empty where it was not measured.
+        Judgements with rows and columns scaled, for each step order; empty if this was not measured.
     noise : dict of str to float
-        Threshold of each metric: the bits by which two FP32 products may differ on this input.
+        Threshold of each metric, the bits by which two FP32 products of one input may differ.
     lost_operands : tuple of LostOperand
+        Operands with elements that no fp16 word can hold.
     fp32_lost : int
         Number of results that FP32 itself loses.
     k, results : int
-        Length of the sums, and how many results a seed has.
+        Length of the sums, and number of results of a seed.
     not_finite : NotFinite
-        Operands that are not finite, and results that are therefore not.
+        Elements of operands that are not finite, and number of results that are therefore not finite.
     zero : bool
         Whether the exact product is 0, so that there are no leading bits.
     seeds : int
-        Products that were measured.
+        Number of products that were measured.
     drawn : bool
-        Whether more seeds can be drawn; given matrices have none.
+        Whether more seeds can be drawn, because the matrices come from a distribution.
     beside : dict of str to float
-        Bits of other FP32 products: NumPy's on this machine, and those of chips that have FP32 or HF32 on their cube.
+        Bits of other FP32 products by label: NumPy's on this machine, and FP32 and HF32 on the cubes of other chips.
     condition : Conditioning or None
-        The condition number of the product, of seeds the largest in norm; None in records that were not measured.
+        Condition number of the product, over seeds the largest in norm; None in records that were not measured.
     """
 
     group: str
@@ -163,7 +164,7 @@ class Verdict(Result):
         return sentences(self)
 
     def _repr_html_(self) -> str:
-        """Return the sentences; the numbers behind them are in the data frame."""
+        """Return the sentences as HTML; the data frame has the numbers."""
         first, *rest = sentences(self)
         items = "".join(f"<li>{html.escape(line.strip())}</li>" for line in rest)
         return f"<p><b>{html.escape(first)}</b></p><ul>{items}</ul>"
@@ -175,7 +176,7 @@ STEPS = {
     "exact": "rounding once a step",
     "pairwise": "rounding in a tree inside a step",
 }
-#: What each rounding inside a cube step has on its side (docs/results.md): nobody has published bits of a cube.
+#: Evidence for each rounding inside a cube step (docs/results.md); nobody has published bits of a cube.
 EVIDENCE = {
     "sequential": "as PTO-ISA's ADR-0047 states and cube_gemm computes by default",
     "exact": "which the SGEMM-cube paper's figure 9 fits",
@@ -187,7 +188,7 @@ HEADLINES = {
     "less accurate": "less accurate than FP32",
     "lost": "results are lost",
 }
-#: What one part of the error means, and what helps against it.
+#: Meaning of each cause of the error, and the help against it.
 CAUSE_MEANINGS = {
     "overflow": "elements beyond fp16's largest number, 65504. No s_b helps",
     "range": "elements so small that their fp16 words are subnormal or zero",
@@ -197,20 +198,22 @@ CAUSE_MEANINGS = {
 }
 
 
-#: Bits of FP32's relative error below which it is no measure: not even the leading bit is right.
+#: Correct bits of FP32 below which its error is no goal, because not even the leading bit is right.
 FEWEST_BITS = 1.0
-#: What is said of a product that is exactly zero.
-ZERO_PRODUCT = "The exact product is 0: there are no leading bits to compare, only errors over |A||B| (componentwise)."
-#: Where the scaled rows and columns have their largest elements.
+#: Sentence on a product that is exactly zero.
+ZERO_PRODUCT = (
+    "The exact product is 0, so there are no leading bits to compare, only errors over |A||B| (componentwise)."
+)
+#: Range of the largest elements of scaled rows and columns.
 SCALED_TO = f"2^{ROW_SCALING_EXPONENT} up to 2^{ROW_SCALING_EXPONENT + 1}"
-#: Bits that are worth telling where scaling does not change the decision.
+#: Gain by scaling, in bits, from which it is mentioned if it does not change the decision.
 SCALING_BITS = 0.5
-#: Condition of a product, in norm, from which it is told: seven bits of the sizes are none of the result.
+#: Condition number of a product, in norm, from which it is mentioned; seven leading bits of |A||B| then cancel in the result.
 ILL_CONDITIONED = 100.0
 
 
 def sentences(verdict: Verdict) -> list[str]:
-    """Return one line for each thing to know, the decision first."""
+    """Return the sentences of a verdict, with the decision first."""
     judged = verdict.judged
     lines = [_headline(verdict, judged), *_nothing_to_compare(verdict)]
     lines += [step_sentence(judgement, verdict) for judgement in judged]
@@ -233,7 +236,7 @@ def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
         ]
         return f"Verdict: {'; '.join(parts)}{how}."
     if verdict.status == "lost" and verdict.fp32_lost and verdict.fp32_lost >= max(j.lost_results for j in judged):
-        return "Verdict: results are lost, in FP32, too: they or their products leave FP32's range."
+        return "Verdict: results are lost, in FP32 too, because they or their products leave FP32's range."
     always = ", however the cube rounds inside a step" if len(judged) > 1 else ""
     chain = ""
     if verdict.status in ("borderline", "less accurate") and any(j.short_chain_bits is not None for j in judged):
@@ -243,30 +246,30 @@ def _headline(verdict: Verdict, judged: Sequence[Judgement]) -> str:
 
 
 def spelled_bits(bits: float) -> str:
-    """Return bits that agree, in words: "21.8 bits", "every bit", "no bits"."""
+    """Return a number of correct bits in words: "21.8 bits", "every bit", "no bits"."""
     if bits == math.inf:
         return "every bit"
     return f"{bits:.1f} bits" if bits >= 0.05 else "no bits"
 
 
 def _fp32_bits(bits: float) -> str:
-    """Return bits in words as :func:`spelled_bits` says them; a correctly rounded FP32 result has "24 bits or more"."""
+    """Return correct bits of FP32 in words (:func:`spelled_bits`), "24 bits or more" for a correctly rounded result."""
     return "24 bits or more" if 24 <= bits < math.inf else spelled_bits(bits)
 
 
 def _nothing_to_compare(verdict: Verdict) -> list[str]:
-    """Return why bits of the product are not told, or are few in FP32, too."""
+    """Return a sentence if no bits of the product can be given, or if FP32 has few, too."""
     if verdict.not_finite.results:
-        return [f"{verdict.not_finite} Bits are not told."]
+        return [f"{verdict.not_finite} Bits are not given."]
     if verdict.zero:
         return [ZERO_PRODUCT]
     if verdict.judgements[0].fp32_bits < FEWEST_BITS and not verdict.fp32_lost:
-        return ["The results cancel: FP32 itself has not one right bit of the product. Use FP64 where it matters."]
+        return ["The results cancel, so FP32 itself has not one correct bit of the product. Use FP64 where it matters."]
     return []
 
 
 def step_sentence(judgement: Judgement, verdict: Verdict) -> str:
-    """Return SGEMM-cube beside FP32 with one rounding inside a step."""
+    """Return a sentence that compares SGEMM-cube with FP32, for one rounding inside a step."""
     how = STEPS[judgement.step_order]
     if verdict.not_finite.results:
         return f"{how}: {judgement.lost_results} of {verdict.results} results are lost"
@@ -292,7 +295,7 @@ def step_sentence(judgement: Judgement, verdict: Verdict) -> str:
 
 
 def _weighed(found: str, judgement: Judgement) -> str:
-    """Judge the difference in the norm in words: without an interval nothing is called none."""
+    """Return the difference in the norm with its weight in words; only an interval can show that there is no difference."""
     difference, interval = judgement.differences[METRICS[0]], judgement.intervals.get(METRICS[0])
     noise = NOISE_BITS[METRICS[0]]
     if interval is None:
@@ -307,7 +310,7 @@ def _weighed(found: str, judgement: Judgement) -> str:
 
 
 def _margin(judgement: Judgement, verdict: Verdict) -> str:
-    """Return how far a borderline difference lies from the threshold."""
+    """Return the distance of a borderline difference from the threshold, in words."""
     metric = min(METRICS, key=lambda m: judgement.differences[m] + verdict.noise[m])
     margin, noise = judgement.differences[metric] + verdict.noise[metric], verdict.noise[metric]
     what = " of the largest result" if metric == "componentwise" else ""
@@ -315,12 +318,12 @@ def _margin(judgement: Judgement, verdict: Verdict) -> str:
 
 
 def _spread(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
-    """Describe the spread of the seeds, and how many would decide the open questions."""
+    """Return sentences on the spread of the seeds, and on the number of seeds that would decide."""
     intervals = [j.intervals for j in judged if j.intervals]
     if not intervals:
         few = verdict.drawn and any(j.status == "borderline" for j in judged)
         seeds = "1 seed gives" if verdict.seeds == 1 else f"{verdict.seeds} seeds give"
-        return [f"{seeds} no interval: --repeats {FEWEST} or more tell how certain that is."] if few else []
+        return [f"{seeds} no interval; --repeats {FEWEST} or more show how certain the verdict is."] if few else []
     lines = [f"In brackets: {METHOD} ({verdict.seeds}), of the paired differences in bits; negative: less than FP32."]
     needed = [
         found[m].seeds_to_decide(-verdict.noise[m]) for found in intervals for m in METRICS if m in found
@@ -329,22 +332,22 @@ def _spread(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
     if needed:
         most = None if None in needed else max(n for n in needed if n is not None)
         lines.append(
-            f"The interval holds the threshold: more than {MOST} seeds would be needed."
+            f"The interval contains the threshold; more than {MOST} seeds would be needed to decide."
             if most is None
-            else f"The interval holds the threshold: about {most} seeds would decide (--repeats {most})."
+            else f"The interval contains the threshold; about {most} seeds would decide (--repeats {most})."
         )
     return lines
 
 
 def _undecided(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
-    """Say what few results leave open, and how many would decide."""
+    """Return a sentence on the number of results that would decide, if there are too few."""
     open_ones = [j for j in judged if j.status == "undecided"]
     if not open_ones:
         return []
     found = [results_for_all(j.differences) for j in open_ones]
     measured = verdict.results * verdict.seeds
     counted = f"{measured} result{'s' * (measured != 1)}"
-    chance = f"{counted} can say no more: differences of up to {sampling_bits(measured):.1f} bits are chance"
+    chance = f"With {counted}, differences of up to {sampling_bits(measured):.1f} bits may be chance"
     more = "larger m or n, or --repeats" if verdict.drawn else "more rows of A or columns of B"
     known = None if None in found else max(n for n in found if n is not None)
     if known is None or measured >= known:
@@ -353,7 +356,7 @@ def _undecided(verdict: Verdict, judged: Sequence[Judgement]) -> list[str]:
 
 
 def _condition(verdict: Verdict) -> list[str]:
-    """Return the condition of an ill-conditioned product, and what FP32 itself reaches."""
+    """Return a sentence on the condition of an ill-conditioned product, and on the bits that FP32 itself reaches."""
     condition = verdict.condition
     if condition is None or verdict.zero or verdict.not_finite.results or not condition.norm >= ILL_CONDITIONED:
         return []
@@ -361,14 +364,15 @@ def _condition(verdict: Verdict) -> list[str]:
 
 
 def _beside(verdict: Verdict) -> list[str]:
-    """Return other FP32 products."""
+    """Return a sentence with the bits of other FP32 products."""
     if verdict.not_finite.results or verdict.zero or not verdict.beside:
         return []
     return [f"Beside it: {', '.join(f'{label} {_fp32_bits(bits)}' for label, bits in verdict.beside.items())}."]
 
 
 def _causes(verdict: Verdict) -> list[str]:
-    """Return why it is worse without scaling, each cause once; FP32 in one chain where the length of the chain is all of it."""
+    """Return sentences on the causes of the error without scaling, and on FP32 in one chain if the chain's length
+    explains it."""
     lines = []
     for cause in dict.fromkeys(j.cause for j in verdict.judgements if j.cause):
         steps = [j for j in verdict.judgements if j.cause == cause]
@@ -413,7 +417,7 @@ def _scaling(verdict: Verdict) -> str:
     if not verdict.scaled or verdict.recommended.row_scaling:
         return ""
     if verdict.status == "lost" and any(operand.nonfinite for operand in verdict.lost_operands):
-        return "Scaling rows and columns does not help: the 910A's conversion makes numbers of infinities and NaNs."
+        return "Scaling rows and columns does not help, because the 910A's conversion turns infinities and NaNs into numbers."
     name = "Scaling rows and columns by powers of two (sgemm_cube_scaled)"
     before = {judgement.step_order: judgement for judgement in verdict.judgements}
     gains = [
@@ -431,7 +435,7 @@ def _scaling(verdict: Verdict) -> str:
 
 
 def _gains(before: Judgement, after: Judgement) -> bool:
-    """Return whether scaling brings bits worth telling, or a better status."""
+    """Return whether scaling gains enough bits to be mentioned, or a better status."""
     better = STATUSES.index(after.status) < STATUSES.index(before.status)
     return better or after.effective_bits - before.effective_bits > SCALING_BITS
 
@@ -439,7 +443,7 @@ def _gains(before: Judgement, after: Judgement) -> bool:
 def _advice(verdict: Verdict) -> str:
     if verdict.status == "lost" and not verdict.depends_on_step_order:
         if verdict.not_finite.results:
-            return "Replace what is not finite first; FP32 keeps it as it is."
+            return "Replace infinities and NaNs first; FP32 keeps them."
         return "Scale A or B first, or use FP64." if verdict.fp32_lost else "Use FP32 here."
     same = _same(verdict.recommended, verdict.same)
     name = " (method sgemm_cube_scaled)" if verdict.recommended.row_scaling else ""
@@ -456,13 +460,13 @@ def _advice(verdict: Verdict) -> str:
 
 
 def _short_chains_suffice(judgement: Judgement, verdict: Verdict) -> bool:
-    """Return whether a method that is less accurate reaches FP32's relative error in short chains."""
+    """Return whether a less accurate method reaches FP32's relative error in short chains."""
     short = judgement.short_chain_bits
     return short is not None and short >= judgement.fp32_bits - verdict.noise["relative_frobenius"]
 
 
 def _same(setting: CubeSetting, others: Sequence[CubeSetting]) -> str:
-    """Return which other settings give the same: of the same order by their s_b, else by the order."""
+    """Return the other settings with the same result in words: s_b in the same order, or other orders."""
     scales = sorted((str(o.scale_exponent) for o in others if o.order == setting.order), key=lambda s: (len(s), s))
     names = [f"s_b = {', '.join(scales)}"] if scales else []
     names += [f"{order} order" for order in dict.fromkeys(o.order for o in others if o.order != setting.order)]

@@ -1,4 +1,4 @@
-"""Which GPU, CPU, order or method made these bits? Candidates are tried on a few elements first, what is left on all."""
+"""Finds which GPU, CPU, order or method made a result, by candidates tried on a few elements first, then on all elements."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,15 +17,15 @@ from tensorcore_models.libraries import Recipe
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Interrupted
 
-#: Rows and columns of the elements on which every candidate is tried.
+#: Number of rows and of columns of the elements on which every candidate is tried first.
 FIRST = 8
-#: Multiplications of all candidates that pass, and of one, beyond which only evenly spread rows and columns are compared.
+#: Numbers of multiplications, of all candidates that pass and of one, above which only some rows and columns are compared.
 BUDGET, BUDGET_OF_ONE = 1 << 31, 1 << 28
-#: Candidates beside the right ones that are named, and of which they are the nearest.
+#: Number of nearest candidates that are named, and number of candidates among which they are sought.
 NEAREST, LOOKED_AT = 4, 12
-#: Others that must be told from a settled candidate before later turns are left out.
+#: Number of other candidates that must differ from a settled candidate before later turns are left out.
 TELLING = 3
-#: Elements on which candidates are compared that do not give the first ones, where others do.
+#: Number of elements on which candidates are compared that miss some of the first elements, if others give all of these.
 TOLD_BY = 1024
 
 Progress = Callable[[int, int, str], None]
@@ -48,49 +48,52 @@ def whodunit(
     thorough: bool = False,
     progress: Progress | None = None,
 ) -> Whodunit:
-    """Return the instructions, orders of k, recovery methods and CPU kernels that give a result bit for bit, and the
-    number expected by chance.
+    """Return the instructions, orders of k, recovery methods and CPU kernels that give a result bit for bit.
+
+    The answer also has the number of candidates that would match by chance.
 
     Parameters
     ----------
     a, b : ndarray, shapes (m, k) and (k, n)
-        Values in the natural types of their formats.
+        Operands in the numpy types of their formats.
     found : ndarray, shape (m, n)
-        The result: values in the natural type of their format (int32 for integer sums), or encodings.
+        The result: values in the numpy type of their format (int32 for integer sums), or encodings.
     result : str, Format or IntegerFormat, optional
-        The format where they are encodings (unsigned integers).
+        Format of `found`, if it holds encodings (unsigned integers).
     addend : ndarray, shape (m, n), optional
-        C0 of A B + C0.
+        The addend C0 of A B + C0.
     methods : sequence of RecoveryMethod, optional
-        Recovery methods to try; all by default.
+        Recovery methods to try, by default all.
     recipes : iterable of Recipe
         Recipes of libraries to try as well.
     device : str, optional
-        The device that is suspected: its candidates carry its name and come first.
+        The suspected device, whose instructions come first and give candidates their names.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); instructions alone are tried
-        then.
+        Scales of the operands, whose shape and type say how they apply (:func:`tensorcore_models.read_scales`); with scales,
+        only instructions and recipes are tried.
     thorough : bool
-        Also try candidates that round operands, and recovery methods, when simpler candidates already match.
+        Whether to try candidates that round operands, and recovery methods, even if simpler candidates match.
     progress : callable, optional
-        (done, total, label).
+        Function called as ``progress(done, total, label)``.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, the product is empty, nothing has such formats, or the device is not known.
+        If shapes do not fit, the product is empty, no candidate has such formats, or the device is not known.
     Interrupted
-        On Ctrl-C, with what is known.
+        On Ctrl-C, with the findings so far.
     """
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or found.shape != (a.shape[0], b.shape[1]):
-        raise ValueError(f"A is {a.shape}, B is {b.shape} and C is {found.shape}: they do not fit as C = A B")
+        raise ValueError(f"A is {a.shape}, B is {b.shape} and C is {found.shape}, expected (m, k), (k, n) and (m, n)")
     if 0 in (*found.shape, a.shape[1]):
-        raise ValueError(f"A is {a.shape} and B is {b.shape}: an empty product tells nothing")
+        raise ValueError(f"A is {a.shape} and B is {b.shape}, expected matrices that are not empty")
     found, fmt = _encoded(found, result)
     scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1])
     line = list(candidates(a, b, fmt, methods=methods, recipes=recipes, device=device, scaling=scaling))
     if not line:
-        raise ValueError(f"no modelled unit takes {a.dtype} and {b.dtype} operands and gives {fmt.name}")
+        raise ValueError(
+            f"no modelled unit takes {a.dtype} and {b.dtype} operands and gives {fmt.name}; check the types of A, B and C"
+        )
     search = _Search(_Scene(a, b, found, fmt, addend, scaling), line, progress or (lambda done, total, label: None))
     try:
         return search.answer(device, thorough)
@@ -101,23 +104,25 @@ def whodunit(
 def _encoded(
     found: np.ndarray, result: str | Format | IntegerFormat | None
 ) -> tuple[np.ndarray, Format | IntegerFormat]:
-    """Return encodings of a result and their format."""
+    """Return the encodings of a result and their format."""
     if result is not None:
         fmt = operand_format(result)
         return check_bits(found, fmt, "C"), fmt
     known = get_format("s32") if found.dtype == np.int32 else format_of_dtype(found.dtype)
     if known is None:
-        raise TypeError(f"C is {found.dtype}, which is not a format of a result; give encodings and their format")
+        raise TypeError(
+            f"C is {found.dtype}, which is no result format; give unsigned integer encodings and their format"
+        )
     return operand_bits(found, known, None, "C"), known
 
 
 def _spread_over(size: int, count: int) -> np.ndarray:
-    """At most `count` of `size` positions, evenly spread; the last one is among them."""
+    """Return at most `count` evenly spread indices below `size`, including the last."""
     return np.unique(np.linspace(0, size - 1, min(size, count)).round().astype(int))
 
 
 class _Scene:
-    """The product and what was found."""
+    """`_Scene` holds the operands and the result in question, and chooses elements to compare."""
 
     def __init__(self, a, b, found, result, addend, scaling=None):
         self.a, self.b, self.found, self.result, self.addend, self.scaling = a, b, found, result, addend, scaling
@@ -125,23 +130,25 @@ class _Scene:
 
     @property
     def everything(self) -> Elements:
-        """All rows and columns."""
+        """Return the indices of all rows and columns."""
         return np.arange(self.found.shape[0]), np.arange(self.found.shape[1])
 
     def spread(self, side: int) -> Elements:
-        """At most `side` rows and columns, evenly spread; the last ones are among them."""
+        """Return the indices of at most `side` evenly spread rows and columns, including the last."""
         return tuple(_spread_over(x, side) for x in self.found.shape)  # type: ignore[return-value]
 
     def evenly(self, count: int) -> Elements:
-        """About `count` elements in evenly spread rows and columns, more of the longer side."""
+        """Return the rows and columns of about `count` elements, evenly spread, more along the longer side."""
         m, n = self.found.shape
         short = min(m, n, max(1, int(count**0.5)))
         sides = (short, count // short) if m <= n else (count // short, short)
         return tuple(_spread_over(x, side) for x, side in zip((m, n), sides, strict=True))  # type: ignore[return-value]
 
     def telling(self, side: int) -> Elements:
-        """Return rows and columns on which sums nearly alike differ, nearest to where roundings part; evenly spread ones if not
-        below FP32."""
+        """Return rows and columns with sums near a rounding boundary of the result, where nearly equal sums differ.
+
+        For results of more than 16 bits, evenly spread rows and columns are returned.
+        """
         rows, columns = self.spread(max(side * 8, 64))
         if not isinstance(self.result, Format) or self.result.bits > 16 or rows.size * columns.size <= side * side:
             return self.spread(side)
@@ -165,13 +172,13 @@ class _Scene:
         return tuple(x[i] for x, i in zip((rows, columns), picked, strict=True))  # type: ignore[return-value]
 
     def affordable(self, count: int) -> Elements:
-        """Return all rows and columns, or as many as the budget allows for `count` candidates."""
+        """Return all rows and columns, or as many evenly spread ones as the budget allows for `count` candidates."""
         m, n = self.found.shape
         elements = min(BUDGET_OF_ONE, BUDGET // max(1, count)) // self.a.shape[1]
         return self.everything if m * n <= elements else self.spread(max(FIRST, int(elements**0.5)))
 
     def product(self, where: Elements) -> GivenProduct:
-        """Return the part of the product that gives these elements."""
+        """Return the operands of these elements."""
         rows, columns = where
         c = None if self.addend is None else self.addend[np.ix_(rows, columns)]
         scaling = None if self.scaling is None else self.scaling.part(rows, columns)
@@ -181,7 +188,7 @@ class _Scene:
         return GivenProduct(np.ascontiguousarray(a), np.ascontiguousarray(b), c, scaling)
 
     def sums(self, candidate: Candidate, product: GivenProduct, where: Elements) -> list | None:
-        """Return the candidate's sums of elements before the last rounding, None where it refuses the operands."""
+        """Return a candidate's sums of these elements before the last rounding, None if it refuses the operands."""
         with np.errstate(all="ignore"):
             try:
                 if not candidate.whole:
@@ -193,7 +200,7 @@ class _Scene:
                 return None
 
     def equal(self, bits: np.ndarray, where: Elements) -> np.ndarray:
-        """Return which elements one of the kinds of tiles gives; NaNs are equal."""
+        """Return the mask of elements that equal the result in one of the kinds of tiles; NaNs are equal."""
         found = self.found[np.ix_(*where)]
         same = bits == found
         if isinstance(self.result, Format) and not same.any(axis=0).all():
@@ -204,7 +211,7 @@ class _Scene:
 
 @dataclass
 class _Compared:
-    """A candidate on the elements of the last comparison."""
+    """`_Compared` holds a candidate, its outcome in the last comparison, and digests of its sums."""
 
     candidate: Candidate
     suspect: Suspect
@@ -213,7 +220,7 @@ class _Compared:
 
 @dataclass
 class _Search:
-    """From all candidates to those that give every element compared."""
+    """`_Search` narrows all candidates down to those that give every compared element."""
 
     scene: _Scene
     line: list[Candidate]
@@ -222,7 +229,7 @@ class _Search:
     compared: list[_Compared] = field(default_factory=list)
 
     def answer(self, device: str | None, thorough: bool) -> Whodunit:
-        """Run candidates on a few telling elements, turn by turn until one is settled, and the best of them on all elements."""
+        """Run candidates on a few elements, turn by turn until the answer is settled, and the best of them on all elements."""
         first = self.scene.telling(FIRST)
         size, product = first[0].size * first[1].size, self.scene.product(first)
         turns = sorted({candidate.turn for candidate in self.line})
@@ -238,7 +245,10 @@ class _Search:
         return answer
 
     def _on_all(self, size: int, device: str | None) -> Whodunit:
-        """Return the answer of the candidates tried so far: on all elements those that give the first `size`, or nearly do."""
+        """Return the answer of the candidates tried so far, after comparing the best of them on all elements.
+
+        size: number of elements of the first comparison.
+        """
         scene = self.scene
         self.compared = []
         passed = [c for score, c in self.scored if score == size]
@@ -248,7 +258,7 @@ class _Search:
         for candidate in self._stepped(passed, "on all"):
             self._compare(candidate, product, where)
         missed = sum(not c.suspect.exact for c in self.compared)
-        # What only tells the others apart needs fewer elements than what tells who it was.
+        # Ranking the other candidates needs fewer elements than identifying the right one.
         fewer = scene.evenly(TOLD_BY) if passed else where
         product = scene.product(fewer)
         for candidate in others[: max(0, LOOKED_AT - missed)]:
@@ -268,7 +278,7 @@ class _Search:
         )  # fmt: skip
 
     def known(self) -> str:
-        """Describe the state of a search that ends early."""
+        """Return a sentence on the state of a search that ends early."""
         exact = [c.suspect for c in self.compared if c.suspect.exact]
         text = f"{len(self.scored)} of {len(self.line)} candidates were tried on a few elements"
         if self.compared:
@@ -282,12 +292,12 @@ class _Search:
             yield candidate
 
     def _agreement(self, candidate: Candidate, product: GivenProduct, where: Elements) -> int:
-        """Return elements with the same bits; -1 where the candidate refuses."""
+        """Return the number of elements with the same bits, -1 if the candidate refuses the operands."""
         sums = self.scene.sums(candidate, product, where)
         return -1 if sums is None else int(self.scene.equal(candidate.finished(sums), where).sum())
 
     def _compare(self, candidate: Candidate, product: GivenProduct, where: Elements) -> None:
-        """How a candidate that gave results before compares on the last elements."""
+        """Compare a candidate with the result on these elements, and keep the outcome."""
         scene, size = self.scene, where[0].size * where[1].size
         sums = scene.sums(candidate, product, where)
         if sums is None:
@@ -308,7 +318,7 @@ class _Search:
 
 
 def _different(suspects: list[Suspect]) -> list[Suspect]:
-    """Return suspects without those that compare like an earlier one."""
+    """Return the suspects without those whose agreement and first difference equal an earlier suspect's."""
     found: dict[tuple, Suspect] = {}
     for suspect in suspects:
         found.setdefault((suspect.agree, suspect.first), suspect)
@@ -316,12 +326,12 @@ def _different(suspects: list[Suspect]) -> list[Suspect]:
 
 
 def _simplest(exact: list[_Compared]) -> list[_Compared]:
-    """Without those of several kinds of tiles where one kind alone gives the result."""
+    """Return the candidates without those with several kinds of tiles of which one kind alone gives the result."""
     alone = frozenset(x for c in exact if len(c.sums) == 1 for x in c.sums)
     return [c for c in exact if len(c.sums) == 1 or not c.sums & alone]
 
 
 def _shared(exact: list[Candidate]) -> dict[str, str]:
-    """Return the traits that candidates have in common."""
+    """Return the traits that all candidates share."""
     traits = exact[0].traits.items() if exact else ()
     return {name: text for name, text in traits if all(c.traits.get(name) == text for c in exact)}

@@ -1,1 +1,1 @@
-"""Results step by step: `dots` and `scaled_dots` of one dot product, `two_engines` where two units part on it."""
+"""Explains results step by step: one dot product (`dots`, `scaled_dots`), and two engines that differ on it (`two_engines`)."""

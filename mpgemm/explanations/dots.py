@@ -1,4 +1,4 @@
-"""The arithmetic of one recovered dot product, step by step: every value with its encoding."""
+"""Follows the arithmetic of one recovered dot product step by step, every value with its encoding."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -18,17 +18,17 @@ from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.reference import Pass
 from tensorcore_models.results import Result
 
-#: Steps of a stage that are shown: all where there are no more than the first number, else the first ones, the last one and
-#: those that matter most.
+#: `folded` shows all steps of a stage with at most SHOWN steps; of longer stages it shows the first FIRST steps, the last
+#: step and the MOST steps with the largest weights.
 SHOWN, FIRST, MOST = 24, 2, 5
 
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """One step: what happens, the value that comes out and its encoding (empty where the value has none of its own).
+    """`ExplainedStep` is one step of a dot product: a text, its value and the value's encoding (empty if it has none).
 
-    `weight` says how much it matters where there are too many steps to show: the size of a product, or what the step loses;
-    None: it is one of a kind.
+    `weight` ranks steps where there are too many to show: the magnitude of a product, or the error of the step. It is None for
+    steps that are not ranked.
     """
 
     stage: str
@@ -44,7 +44,7 @@ class ExplainedStep:
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Result):
-    """`Explanation` is the steps of one dot product and where its error comes from."""
+    """`Explanation` holds the steps of one dot product and the attribution of its error."""
 
     method: str
     engine: str
@@ -53,7 +53,7 @@ class Explanation(Result):
     attribution: Attribution
 
     def to_rows(self) -> list[dict]:
-        """Return one for each step."""
+        """Return one row for each step."""
         return [asdict(step) for step in self.steps]
 
     def __str__(self) -> str:
@@ -61,8 +61,7 @@ class Explanation(Result):
         return "\n".join([*head, *map(str, self.steps), str(self.attribution)])
 
     def folded(self) -> str:
-        """Return the text with, of each stage of many steps, only the first step, the last one and the steps that matter
-        most."""
+        """Return the text without the less important steps of long stages (:data:`SHOWN`)."""
         shown = _folded(self.steps)
         lines, left = [f"{self.method} on {self.engine}", f"  {self.formula}"], 0
         for index, step in enumerate(self.steps):
@@ -70,13 +69,13 @@ class Explanation(Result):
                 left += 1
                 continue
             if left:
-                lines.append(f"  ... {left} steps that matter less")
+                lines.append(f"  ... {left} steps with smaller weights")
             lines.append(str(step))
             left = 0
         return "\n".join([*lines, str(self.attribution)])
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return the steps and the attribution as JSON-compatible values."""
         return {
             "method": self.method,
             "engine": self.engine,
@@ -87,7 +86,7 @@ class Explanation(Result):
 
 
 def _folded(steps: tuple[ExplainedStep, ...]) -> set[int]:
-    """Return indices of the steps to show."""
+    """Return the indices of the steps to show."""
     shown: set[int] = set()
     for stage in dict.fromkeys(step.stage for step in steps):
         of_stage = [index for index, step in enumerate(steps) if step.stage == stage]
@@ -109,22 +108,23 @@ def explain(method, a, b, c=None, engine=None, *, overflow: str | None = None, *
     Parameters
     ----------
     method, engine, overflow, **options
-        As for :func:`mpgemm.recovered_gemm`.
+        Arguments of :func:`mpgemm.recovered_gemm`.
     a, b : array_like, shape (k,)
-        A row and a column.
+        A row of A and a column of B.
     c : float, optional
         The addend.
 
     Returns
     -------
     Explanation
-        ``print(explain(...))`` shows it: the words of every element, every k step of the core (for fused dot-add cores with
-        the alignment exponent and what is left of each product), every operation outside, and the error taken apart.
+        The steps, which ``print(explain(...))`` shows: the words of every element, every k step of the core (for fused dot-add
+        cores with the alignment exponent and the kept part of each product), every operation outside, and the parts of the
+        error.
 
     Raises
     ------
     ValueError
-        If a and b are not vectors of one length, or a value or word is not finite.
+        If a and b are not vectors of the same length, or a value or word is not finite.
     """
     run = dot_run(method, a, b, c, engine, overflow, options)
     attribution = attribute(method, a, b, c, engine, overflow=overflow, **options)
@@ -165,13 +165,13 @@ def _operand_steps(run) -> list[ExplainedStep]:
 
 
 def _sizes(run) -> list[float]:
-    """|a_k b_k|."""
+    """Return |a_k b_k| for every k."""
     with np.errstate(over="ignore"):
         return [float(x) for x in np.abs(run.a.ravel().astype(np.float64) * run.b.ravel())]
 
 
 def _word_steps(run) -> list[ExplainedStep]:
-    """Return the words of every element and what they leave of it."""
+    """Return the steps of the split: the words of every element, and the remainder that they do not hold."""
     steps, fmt = [], run.word_format
     rows, columns = run.equilibrated()[2:]
     for name, exponents in (("a", rows), ("b", columns)):
@@ -196,7 +196,7 @@ def _word_steps(run) -> list[ExplainedStep]:
 
 
 def _integer_steps(run) -> list[ExplainedStep]:
-    """Return words in the operands' units, and the exact products of words."""
+    """Return the steps of an integer method: words in the operands' units, and exact sums of products of words."""
     words_a, words_b = exact_words(run, run.a, 1), exact_words(run, run.b, 0)
     steps = []
     for name, words in (("a", words_a), ("b", words_b)):
@@ -212,7 +212,7 @@ def _integer_steps(run) -> list[ExplainedStep]:
 
 
 def trace(run) -> "Tracer":
-    """Return the hardware's arithmetic on a run of one dot product, every step written down."""
+    """Return a tracer that has run the hardware's arithmetic of one dot product and recorded every step."""
     names: dict[int, str] = {}
     words = run.words()
     for name, members in zip("ab", words, strict=True):
@@ -231,10 +231,11 @@ def trace(run) -> "Tracer":
 
 
 class Event(NamedTuple):
-    """A sum at a point that two engines can have in common.
+    """`Event` is a sum at a point that two engines may both reach.
 
-    `key` names the point; `pair` are the encodings whose products from k = `start` to `stop` came last, None for an operation
-    outside; `seed` is the sum before.
+    key: name of the point.
+    pair: encodings whose products from k = `start` to `stop` were added last; None for an operation outside.
+    seed: sum before these products.
     """
 
     key: tuple
@@ -247,7 +248,7 @@ class Event(NamedTuple):
 
 
 class Tracer(EngineArithmetic):
-    """The hardware's arithmetic on one element, writing down every step (for a reader) and every sum (to compare engines)."""
+    """`Tracer` runs the hardware's arithmetic on one element and records every step (to read) and every sum (to compare)."""
 
     def __init__(self, engine: Engine, order: str | int, names: dict[int, str]):
         super().__init__(engine, order, (1, 1))
@@ -283,7 +284,7 @@ class Tracer(EngineArithmetic):
         return value
 
     def _schedule(self, pairs):
-        """Return (pair, first k) in the order of the chain."""
+        """Return (pair, first k) of every step, in the order of the chain."""
         k, step = pairs[0][0].shape[1], self.engine.k
         turn = max(1, k if self.turn is None else self.turn)
         return [
@@ -310,7 +311,7 @@ class Tracer(EngineArithmetic):
         return self._note("core", f"{self._name(pair)}, k = {start} to {stop - 1}", value, lost)
 
     def _step_error(self, a, b, seed, value) -> float | None:
-        """Return how far one step is from the exact sum of its addends."""
+        """Return the error of one step against the exact sum of its addends."""
         if not np.isfinite(value).all() or (seed is not None and not np.isfinite(seed).all()):
             return None
         x, y = (tcm.decode(v, f) for v, f in zip((a, b), self.engine.formats, strict=False))
@@ -321,7 +322,7 @@ class Tracer(EngineArithmetic):
         return abs(float(Fraction(float(value[0, 0])) - exact))
 
     def _note_alignment(self, spec: Any, a, b, seed) -> None:
-        """Note the bits that a fused dot-add cuts off each addend (zeros left out)."""
+        """Record the multiples of the quantum to which a fused dot-add truncates or rounds each nonzero addend."""
         found = alignment(spec, self.engine.formats, a, b, None if seed is None else float(seed[0, 0]))
         if found is None:
             return
@@ -373,14 +374,14 @@ class Tracer(EngineArithmetic):
 
 # -- alignment -----------------------------------------------------------------------------------------------------------
 class AlignedAddend(NamedTuple):
-    """One addend in units of the alignment's quantum."""
+    """`AlignedAddend` is one addend in units of the alignment's quantum."""
 
     name: str
     units: Fraction
 
 
 class AlignedAddends(NamedTuple):
-    """The addends of one fused dot-add: largest exponent, unit to whose multiples they are cut, addends (zeros left out)."""
+    """`AlignedAddends` holds the largest exponent of a fused dot-add, its quantum, and its nonzero addends."""
 
     top: int
     quantum: Fraction
@@ -388,7 +389,7 @@ class AlignedAddends(NamedTuple):
 
 
 def alignment(spec: Any, formats, a, b, seed: float | None) -> AlignedAddends | None:
-    """Return how a fused dot-add aligns encodings a, b and the running sum; None where all addends are zero."""
+    """Return the aligned addends of a fused dot-add for encodings a, b and the running sum, None if all are zero."""
     addends = []
     for k in range(a.size):
         x, y = (f.decode_exact(int(v[k])) for f, v in ((formats[0], a), (formats[1], b)))

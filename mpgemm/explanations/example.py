@@ -1,7 +1,6 @@
-"""The dot product that is explained where none is given: table 5 of Valpey et al. (mpgemm.reproductions.valpey_table5).
+"""Holds the dot product that is explained by default, that of table 5 of Valpey et al. (mpgemm.reproductions.valpey_table5).
 
-The table prints b_1 = 1.998046875 * 2^-7; the text's steps need 2^+7 (the misprint is in the exponent), which is used
-here.
+The table prints b_1 = 1.998046875 * 2^-7; the steps in the text need 2^+7, which is used here (the exponent is a misprint).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""One result of a special function step by step: what the unit looks up, sums and cuts off, and how far off that is."""
+"""Explains one result of a special function step by step: table lookup, sum, truncation and error."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ import tensorcore_models as tcm
 from tensorcore_models.functions import Function, datapath, on_integers
 from tensorcore_models.functions.tables import UNITS, tables
 
-#: What functions approximate, by the first part of their names.
+#: Exact functions that special functions approximate, by the first part of their names.
 _EXACT: dict[str, Callable] = {
     "ex2": lambda x: mpmath.mpf(2) ** x, "exp2f": lambda x: mpmath.mpf(2) ** x, "lg2": lambda x: mpmath.log(x, 2),
     "rcp": lambda x: 1 / x, "rsqrt": lambda x: 1 / mpmath.sqrt(x), "rsqrtf": lambda x: 1 / mpmath.sqrt(x), "sqrt": mpmath.sqrt,
@@ -19,16 +19,17 @@ _EXACT: dict[str, Callable] = {
     "sinf": mpmath.sin, "cosf": mpmath.cos, "tanf": mpmath.tan, "logf": mpmath.log, "__logf": mpmath.log, "erff": mpmath.erf,
     "div": lambda x, y: x / y, "cvt": lambda x, *_: x,
 }  # fmt: skip
-#: Significand bits of results, the leading one included, and the exponent of the smallest normal number: else FP32's.
+#: Significand bits of results, with the leading bit, and exponent of the smallest normal number; FP32's for other results.
 _PRECISION = {"fp16": (11, -14), "bf16": (8, -126), "fp64 high": (21, -1022)}
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """The steps of the special-function unit for one operand, in integers.
+    """`Lookup` holds the steps of the special-function unit for one operand, in integers.
 
-    `total` is F = c0 + c1 x + c2 Q(x) in units of 2^-fraction_bits; of a logarithm it is the exponent `whole` and F, without
-    the last two bits of F. `replaced`: the operand is special or outside of the tables, so the result is a fixed one.
+    `total` is F = c0 + c1 x + c2 Q(x) in units of 2^-fraction_bits; for a logarithm it is the exponent `whole` plus F,
+    without the last two bits of F. If `replaced`, the operand is special or outside of the tables, and the result is a fixed
+    value.
     """
 
     segment: int
@@ -49,7 +50,8 @@ class Lookup:
 
 @dataclass(frozen=True)
 class ExplainedInstruction:
-    """One instruction: its name, its operands' words and its result, and the unit's steps where it is one of the unit's."""
+    """`ExplainedInstruction` is an instruction with its operands' and result's encodings, and the unit's steps if it
+    has any."""
 
     name: str
     operands: tuple[int, ...]
@@ -59,20 +61,24 @@ class ExplainedInstruction:
 
 @dataclass(frozen=True)
 class FunctionExplanation:
-    """A result of a function with the instructions that make it.
+    """`FunctionExplanation` is a result of a function with the instructions that compute it.
 
     Attributes
     ----------
     function : Function
+        The function.
     operands : tuple of float
+        Operands, rounded to the function's format.
     operations : tuple of ExplainedInstruction
+        Instructions in the order in which they run.
     result : int
-        The encoding.
+        Encoding of the result.
     value : float
+        Value of the result.
     exact : float or None
-        What the function approximates, None where that is undefined, infinite, or 0 or infinity as a double.
+        Exact value of the approximated function; None if it is undefined or infinite, or becomes 0 or infinity in a double.
     error : float or None
-        Of the result, in units in the last place that a result of the size of `exact` has.
+        Error of the result in units in the last place of a result of the magnitude of `exact`.
     """
 
     function: Function
@@ -84,7 +90,7 @@ class FunctionExplanation:
     error: float | None
 
     def to_dict(self) -> dict:
-        """Return all of it for JSON."""
+        """Return all fields as JSON-compatible values."""
         found = asdict(self)
         found["function"] = f"{self.function.arch}:{self.function.name}"
         found["evidence"] = self.function.evidence
@@ -110,7 +116,7 @@ class FunctionExplanation:
 
 def _lookup_lines(found: Lookup):
     if found.replaced:
-        yield "  the operand is a special one or outside of the tables: the result is fixed"
+        yield "  the operand is special or outside of the tables, so the result is a fixed value"
         return
     unit = 2.0**-found.fraction_bits
     yield f"  segment  {found.segment} of {found.segments} in table {found.table}, x = {found.x} of 2^17"
@@ -124,7 +130,8 @@ def _lookup_lines(found: Lookup):
 
 
 def find_function(arch: str, name: str) -> Function:
-    """Return a function by its name, or by the first part of it ("ex2"): the FP32 instruction of it that is the unit alone."""
+    """Return a function by its name; the first part of a name ("ex2") stands for the FP32 instruction that only uses
+    the unit."""
     if name in UNITS:
         names = [f.name for f in tcm.list_functions(arch) if f.name in (f"{name}.approx.ftz.f32", f"{name}.approx.f32")]
         name = names[0] if names else name
@@ -137,20 +144,22 @@ def explain_function(function: Function, operands: Sequence[float]) -> FunctionE
     Parameters
     ----------
     function : Function
-        As :func:`tensorcore_models.get_function` gives it; of packed operands one number is computed.
+        A function from :func:`tensorcore_models.get_function`; for packed operands, one number is computed.
     operands : sequence of float
-        One number, or two where the function takes two; rounded to the operands' format first.
+        One number for each operand, which is rounded to the operands' format first.
 
     Raises
     ------
     ValueError
-        If there is another number of operands.
+        If the number of operands is wrong, or the function converts two numbers into a pair.
     """
     one = _unpacked(function)
     if one.row.packed:
-        raise ValueError(f"{one.name} converts two numbers, each alone; explain does not show conversions into pairs")
+        raise ValueError(
+            f"{one.name} converts two numbers into a pair, which explain does not show; name a scalar conversion"
+        )
     if len(operands) != len(one.row.operands):
-        raise ValueError(f"{one.name} takes {len(one.row.operands)} numbers, got {len(operands)}")
+        raise ValueError(f"got {len(operands)} numbers, expected {len(one.row.operands)} for {one.name}")
     high = one.row.operand == "fp64 high"
     fmt = "fp64" if high else "fp32" if one.row.operand == "word" else one.row.operand
     codes = [int(tcm.encode(x, fmt)) >> (32 if high else 0) for x in operands]
@@ -182,7 +191,7 @@ def _number(code: int, fmt: str, high: bool) -> float:
 
 
 def _unpacked(function: Function) -> Function:
-    """Return the form of a packed instruction of one number that computes one; itself otherwise."""
+    """Return the scalar form of an instruction on packed numbers, or the function itself if it is not packed."""
     name = function.name.replace("f16x2", "f16")
     return tcm.get_function(function.arch, name) if name != function.name else function
 

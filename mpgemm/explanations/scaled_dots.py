@@ -1,4 +1,4 @@
-"""One dot product of operands with scales, step by step: chains, where each factor is applied, and the error."""
+"""Follows one dot product of operands with scales step by step: its chains, the factors applied to them, and the error."""
 
 from dataclasses import asdict, dataclass
 
@@ -14,21 +14,21 @@ from tensorcore_models.results import Result
 
 @dataclass(frozen=True)
 class ScaledStep:
-    """A chain of the unit and what becomes of it."""
+    """`ScaledStep` is a chain of the unit with the factor and the sum outside."""
 
-    #: start, stop: Values of k.
+    #: start, stop: range of k of the chain.
     start: int
     stop: int
-    #: chain, exact: The unit's sum, without factors that are applied outside, and the exact one.
+    #: chain, exact: the unit's sum before factors outside are applied, and the exact sum.
     chain: float
     exact: float
-    factor: float  #: What it is multiplied with.
-    total: float  #: The sum outside after it.
+    factor: float  #: Factor by which the chain's sum is multiplied.
+    total: float  #: Sum outside after this chain.
 
 
 @dataclass(frozen=True, repr=False)
 class ScaledExplanation(Result):
-    """The steps of one dot product with scales."""
+    """`ScaledExplanation` holds the steps of one dot product with scales."""
 
     engine: str
     scales: str
@@ -37,13 +37,13 @@ class ScaledExplanation(Result):
     exact: float
 
     def to_rows(self) -> list[dict]:
-        """Return one for each chain."""
+        """Return one row for each chain."""
         return [asdict(step) for step in self.steps]
 
     to_dict = asdict
 
     def sentences(self) -> list[str]:
-        """Describe the result, its error and the worst step in sentences."""
+        """Return sentences on the result, its error and the chain with the largest error."""
         inside = [abs((step.chain - step.exact) * step.factor) for step in self.steps]
         worst = int(np.argmax(inside)) if inside else 0
         error = self.result - self.exact
@@ -51,14 +51,15 @@ class ScaledExplanation(Result):
         if len(inside) > 1:
             step = self.steps[worst]
             texts.append(
-                f"most is lost inside of the unit at k {step.start}:{step.stop}: {inside[worst]:.3g} of {sum(inside):.3g} "
-                "in all chains"
+                f"the chain over k {step.start}:{step.stop} has the largest error inside of the unit, {inside[worst]:.3g} of "
+                f"{sum(inside):.3g} in all chains"
             )
         return texts
 
 
 def explain_scaled(engine: Engine, a, b, scaling: Scaling) -> ScaledExplanation:
-    """Follow one dot product ``sum (s_k a_k) (t_k b_k)`` of values, rounded to nearest for the engine."""
+    """Return the steps of one dot product ``sum (s_k a_k) (t_k b_k)``; a and b are rounded to nearest to the engine's
+    formats."""
     formats = engine.formats
     x, y = (operand_bits(np.asarray(v), f, "rne", n) for v, f, n in ((a, formats[0], "a"), (b, formats[1], "b")))
     x, y = x.reshape(1, -1), y.reshape(-1, 1)

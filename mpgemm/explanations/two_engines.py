@@ -1,7 +1,7 @@
-"""One dot product on two engines: the sums side by side, the first that differs, and which rule makes the difference.
+"""Compares one dot product on two engines: their sums, the first sum that differs, and the rule that causes the difference.
 
-Why two sums differ is found by trying: the step is computed again with the first engine's rules, one of them replaced by the
-second engine's. A rule that alone turns the first sum into the second explains it.
+The rule is found by trial: the step is computed again with the rules of the first engine, one of which is replaced by the
+second engine's. A rule that alone turns the first sum into the second explains the difference.
 """
 
 import dataclasses
@@ -22,13 +22,13 @@ from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.machine.fp_state import default_fp_state
 from tensorcore_models.results import Result
 
-#: Rows of the comparison before and after those where both agree.
+#: Number of rows that are shown before and after the first row that differs.
 AROUND = 2
 
 
 @dataclass(frozen=True)
 class EnginesRow:
-    """Both sums at one point; `text` says which products came last, up to k = `stop`."""
+    """`EnginesRow` holds both engines' sums at one point; `text` names the products added last, up to k = `stop`."""
 
     text: str
     stop: int
@@ -37,27 +37,30 @@ class EnginesRow:
 
     @property
     def alike(self) -> bool:
-        """Whether both have the same value."""
+        """Return whether both sums have the same value."""
         return self.first == self.second or (self.first != self.first and self.second != self.second)
 
 
 @dataclass(frozen=True, repr=False)
 class SideBySide(Result):
-    """`SideBySide` is a dot product on two engines.
+    """`SideBySide` compares a dot product on two engines.
 
     Attributes
     ----------
     method : str
+        Name of the method.
     engines : (str, str)
+        Labels of the engines.
     results : (float, float)
+        Results of both engines.
     rows : tuple of EnginesRow
-        Sums at the points that both engines have.
+        Sums at the points that both engines reach.
     first : int or None
-        Index of the first row that differs.
+        Index of the first row that differs; None if none does.
     why : str
-        One sentence.
+        Sentence on the reason why the results differ or agree.
     rules : tuple of str
-        The rules that explain it.
+        Rules that explain the difference.
     """
 
     method: str
@@ -69,19 +72,19 @@ class SideBySide(Result):
     rules: tuple[str, ...]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values."""
+        """Return all fields as JSON-compatible values."""
         return asdict(self)
 
     def to_rows(self) -> list[dict]:
-        """Return the sums at the points that both engines have."""
+        """Return one row for each point that both engines reach."""
         return [asdict(row) for row in self.rows]
 
     def sentences(self) -> list[str]:
-        """Return what was compared, and why the results differ."""
+        """Return sentences on the engines that were compared, and on the reason for the difference."""
         return [f"{self.method} on {self.engines[0]} and {self.engines[1]}", self.why]
 
     def shown(self) -> list[int]:
-        """Return indices of the rows that matter: around the first that differs, the first and the last."""
+        """Return the indices of the rows to show: the first, the last, and those around the first that differs."""
         near = range(max(0, self.first - AROUND), self.first + AROUND + 1) if self.first is not None else range(AROUND)
         wanted = {0, len(self.rows) - 1, *near}
         return [index for index in range(len(self.rows)) if index in wanted]
@@ -92,7 +95,7 @@ class SideBySide(Result):
         for index in self.shown():
             if index > before + 1:
                 alike = sum(row.alike for row in self.rows[before + 1 : index])
-                lines.append(f"  ... {index - before - 1} sums, {alike} alike")
+                lines.append(f"  ... {index - before - 1} sums, {alike} equal")
             row, before = self.rows[index], index
             mark = "  <- first that differs" if index == self.first else ""
             lines.append(f"  {row.text}, k < {row.stop}: {row.first!r} {row.second!r}{mark}")
@@ -106,17 +109,19 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     Parameters
     ----------
     method, **options
-        As for :func:`mpgemm.recovered_gemm`; methods on floating-point words.
+        Arguments of :func:`mpgemm.recovered_gemm`; the method must use floating-point words.
     a, b : array_like, shape (k,)
+        A row of A and a column of B.
     c : float, optional
+        The addend.
     engines : (Engine or str, Engine or str)
-        As for :func:`mpgemm.recovered_gemm`.
+        The two engines, as for :func:`mpgemm.recovered_gemm`.
 
     Raises
     ------
     ValueError
-        If there are not two engines, a method is one on integers (its products are exact everywhere), or as
-        :func:`mpgemm.explain`.
+        If there are not two engines, if the method uses integers (its products are exact on every engine), and in the cases
+        of :func:`mpgemm.explain`.
 
     Examples
     --------
@@ -127,14 +132,18 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     ((1.0, 1.0000001192092896), ('fraction_bits',))
     """
     if len(engines) != 2:
-        raise ValueError(f"two engines are compared, got {len(engines)}")
+        raise ValueError(f"got {len(engines)} engines, expected two to compare")
     runs = [dot_run(method, a, b, c, engine, None, options) for engine in engines]
     for run in runs:
         if run.row.kind != "words":
-            raise ValueError(f"{run.row.name} multiplies integers, which every engine does exactly: nothing can differ")
+            raise ValueError(
+                f"{run.row.name} multiplies integers, exactly on every engine, so nothing can differ; take a method on words"
+            )
         for words in run.words():
             if not all(np.isfinite(tcm.decode(word, run.word_format)).all() for word in words):
-                raise ValueError(f"{run.row.name}: an element is beyond the range of words in {run.word_format.name}")
+                raise ValueError(
+                    f"{run.row.name}: an element is beyond the range of {run.word_format.name} words; scale a or b"
+                )
     tracers = [trace(run) for run in runs]
     results = [float(run.product()[0, 0]) for run in runs]
     names = (runs[0].engine.label, runs[1].engine.label)
@@ -150,13 +159,13 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
 
 
 def _short(first: str, second: str) -> tuple[str, str]:
-    """Return the architectures where they differ, else the whole names."""
+    """Return the architectures of two engines' names, or the whole names if the architectures are equal."""
     archs = first.partition(":")[0], second.partition(":")[0]
     return archs if archs[0] != archs[1] else (first, second)
 
 
 def _common(one: Tracer, other: Tracer) -> list[tuple[Event, Event]]:
-    """Return sums at points that both have."""
+    """Return the pairs of sums at points that both tracers recorded."""
     known = {event.key: event for event in other.events}
     return [(event, known[event.key]) for event in one.events if event.key in known]
 
@@ -164,12 +173,12 @@ def _common(one: Tracer, other: Tracer) -> list[tuple[Event, Event]]:
 def _alike(names, results) -> tuple[str, tuple[str, ...]]:
     if results[0] == results[1] or (results[0] != results[0] and results[1] != results[1]):
         return f"{names[0]} and {names[1]} give the same bits for this dot product.", ()
-    return "The results differ, but no sum that both engines form on the way does.", ()
+    return "The results differ, but all sums that both engines form before the result are equal.", ()
 
 
 # -- why -----------------------------------------------------------------------------------------------------------------
 def _why(runs, events: list[Event], pairs: list[tuple[Event, Event]], index: int, names) -> tuple[str, tuple[str, ...]]:
-    """Return a sentence on the first row that differs, and the rules that explain it."""
+    """Return a sentence on the first row that differs, and the rules that explain the difference."""
     one, other = pairs[index]
     if one.pair is None:
         return (
@@ -184,19 +193,19 @@ def _why(runs, events: list[Event], pairs: list[tuple[Event, Event]], index: int
     values = [_value(engine.accumulator, engine, a, b, seed) for engine in engines]
     if values != [one.value, other.value]:
         return (
-            f"{where} come after other products on {names[1]} than on {names[0]}: the engines take k in steps of "
-            f"{engines[0].k} and {engines[1].k}, so the products of the words are chained in another order.",
+            f"{where} come after other products on {names[1]} than on {names[0]}, because the engines take k in steps of "
+            f"{engines[0].k} and {engines[1].k}, so they chain the products of the words in different orders.",
             ("order",),
         )
     rules = _rules(engines, a, b, seed, values)
-    enough = " (this alone explains it)" if len(rules) == 1 else " (only together do these explain it)"
+    enough = " (this alone explains it)" if len(rules) == 1 else " (these explain it only together)"
     are = "are" if one.stop - start > 1 else "is"
     text = f"{where} {are} added up differently, because {_spelled(engines, names, rules)}{enough}"
     return f"{text}{_example(engines, names, a, b, seed, start)}.", rules
 
 
 def _since(events: list[Event], pairs: list[tuple[Event, Event]], index: int) -> tuple[int, float | None]:
-    """Where the last common sum of the same chain ends, and its value."""
+    """Return the k at which the last common sum of the same chain ends, and the value of that sum."""
     one, _ = pairs[index]
     for before, _ in reversed(pairs[:index]):
         if before.key[0] == one.key[0] and before.pair is not None and before.text == one.text and one.seed is not None:
@@ -205,12 +214,12 @@ def _since(events: list[Event], pairs: list[tuple[Event, Event]], index: int) ->
 
 
 def _chain_seed(events: list[Event], one: Event) -> float | None:
-    """Return the value from which a chain started: the seed of its first sum."""
+    """Return the value from which a chain started, the seed of its first sum."""
     return next((event.seed for event in events if event.key[0] == one.key[0]), None)
 
 
 def _value(spec: Accumulator, engine: Engine, a, b, seed: float | None, formats=None) -> float:
-    """Return one stretch of a chain with an accumulator."""
+    """Return the sum of a part of a chain, computed with an accumulator."""
     x, y, c, d = formats or engine.formats
     unit = MatrixEngine(spec, a_format=x, b_format=y, c_format=c, d_format=d)
     bits = None if seed is None else tcm.encode(np.array([[seed]]), unit.formats[2])
@@ -218,7 +227,7 @@ def _value(spec: Accumulator, engine: Engine, a, b, seed: float | None, formats=
 
 
 def _rules(engines, a, b, seed, values) -> tuple[str, ...]:
-    """Return the fewest rules of the second engine that turn the first one's sum into its own."""
+    """Return the fewest rules of the second engine that turn the first engine's sum into the second's."""
     first, second = (engine.accumulator for engine in engines)
     if type(first) is not type(second):
         return ("algorithm",)
@@ -237,7 +246,7 @@ def _rules(engines, a, b, seed, values) -> tuple[str, ...]:
     return tuple(differing)
 
 
-#: Rules as what an engine does.
+#: Phrases on an engine that follows a rule.
 RULES = {
     "terms": "adds {value} products at once, with a rounding after them",
     "fraction_bits": "keeps {value} fraction bits below the largest addend",
@@ -251,7 +260,7 @@ RULES = {
 
 
 def _spelled(engines, names, rules: tuple[str, ...]) -> str:
-    """Return the rules in words, of both engines."""
+    """Return the rules of both engines in words."""
     texts = []
     for engine, name in zip(engines, names, strict=True):
         does = [_brief(engine)] if rules == ("algorithm",) else [_does(engine, rule) for rule in rules]
@@ -270,7 +279,7 @@ def _does(engine: Engine, rule: str) -> str:
 
 
 def _example(engines, names, a, b, seed, start: int) -> str:
-    """Return the addend of which both keep most differently, where both align addends in one go."""
+    """Return a sentence on the addend whose kept parts differ most, if both engines align all addends at once."""
     kept = []
     for engine in engines:
         algorithm, spec = engine.accumulator.form()

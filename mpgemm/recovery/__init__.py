@@ -1,5 +1,6 @@
-"""Recovery methods: rows of data, and one way to run them on any matrix engine.
+"""Describes recovery methods as rows of data and runs them on any matrix engine.
 
-`methods` and `rows` describe them, `run` splits, multiplies and joins, `arithmetic` puts the products of floating-point words
-together; `integer_words`, `integer_joins` and `integer_run` do that for integer words.
+`rows` and `methods` describe the methods, `run` binds a method to operands, `word_run` splits operands into floating-point
+words, and `arithmetic` sums the products of these words. `integer_words`, `integer_run` and `integer_joins` do the same for
+integers.
 """

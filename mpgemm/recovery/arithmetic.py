@@ -1,8 +1,8 @@
-"""Recovery methods as sums over an arithmetic, and the arithmetic of hardware.
+"""Defines recovery methods as sums over an arithmetic, and the arithmetic of hardware.
 
-:func:`combine` states how each accumulation puts products of words together; an :class:`Arithmetic` says what a sum inside
-the core and one outside are. :class:`EngineArithmetic` is the hardware's; exact rational numbers and error bounds are others
-(:mod:`mpgemm.bounds.attribution`, :mod:`mpgemm.bounds.method_bounds`).
+:func:`combine` states how each accumulation sums the products of words; an :class:`Arithmetic` defines a sum inside the core
+and a sum outside. :class:`EngineArithmetic` is that of the hardware; others compute in exact rational numbers
+(:mod:`mpgemm.bounds.attribution`) or carry error bounds (:mod:`mpgemm.bounds.method_bounds`).
 """
 
 import dataclasses
@@ -22,14 +22,14 @@ from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.formats.operands import operand_bits, values_of_bits
 from tensorcore_models.machine.workspace import Scratch
 
-#: Bytes of operand copies that one chained call of the engine may take: longer k is cut into chained calls (same bits).
+#: Bytes of operand copies that one call of the engine may take; longer k is divided into chained calls with the same bits.
 CHAIN_BYTES = 1 << 26
 
 Pair = tuple[Any, Any]
 
 
 def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return C in the type in which it is added. Raises ValueError if that type lacks one of its values."""
+    """Return C in the type in which it is added; raise ValueError if that type cannot hold one of its values."""
     c = given.astype(dtype)
     if ((c != given) & ~np.isnan(given)).any():
         raise ValueError(
@@ -39,38 +39,44 @@ def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def turn(order: str | int, engine: Engine) -> int | None:
-    """Return products of k after which the products of one chain take turns; None: each goes over all of k.
+    """Return the number of k after which the products of words in one chain take turns, None if each goes over all of k.
 
-    order ({"step", "term"} or int): As :class:`mpgemm.RecoveryMethod` has it.
-    engine: Whose k step it is. Raises ValueError if the number is no multiple of it.
+    order: "step", "term" or a number, as in :class:`mpgemm.RecoveryMethod`.
+    engine: engine of the chain. Raises ValueError if the number is no multiple of its k step.
     """
     if order == "term":
         return None
     length = engine.k if isinstance(order, str) else order
     if length % engine.k:
         raise ValueError(
-            f"order cuts k every {length} products, which is not a multiple of the k step {engine.k} of {engine.label}"
+            f"order is {length} products of k, expected a multiple of {engine.k}, the k step of {engine.label}"
         )
     return length
 
 
 class Arithmetic(Protocol):
-    """The operations of a method: sums inside the core, and scaling and adding outside. Values are of any type."""
+    """`Arithmetic` defines the operations of a method: sums inside the core, and scaling and adding outside.
+
+    Values may have any type.
+    """
 
     engine: Engine
 
     def chain(self, pairs: Sequence[Pair], seed):
-        """Sum of products of words in one chain through the core, from `seed` (None: zero)."""
+        """Return the sum of products of words in one chain through the core, from `seed` (None is zero)."""
 
     def promoted(self, pair: Pair, every: int | None):
-        """Return the sum of one product, every k step (or `every` products of k) from zero and added outside."""
+        """Return the sum of one product of words; each k step (or each `every` products) starts at zero and is added
+        outside."""
         return self.elementwise([(pair, 0)]) if every is None else self.blocks(every, [pair], None)
 
     def elementwise(self, weighted: Sequence[tuple[Pair, int]]):
-        """Sum of products, each times 2^exponent: every k step of each from zero, added to one sum outside."""
+        """Return the sum of products, each times 2^exponent; each k step of each product starts at zero, all are added
+        outside."""
 
     def blocks(self, every: int, pairs: Sequence[Pair], c):
-        """Return the sum of products, chains from zero over blocks of `every` k, added outside to c (None: zero)."""
+        """Return the sum of products in chains from zero over blocks of `every` k, which are added outside to c (None
+        is zero)."""
         value = c
         for start in range(0, pairs[0][0].shape[1], every):
             ks = slice(start, start + every)
@@ -79,8 +85,7 @@ class Arithmetic(Protocol):
         return value
 
     def staged(self, every: int, pairs: Sequence[Pair]):
-        """Return the sum of products, outside from zero: a chain over the first k step, then chains over blocks of `every`
-        k."""
+        """Return the sum, outside, of a chain over the first k step and of chains over blocks of `every` k."""
         first = slice(0, self.engine.k)
         value = self.chain([(a[:, first], b[first]) for a, b in pairs], None)
         if pairs[0][0].shape[1] > self.engine.k:
@@ -88,7 +93,7 @@ class Arithmetic(Protocol):
         return value
 
     def banded(self, words_a: Sequence, words_b: Sequence, bands: Bands, scale: int):
-        """Sum, outside, over the k steps of chains from zero; before each band but the first the unit scales what it holds."""
+        """Return the sum, outside, of chains from zero over k steps; before each band but the first the unit scales its sum."""
         total = None
         for start in range(0, words_a[0].shape[1], self.engine.k):
             ks, part = slice(start, start + self.engine.k), None
@@ -99,7 +104,7 @@ class Arithmetic(Protocol):
         return total
 
     def in_parts(self, parts: int, words_a: Sequence, words_b: Sequence, one: Callable[[Sequence, Sequence], Any]):
-        """Sum, outside, over parts of k of what `one` makes of the words of each."""
+        """Return the sum, outside, of the results of `one` for the words of each part of k."""
         k, total = words_a[0].shape[1], None
         length = part_length(parts, k)
         for start in range(0, k, length):
@@ -109,18 +114,18 @@ class Arithmetic(Protocol):
         return total
 
     def scaled_input(self, value, scale: int):
-        """Return value 2^-scale, inside of the unit."""
+        """Return value 2^-scale, computed inside of the unit."""
         return self.scale(value, -scale)
 
     def scale(self, value, exponent: int):
-        """value 2^exponent, outside."""
+        """Return value 2^exponent, computed outside."""
 
     def add(self, x, y):
-        """x + y, outside."""
+        """Return x + y, computed outside."""
 
 
 def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequence, c, arithmetic: Arithmetic):
-    """Return the products of words, s from one to the next, put together as the method's accumulation says, and c added."""
+    """Return the products of words, whose scales differ by 2^`scale`, summed by the method's accumulation, plus c."""
     if row.parts != 1:
         one = dataclasses.replace(row, parts=1)
         total = arithmetic.in_parts(
@@ -147,7 +152,7 @@ def combine(row: RecoveryMethod, scale: int, words_a: Sequence, words_b: Sequenc
 
 
 def _chained(row: RecoveryMethod, sums: ChainSums, scale: int, pairs: Sequence[Pair], c, arithmetic: Arithmetic):
-    """Whole chains, joined outside."""
+    """Return the sum of whole chains that are joined outside."""
     seed = c if sums.seeds else None
 
     def total(chain: int):
@@ -173,12 +178,12 @@ def _plus(value, c, arithmetic: Arithmetic):
 
 
 class EngineArithmetic(Arithmetic):
-    """Sums as hardware forms them: chains on an engine, FP32 (FP64) rounded to nearest outside.
+    """`EngineArithmetic` sums as hardware does: chains on an engine, and FP32 (FP64) rounded to nearest outside.
 
-    Words are encodings of the engine's operand format; values are float32 arrays, float64 where the engine's results are FP64.
+    Words are encodings of the engine's operand format; values are float32 arrays, or float64 if the engine's results are FP64.
 
-    order ({"step", "term"} or a number of k): Order of several products in one chain.
-    shape: (m, n).
+    order: order of several products in one chain: "step", "term" or a number of k.
+    shape: shape (m, n) of the result.
     """
 
     def __init__(self, engine: Engine, order: str | int, shape: tuple[int, int]):
@@ -189,7 +194,7 @@ class EngineArithmetic(Arithmetic):
         self.dtype = np.dtype(np.float64 if engine.formats[3].name == "fp64" else np.float32)
 
     def operand(self, c: np.ndarray) -> np.ndarray:
-        """Return c as a value; it must have one. Raises ValueError if elements of c do not exist in the format of the sums."""
+        """Return c as a value; raise ValueError if the format of the sums cannot hold all elements of c."""
         with np.errstate(over="ignore"):
             value = c.astype(self.dtype)
         lost = (value != c) & ~np.isnan(c)
@@ -248,7 +253,7 @@ class EngineArithmetic(Arithmetic):
         return total
 
     def _bands_in_lanes(self, words_a, words_b, bands, scale) -> np.ndarray | None:
-        """Return encodings of the sums where lanes take the words as they are and scale their sums between the bands."""
+        """Return the encodings of the sums from kernels that scale their sums between the bands, None if none apply."""
         engine = self.engine
         if not isinstance(engine, MatrixEngine) or getattr(engine, "rollup", None) is not None:
             return None
@@ -267,7 +272,7 @@ class EngineArithmetic(Arithmetic):
         return self._values_of(self.engine.scaled_input(operand_bits(value, fmt, "rne", "c"), scale), fmt)
 
     def _steps(self, pair):
-        """Return the result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
+        """Yield the result of every k step from zero, in order; many steps are one batch of the engine's kernel."""
         (a, b), step = pair, self.engine.k
         k = a.shape[1]
         if not isinstance(self.engine, MatrixEngine):
@@ -303,7 +308,7 @@ class EngineArithmetic(Arithmetic):
         return values_of_bits(bits, fmt).astype(self.dtype, copy=False)
 
     def _pieces(self, pairs):
-        """Operand pairs whose chain, one after the other, is the chain of all `pairs`."""
+        """Yield operand pairs whose chains, one after the other, are the chain of all `pairs`."""
         if len(pairs) == 1 or self.turn is None:
             yield from pairs
             return
@@ -315,7 +320,7 @@ class EngineArithmetic(Arithmetic):
             yield self._joined([(a[:, start : start + length], b[start : start + length]) for a, b in pairs])
 
     def _joined(self, pairs) -> Pair:
-        """Return all products as one longer k, in the order of the chain; each is padded with zeros to whole turns."""
+        """Return all products as one pair with a longer k, in the order of the chain, padded with zeros to whole turns."""
         if len(pairs) == 1:
             return pairs[0]
         step, terms = self.turn or self.engine.k, len(pairs)

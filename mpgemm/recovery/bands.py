@@ -1,10 +1,10 @@
-"""Bands of products whose accumulator the unit scales down between them (BF16x9 of CUTLASS), run fast with the same bits.
+"""Runs bands of products, between which the unit scales its accumulator down (BF16x9 of CUTLASS), fast and with the same bits.
 
-A unit whose addends are aligned to the largest exponent computes the same at every scale, away from both ends of the range. So
-bands whose words carry 2^(j s), with the accumulator scaled by 2^-s before each band, have the bits of one plain chain over
-words without their scales (:func:`unscaled_words`): nothing is scaled in between, and a product is one call of the engine.
-:func:`band_steps` is for what remains: many k steps at a time, every band one batch of the engine's kernel. Operands of few
-exponents need neither: their lanes scale sums themselves (:func:`tensorcore_models.kernels.scaled_bits`).
+A unit that aligns addends to the largest exponent computes the same significands at every scale, except near both ends of the
+range. So bands whose words carry 2^(j s), with the accumulator scaled by 2^-s before each band, give the bits of one plain
+chain over words without their scales (:func:`unscaled_words`), which is one call of the engine. Where that does not apply,
+:func:`band_steps` computes many k steps at a time, with one batch of the engine's kernel for every band. Operands with few
+different exponents need neither, because kernels scale their sums themselves (:func:`tensorcore_models.kernels.scaled_bits`).
 """
 
 import math
@@ -18,24 +18,28 @@ from tensorcore_models.engines.matrix_engine import MatrixEngine
 from tensorcore_models.families.base import SumAlgorithm
 from tensorcore_models.formats import Format
 
-#: The products of each band, the smallest band first, as indices of words of A and of B.
+#: Products of each band, smallest band first, as indices of words of A and of B.
 Bands = Sequence[Sequence[tuple[int, int]]]
 Words = Sequence[np.ndarray]
 
-#: Exponents of the smallest positive and of the largest number of FP32.
+#: Exponents of the smallest positive number and of the largest number of FP32.
 _SMALLEST, _LARGEST = -149, 127
 
 
 def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands, scale: int) -> tuple | None:
-    """Return (words of A, words of B) without their scales; None where a chain over them may have other bits than the bands.
+    """Return (words of A, words of B) without their scales, None if a chain over them may give other bits than the bands.
 
-    It has the same bits where no product that is not zero lies below the alignment floor, or so low that its last aligned bit
-    is below FP32's smallest number, where no sum can overflow, and where words without their scale stay normal numbers.
-    Products of zero take no part in an alignment, and an accumulator that meets nothing else passes through.
+    The bits are equal if all of these hold:
 
-    words_a, words_b: Encodings of words; word j carries 2^(j scale).
-    bands: Products of words in each band.
-    scale: s.
+    * no nonzero product is below the alignment floor, or so small that its last aligned bit is below FP32's smallest number;
+    * no sum can overflow;
+    * words without their scales stay normal numbers.
+
+    Zero products take no part in an alignment, and an accumulator to which only zeros are added keeps its value.
+
+    words_a, words_b: encodings of words; word j carries 2^(j scale).
+    bands: products of words in each band.
+    scale: the word scale exponent s.
     """
     accumulator = getattr(engine, "accumulator", None)
     form = None if accumulator is None else accumulator.form()
@@ -56,16 +60,15 @@ def unscaled_words(engine: Engine, words_a: Words, words_b: Words, bands: Bands,
 
 
 def _lowered(words: Words, fmt: Format, scale: int) -> tuple[list[np.ndarray], int, int] | None:
-    """Return words times 2^(-j scale) and their exponents' range: the smallest after that, the largest before; None if
-    inexact."""
+    """Return words times 2^(-j scale), their smallest exponent, and the largest exponent before scaling; None if inexact."""
     container, top = fmt.container.type, (1 << fmt.exponent_bits) - 1
     one, sign = container(1), container(1 << (fmt.bits - 1))
     lowered, low, high = [], _LARGEST, 2 * _SMALLEST
     for j, word in enumerate(words):
         magnitudes = word & ~sign
         largest = int(magnitudes.max(initial=0)) >> fmt.fraction_bits
-        down = np.minimum(magnitudes, one)  # in place from here: fresh pages cost as much as the arithmetic
-        magnitudes -= one  # 0 becomes the largest of all
+        down = np.minimum(magnitudes, one)  # in place from here, because new pages cost as much as the arithmetic
+        magnitudes -= one  # 0 wraps around to the largest value
         smallest = int(magnitudes.min(initial=sign)) + 1 >> fmt.fraction_bits
         if largest:
             low, high = min(low, smallest - j * scale - fmt.bias), max(high, largest - fmt.bias)
@@ -79,7 +82,7 @@ def _lowered(words: Words, fmt: Format, scale: int) -> tuple[list[np.ndarray], i
 def band_steps(
     engine: MatrixEngine, words_a: Words, words_b: Words, bands: Bands, scale: int, steps: int
 ) -> Iterator[np.ndarray]:
-    """Yield the unit's sums, as encodings (m, n), after the last band of each k step, `steps` of them at a time."""
+    """Yield the unit's sums after the last band of each k step, as encodings (m, n); `steps` k steps are computed at a time."""
     (m, k), n, step = words_a[0].shape, words_b[0].shape[1], engine.k
     c_format = engine.formats[2]
     for start in range(0, k, steps * step):

@@ -1,19 +1,19 @@
-"""How many slices or moduli a product needs: a bound that follows from the words, and the count that it asks for.
+"""Chooses the number of slices or moduli for a product, by a bound that follows from the words.
 
 Rows of A and columns of B are scaled by powers of two so that their largest elements lie in [1/2, 1); counts do not depend on
-that. Let a = sum of the words W_p(a) + T(a), and likewise b. A method that forms the products of a set K of pairs of words
-differs from the exact product, before it rounds its result, by
+that. Let a = (sum of the words W_p(a)) + T(a), with the remainder T(a), and likewise b. A method that forms the products of a
+set K of pairs of words differs from the exact product, before it rounds its result, by
 
     sum over (p, q) not in K of W_p(a) W_q(b)  +  T(a) b  +  (a - T(a)) T(b)
 
-for each a b, so by at most the sum over k of those magnitudes (:func:`truncation`). That is computed in FP64 from the operands
-before anything is multiplied on the unit. A count keeps N bits where it is at most 2^-N |A||B| in every element; the rounding
-of the result and, for slices, the additions in FP64 come on top.
+for each a b, so by at most the sum over k of the magnitudes of these terms (:func:`truncation`). This bound is computed in FP64
+from the operands before the unit multiplies. A count keeps N bits if the bound is at most 2^-N |A||B| in every element; the
+rounding of the result and, for slices, the additions in FP64 are additional errors.
 
-The *span* of a product is how far the largest |A||B| of an element can lie below the product of its row's and its column's
-largest elements, in bits. cuBLAS calls a cheap estimate of it exponent span capacity (ESC) and chooses the slices from it
-(automatic dynamic precision, arXiv:2511.13778; its estimator is not reproduced here). Here the bound itself decides, and where
-too many words would be needed, or Inf and NaN are met, the native product is taken, as there.
+The *span* of a product says by how many bits |A||B| of an element can be below the product of the largest elements of its row
+and its column. cuBLAS calls a cheap estimate of it exponent span capacity (ESC) and chooses the slices from it (automatic
+dynamic precision, arXiv:2511.13778; its estimator is not reproduced here). Here the bound itself decides. If too many words
+would be needed, or if operands hold Inf or NaN, the native product is taken, as in cuBLAS.
 """
 
 import bisect
@@ -33,28 +33,28 @@ from mpgemm.recovery.integer_words import (
 from mpgemm.recovery.method import RecoveryMethod
 from mpgemm.recovery.word_count import Count
 
-#: Significand bits of the results.
+#: Significand bits of the results, by format.
 RESULT_BITS = {"fp32": 24, "fp64": 53}
-#: Covers the rounding of FP64 sums of numbers that are not negative, k up to 2^40.
+#: Factor that covers the rounding errors of FP64 sums of non-negative numbers, k up to 2^40.
 _MARGIN = 1 + 2.0**-10
-#: Below this, numbers scaled by their row's largest are no longer exact; what that can lose of one product.
+#: Bound of the error of one product if elements scaled by their row's largest underflow in FP64.
 _LOST = 2.0**-1021
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledOperands:
-    """A and B with rows and columns scaled below 1, and |A||B| of them."""
+    """`ScaledOperands` holds A and B with rows and columns scaled below 1, and their |A||B|."""
 
-    #: a, b: float64.
+    #: a, b: scaled operands in float64.
     a: np.ndarray
     b: np.ndarray
-    sizes: np.ndarray  #: float64: |A||B|, rounded down.
-    finite: bool  #: Whether all elements were.
-    flushed: bool  #: Whether some elements are so small beside their row's largest that FP64 lacks their quotient.
+    sizes: np.ndarray  #: |A||B| in float64, rounded down.
+    finite: bool  #: Whether all elements of the operands are finite.
+    flushed: bool  #: Whether some elements, divided by their row's largest, are below FP64's normal numbers.
 
     @classmethod
     def of(cls, a: np.ndarray, b: np.ndarray) -> "ScaledOperands":
-        """Of float32 or float64 matrices; elements that are not finite count as 0."""
+        """Return the scaled operands of float32 or float64 matrices; elements that are not finite count as 0."""
         found: list[np.ndarray] = []
         finite, flushed = True, False
         for x, axis in ((a, 1), (b, 0)):
@@ -70,14 +70,13 @@ class ScaledOperands:
 
     @property
     def span(self) -> int:
-        """See the module; 0 for products without elements."""
+        """Return the span of the product in bits (see the module), 0 for products without elements."""
         held = self.sizes[self.sizes > 0]
         return max(0, math.ceil(-math.log2(held.min()))) if held.size else 0
 
 
 def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
-    """Return the bound of what words and dropped products leave of each element of A B before any rounding, in the operands'
-    own scale."""
+    """Return the bound of each element's error before any rounding, from remainders and dropped products of words."""
     a, b = operands.a, operands.b
     words_a, words_b = scaled_words(row, a, 1), scaled_words(row, b, 0)
     left_a, left_b = a - sum(words_a), b - sum(words_b)
@@ -91,8 +90,10 @@ def truncation(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
 
 
 def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarray]:
-    """Return the words of an operand in its own units, float64; rows (axis 1) or columns (0) share an exponent, nonfinite ones
-    count as 0."""
+    """Return the words of an operand in its own units, float64; elements that are not finite count as 0.
+
+    Rows (axis 1) or columns (axis 0) share an exponent.
+    """
     if row.modular:
         whole, exponents = integers_below(x, axis, residue_bits(row.moduli, x.shape[axis]))
         return [np.ldexp(whole.astype(np.float64), exponents[:, None] if axis else exponents)]
@@ -102,14 +103,14 @@ def scaled_words(row: RecoveryMethod, x: np.ndarray, axis: int) -> list[np.ndarr
 
 
 def lost_share(row: RecoveryMethod, operands: ScaledOperands) -> np.ndarray:
-    """:func:`truncation` over |A||B|, element by element; 0 where nothing is lost."""
+    """Return :func:`truncation` over |A||B|, element by element, 0 where the truncation is 0."""
     lost = truncation(row, operands)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(lost > 0, lost / operands.sizes, 0.0)
 
 
 def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tuple[int, int]]:
-    """Return bits of |A||B| that every element keeps, and the element that keeps the fewest; infinite where nothing is lost."""
+    """Return the bits of |A||B| that every element keeps (infinite if all are exact), and the element that keeps the fewest."""
     ratio = lost_share(row, operands)
     if ratio.size == 0:
         return math.inf, (0, 0)
@@ -119,7 +120,7 @@ def kept_bits(row: RecoveryMethod, operands: ScaledOperands) -> tuple[float, tup
 
 
 def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
-    """Yield the row with every number of slices or moduli that leaves a bit of sums over k, from the fewest."""
+    """Yield the row with every number of slices or moduli, fewest first; moduli too few for sums over k are left out."""
     for count in range(2 if row.modular else 1, row.most_words + 1):
         found = row.with_count(count)
         if not row.modular or math.prod(found.moduli) > 8 * max(k, 1):
@@ -127,11 +128,15 @@ def counts_of(row: RecoveryMethod, k: int) -> Iterator[RecoveryMethod]:
 
 
 def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
-    """Return the number of words that a row with a `count` takes for these operands; ValueError if the result holds fewer bits
-    than wanted."""
+    """Return the number of words that a row with a `count` takes for these operands.
+
+    Raises ValueError if the result's format holds fewer bits than wanted, or if too few words are allowed.
+    """
     control = row.count
     if control is None:
-        raise ValueError(f"method {row.name!r} has a fixed number of words: leave the number out")
+        raise ValueError(
+            f"method {row.name!r} has a fixed number of words; give slices=auto or moduli=auto to choose it"
+        )
     result = result_format(row, a, b)
     holds = RESULT_BITS[result]
     wanted = (holds if control.bits is None else control.bits) + control.offset
@@ -151,13 +156,13 @@ def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
 
 
 def result_format(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> str:
-    """Return fp32 or fp64: what a row of integer words gives for these operands."""
+    """Return the format, fp32 or fp64, of a method's result for these operands."""
     wide = row.target == "fp64" or (row.target == "input" and np.float64 in (a.dtype, b.dtype))
     return "fp64" if wide else "fp32"
 
 
 def _held(row: RecoveryMethod, k: int) -> int:
-    """Return bits that the words hold below the largest element of a row."""
+    """Return the number of bits that the words hold below the largest element of a row."""
     return residue_bits(row.moduli, k) if row.modular else row.slice_bits * row.words
 
 
@@ -167,7 +172,11 @@ def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int
     if not found or found[0].word_count > most:
         raise ValueError(
             f"method {row.name!r}: {wanted} bits take more than {words_of(row, most)}"
-            + (f": {found[0].word_count} would do" if found else f", and there are no more than {row.most_words}")
+            + (
+                f"; allow {found[0].word_count}"
+                if found
+                else f"; the method has at most {row.most_words}, so ask for fewer bits"
+            )
         )
     bits, element = kept_bits(found[0], operands)
     count = found[0].word_count
@@ -179,11 +188,11 @@ def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int
 
 
 def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, result: str) -> Count:
-    """Return the fewest words that keep the wanted bits, by bisection: more words never keep fewer."""
+    """Return the fewest words that keep the wanted bits, by bisection, because more words never keep fewer bits."""
     candidates = list(counts_of(row, operands.a.shape[1]))
     if not candidates:
         raise ValueError(
-            f"method {row.name!r}: no number of moduli leaves a bit of accuracy for k = {operands.a.shape[1]}"
+            f"method {row.name!r}: k = {operands.a.shape[1]} is too long for every number of moduli; multiply parts of k"
         )
     measured: dict[int, tuple[float, tuple[int, int]]] = {}
 
@@ -203,28 +212,29 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
     i, j = measured[place][1]
     where = f"for row {i} of A and column {j} of B (exponents span {operands.span} bits)"
     if bits >= wanted:
-        needed = f"{words_of(row, count)} would be needed {where}, and {min(most, row.most_words)} may be taken"
+        needed = f"{words_of(row, count)} would be needed {where}, but at most {min(most, row.most_words)} may be taken"
     else:
         needed = _beyond(candidates[-1], operands, wanted, where)
-    reason = f"{row.name}: the native {result.upper()} product: {needed}"
+    reason = f"{row.name}: the native {result.upper()} product, because {needed}"
     return Count(row.name, None, float(holds), *facts[1:], reason)
 
 
 def _beyond(row: RecoveryMethod, operands: ScaledOperands, wanted: int, where: str) -> str:
-    """Name the words or bits that would suffice where the most words that there are, those of the row, do not.
+    """Return the words or bits that would suffice, in words, if the largest number of words of the row does not.
 
-    Slices leave at most k (2 + 2 slices) 2^-(their bits) of the product of the largest elements of a row and a column.
+    The error of slices is at most k (2 + 2 slices) 2^-(their bits) times the product of the largest elements of a row and a
+    column.
     """
     k, count = max(operands.a.shape[1], 1), row.word_count
     if row.modular:
         return f"more bits would be needed {where} than the {_held(row, k)} that {words_of(row, count)} hold"
     while row.slice_bits * count - math.log2(k * (2 + 2 * count)) < wanted + operands.span:
         count += 1
-    return f"{words_of(row, count)} would do {where}, and {row.most_words} may be taken"
+    return f"{words_of(row, count)} would be needed {where}, but at most {row.most_words} may be taken"
 
 
 def words_of(row: RecoveryMethod, count: int) -> str:
-    """Return a count with what is counted."""
+    """Return a count with its noun: "1 modulus", "8 slices"."""
     one, many = ("modulus", "moduli") if row.modular else ("slice", "slices")
     return f"{count} {one if count == 1 else many}"
 

@@ -1,4 +1,4 @@
-"""Engines by name, IEEE units, hypothetical engines, and the engines that a method could run on."""
+"""Finds engines by name, makes IEEE units and hypothetical engines, and lists engines that can run a method."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -15,16 +15,15 @@ from tensorcore_models.formats.names import format_family, operand_format, unkno
 
 
 class UnsuitableEngine(ValueError):
-    """`UnsuitableEngine` is the error for an engine that does not take a method's words, or does not give the sums it
-    needs."""
+    """`UnsuitableEngine` is raised if an engine does not take a method's words, or does not give the sums that it needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedEngine(MatrixEngine):
-    """A matrix engine with a name of its own: IEEE units and hypothetical cores."""
+    """`NamedEngine` is a matrix engine with a name of its own, such as an IEEE unit or a hypothetical core."""
 
-    name: str  #: For tables.
-    note: str = ""  #: What a reader must know about it.
+    name: str  #: Name in tables.
+    note: str = ""  #: Facts that a reader must know about the engine.
 
     @property
     def label(self) -> str:
@@ -32,14 +31,14 @@ class NamedEngine(MatrixEngine):
 
 
 def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
-    """Return an IEEE unit: a chain of fused multiply-adds in k order, operands `fmt`, sums and result `result`.
+    """Return an IEEE unit, a chain of fused multiply-adds in k order with operands `fmt` and with sums and result `result`.
 
     Parameters
     ----------
     fmt : str
         Operand format.
     result : str, optional
-        Format of sums and result: fp32 by default, fp64 for fp64 operands.
+        Format of sums and result, by default fp64 for fp64 operands and fp32 for others.
 
     Examples
     --------
@@ -56,17 +55,16 @@ def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
 def hypothetical_engine(
     device: str, fmt: str, *, model: str = "fp16", path: str | None = None, **changes
 ) -> NamedEngine:
-    """Return a hypothetical engine: a device's accumulator with operand formats that the device does not have, or
-    with changed parameters.
+    """Return a hypothetical engine: a device's accumulator with other operand formats or with changed parameters.
 
     Parameters
     ----------
     device : str
-        Device or architecture.
+        Name of a device or architecture.
     fmt : str
-        Operand format.
+        Operand format of the engine.
     model : str
-        Operand format whose accumulator is taken.
+        Operand format of the device's instruction whose accumulator is taken.
     path : str, optional
         See :func:`tensorcore_models.default_instruction`.
     **changes
@@ -92,17 +90,16 @@ def device_engine(
     d_format: str | None = None,
     path: str | None = None,
 ) -> tcm.Instruction:
-    """Return the instruction of a device for operands of these formats; where paths compute differently, that of its usual
-    path.
+    """Return the instruction of a device for operands of these formats, that of its usual path if paths compute differently.
 
-    device: Device or architecture.
-    fmt, b_format: Formats of a and b; b's is a's by default.
-    d_format: Format of c and d: by default fp32, fp64 for fp64 operands, s32 for integers.
-    path: As for :func:`tensorcore_models.default_instruction`.
-    Raises ValueError if there is none.
+    device: name of a device or architecture.
+    fmt, b_format: formats of a and b; b's is a's by default.
+    d_format: format of c and d, by default fp64 for fp64 operands, s32 for integers and fp32 for others.
+    path: path of :func:`tensorcore_models.default_instruction`.
+    Raises ValueError if there is no such instruction.
     """
     device = canonical_device(device)
-    row = operand_format(fmt)  # e4m3 alone is a spelling of e4m3fn: the format goes on, not its name
+    row = operand_format(fmt)  # pass the format on and not its name, because "e4m3" is only a spelling of e4m3fn
     d_format = d_format or _sum_format(row.name)
     try:
         return tcm.default_instruction(device, row, d_format, path, b_format)
@@ -116,10 +113,10 @@ def device_engine(
 def scaled_engine(
     device: str, a_format: str, b_format: str, scale_format: str, block_size: int, path: str | None = None
 ) -> tcm.Instruction:
-    """Return the instruction of a device with such block scales: that with the largest k, of the usual path if it has one.
+    """Return the instruction of a device with these block scales: the largest k, on the usual path if that has one.
 
-    device: Device or architecture.
-    Raises ValueError if there is none; the message says which block scales the device has.
+    device: name of a device or architecture.
+    Raises ValueError if there is no such instruction; the message says which block scales the device has.
     """
     device = canonical_device(device)
     scaled = [row for row in tcm.list_instructions(device) if row.scale_format is not None]
@@ -137,20 +134,20 @@ def scaled_engine(
 
 
 def plain_engine(name: str, fmt: str | None = None) -> Engine:
-    """Return the engine that a name means without a recovery method.
+    """Return the engine of a name, without a recovery method.
 
-    name: "arch:name" in any spelling; a device or architecture ("h100": its usual instruction for the operand format,
-        "h100/mma" names the path); "ieee" (a chain of fused multiply-adds); hardware as
-        :func:`tensorcore_models.hardware.engine` names it.
-    fmt: Operand format or an alias of one ("fp8": e4m3fn, or what the device has); fp16 by default.
-    Raises ValueError if there is no such engine, or it has other operands than `fmt`.
+    name: "arch:name" of an instruction in any spelling; a device or architecture ("h100" stands for its usual instruction for
+        the operand format, "h100/mma" names the path); "ieee" for a chain of fused multiply-adds; or a name of hardware
+        (:func:`tensorcore_models.hardware.engine`).
+    fmt: operand format or an alias of one ("fp8" is e4m3fn, or the format that the device has), by default fp16.
+    Raises ValueError if there is no such engine, or its operand format is not `fmt`.
     """
     wanted = format_family(fmt) if fmt is not None else ()
     if fmt is not None and not wanted:
         raise unknown_format(fmt)
     if (engine := named_engine(name)) is not None:
         if wanted and engine.formats[0].name not in wanted:
-            raise ValueError(f"{engine.label} takes {engine.formats[0].name} and not {fmt}: leave the format out")
+            raise ValueError(f"{engine.label} takes {engine.formats[0].name} and not {fmt}; leave the format out")
         return engine
     if name == "ieee":
         return ieee_engine(wanted[0] if wanted else "fp32")
@@ -163,7 +160,7 @@ def plain_engine(name: str, fmt: str | None = None) -> Engine:
 
 
 def engine_formats(engine: Engine) -> tuple[str, str]:
-    """Return names of an engine's operand formats."""
+    """Return the names of an engine's operand formats."""
     return engine.formats[0].name, engine.formats[1].name
 
 
@@ -173,9 +170,10 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     Parameters
     ----------
     engine : Engine, str or None
-        An engine; "arch:name" of the catalogue; a device or architecture ("a100": its default instruction for the method's word
-        format; "h100/wgmma" names the path); "cpu:name" or another name of :func:`tensorcore_models.hardware.engine`; "ieee"
-        (units of the method's format); None: the method's default.
+        An engine; "arch:name" of the catalogue; a device or architecture ("a100" stands for its default instruction for the
+        method's word format, "h100/wgmma" names the path); "cpu:name" or another name of
+        :func:`tensorcore_models.hardware.engine`; "ieee" for an IEEE unit of the method's format; None for the method's
+        default.
     method : RecoveryMethod
         The method that the engine must run.
 
@@ -184,9 +182,9 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     ValueError
         If there is no such engine.
     UnsuitableEngine
-        If it does not take the words (a ValueError); the message names engines that would do.
+        If the engine does not take the words (a subclass of ValueError); the message names engines that take them.
     TypeError
-        If it is neither a string nor an engine.
+        If `engine` is neither a string nor an engine.
     """
     engine = method.default_engine if engine is None else engine
     try:
@@ -196,7 +194,7 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
 
 
 def _resolved(engine, method: RecoveryMethod) -> Engine:
-    """Resolve the engine as :func:`resolve_engine` does; an error says only why the engine does not fit."""
+    """Return the engine like :func:`resolve_engine`; an error says only why the engine does not fit."""
     if isinstance(engine, str):
         engine = _by_name(engine, method)
     if not isinstance(engine, Engine):
@@ -212,13 +210,13 @@ def _resolved(engine, method: RecoveryMethod) -> Engine:
         )
     if method.scaled_input and engine.largest_input_scale < method.word_scale(engine.formats[0]):
         raise UnsuitableEngine(
-            f"method {method.name!r} needs a unit that scales its accumulator input (tcgen05.mma with scale-input-d), "
-            f"{engine.label} does not; bf16x9 runs here, in an order of our own"
+            f"method {method.name!r} needs a unit that scales its accumulator input (tcgen05.mma with scale-input-d), which "
+            f"{engine.label} does not; bf16x9 runs on it, in an order that this package chose"
         )
     if method.exact and not method.integer and exact_products(engine, method.largest_product) < 1:
         raise UnsuitableEngine(
-            f"method {method.name!r} needs exact sums of products up to {method.largest_product}, {engine.label} keeps "
-            f"{exact_bits(engine)} bits, not even one product"
+            f"method {method.name!r} needs exact sums of products up to {method.largest_product}, but {engine.label} keeps "
+            f"{exact_bits(engine)} bits, fewer than one product has"
         )
     if method.integer and engine.formats[3].name != "s32":
         raise UnsuitableEngine(
@@ -237,7 +235,7 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
         return engine
     device, _, path = name.partition("/")
     rows = [row for row in tcm.list_instructions(device) if row.scale_format is None]
-    if method.scaled_input and not path:  # a device means the path that can run it
+    if method.scaled_input and not path:  # a device stands for its path that can run the method
         scaling = (row for row in rows if row.a_format in method.formats and row.largest_input_scale)
         path = next((row.path for row in scaling), "")
     known = list(dict.fromkeys(row.a_format for row in rows))
@@ -254,21 +252,21 @@ def _by_name(name: str, method: RecoveryMethod) -> Engine:
 
 
 def _sum_format(fmt: str) -> str:
-    """Return the format in which products of a word format are summed where nobody says another one."""
+    """Return the default format of sums of products of a word format."""
     return {"fp64": "fp64", "s8": "s32", "u8": "s32", "s4": "s32"}.get(fmt, "fp32")
 
 
 def _sums(row: tcm.Instruction, fmt: str) -> bool:
-    """Return whether an instruction multiplies words of a format with each other and adds them up in the usual one."""
+    """Return whether an instruction multiplies words of a format with each other and sums in the default format."""
     return (row.a_format, row.b_format, row.c_format, row.d_format) == (fmt, fmt, *(_sum_format(fmt),) * 2)
 
 
 def _instead(engine: str | Engine, method: RecoveryMethod) -> str:
-    """Suggest replacements where a method does not run: other methods on the engine, and the method on other engines."""
+    """Return alternatives to a method that does not run: other methods on the engine, and other engines for the method."""
     name = engine if isinstance(engine, str) else engine.label
     others = [row.name for row in list_methods() if _takes(engine, row)]
     there = f"methods that {name} runs: {', '.join(others)}; " if others else ""
-    return f"{there}engines that would do: {', '.join(suitable_engines(method))}"
+    return f"{there}engines that run it: {', '.join(suitable_engines(method))}"
 
 
 def _takes(engine: str | Engine, method: RecoveryMethod) -> bool:
@@ -279,15 +277,14 @@ def _takes(engine: str | Engine, method: RecoveryMethod) -> bool:
 
 
 def named_engine(name: str) -> Engine | None:
-    """Return real hardware or a catalogued instruction by its whole name; None for devices, architectures and "ieee"."""
+    """Return hardware or a catalogued instruction by its full name, None for devices, architectures and "ieee"."""
     if name.partition(":")[0] in hardware.PREFIXES:
         return hardware_engine(name)
     return tcm.get_instruction(name) if ":" in name else None
 
 
 def hardware_engine(name: str) -> Engine:
-    """Return real hardware by :func:`tensorcore_models.hardware.engine`'s names; ValueError if it, or what it needs, is not
-    there."""
+    """Return hardware by a name of :func:`tensorcore_models.hardware.engine`; raise ValueError if it is not available."""
     try:
         engine = hardware.engine(name)
         engine.require()
@@ -297,7 +294,7 @@ def hardware_engine(name: str) -> Engine:
 
 
 def suitable_engines(method: RecoveryMethod) -> list[str]:
-    """Return names of catalogued instructions that take the method's words, one for each architecture, eight at most."""
+    """Return the names of catalogued instructions that take the method's words, one for each architecture, at most eight."""
     first: dict[str, str] = {}
     for row in tcm.list_instructions():
         result = row.d_format in (("s32",) if method.integer else ("fp32", "fp64"))
@@ -305,4 +302,4 @@ def suitable_engines(method: RecoveryMethod) -> list[str]:
         scales = not method.scaled_input or row.largest_input_scale
         if plain and result and scales and row.a_format in method.formats:
             first.setdefault(row.arch, str(row))
-    return [*first.values()][:8] or ["none in the catalogue; a MatrixEngine can be made"]
+    return [*first.values()][:8] or ["none in the catalogue; make a MatrixEngine"]

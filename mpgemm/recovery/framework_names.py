@@ -1,32 +1,33 @@
-"""Names that frameworks and libraries give their ways to multiply FP32 matrices: name, method here, source, whose order.
+"""Lists names that frameworks and libraries give their ways to multiply FP32 matrices, with method, source and order.
 
-:func:`mpgemm.recovery.methods.get_method` knows them all, and with it whatever takes a method. Which instructions a library
-chains for a call is another question (:mod:`tensorcore_models.libraries`).
+:func:`mpgemm.recovery.methods.get_method`, and so every function that takes a method, accepts these names. They do not say
+which instructions a library chains for a call; :mod:`tensorcore_models.libraries` does.
 """
 
 from typing import NamedTuple
 
-#: The order of the sums where none is published for the name.
-OURS = "the order is this project's, none is published"
-#: Names whose TF32 operands cuBLAS rounds: by device where that is known (:mod:`tensorcore_models.formats.tf32_roundings`).
+#: Text for names without a published order of sums.
+OURS = "this project chose the order, because none is published"
+#: Names whose TF32 operands cuBLAS rounds, with a known rounding on some devices
+#: (:mod:`tensorcore_models.formats.tf32_roundings`).
 ROUNDED_BY_CUBLAS = ("allow_tf32", "high", "cublas_compute_32f_fast_tf32")
 
 
 class FrameworkName(NamedTuple):
-    """One name."""
+    """`FrameworkName` is a framework's name of a way to multiply, with the method that it stands for."""
 
-    name: str  #: As the framework spells it; case, "-" and "_" do not matter.
-    method: str  #: As :func:`mpgemm.get_method` takes it.
-    source: str  #: Where the name is defined.
-    order: str = OURS  #: Whose order of the sums the method has, with the version.
+    name: str  #: Name in the framework's spelling; case, "-" and "_" do not matter.
+    method: str  #: Method with options, as :func:`mpgemm.get_method` takes it.
+    source: str  #: Library and interface that define the name.
+    order: str = OURS  #: Source of the order of sums, with its version.
 
 
-#: BF16x9 is stated to have the accuracy of FP32 or better. One chain of all products in the core misses it by bits (its sums
-#: truncate); adding outside of the core after every 16 products reaches it on the models of A100 and H100.
+#: BF16x9 is stated to be at least as accurate as FP32. One chain of all products in the core is some bits less accurate,
+#: because its sums truncate; adding outside of the core after every 16 products reaches FP32 on the models of A100 and H100.
 EMULATED_FP32 = "bf16x9:restart_every=16"
 _TORCH = "PyTorch, torch.backends.cuda.matmul and torch.set_float32_matmul_precision"
 _TORCH_FP32 = "PyTorch, fp32_precision"
-#: CUTLASS publishes a kernel of this name for Blackwell; whether cuBLAS runs the same order inside is not published.
+#: CUTLASS publishes a kernel of this name for Blackwell; whether cuBLAS sums in the same order is not published.
 _BF16X9 = "BF16x9 as CUTLASS publishes it (commit 0d2b201e); the order inside of cuBLAS is not public"
 #: CUTLASS's multistage main loop, read at commit 56e011a3.
 _STAGED = "staged accumulation as CUTLASS publishes it (commit 56e011a3), its main loop of 16 of k"
@@ -65,5 +66,5 @@ FRAMEWORK_NAMES: dict[str, FrameworkName] = {
 
 
 def framework_name(name: str) -> FrameworkName | None:
-    """Return the row of a framework's name, None where it is none."""
+    """Return the row of a framework's name, None for other names."""
     return FRAMEWORK_NAMES.get(name.lower().replace("-", "_"))

@@ -1,4 +1,4 @@
-"""Products of integer words joined to the result: sums of slices, Chinese remainders, sums of quantised words.
+"""Joins products of integer words to the result: sums of slices, Chinese remainders, sums of quantised words.
 
 The arithmetic is in ``_kernels/integer_words_join.h``; `tests/support/integer_reference.py` states it in plain integers.
 """
@@ -17,13 +17,13 @@ from tensorcore_models.machine.threads import threads_for
 
 _TYPES = {np.dtype(np.int32): kernel.INT32, np.dtype(np.int64): kernel.INT64, np.dtype(np.float32): kernel.FLOAT}
 
-#: Exponents of rows and columns up to which multiplying by their powers is exact or one overflow: joined values are multiples
-#: of 2^-224 (16 slices) and below 2^433 (54 moduli).
+#: Largest magnitude of the exponents of rows and columns for which scaling by powers of two is exact or overflows once, because
+#: joined values are multiples of 2^-224 (16 slices) and below 2^433 (54 moduli).
 _EXACT_EXPONENT = 390
 
 
 def products_of(products: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return bytes and types of the results of an engine."""
+    """Return the bytes and the type codes of an engine's results, as the kernels take them."""
     types = np.array([_TYPES[p.dtype] for p in products], np.int32)
     return [np.ascontiguousarray(p).reshape(-1).view(np.uint8) for p in products], types
 
@@ -31,7 +31,7 @@ def products_of(products: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.nd
 def _result(
     rows: np.ndarray, columns: np.ndarray, dtype
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], tuple[np.ndarray | None, np.ndarray | None], np.ndarray]:
-    """Return an array for the result, exponents and powers of its rows and columns as the kernels take them, and its bytes."""
+    """Return an array for the result, exponents and powers of two of its rows and columns, and the array's bytes."""
     rows, columns = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(columns, np.int32)
     out = np.empty((len(rows), len(columns)), dtype)
     exact = max(int(np.abs(e).max(initial=0)) for e in (rows, columns)) <= _EXACT_EXPONENT
@@ -42,13 +42,13 @@ def _result(
 def joined_slices(
     products: Sequence[np.ndarray], exponents: Sequence[int], rows: np.ndarray, columns: np.ndarray, dtype
 ) -> np.ndarray:
-    """RN(2^(row + column) sum_j product_j 2^exponent_j), the sum in FP64 in the order given.
+    """Return RN(2^(row + column) sum_j product_j 2^exponent_j), shape (m, n), with the sum in FP64 in the given order.
 
-    products (sequence of ndarray of int32, int64 or float32, shape (m, n)): Products of pairs of words.
-    exponents: Of each product, not decreasing, the last one 0.
-    rows, columns (ndarray of int, shapes (m,) and (n,)): Exponents of the rows of A and of the columns of B.
-    dtype (dtype): float64 or float32, to which the FP64 result is then rounded.
-    Returns (shape (m, n)): Rounded again only where 2^(row + column) takes it out of FP64's range.
+    products (sequence of ndarray of int32, int64 or float32, shape (m, n)): products of pairs of words.
+    exponents: exponent of each product, not decreasing, 0 for the last.
+    rows, columns (ndarray of int, shapes (m,) and (n,)): exponents of the rows of A and of the columns of B.
+    dtype: float64 or float32, to which the FP64 result is rounded.
+    The FP64 sum is rounded again only if 2^(row + column) takes it out of FP64's normal range.
     """
     out, ends, powers, data = _result(rows, columns, dtype)
     if out.size:
@@ -62,27 +62,27 @@ def joined_slices(
 
 @dataclass(frozen=True, eq=False)
 class Remainders:
-    """The Chinese remainder theorem for some moduli, as the kernels take it.
+    """`Remainders` holds the constants of the Chinese remainder theorem for some moduli, as the kernels take them.
 
-    With M the product of the moduli p_i and y_i = residue_i ((M / p_i)^-1 mod p_i), the integer in [-M/2, M/2) with those
-    residues is sum of y_i (M / p_i) - q M for the integer q nearest to the sum of y_i / p_i.
+    With M the product of the moduli p_i and y_i = residue_i ((M / p_i)^-1 mod p_i), the integer in [-M/2, M/2) with these
+    residues is sum of y_i (M / p_i) - q M, where q is the integer nearest to the sum of y_i / p_i.
     """
 
     moduli: tuple[int, ...]
 
     @functools.cached_property
     def product(self) -> int:
-        """M."""
+        """Return M, the product of the moduli."""
         return math.prod(self.moduli)
 
     @functools.cached_property
     def factors(self) -> list[int]:
-        """(M / p_i)^-1 modulo p_i, balanced."""
+        """Return (M / p_i)^-1 modulo p_i for each modulus, balanced."""
         return [balanced(pow(self.product // p, -1, p), p) for p in self.moduli]
 
     @functools.cached_property
     def limbs(self) -> tuple[np.ndarray, np.ndarray]:
-        """(limbs of M / p_i, shape (limbs, moduli); limbs of M), the lowest first."""
+        """Return the limbs of M / p_i, shape (limbs, moduli), and the limbs of M, lowest first."""
         count = -(-self.product.bit_length() // kernel.LIMB)
         mask = (1 << kernel.LIMB) - 1
         whole = [[x >> (kernel.LIMB * j) & mask for x in self._cofactors()] for j in range(count)]
@@ -95,12 +95,15 @@ class Remainders:
 
     @functools.cached_property
     def inverses(self) -> np.ndarray:
-        """1 / p_i."""
+        """Return 1 / p_i for each modulus."""
         return np.array([1 / p for p in self.moduli])
 
     def reduce(self, index: int, product: np.ndarray, out: np.ndarray, accumulate: bool = False) -> None:
-        """y of the modulus `index`, balanced, into int8 `out`, from a product of residues, those of one operand times the
-        modulus' factor; with `accumulate` added to another part of k's."""
+        """Store y of the modulus `index`, balanced, in int8 `out`.
+
+        product: product of residues, those of one operand multiplied by the modulus' factor.
+        accumulate: whether to add y to `out`, which holds that of another part of k.
+        """
         flat = np.ascontiguousarray(product, np.int32).reshape(-1).view(np.uint8)
         if out.size:
             kernel.reduce(
@@ -113,11 +116,12 @@ class Remainders:
             )
 
     def joined(self, planes: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
-        """Return the integers of :meth:`reduce`'s planes (moduli, m, n), rounded once to FP64, times 2^(row + column)."""
+        """Return the integers whose y :meth:`reduce` stored, shape (moduli, m, n), rounded to FP64 once, times 2^(row +
+        column)."""
         return self._joined(planes.reshape(len(self.moduli), -1), rows, columns, dtype)
 
     def _joined(self, flat: np.ndarray, rows: np.ndarray, columns: np.ndarray, dtype) -> np.ndarray:
-        """Return the integers of planes, one for each weight."""
+        """Return the integers of planes with one plane for each weight, times 2^(row + column)."""
         out, ends, powers, data = _result(rows, columns, dtype)
         if out.size:
             wide = out.dtype == np.float64
@@ -130,14 +134,14 @@ class Remainders:
 
 @functools.lru_cache(maxsize=64)
 def remainders(moduli: tuple[int, ...]) -> Remainders:
-    """Return the theorem for at most 54 pairwise coprime moduli of at most 256; kept from call to call."""
+    """Return the constants for at most 54 pairwise coprime moduli of at most 256; they are cached."""
     if not 1 <= len(moduli) <= kernel.MOST_MODULI:
-        raise ValueError(f"{len(moduli)} moduli: expected 1 to {kernel.MOST_MODULI}")
+        raise ValueError(f"got {len(moduli)} moduli, expected 1 to {kernel.MOST_MODULI}")
     return Remainders(tuple(moduli))
 
 
 def add_quantised(sums: np.ndarray, product: np.ndarray, factor: np.float32, accumulate: bool = True) -> None:
-    """Compute sums + RN(RN(product) factor) in FP32, in place; without `accumulate` 0 takes the place of what `sums` holds."""
+    """Store sums + RN(RN(product) factor) in FP32 in `sums`; without `accumulate`, 0 replaces the old sums."""
     arrays, kinds = products_of([product])
     if sums.size:
         threads = threads_for(sums.size)

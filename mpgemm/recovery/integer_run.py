@@ -1,11 +1,11 @@
-"""Recovery methods on integer matrix engines: slices, residues, and repeated quantisation. See the rows for their formulas.
+"""Runs recovery methods on integer words: slices, residues and quantised words; the rows of the methods have the formulas.
 
-Every product is exact: k is cut so that no int32 sum can overflow and no sum of floating-point words is rounded
+Every product is exact: k is divided so that no int32 sum can overflow and no sum of floating-point words is rounded
 (:mod:`mpgemm.recovery.exact_sums`), and partial sums are added in int64 (or modulo p) outside. Rows of A and columns of B that
-hold infinities or NaN give NaN (such elements count as overflow).
+hold infinities or NaN give NaN results; these elements count as overflow.
 
-Operands become words in :mod:`mpgemm.recovery.integer_words`, products become results in
-:mod:`mpgemm.recovery.integer_joins`; the truth for both in plain integers is `tests/support/integer_reference.py`.
+:mod:`mpgemm.recovery.integer_words` makes words of operands, and :mod:`mpgemm.recovery.integer_joins` joins products to
+results. `tests/support/integer_reference.py` is the reference for both in plain integers.
 """
 
 import functools
@@ -44,7 +44,7 @@ from tensorcore_models.machine.workspace import Scratch
 
 @dataclass(eq=False)
 class IntegerRun:
-    """A method of integer or quantised words, bound to an engine and operands."""
+    """`IntegerRun` is a method on integer or quantised words, bound to an engine and operands."""
 
     row: RecoveryMethod
     engine: Engine
@@ -55,36 +55,36 @@ class IntegerRun:
 
     @functools.cached_property
     def rows(self) -> Magnitudes:
-        """Of the rows of A."""
+        """Return the magnitudes of the rows of A."""
         return magnitudes(self.a, 1)
 
     @functools.cached_property
     def columns(self) -> Magnitudes:
-        """Of the columns of B."""
+        """Return the magnitudes of the columns of B."""
         return magnitudes(self.b, 0)
 
     @functools.cached_property
     def clean_a(self) -> np.ndarray:
-        """A with 0 where it is not finite."""
+        """Return A with 0 for elements that are not finite."""
         return self.a if self.rows.finite.all() else np.where(np.isfinite(self.a), self.a, 0)
 
     @functools.cached_property
     def clean_b(self) -> np.ndarray:
-        """B with 0 where it is not finite."""
+        """Return B with 0 for elements that are not finite."""
         return self.b if self.columns.finite.all() else np.where(np.isfinite(self.b), self.b, 0)
 
     @property
     def word_format(self):
-        """The engine's operand format."""
+        """Return the engine's operand format."""
         return self.engine.formats[0]
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of the result."""
+        """Return the dtype of the result."""
         return np.dtype(np.float64 if result_format(self.row, self.a, self.b) == "fp64" else np.float32)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        """Return elements of A and of B that are not finite (overflow), or of which no word keeps anything (underflow)."""
+        """Return the numbers of elements of A and of B that are not finite (overflow) or have only zero words (underflow)."""
         return self._counts(self.a, 1), self._counts(self.b, 0)
 
     def _counts(self, x: np.ndarray, axis: int) -> RangeCounts:
@@ -94,7 +94,7 @@ class IntegerRun:
         return RangeCounts(int(np.count_nonzero(~np.isfinite(x))), int(np.count_nonzero((x != 0) & ~kept)))
 
     def _words(self, axis: int) -> list[np.ndarray]:
-        """Return words of A (axis 1) or B (axis 0), or what they are made from: zero where nothing is left of an element."""
+        """Return the words of A (axis 1) or B (axis 0); for residues, the integers from which they are computed."""
         x, facts = (self.a, self.rows) if axis == 1 else (self.b, self.columns)
         if self.row.modular:
             bits = residue_bits(self.row.moduli, self.a.shape[1])
@@ -104,7 +104,8 @@ class IntegerRun:
         return slice_operand(x, axis, self.row, facts.exponents)[0]
 
     def word_values(self, axis: int) -> list[np.ndarray]:
-        """Return words of A (axis 1) or B (axis 0) as float64 in the operand's own units; 0 where an element is not finite."""
+        """Return the words of A (axis 1) or B (axis 0) in float64 in the operand's units, 0 for elements that are not
+        finite."""
         return word_values_of(self.clean_a if axis == 1 else self.clean_b, axis, self.row, self.word_format)
 
     def product(self) -> np.ndarray:
@@ -130,7 +131,7 @@ class IntegerRun:
     def _encoded(
         self, words_a: list[np.ndarray], words_b: list[np.ndarray]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return words as encodings of the engine's operands."""
+        """Return words encoded in the engine's operand formats."""
         formats = self.engine.formats
         return [encoded(word, formats[0]) for word in words_a], [encoded(word, formats[1]) for word in words_b]
 
@@ -150,7 +151,7 @@ class IntegerRun:
 
     @property
     def exact_levels(self) -> bool:
-        """Whether the products of a level of slices can be summed in int32, and all of them in FP64, without a rounding."""
+        """Return whether int32 holds the sum of the products of a level of slices, and FP64 that of all products, exactly."""
         return len(self._chains(self.row.largest_product)) < len(self.row.products)
 
     def _products_of_slices(self, planes, words, chains, largest: int) -> list[np.ndarray]:
@@ -159,7 +160,7 @@ class IntegerRun:
         longest = max(map(len, chains)) * k * largest
         number = np.dtype(np.int32 if longest < 1 << 31 else np.int64)
         memory = Scratch(*(sum(w.nbytes for w in part) for part in encodings), len(chains) * m * n * number.itemsize)
-        # words of B from the last one up: the products of a level then lie side by side, and their sum is one product
+        # With words of B in descending order, the products of a level are neighbours, and their sum is one product.
         across = np.concatenate(encodings[0], 1, memory.take((m, len(planes[0]) * k), encodings[0][0].dtype))
         down = np.concatenate(encodings[1][::-1], 0, memory.take((len(planes[1]) * k, n), encodings[1][0].dtype))
         products = memory.take((len(chains), m, n), number)
@@ -171,9 +172,9 @@ class IntegerRun:
         return list(products)
 
     def _chains(self, largest: int) -> list[list[tuple[int, int]]]:
-        """Return the products; products of a level together where that changes no bit.
+        """Return the products in groups, those of a level together if that changes no bit of the result.
 
-        It changes none where int32 holds the sum of a level and FP64 every sum of all products, in units of the smallest level.
+        No bit changes if int32 holds the sum of a level, and FP64 every sum of all products in units of the smallest level.
         """
         bits, most = self.row.slice_bits, self.a.shape[1] * largest
         levels = [list(pairs) for _, pairs in itertools.groupby(self.row.products, sum)]
@@ -227,12 +228,12 @@ class IntegerRun:
                 factor = np.float32(scales_a[i]) * np.float32(scales_b[j])
             finite &= bool(np.isfinite(factor))
             add_quantised(total, multiply(i, j), factor, accumulate=n > 0)
-        if not finite:  # 0 times infinity: the sign of that NaN differs from CPU to CPU
+        if not finite:  # the sign of the NaN of 0 times infinity differs between CPUs
             total[np.isnan(total)] = np.nan
         return total
 
     def _multiplication(self, words_a, words_b) -> Callable[[int, int], np.ndarray]:
-        """Return the function that forms the product of word i of A and word j of B."""
+        """Return the function that computes the product of word i of A and word j of B."""
         if isinstance(self.word_format, Format):
             return lambda i, j: np.asarray(self.engine.gemm(words_a[i], words_b[j]), np.float32)
         largest = self.word_format.maximum**2
@@ -241,8 +242,10 @@ class IntegerRun:
 
 
 def word_values_of(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | IntegerFormat) -> list[np.ndarray]:
-    """Return words of finite rows (axis 1) or columns (axis 0) as float64 in their own units; `fmt` is what quantised words are
-    of."""
+    """Return the words of finite rows (axis 1) or columns (axis 0) in float64 in their own units.
+
+    fmt: format of quantised words.
+    """
     if row.kind != "quantised":
         return scaled_words(row, x, axis)
     return [np.float64(s) * w.astype(np.float64) for w, s in quantise(x, row.words, fmt)]
@@ -250,43 +253,33 @@ def word_values_of(x: np.ndarray, axis: int, row: RecoveryMethod, fmt: Format | 
 
 @functools.lru_cache(maxsize=16)
 def _codes(fmt: Format) -> np.ndarray:
-    """Return encodings of the integers -128 to 127 by their last byte; those that the format lacks are not asked for."""
+    """Return the encodings of the integers -128 to 127, indexed by their byte; only integers in the format are looked up."""
     values = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32)
     return tcm.encode(values, fmt)
 
 
 def encoded(word: np.ndarray, fmt: Format | IntegerFormat) -> np.ndarray:
-    """Words, int8, as encodings of an operand format that has them.
-
-    Parameters
-    ----------
-    word : ndarray of int8
-    fmt : Format or IntegerFormat
-    """
+    """Return an int8 word encoded in an operand format that holds all of its integers."""
     if isinstance(fmt, IntegerFormat):
         return operand_bits(word, fmt, None, "a word")
     return _codes(fmt)[word.view(np.uint8)]
 
 
 def exact_parts(engine: Engine, a: np.ndarray, b: np.ndarray, largest: int) -> Iterator[np.ndarray]:
-    """Yield products of parts of k, as long as the engine sums them exactly.
+    """Yield the products of parts of k that the engine sums exactly, int32 or float32, shape (m, n).
 
     Parameters
     ----------
     engine : Engine
-        With int32 or floating-point results.
+        Engine with int32 or floating-point results.
     a, b : ndarray, shapes (m, k) and (k, n)
-        Encodings.
+        Encodings of the operands.
     largest : int
-        What no product of two elements exceeds in magnitude.
-
-    Yields
-    ------
-    ndarray of int32 or float32, shape (m, n)
+        Largest magnitude of a product of two elements.
     """
     length = exact_products(engine, largest)
     if a.shape[1] > length and engine.formats[3].name == "fp32" and length % engine.k == 0:
-        # added outside in FP32, where integers below 2^24 are exact, too
+        # parts are also added outside in FP32, where integers below 2^24 are exact
         outside = max(length, ((1 << 24) // largest) // length * length)
         for start in range(0, max(1, a.shape[1]), outside):
             ks = slice(start, start + outside)
@@ -306,7 +299,7 @@ def _integers(engine: Engine, bits: np.ndarray) -> np.ndarray:
 
 
 def _summed(parts: Iterator[np.ndarray]) -> np.ndarray:
-    """Return the sum of the parts, which are integers: as it is where there is one, else int64."""
+    """Return the sum of integer parts: the part itself if there is only one, otherwise int64."""
     total = next(parts)
     for part in parts:
         total = np.add(total, part, dtype=np.int64, casting="unsafe")

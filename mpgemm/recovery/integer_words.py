@@ -1,4 +1,4 @@
-"""Operands of the integer recovery methods as integer words: slices, residues, quantised words.
+"""Makes integer words of the operands of integer recovery methods: slices, residues, quantised words.
 
 Rows of A (axis 1) and columns of B (axis 0) share an exponent. Elements that are not finite count as 0. The arithmetic is in
 ``_kernels/integer_words_split.h``; `tests/support/integer_reference.py` states it in plain integers.
@@ -19,20 +19,20 @@ from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 from tensorcore_models.machine.workspace import Scratch
 
-#: The most balanced digits of 8 bits that int64 holds together.
+#: Largest number of balanced 8-bit digits that fit int64 together.
 MOST_BALANCED = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Magnitudes:
-    """The largest magnitudes of the rows or columns of a matrix.
+    """`Magnitudes` holds the largest magnitudes of the rows or columns of a matrix.
 
     Attributes
     ----------
     largest : numpy.ndarray of float64
         Largest finite magnitude of each row or column.
     finite : numpy.ndarray of bool
-        Whether all elements of each are finite.
+        Whether all elements of each row or column are finite.
     """
 
     largest: np.ndarray
@@ -40,35 +40,35 @@ class Magnitudes:
 
     @functools.cached_property
     def exponents(self) -> np.ndarray:
-        """e of each with all |x| < 2^e, int32; 0 for zeros."""
+        """Return the least e of each row or column with all |x| < 2^e, int32; 0 for zeros."""
         return np.where(self.largest > 0, np.frexp(self.largest)[1], 0).astype(np.int32)
 
 
 def _source(x: np.ndarray, axis: int) -> tuple[np.ndarray, bool, int, int, bool]:
-    """Return a matrix as the kernels take it: bytes, whether it is double, rows, columns, whether rows have things in
-    common."""
+    """Return a matrix as the kernels take it: bytes, is double, rows, columns, and whether rows (not columns) share
+    exponents."""
     x = np.ascontiguousarray(x, x.dtype.newbyteorder("=")) if x.ndim == 2 else x
     if x.dtype not in (np.float32, np.float64) or x.ndim != 2:
-        raise TypeError(f"expected a float32 or float64 matrix, got {x.dtype} with {x.ndim} dimensions")
+        raise TypeError(f"got {x.dtype} with {x.ndim} dimensions, expected a float32 or float64 matrix")
     if axis not in (0, 1):
         raise ValueError(f"axis is {axis!r}, expected 1 (rows) or 0 (columns)")
     return x.reshape(-1).view(np.uint8), x.dtype == np.float64, *x.shape, axis == 1
 
 
 def magnitudes(x: np.ndarray, axis: int) -> Magnitudes:
-    """Return largest finite magnitudes of the rows (axis 1) or columns (axis 0) of a matrix, and whether they are finite.
+    """Return the largest finite magnitudes of the rows (axis 1) or columns (axis 0), and whether all elements are finite.
 
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
         The operand.
     axis : int
-        1: of each row; 0: of each column.
+        1 for rows, 0 for columns.
 
     Raises
     ------
     TypeError, ValueError
-        If x is no such matrix, or axis is another number.
+        If x is no such matrix, or axis is neither 0 nor 1.
     """
     source = _source(x, axis)
     count = x.shape[1 - axis]
@@ -78,28 +78,27 @@ def magnitudes(x: np.ndarray, axis: int) -> Magnitudes:
 
 
 def common_exponents(x: np.ndarray, axis: int) -> np.ndarray:
-    """Return e for each row (axis 1) or column (axis 0) with max |x| < 2^e over its finite elements; 0 for zeros.
+    """Return e for each row (axis 1) or column (axis 0) with max |x| < 2^e over its finite elements, 0 for zeros.
 
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
         The operand.
     axis : int
-        1: of each row; 0: of each column.
+        1 for rows, 0 for columns.
     """
     return magnitudes(x, axis).exponents
 
 
 def _powers(exponents: np.ndarray) -> np.ndarray:
-    """Return two powers of two for each exponent whose product is 2^exponent, which may lie beyond what FP64 holds."""
+    """Return two powers of two for each exponent whose product is 2^exponent, which may be beyond FP64's range."""
     half = exponents // 2
     return np.ldexp(1.0, np.stack([half, exponents - half]))
 
 
 # -- slices --------------------------------------------------------------------------------------------------------------
 def top_exponent(row: RecoveryMethod) -> int:
-    """Return the exponent of the first slice's unit below the common exponent: its bits, 6 for the balanced digits of 8
-    bits."""
+    """Return how far the first slice's unit is below the common exponent: the bits of a slice, 6 for balanced 8-bit digits."""
     return row.slice_bits if row.slice_bits < 8 else row.slice_bits - 2
 
 
@@ -110,39 +109,39 @@ def slice_operand(
     exponents: np.ndarray | None = None,
     out: np.ndarray | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return slices of a matrix on common exponents.
+    """Return the slices of a matrix on common exponents.
 
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
         The operand.
     axis : int
-        1: rows share an exponent; 0: columns do.
+        1 if rows share an exponent, 0 if columns do.
     row : RecoveryMethod
         The method.
     exponents : ndarray of int32, optional
-        :func:`common_exponents` of x, where they are known.
+        The :func:`common_exponents` of x, if they are known.
     out : ndarray of int8, shape (words, *x.shape), C-contiguous, optional
-        Where the slices go.
+        Array in which the slices are stored.
 
     Returns
     -------
     slices : list of int8 arrays
-        x ~ 2^e sum_j slice_j 2^-(top + bits j) with top of :func:`top_exponent`; digits of 7 bits by truncation, digits of 8
-        bits of the nearest such number.
+        Slices with x ~ 2^e sum_j slice_j 2^-(top + bits j), where top is :func:`top_exponent`. Digits of at most 7 bits
+        truncate x; balanced digits of 8 bits hold the nearest such number.
     exponents : ndarray of int32
-        e of each row or column.
+        Exponent e of each row or column.
 
     Raises
     ------
     ValueError
-        If the row asks for slices that int8 or, together, int64 do not hold.
+        If int8 cannot hold a slice, or int64 cannot hold all balanced slices together.
     """
     balanced = row.slice_bits == 8
     if row.slice_bits > 8 or (balanced and row.words > MOST_BALANCED):
         raise ValueError(
-            f"method {row.name!r}: {row.words} slices of {row.slice_bits} bits; int8 takes digits of at most 7 bits, or at "
-            f"most {MOST_BALANCED} balanced ones of 8"
+            f"method {row.name!r} has {row.words} slices of {row.slice_bits} bits, expected slices of at most 7 bits, or at "
+            f"most {MOST_BALANCED} balanced slices of 8 bits"
         )
     exponents = common_exponents(x, axis) if exponents is None else exponents
     planes = np.empty((row.words, *x.shape), np.int8) if out is None else out
@@ -161,7 +160,7 @@ def slice_operand(
 
 # -- residues ------------------------------------------------------------------------------------------------------------
 def residue_bits(moduli, k: int) -> int:
-    """Return the largest beta (62 at most) with 2 k 2^(2 beta) < M: products of integers up to 2^beta stay below M/2.
+    """Return the largest beta, at most 62, with 2 k 2^(2 beta) < M, so that sums of k products up to 2^(2 beta) are below M/2.
 
     Raises
     ------
@@ -173,7 +172,7 @@ def residue_bits(moduli, k: int) -> int:
     while beta >= 0 and 2 * max(k, 1) << (2 * beta) >= product:
         beta -= 1
     if beta < 1:
-        raise ValueError(f"moduli {tuple(moduli)} (product {product}) are too few for k = {k}: take more")
+        raise ValueError(f"moduli {tuple(moduli)} (product {product}) are too few for k = {k}; take more moduli")
     return beta
 
 
@@ -184,7 +183,7 @@ def balanced(n: int, p: int) -> int:
 
 @functools.lru_cache(maxsize=64)
 def _modulus_facts(moduli: tuple[int, ...], factors: tuple[int, ...]) -> np.ndarray:
-    """p, 1/p and, balanced, factor 2^(PIECE i) modulo p for i below PIECES, in rows."""
+    """Return rows of p, 1/p and factor 2^(PIECE i) modulo p (balanced) for i below PIECES."""
     pairs = list(zip(moduli, factors, strict=True))
     powers = [[balanced(factor << (kernel.PIECE * i), p) for p, factor in pairs] for i in range(kernel.PIECES)]
     return np.array([moduli, [1 / p for p in moduli], *powers], np.float32)
@@ -193,23 +192,25 @@ def _modulus_facts(moduli: tuple[int, ...], factors: tuple[int, ...]) -> np.ndar
 def integers_below(
     x: np.ndarray, axis: int, bits: int, exponents: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (RZ(x 2^(bits - e)), e - bits) with the common exponents e: integers below 2^bits, and the values of their units.
+    """Return integers RZ(x 2^(bits - e)) below 2^bits and the exponents e - bits of their units, with the common exponents e.
 
     Parameters
     ----------
     x : ndarray of float32 or float64, 2 dimensions
         The operand.
     axis : int
-        1: rows share an exponent; 0: columns do.
+        1 if rows share an exponent, 0 if columns do.
     bits : int
-        1 to 62.
+        Number of bits, 1 to 62.
     exponents : ndarray of int32, optional
-        :func:`common_exponents` of x, where they are known.
+        The :func:`common_exponents` of x, if they are known.
 
     Returns
     -------
     whole : ndarray of int64
+        The integers.
     exponents : ndarray of int32
+        Exponent of the unit of each row or column.
     """
     exponents = (common_exponents(x, axis) if exponents is None else exponents) - np.int32(_checked_bits(bits))
     whole = np.empty(x.shape, np.int64)
@@ -219,7 +220,7 @@ def integers_below(
 
 def _checked_bits(bits: int) -> int:
     if not 1 <= bits <= 62:
-        raise ValueError(f"integers of {bits} bits: expected 1 to 62")
+        raise ValueError(f"bits is {bits}, expected 1 to 62")
     return bits
 
 
@@ -232,23 +233,23 @@ def residue_words(
     out: np.ndarray | None = None,
     factors: Sequence[int] | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return balanced residues of :func:`integers_below`, or of multiples of them, modulo each modulus.
+    """Return balanced residues of the integers of :func:`integers_below`, or of multiples of them, modulo each modulus.
 
     Parameters
     ----------
     x, axis, bits, exponents
         See :func:`integers_below`.
     moduli : tuple of int
-        Each from 2 to 256.
+        Moduli from 2 to 256.
     out : ndarray of int8, shape (moduli, *x.shape), C-contiguous, optional
-        Where the words go.
+        Array in which the residues are stored.
     factors : sequence of int, optional
-        What the integers are multiplied by for each modulus; 1 by default.
+        Factor of the integers for each modulus, by default 1.
 
     Returns
     -------
     words : list of int8 arrays
-        In [-p/2, p/2).
+        Residues in [-p/2, p/2), one array for each modulus.
     exponents : ndarray of int32
         See :func:`integers_below`.
     """
@@ -269,20 +270,16 @@ def residue_words(
 def residue_entries(
     x: np.ndarray, axis: int, bits: int, p: int, tables: np.ndarray, exponents: np.ndarray
 ) -> np.ndarray:
-    """Return the table entries for the residues of :func:`integers_below` modulo p.
+    """Return the table entries of the residues of :func:`integers_below` modulo p, uint8, shape (tables, *x.shape).
 
     Parameters
     ----------
     x, axis, bits, exponents
         See :func:`integers_below`.
     p : int
-        Odd, at most 1300.
+        Odd modulus of at most 1300.
     tables : ndarray of uint8, shape (tables, p)
-        Entry r is that of the residues congruent to r.
-
-    Returns
-    -------
-    ndarray of uint8, shape (tables, *x.shape)
+        Tables, in which entry r belongs to integers congruent to r modulo p.
     """
     least = -(p // 2) - kernel.MARGIN
     around = np.take(tables, np.arange(least, 1 - least) % p, axis=1)
@@ -308,9 +305,9 @@ def quantise(
     largest: float | None = None,
     memory: Scratch | None = None,
 ) -> list[tuple[np.ndarray, float]]:
-    """Return words and their FP32 scales: each word is the quantised residual of what the ones before it left.
+    """Return words and their FP32 scales; each word is the quantised remainder of the words before it.
 
-    Residuals are formed in the type of x. Floating-point words lie in [-1, 1], integer ones in [-q_max, q_max].
+    Remainders are computed in the type of x. Floating-point words are in [-1, 1], integer words in [-q_max, q_max].
 
     Parameters
     ----------
@@ -319,11 +316,11 @@ def quantise(
     words : int
         Number of words.
     fmt : Format or IntegerFormat
-        Of the words; integers of at most 8 bits.
+        Format of the words; integers have at most 8 bits.
     largest : float, optional
-        The largest finite magnitude in x, where it is known.
+        Largest finite magnitude in x, if it is known.
     memory : Scratch, optional
-        Where integer words and what they leave are kept: words + 1 pieces.
+        Memory with words + 1 pieces, for integer words and their remainder.
 
     Returns
     -------
@@ -346,7 +343,7 @@ def quantise(
 
 
 def _scale(x: float) -> np.float32:
-    """Return x in FP32, 1 where that is 0."""
+    """Return x in FP32, or 1 if that is 0."""
     with np.errstate(over="ignore", under="ignore"):
         return np.float32(x) or np.float32(1)
 
@@ -356,7 +353,10 @@ def _piece(memory: Scratch | None, shape: tuple[int, ...], dtype: np.dtype) -> n
 
 
 def _integer_word(x: np.ndarray, factor, limit: int, word: np.ndarray, rest: np.ndarray | None) -> float:
-    """Set a word and, unless it is None, what it leaves (it may be x itself); return the largest magnitude of that."""
+    """Store a word of x and, unless `rest` is None, its remainder, and return the remainder's largest magnitude.
+
+    `rest` may be x itself.
+    """
     source, is_double = _source(x, 1)[:2]
     largest = np.zeros(-(-x.size // kernel.BLOCK))
     left = None if rest is None else rest.reshape(-1).view(np.uint8)

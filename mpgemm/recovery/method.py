@@ -1,43 +1,43 @@
-"""Recovery methods as rows of data: how operands become words, which products are formed, where sums happen.
+"""Describes recovery methods as rows of data: the split of operands into words, the products of words, and their sums.
 
 A method approximates ``A B + C`` by products of narrower words. Word j of x is ``x_j = RN((x - x_0 - ... ) 2^(j s))`` with the
-word scale exponent s (:mod:`tensorcore_models.formats.words`), so that ``x ~ sum_j x_j 2^(-j s)``; product (i, j) is word i
-of A times word j of B and has weight ``2^-((i + j) s)``; its *level* is i + j. A row states the rest:
+word scale exponent s (:mod:`tensorcore_models.formats.words`), so that ``x ~ sum_j x_j 2^(-j s)``. Product (i, j) is word i
+of A times word j of B and has weight ``2^-((i + j) s)``; its *level* is i + j. The fields of a row have these values:
 
 accumulation
-    ``core``: one chain through the engine over all products, seeded by c.
-    ``blocks``: every `restart_every` products of k one chain from zero over all products of words; the results are added, in
-    order, to an outside sum that starts from c.
-    ``staged``: chains from zero over all products of words, the first over one k step, the next ones over `restart_every`
-    products of k each; the results are added, in order, to an outside sum that starts from zero; c is added last.
-    ``nested``: one chain for each level, the highest first; its result, scaled by a power of two, seeds the next. Every
-    addition happens in the core.
-    ``outside``: one chain from zero for each level; the levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
-    ``k_step``: as ``outside``, but level 0 restarts from zero at every k step, or every `restart_every` products of k, and
-    its partial sums are added outside.
-    ``termwise``: one chain from zero for each product; products of a level are added outside, then as ``outside``.
-    ``elementwise``: each k step of each product starts from zero; all are added to one outside sum, c last.
-    ``bands``: as ``nested`` over each k step from zero, and what scales the seed of the next level is the unit itself
+    ``core``: one chain through the engine adds all products, starting from c.
+    ``blocks``: for every `restart_every` products of k, one chain from zero adds all products of words; the results are
+    added, in order, to an outside sum that starts from c.
+    ``staged``: chains from zero add all products of words, the first chain over one k step, each later chain over
+    `restart_every` products of k; the results are added, in order, to an outside sum that starts from zero; c is added last.
+    ``nested``: each level has one chain, highest level first; its result, scaled by a power of two, seeds the next chain.
+    Every addition happens in the core.
+    ``outside``: each level has one chain from zero; levels are joined outside, ``t = RN(t 2^-s + next)``; c is added last.
+    ``k_step``: sums are those of ``outside``, but level 0 restarts from zero at every k step, or every `restart_every`
+    products of k, and its partial sums are added outside.
+    ``termwise``: each product has one chain from zero; products of a level are added outside, then joined as in ``outside``.
+    ``elementwise``: each k step of each product starts from zero; all results are added to one outside sum, c last.
+    ``bands``: each k step from zero is summed as in ``nested``, but the unit itself scales the seed of the next level
     (:meth:`tensorcore_models.Engine.scaled_input`); the results of the k steps are added outside, in order from zero, c last.
-    "Outside" is IEEE FP32 rounded to nearest even (FP64 where the engine's results are FP64).
+    "Outside" means IEEE FP32 rounded to nearest even (FP64 if the engine's results are FP64).
 order
-    Of the products inside one chain: ``step`` (all products of a k step, then the next k step, as fused kernels do) or ``term``
-    (a product over all of k, then the next), or a number q, a multiple of the k step: a product over q of k, then the next
-    over the same q (as kernels do whose tiles hold q of k). Products come in the order of the row.
+    Order of the products inside one chain. ``step`` takes all products of a k step, then the next k step, as fused kernels do.
+    ``term`` takes a product over all of k, then the next product. A number q, a multiple of the k step, takes a product over q
+    of k, then the next product over the same q, as kernels whose tiles hold q of k do. Products come in the order of the row.
 repair
-    ``fp32``: results that are not finite are computed again, as chains of FP32 fused multiply-adds in k order from zero; c is
-    added last. So infinities, NaN and words that overflow end as FP32 would have them.
+    ``fp32`` computes results that are not finite again, as chains of FP32 fused multiply-adds in k order from zero, c last.
+    So infinities, NaN and words that overflow give the results of FP32.
 parts
-    k is cut into so many parts of equal length, multiples of 256 (the last may be shorter); the sums above, C apart, are
-    formed for each part from zero and added outside in order; c is added last. ``auto``: a number that depends on n, k and
-    the method alone (:func:`mpgemm.recovery.parts.parts_of`), so that a row of the result has the same bits whatever rows are
-    beside it.
+    Number of parts of equal length into which k is divided; lengths are multiples of 256, and the last part may be shorter. The
+    sums above, without C, are computed for each part from zero and added outside in order; c is added last. ``auto`` takes a
+    number that depends only on n, k and the method (:func:`mpgemm.recovery.parts.parts_of`), so that the bits of a row of the
+    result do not depend on the number of rows.
 equilibrate
-    ``rows``: rows of A and columns of B are multiplied by powers of two that bring their largest element just below
-    ``theta = min(f_max, sqrt(F_max / k))`` (f_max and F_max: largest finite numbers of the word and of the result format);
-    undone at the end, c added outside after that.
+    ``rows`` multiplies rows of A and columns of B by powers of two that bring their largest element just below
+    ``theta = min(f_max, sqrt(F_max / k))``, where f_max and F_max are the largest finite numbers of the word format and the
+    result format. The scaling is undone at the end, and c is added outside after that.
 
-Costs are counted in passes: one pass is one engine product of the full size.
+Costs are counted in passes; one pass is one engine product of the full size.
 """
 
 import dataclasses
@@ -62,35 +62,33 @@ KINDS = ("words", "integer_slices", "residues", "split_residues", "quantised", "
 CERTAINTIES = ("published formula", "library practice", "reconstruction", "not stated")
 TARGETS = ("engine", "fp32", "fp64", "input")
 
-#: Moduli of Ozaki-II in the order in which they are taken: the largest pairwise coprime integers up to 256.
+#: Moduli of Ozaki scheme II in the order in which they are taken, the largest pairwise coprime integers up to 256.
 MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199, 197, 193, 191, 181, 179, 173)
-
 
 #: Moduli whose residues are pairs of words of FP8 (:mod:`mpgemm.recovery.split_residues`).
 SPLIT_MODULI = (1283, 1279, 1253, 1249, 1245, 1223, 1219, 1207, 1201, 1193, 1189, 1181, 1177, 1171, 1163, 1159)
 
-#: Bits below a common exponent that integer slices may reach.
+#: Largest number of bits below a common exponent that integer slices may hold.
 MOST_SLICE_BITS = 112
 
 
 @dataclass(frozen=True)
 class CountControl:
-    """How a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`)."""
+    """`CountControl` says how a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`)."""
 
-    #: Bits that are wanted: of |A||B| in every element; with `fixed` of the words. None: those that the result's format
-    #: holds.
+    #: Wanted bits of |A||B| in every element, or, with `fixed`, of the words; None for the bits of the result's format.
     bits: int | None = None
-    offset: int = 0  #: Added to the bits.
-    #: Slices or moduli at most; beyond that the native product is taken. None: as many as there are.
+    offset: int = 0  #: Number added to the wanted bits.
+    #: Largest number of slices or moduli, above which the native product is taken; None for all that the method has.
     most: int | None = None
-    fixed: bool = False  #: The words keep these bits whatever the matrices are.
+    fixed: bool = False  #: Whether the number depends only on the wanted bits and not on the matrices.
 
 
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:
-    """Return products (i, j) of word indices with i + j <= `level` (all of them by default), smallest first.
+    """Return the products (i, j) of word indices with i + j <= `level`, smallest products first.
 
-    words: Number of words.
-    level: Largest i + j; all products by default.
+    words: number of words.
+    level: largest i + j, by default that of all products.
 
     >>> products_below(2, 1)
     ((0, 1), (1, 0), (0, 0))
@@ -107,31 +105,31 @@ class RecoveryMethod:
     Parameters
     ----------
     name, title : str
-        The name in calls and tables, and a descriptive title.
+        Name in calls and tables, and a descriptive title.
     formula, source : str
-        The arithmetic and where it is from.
+        Formula of the arithmetic, and its source.
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
-        "reconstruction": inferred from descriptions, not from the authors' text or code. "not stated" is what a row of your own
-        says of itself unless you state it.
+        Evidence for the formula. A "reconstruction" is inferred from descriptions, not from the authors' text or code. "not
+        stated" is the default for rows of your own.
     kind : {"words", "integer_slices", "residues", "split_residues", "quantised", "own"}
-        The algorithm that runs the row: floating-point words, integer slices on a common exponent, residues, residues
-        as pairs of words, quantised words, or functions of your own.
+        Algorithm that runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
+        words, quantised words, or functions of your own.
     formats : tuple of str
-        Operand formats that the engine may have; the first is the method's own.
+        Operand formats that the engine may have; the first is the method's default.
     words : int
-        Words of each operand.
+        Number of words of each operand.
     rounding : str
         Rounding of the split.
     last_rounding : str
-        Rounding of the last word, if it differs; empty: that of the others.
+        Rounding of the last word if it differs, otherwise empty.
     scale_exponent : int or None
-        s; None: the precision of the word format.
+        Word scale exponent s; None for the precision of the word format.
     products : tuple of (int, int)
-        Products kept, in order (indices from 0).
+        Products of words that are computed, in order (indices from 0).
     accumulation, order, equilibrate, repair, parts
-        See the module.
+        See :mod:`mpgemm.recovery.method`.
     restart_every : int or None
-        Products of k in one chain of the accumulation "blocks", or of level 0 of "k_step" (None: a k step).
+        Products of k in one chain of the accumulation "blocks" or "staged", or of level 0 of "k_step"; None for a k step.
     target : {"engine", "fp32", "fp64", "input"}
         Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
     moduli : tuple of int
@@ -139,19 +137,19 @@ class RecoveryMethod:
     slice_bits : int
         Bits of an integer slice, sign apart.
     count : CountControl or None
-        How the number of slices or moduli follows from the matrices; None: the row states it.
+        Rule by which the number of slices or moduli follows from the matrices; None if the row states the number.
     overflow : {"inf", "saturate"} or None
-        Value of a word that overflows; None: what the engine makes of it.
+        Value of a word that overflows, infinity or the largest number; None for the engine's rule.
     split, join : callable or None
         Functions of a method of the kind "own"; :mod:`mpgemm.recovery.own_run` describes their arguments and results.
     range_limits : str
         Inputs for which the claims hold.
     claimed_loss : str
-        Bits lost against FP32 as table 2 of Xue et al. (arXiv:2507.23387v4) gives them.
+        Bits lost against FP32 according to table 2 of Xue et al. (arXiv:2507.23387v4).
     default_engine : str
-        Engine of a call that names none.
+        Engine of a call that names no engine.
     options : mapping
-        Options that a call may give and what each means.
+        Meaning of each option that a call may give.
     """
 
     name: str
@@ -204,11 +202,11 @@ class RecoveryMethod:
         self._check_words()
         self._check_sums()
         if (self.kind == "own") != callable(self.split) or (self.join is not None and self.kind != "own"):
-            self._fail("a split, and a join, are functions of rows of the kind 'own', which need a split")
+            self._fail(f"kind is {self.kind!r}; the kind 'own' needs a split function, others take no split or join")
         if self.kind == "residues":
             check_moduli(self.moduli)
         if self.kind == "split_residues" and (len(self.moduli) < 2 or not set(self.moduli) <= set(self.known_moduli)):
-            self._fail(f"moduli {self.moduli} are to be at least two of {', '.join(map(str, self.known_moduli))}")
+            self._fail(f"moduli are {self.moduli}, expected at least two of {', '.join(map(str, self.known_moduli))}")
 
     def _check_words(self) -> None:
         if not (self.name and self.title and self.formula and self.source and self.formats):
@@ -218,12 +216,12 @@ class RecoveryMethod:
         if not 1 <= self.words <= 32:
             self._fail(f"words is {self.words!r}, expected an integer from 1 to 32")
         if len(set(self.products)) != len(self.products) or not self.products:
-            self._fail(f"products {self.products} must be different pairs, at least one")
+            self._fail(f"products are {self.products}, expected at least one pair, all different")
         if any(not (0 <= i < self.words and 0 <= j < self.words) for i, j in self.products):
-            self._fail(f"products {self.products} name words beyond the {self.words} there are")
+            self._fail(f"products are {self.products}, expected word indices from 0 to {self.words - 1}")
 
     def _check_sums(self) -> None:
-        """Check the options of the sums: what is added where, and in which order."""
+        """Raise ValueError if the fields of the sums contradict each other."""
         if self.scale_exponent is not None and not 0 <= self.scale_exponent <= 100:
             self._fail(f"scale_exponent is {self.scale_exponent!r}, expected an integer from 0 to 100, or None")
         if (
@@ -233,7 +231,8 @@ class RecoveryMethod:
             and self.words > 1
         ):
             self._fail(
-                f"accumulation {self.accumulation!r} sums products of different words as they are: scale_exponent must be 0"
+                f"accumulation {self.accumulation!r} does not scale sums of different words, so scale_exponent must be 0, "
+                f"got {self.scale_exponent!r}"
             )
         if isinstance(self.order, str | bool):
             if self.order not in ORDERS:
@@ -243,10 +242,11 @@ class RecoveryMethod:
         if self.parts != "auto" and (isinstance(self.parts, str) or checked_integer(self.parts, "parts") < 1):
             self._fail(f"parts is {self.parts!r}, expected a positive number of parts of k, or 'auto'")
         if self.parts != 1 and self.kind != "words":
-            self._fail(f"parts are of the kind 'words', this row is of the kind {self.kind!r}")
+            self._fail(f"parts is {self.parts!r}, expected 1 for a row of the kind {self.kind!r}, which is not 'words'")
         restarts = self.restart_every is not None
         if restarts != (self.accumulation in ("blocks", "staged")) and not (restarts and self.accumulation == "k_step"):
-            self._fail(f"restart_every is {self.restart_every!r} with accumulation {self.accumulation!r}")
+            wanted = f"{'None' if restarts else 'a number'} for accumulation {self.accumulation!r}"
+            self._fail(f"restart_every is {self.restart_every!r}, expected {wanted}")
         levels = [i + j for i, j in self.products]
         if (
             self.kind != "own"
@@ -254,9 +254,7 @@ class RecoveryMethod:
             and levels != sorted(levels, reverse=True)
             and self.accumulation != "elementwise"
         ):
-            self._fail(
-                f"accumulation {self.accumulation!r} takes the highest level first, got products {self.products}"
-            )
+            self._fail(f"products are {self.products}, expected the highest level first for {self.accumulation!r}")
 
     def _fail(self, message: str):
         raise ValueError(f"method {self.name!r}: {message}")
@@ -297,7 +295,7 @@ class RecoveryMethod:
 
     @property
     def exact(self) -> bool:
-        """Return whether the method rests on exact sums of products."""
+        """Return whether the method relies on exact sums of products."""
         return self.modular or self.kind == "integer_slices"
 
     @property
@@ -309,7 +307,7 @@ class RecoveryMethod:
 
     @property
     def passes(self) -> int:
-        """Return the number of full-size engine products of one call; before a count is chosen, that of the row."""
+        """Return the number of full-size engine products of one call; before a count is chosen, the number in the row."""
         if self.modular:
             return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
         return len(self.products)
@@ -334,7 +332,7 @@ class RecoveryMethod:
         Raises
         ------
         ValueError
-            If the method has no such option (the message lists what it has), or a value is not allowed.
+            If the method has no such option (the message lists its options), or a value is not allowed.
         """
         unknown = sorted(set(options) - set(self.options))
         if unknown:
@@ -360,14 +358,14 @@ class RecoveryMethod:
 
 
 def check_moduli(moduli) -> tuple[int, ...]:
-    """Return moduli that are pairwise coprime and at most 256. Raises ValueError otherwise."""
+    """Return the moduli; raise ValueError if they are not pairwise coprime integers from 2 to 256."""
     moduli = tuple(checked_integer(p, "a modulus") for p in moduli)
     if len(moduli) < 2 or any(not 2 <= p <= 256 for p in moduli):
-        raise ValueError(f"moduli {moduli} must be at least two integers from 2 to 256")
+        raise ValueError(f"moduli are {moduli}, expected at least two integers from 2 to 256")
     for i, p in enumerate(moduli):
         for q in moduli[:i]:
             if math.gcd(p, q) != 1:
-                raise ValueError(f"moduli must be pairwise coprime, but {q} and {p} share the factor {math.gcd(p, q)}")
+                raise ValueError(f"moduli {q} and {p} share the factor {math.gcd(p, q)}, expected coprime moduli")
     return moduli
 
 
@@ -386,14 +384,14 @@ def _count(name: str, value, low: int, high: int) -> int:
 
 
 class _Call(NamedTuple):
-    """The options of a call, and the fields that the options before have changed."""
+    """`_Call` holds the options of a call, and the fields that earlier options have changed."""
 
     row: RecoveryMethod
     options: Mapping
     changes: dict
 
     def now(self, name: str) -> Any:
-        """Return the field as it stands."""
+        """Return the current value of a field."""
         return self.changes.get(name, getattr(self.row, name))
 
 
@@ -419,7 +417,7 @@ def _moduli(call: _Call, name: str, value) -> dict:
 
 
 def _counting(key: str, low: int, high: int) -> "_Change":
-    """Return the option of a count that follows from the matrices: its field and the range of its values."""
+    """Return the change by an option of :class:`CountControl`, for its field and the range of its values."""
 
     def change(call: _Call, name: str, value) -> dict:
         row, control = call.row, call.changes.get("count")
@@ -427,7 +425,7 @@ def _counting(key: str, low: int, high: int) -> "_Change":
         if name == "mantissa_bits" and counted in call.options:
             raise ValueError(f"method {row.name!r}: mantissa_bits determines {counted}; leave {counted} out")
         if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
-            raise ValueError(f"method {row.name!r}: {name} needs {counted}=auto")
+            raise ValueError(f"method {row.name!r}: got {name} without {counted}=auto; give {counted}=auto, too")
         changed: dict[str, Any] = {key: _count(name, value, low, high)}
         return {"count": dataclasses.replace(control or CountControl(fixed=True), **changed)}
 
@@ -455,8 +453,8 @@ def _restart_every(call: _Call, name: str, value) -> dict:
 
 _Change = Callable[[_Call, str, Any], dict]
 
-#: What options change, in the order in which they take effect: fields for each of an option's values, or a function that says
-#: which fields. An option that is not here is a field.
+#: Changes by options, in the order in which they take effect: the fields for each value of an option, or a function that
+#: returns the fields. An option that is not listed is the name of a field.
 _OPTIONS: dict[str, Mapping[Any, dict] | _Change] = {
     "format": _format,
     "words": _words,
@@ -478,7 +476,7 @@ _OPTIONS: dict[str, Mapping[Any, dict] | _Change] = {
 
 
 def _changes(row: RecoveryMethod, options: Mapping) -> dict:
-    """Return options of a call as fields of the row."""
+    """Return the fields of the row that the options of a call change."""
     call = _Call(row, options, {})
     known = [name for name in _OPTIONS if name in options]
     for name in (*known, *(name for name in options if name not in _OPTIONS)):
@@ -492,7 +490,7 @@ def _changes(row: RecoveryMethod, options: Mapping) -> dict:
     return call.changes
 
 
-#: Formats that take each other's place on hardware that has only one of them.
+#: Formats that replace each other on hardware that has only one of them.
 FP8_VARIANTS = (("e4m3fn", "e4m3fnuz"), ("e5m2", "e5m2fnuz"))
 
 

@@ -1,4 +1,4 @@
-"""The table of recovery methods: its rows by name, with options applied."""
+"""Looks up recovery methods by name and applies their options."""
 
 import difflib
 
@@ -8,7 +8,7 @@ from mpgemm.recovery.rows import ROWS
 
 
 def list_methods() -> list[RecoveryMethod]:
-    """Return all recovery methods, in the order of the tables."""
+    """Return all recovery methods in the order of the table of rows."""
     return list(ROWS.values())
 
 
@@ -18,11 +18,11 @@ def get_method(name: str, **options) -> RecoveryMethod:
     Parameters
     ----------
     name : str
-        See :func:`list_methods`, or a framework's name of one ("3xTF32", "allow_tf32":
-        :data:`mpgemm.recovery.framework_names.FRAMEWORK_NAMES`), in any case. ``"name:option=value,..."`` sets options, too
-        (as the command line does).
+        Name of a method (:func:`list_methods`), or a framework's name such as "3xTF32" or "allow_tf32"
+        (:data:`mpgemm.recovery.framework_names.FRAMEWORK_NAMES`); case does not matter. ``"name:option=value,..."`` sets
+        options, too, as on the command line.
     **options
-        See each row's `options`.
+        Options of the method, which its row's `options` lists.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def get_method(name: str, **options) -> RecoveryMethod:
     if isinstance(name, RecoveryMethod):
         return name.with_options(**options)
     if not isinstance(name, str):
-        raise TypeError(f"a method is a name or a RecoveryMethod, got {type(name).__name__}")
+        raise TypeError(f"method is a {type(name).__name__}, expected a name or a RecoveryMethod")
     base, _, text = name.partition(":")
     if (known := framework_name(base)) is not None:
         meant, _, own = known.method.partition(":")
@@ -55,20 +55,20 @@ def get_method(name: str, **options) -> RecoveryMethod:
 
 
 def is_method(name: str) -> bool:
-    """Return whether a name, options and case apart, is a method of ours or of a framework."""
+    """Return whether a name, without its options and in any case, is that of a method or a framework's name of one."""
     base = name.partition(":")[0]
     return base.lower() in ROWS or framework_name(base) is not None
 
 
 def _parsed(text: str) -> dict:
-    """ "words=3,format=bf16" as a dictionary; numbers and True/False are recognised."""
+    """Return "words=3,format=bf16" as a dictionary; numbers and True/False are converted."""
     options: dict = {}
     for item in filter(None, text.split(",")):
         key, separator, value = item.partition("=")
         if not separator:
-            raise ValueError(f"method option {item!r}: expected NAME=VALUE")
+            raise ValueError(f"got the method option {item!r}, expected NAME=VALUE")
         if key in options:
-            raise ValueError(f"method option {key!r} is given twice")
+            raise ValueError(f"method option {key!r} is given twice; give it once")
         if value in ("True", "False", "true", "false"):
             options[key] = value.lower() == "true"
         else:

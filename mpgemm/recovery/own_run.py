@@ -1,9 +1,9 @@
-"""Methods with a splitting and a join of their own: any error-free transformation as a row.
+"""Runs methods whose split and join are a user's functions, so that any error-free transformation can be a row.
 
-``split(x, axis)`` gives words with an exponent for each row (axis 1) or column (axis 0): x is about the sum of word_i
-2^exponent_i. The row's `products` name the pairs of words that are multiplied, each one chain from zero through the engine;
-``join(terms)`` puts them together, `terms` being (product, exponents) for each pair in the row's order, exponents of shape
-(m, n). Without a join the terms are added in that order, in FP64 where the result is FP64 and in FP32 otherwise.
+``split(x, axis)`` returns words, each with an exponent for each row (axis 1) or column (axis 0), such that x is about the sum
+of word_i 2^exponent_i. The row's `products` name the pairs of words that are multiplied, each in one chain from zero through
+the engine. ``join(terms)`` returns the result from (product, exponents) for each pair, in the row's order, with exponents of
+shape (m, n). Without a join the terms are added in that order, in FP64 if the result is FP64 and in FP32 otherwise.
 """
 
 import functools
@@ -23,7 +23,7 @@ from tensorcore_models.formats.operands import operand_bits
 
 @dataclass(eq=False)
 class OwnRun:
-    """A method of a user's own functions, bound to an engine and operands."""
+    """`OwnRun` is a method of a user's functions, bound to an engine and operands."""
 
     row: RecoveryMethod
     engine: Engine
@@ -34,29 +34,29 @@ class OwnRun:
 
     @property
     def word_format(self):
-        """The engine's operand format."""
+        """Return the engine's operand format."""
         return self.engine.formats[0]
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of the result."""
+        """Return the dtype of the result."""
         if self.row.target == "engine":
             return EngineArithmetic(self.engine, self.row.order, (0, 0)).dtype
         return np.dtype(np.float64 if result_format(self.row, self.a, self.b) == "fp64" else np.float32)
 
     @functools.cached_property
     def words(self) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[tuple[np.ndarray, np.ndarray]]]:
-        """(words and exponents of A, of B), as the split gives them, checked."""
+        """Return the words and exponents of A and of B from the split, after checking them."""
         return self._split(self.a, 1, "A"), self._split(self.b, 0, "B")
 
     def _split(self, x: np.ndarray, axis: int, name: str) -> list[tuple[np.ndarray, np.ndarray]]:
         if self.row.split is None:
-            raise ValueError(f"method {self.row.name!r} has no split")
+            raise ValueError(f"method {self.row.name!r} has no split; give its row a split function")
         found = list(self.row.split(x.copy(), axis))  # a function may write to what it is given
         if len(found) != self.row.words:
             raise ValueError(
-                f"method {self.row.name!r}: split gave {len(found)} words of {name}, but the method has "
-                f"{self.row.words}"
+                f"method {self.row.name!r}: split returned {len(found)} words of {name}, expected {self.row.words}, the "
+                "words of its row"
             )
         checked = []
         for number, pair in enumerate(found):
@@ -75,7 +75,7 @@ class OwnRun:
         return checked
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        """Return elements of which a word is not finite, and those that are not zero while all their words are."""
+        """Return the numbers of elements with a word that is not finite, and of nonzero elements with only zero words."""
         found = []
         for x, words in zip((self.a, self.b), self.words, strict=True):
             values = [np.asarray(word, np.float64) for word, _ in words]
@@ -85,7 +85,7 @@ class OwnRun:
         return found[0], found[1]
 
     def exponents(self) -> list[np.ndarray]:
-        """Of each product, shape (m, n)."""
+        """Return the exponents of each product, shape (m, n)."""
         words_a, words_b = self.words
         return [words_a[i][1][:, None] + words_b[j][1] for i, j in self.row.products]
 
@@ -105,7 +105,7 @@ class OwnRun:
             terms.append((value, exponents))
         joined = np.asarray((self.row.join or self._added)(terms))
         if joined.shape != shape:
-            raise ValueError(f"method {self.row.name!r}: join gave shape {joined.shape}, expected {shape}")
+            raise ValueError(f"method {self.row.name!r}: join returned shape {joined.shape}, expected {shape}")
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             joined = joined.astype(self.dtype, copy=False)
             return joined if self.c is None else joined + checked_addend(self.c, self.dtype)

@@ -1,9 +1,9 @@
-"""The rows of the recovery methods. :mod:`mpgemm.recovery.method` says what the fields mean.
+"""Lists the rows of the recovery methods; :mod:`mpgemm.recovery.method` explains the fields.
 
-Names of sources: markidis = Markidis et al. 2018; ootomo-yokota = Ootomo and Yokota 2022 (IJHPCA 36:4); valpey = valpey-smt,
+Names of sources: markidis = Markidis et al. 2018; ootomo-yokota = Ootomo and Yokota 2022 (IJHPCA 36:4); valpey = Valpey et al.,
 section 6; egemm = Feng et al. 2021; ma = Ma et al. 2022; quantensor = Li et al. 2021; mixpert = Lin et al. 2024; xue =
-Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as khattak-mikaitis, section V-B, uses it. In the
-formulas h and l are the high and low words, RN rounds to nearest even.
+Xue et al., arXiv:2507.23387v4; mary-mikaitis = Mary and Mikaitis 2024, as Khattak and Mikaitis use it (section V-B). In the
+formulas h and l are the high and low words, and RN rounds to nearest even.
 """
 
 from mpgemm.recovery.method import FP8_VARIANTS, MODULI, SPLIT_MODULI, RecoveryMethod, products_below
@@ -11,33 +11,33 @@ from tensorcore_models.formats.tf32_roundings import tf32_owners
 
 _SPLIT = {
     "rounding": "rounding of the split: rne, rna, rz, ...",
-    "dynamic_scaling": "True: rows of A and columns of B are scaled by powers of two first; c is then added outside",
-    "repair": "'fp32': results that are not finite are computed again as FP32 chains, c added last",
+    "dynamic_scaling": "True scales rows of A and columns of B by powers of two first; c is then added outside",
+    "repair": "'fp32' computes results that are not finite again as FP32 chains and adds c last",
 }
-_CHAIN = {**_SPLIT, "order": "'step', 'term' or a number of k: when the products in the core's chain take turns"}
+_CHAIN = {**_SPLIT, "order": "'step', 'term' or a number of k, after which the products in the core's chain take turns"}
 _OUTSIDE = {
     **_CHAIN,
-    "terms": "3 or 4: without or with the low-low product",
+    "terms": "3 (without the low-low product) or 4 (with it)",
     "scale_exponent": "s of the low word, 0 to 100",
-    "accumulate_outside": "'k_step': high-high restarts at every k step and is added outside; "
-    "'c_only': only c is added outside",
-    "restart_every": "q: high-high restarts every q products of k, not every k step",
+    "accumulate_outside": "'k_step' restarts the high-high product at every k step and adds it outside; "
+    "'c_only' adds only c outside",
+    "restart_every": "number of products of k after which the high-high product restarts, instead of every k step",
 }
-_FP16_RANGE = "elements beyond 65504 overflow; full precision needs |x| >= 2^{low} or so, below 2^-24 nothing is left"
+_FP16_RANGE = "elements beyond 65504 overflow; full precision needs about |x| >= 2^{low}; elements below 2^-24 are lost"
 _E4M3 = ("e4m3fn", "e4m3fnuz", "e4m3")
 _HI, _HI_LO = products_below(1), products_below(2, 1)
 _FP8 = (*FP8_VARIANTS[0], *FP8_VARIANTS[1])
 #: Options of methods whose number of words can follow from the matrices.
 _COUNT = {
-    "bits": "with auto: bits of |A||B| that the words keep, 1 to 53 (default: what the result holds, 53 or 24)",
-    "bit_offset": "with auto or mantissa_bits: bits more than that",
-    "most": "with auto or mantissa_bits: where more are needed, and where Inf or NaN are met, the native product is taken",
-    "mantissa_bits": "instead of a count: as many as keep that many bits of a row's largest element",
+    "bits": "with auto, bits of |A||B| that the words keep, 1 to 53 (default 53 or 24, the bits of the result)",
+    "bit_offset": "with auto or mantissa_bits, bits to keep in addition",
+    "most": "with auto or mantissa_bits, the largest count; the native product is taken if more are needed, or for Inf and NaN",
+    "mantissa_bits": "instead of a count, bits of a row's largest element that the words keep",
     "target": "'fp32', 'fp64' or 'input'",
 }
 
 
-#: Whose rounding to TF32 the plain product has, and what other libraries do.
+#: Note on the rounding to TF32 of the plain product and of libraries.
 TF32_NOTE = (
     "tf32 rounds its operands to nearest even unless told otherwise (tf32:rounding=rna, rz); the unit itself truncates, and "
     f"libraries round before it. Known: {tf32_owners()}"
@@ -75,7 +75,7 @@ def _native(name: str) -> RecoveryMethod:
         target="engine",
         range_limits=f"as {name}",
         default_engine="ieee",
-        options={"rounding": "rounding of operands that the format lacks"},
+        options={"rounding": "rounding of operands to the format"},
     )
 
 
@@ -87,7 +87,7 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
     return RecoveryMethod(
         name=name,
         title=f"{words} words of {fmt}, {len(products)} products in the core",
-        source="compute modes of cuBLAS, oneMKL and CUTLASS; the order of the products is our own, one chain "
+        source="compute modes of cuBLAS, oneMKL and CUTLASS; this project chose the order of the products, one chain "
         "in the core (CUTLASS publishes cutlass_bf16x9 and cutlass_3xtf32, and triton_tf32x3 is Triton's)",
         certainty="library practice",
         formats=(fmt,),
@@ -97,7 +97,7 @@ def _library(name: str, fmt: str, words: int, products, range_limits: str, **fac
         options={
             **_CHAIN,
             "product_order": "'smallest_first' or 'largest_first'",
-            "restart_every": "q: every q products of k the chain restarts from zero and is added outside; else one chain",
+            "restart_every": "number of products of k after which the chain is added outside and restarts from zero",
         },
         formula="D = core(C + sum of the products of words, smallest first)",
         **facts,
@@ -111,22 +111,22 @@ def _weights(words: int) -> RecoveryMethod:
         formula="B_j = RN(B - B_0 - ... - B_(j-1)); D = core(C + sum of A_0 B_j, smallest first), A_0 = RN(A)",
         source="routers of mixtures of experts: vLLM pull requests 47973 (three words, no scaling), 55899 (restarted chains), "
         "52668 (a chain for each word, added after: accumulation='termwise'), vllm-xpu-kernels 465 (two words, "
-        "accumulation='outside', scale_exponent=8); the order inside of a chain is our own",
+        "accumulation='outside', scale_exponent=8); this project chose the order inside of a chain",
         certainty="library practice",
         formats=("bf16",),
         words=words,
         products=tuple((0, j) for j in reversed(range(words))),
-        range_limits=f"A is to hold BF16 numbers, what they lack is lost; B: {_BF16_RANGE}",
+        range_limits=f"A must hold BF16 numbers and is rounded to them; B: {_BF16_RANGE}",
         options={
             **_CHAIN,
             "accumulation": "'core', 'termwise' or 'outside'",
             "scale_exponent": "s of the low words, with 'termwise' or 'outside'",
-            "restart_every": "q: every q products of k the chain restarts from zero and is added outside; else one chain",
+            "restart_every": "number of products of k after which the chain is added outside and restarts from zero",
         },
     )
 
 
-_BF16_RANGE = "as FP32 but for its lowest binades: a low word below 2^-133 is lost"
+_BF16_RANGE = "range of FP32 without its lowest binades, because a low word below 2^-133 is lost"
 
 ROWS: dict[str, RecoveryMethod] = {
     row.name: row
@@ -149,13 +149,13 @@ ROWS: dict[str, RecoveryMethod] = {
             "say, by RN for valpey table 5",
             certainty="published formula",
             range_limits=_FP16_RANGE.format(low=-2),
-            options={**_CHAIN, "terms": "3 or 4: without or with the low-low product"},
+            options={**_CHAIN, "terms": "3 (without the low-low product) or 4 (with it)"},
         ),
         _markidis(
             "markidis_scaled",
             title="markidis with low words scaled by 2^11, still summed in the core",
             formula="ll = core(A_l B_l + 2^22 C); s = core(A_h B_l + A_l B_h + ll/2^11); D = core(A_h B_h + s/2^11)",
-            source="markidis with ootomo-yokota's scaling and nothing else of it",
+            source="markidis with the scaling of ootomo-yokota but without its other steps",
             certainty="reconstruction",
             scale_exponent=11,
             accumulation="nested",
@@ -191,8 +191,8 @@ ROWS: dict[str, RecoveryMethod] = {
         RecoveryMethod(
             name="ootomo_tf32",
             title="tf32 words, accumulation outside",
-            formula="as ootomo with words of tf32, rounded to nearest, ties away (as the conversion instruction)",
-            source="ootomo-yokota, section on TF32; its scale is uncertain: 2^11, the option scale_exponent=0 for none",
+            formula="the formula of ootomo with tf32 words rounded to nearest, ties away, as the conversion instruction rounds",
+            source="ootomo-yokota, section on TF32; the scale is uncertain, 2^11 here; scale_exponent=0 takes none",
             certainty="reconstruction",
             formats=("tf32",),
             rounding="rna",
@@ -300,7 +300,7 @@ ROWS: dict[str, RecoveryMethod] = {
             formula="A_0 = RZ(A), A_1 = RNA(A - A_0); for each k step A_1 B_0, A_0 B_1, A_0 B_0 in one chain; the chain "
             "restarts after the first k step and then every 16 of k, acc = RN(acc + chain); RN(acc + C) last",
             source="CUTLASS, mma_tensor_op_fast_f32.h and the staged accumulation of mma_multistage.h (commit 56e011a3), tiles "
-            "of 16 of k as in example 27; other tiles: restart_every. Of infinite operands the low word is 0 here, NaN there",
+            "of 16 of k as in example 27 (restart_every sets other tiles). Infinities have the low word 0 here, NaN in CUTLASS",
             certainty="published formula",
             formats=("tf32",),
             rounding="rz",
@@ -311,8 +311,8 @@ ROWS: dict[str, RecoveryMethod] = {
             range_limits="as FP32 but for its lowest binades",
             default_engine="a100",
             options={
-                "terms": "3 or 4: without or with the low-low product, which comes last",
-                "restart_every": "k of a tile",
+                "terms": "3 (without the low-low product) or 4 (with it, added last)",
+                "restart_every": "number of products of k in a tile",
             },
         ),
         RecoveryMethod(
@@ -320,8 +320,8 @@ ROWS: dict[str, RecoveryMethod] = {
             title="tl.dot with input_precision='tf32x3' in a loop over BLOCK_K = 32",
             formula="A_0 = RNA(A), A_1 = RZ(A - A_0); for each tile from zero A_1 B_0, A_0 B_1, A_0 B_0, each over all of the "
             "tile; acc = RN(acc + tile)",
-            source="kernels that Triton 3.4.0 and 3.9.0 compiled for sm_80 and sm_90; other tiles: restart_every. Triton makes "
-            "NaN of the small products 0, which is not done here",
+            source="kernels that Triton 3.4.0 and 3.9.0 compiled for sm_80 and sm_90 (restart_every sets other tiles). Triton "
+            "replaces NaN of the small products by 0, which is not done here",
             certainty="library practice",
             formats=("tf32",),
             rounding="rna",
@@ -363,7 +363,7 @@ ROWS: dict[str, RecoveryMethod] = {
             formats=("s8", "s4", "fp16"),
             products=_HI_LO,
             accumulation="outside",
-            range_limits="one scale for a whole matrix: p words leave elements below q_max^-p of the largest as zero",
+            range_limits="a matrix has one scale, so p words make elements below q_max^-p of the largest zero",
             claimed_loss="N/A",
             options={
                 "format": "s8, s4 or fp16",
@@ -387,7 +387,7 @@ ROWS: dict[str, RecoveryMethod] = {
             range_limits="elements below 2^(-7 s) of their row's (column's) largest are lost; "
             "8 slices reach FP64 on benign data",
             options={
-                "slices": "s, 1 to 16; auto: the fewest that these matrices need",
+                "slices": "s, 1 to 16; auto takes the fewest that the matrices need",
                 "products": "'upper' or 'all'",
                 **_COUNT,
             },
@@ -408,7 +408,8 @@ ROWS: dict[str, RecoveryMethod] = {
             target="input",
             range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
             options={
-                "moduli": "how many of the table (2 to 20), or the moduli themselves; auto: the fewest that matrices need",
+                "moduli": "number of moduli of the table (2 to 20), or the moduli themselves; auto takes the fewest that the "
+                "matrices need",
                 **_COUNT,
             },
         ),
@@ -417,8 +418,8 @@ ROWS: dict[str, RecoveryMethod] = {
             title="Ozaki scheme I on FP8 words: slices of 4 bits, exact sums in the core",
             formula="A = 2^e_row sum of a_i 2^(-4 i), a_i in [-15, 15]; D = FP64 sum of 2^(-4(i+j)) a_i b_j with "
             "i + j <= s + 1 (i, j from 1)",
-            source="Ozaki's scheme as in Ootomo, Ozaki and Yokota 2024, with e4m3 instead of int8; arXiv:2508.00441 has words "
-            "of its own",
+            source="Ozaki's scheme as in Ootomo, Ozaki and Yokota 2024, with e4m3 instead of int8; arXiv:2508.00441 has other "
+            "words",
             certainty="reconstruction",
             kind="integer_slices",
             formats=_E4M3,
@@ -431,7 +432,7 @@ ROWS: dict[str, RecoveryMethod] = {
             range_limits="elements below 2^(-4 s) of their row's (column's) largest are lost",
             default_engine="b200/tcgen05",
             options={
-                "slices": "s, 1 to 28; auto: the fewest that these matrices need",
+                "slices": "s, 1 to 28; auto takes the fewest that the matrices need",
                 "products": "'upper' or 'all'",
                 **_COUNT,
             },
@@ -439,7 +440,7 @@ ROWS: dict[str, RecoveryMethod] = {
         RecoveryMethod(
             name="ozaki2_fp8",
             title="Ozaki scheme II on FP8 words: residues as pairs of words, three products for each modulus",
-            formula="A' and B' as ozaki2_int8; each residue is h b + l mod p with h, l, h + l in e4m3; A'B' mod p from "
+            formula="A' and B' as in ozaki2_int8; each residue is h b + l mod p with h, l, h + l in e4m3; A'B' mod p from "
             "h h', l l' and (h + l)(h' + l'); D = 2^-(e_row + e_col) CRT",
             source="derived here; arXiv:2603.10634 states such a scheme (its abstract was read)",
             certainty="reconstruction",
@@ -453,7 +454,8 @@ ROWS: dict[str, RecoveryMethod] = {
             range_limits="operands keep (log2 M - log2 k - 1)/2 bits below their row's (column's) largest element",
             default_engine="b200/tcgen05",
             options={
-                "moduli": "how many of the table (2 to 16), or some of it; auto: the fewest that these matrices need",
+                "moduli": "number of moduli of the table (2 to 16), or some of its moduli; auto takes the fewest that the "
+                "matrices need",
                 **_COUNT,
             },
         ),

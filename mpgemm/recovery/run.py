@@ -1,4 +1,4 @@
-"""A recovery method bound to an engine and operands: what :func:`mpgemm.recovered_gemm` runs."""
+"""Binds a recovery method to an engine and operands, which :func:`mpgemm.recovered_gemm` then runs."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -28,8 +28,7 @@ def prepare(
     options: Mapping | None = None,
     store: WordStore | None = None,
 ) -> "WordRun | IntegerRun | OwnRun":
-    """Return a method bound to an engine and operands, all checked: what :func:`recovered_gemm` runs; words are kept in
-    `store`."""
+    """Return a method bound to an engine and operands, after checking all of them; `store` keeps the words."""
     row = get_method(method, **(options or {}))
     engine = resolve_engine(engine, row)
     overflow = row.overflow if overflow is None else overflow
@@ -63,7 +62,7 @@ def prepare(
 
 
 def check_operands(a, b, c) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the operands as float32 or float64 arrays of matching shapes; c may be None. Raises ValueError, TypeError."""
+    """Return the operands as float32 or float64 arrays of matching shapes; c may be None. Raises ValueError or TypeError."""
     a, b, c = source_array(a, "a"), source_array(b, "b"), None if c is None else source_array(c, "c")
     check_shapes(a, b, c)
     return a, b, c

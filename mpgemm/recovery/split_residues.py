@@ -1,13 +1,13 @@
-"""Residues as pairs of small words: Ozaki scheme II where the unit has no integers but FP8 numbers.
+"""Represents residues as pairs of small words, for Ozaki scheme II on units with FP8 numbers instead of integers.
 
-A number modulo p is h b + l modulo p with words h and l so small that they, and their sum, are exact in e4m3: integers up to
-16, and even ones up to 32. A product modulo p is then, as Karatsuba multiplies, three products of words:
+A number modulo p is h b + l modulo p with words h and l so small that they, and their sum, are exact in e4m3, which holds
+integers up to 16 and even integers up to 32. A product modulo p is then three products of words, as Karatsuba multiplies:
 
     x y = b^2 h h' + b ((h + l)(h' + l') - h h' - l l') + l l'    (mod p).
 
-Every p has a base b of its own, found by search, for which all its residues have such words (:data:`BASES`); that is what makes
-moduli above 2^10 possible, where words of one base up to 16 would stop at 17^2. That scheme II needs such an adaptation on FP8
-units is the point of arXiv:2603.10634 (read in its abstract); the moduli and words here are our own derivation.
+Every p has a base b of its own, found by search, for which all residues have such words (:data:`BASES`). This allows moduli
+above 2^10; digits up to 16 in a fixed base would limit moduli to 17^2. arXiv:2603.10634 states that scheme II needs such an
+adaptation on FP8 units (its abstract was read); the moduli and words here are derived in this project.
 """
 
 import functools
@@ -23,30 +23,32 @@ from mpgemm.recovery.method import SPLIT_MODULI
 from tensorcore_models.machine.instruction_sets import isa_level
 from tensorcore_models.machine.threads import threads_for
 
-#: Modulus: its base. The moduli are the largest below 1300, each coprime to the ones before, that have a base.
+#: Base of each modulus. The moduli are the largest integers below 1300 that have a base, each coprime to the moduli before it.
 BASES = dict(
     zip(SPLIT_MODULI, (201, 599, 112, 292, 194, 143, 130, 189, 128, 49, 111, 126, 258, 137, 104, 50), strict=True)
 )
-#: Integers that e4m3 holds and that words are made of.
+#: Integers that e4m3 holds and that words may be.
 WORDS = tuple(n for n in range(-32, 33) if abs(n) <= 16 or n % 2 == 0)
-#: A remainder is kept as two bytes, which count so much.
+#: Weights of the two bytes in which a remainder is stored.
 _BYTES = (1 << kernel.HIGH, 1)
 
 
 @functools.cache
 def word_table(p: int) -> np.ndarray:
-    """Return (h, l, h + l) of every residue 0 to p - 1 with the smallest largest magnitude of the three; int8, shape (3, p)."""
+    """Return (h, l, h + l) of every residue 0 to p - 1, int8, shape (3, p); of several, those with the smallest maximum."""
     if p not in BASES:
-        raise ValueError(f"modulus {p} has no words in e4m3; moduli that have them: {', '.join(map(str, BASES))}")
+        raise ValueError(f"modulus is {p}, which has no words in e4m3; expected one of {', '.join(map(str, BASES))}")
     words = np.array([(h, low, h + low) for h in WORDS for low in WORDS if h + low in set(WORDS)])
     words = words[np.argsort(np.abs(words).max(axis=1), kind="stable")[::-1]]
     table = np.zeros((3, p), np.int8)
-    table[:, (words[:, 0] * BASES[p] + words[:, 1]) % p] = words.T  # of several the last is kept, the smallest
+    table[:, (words[:, 0] * BASES[p] + words[:, 1]) % p] = (
+        words.T
+    )  # the last of several, which has the smallest words, is kept
     return table
 
 
 def factors_of(p: int, scale: int = 1) -> tuple[int, int, int]:
-    """Return factors of h h', l l' and (h + l)(h' + l') whose sum is x y times `scale` modulo p, balanced."""
+    """Return balanced factors of h h', l l' and (h + l)(h' + l') with which they sum to x y times `scale` modulo p."""
     b = BASES[p]
     high, low, both = b * b - b, 1 - b, b
     return balanced(scale * high, p), balanced(scale * low, p), balanced(scale * both, p)
@@ -54,7 +56,8 @@ def factors_of(p: int, scale: int = 1) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class SplitRemainders(Remainders):
-    """The Chinese remainder theorem for moduli above 256: a remainder takes two bytes, each with a weight of its own."""
+    """`SplitRemainders` holds the constants of the theorem for moduli above 256; a remainder takes two bytes with two
+    weights."""
 
     @functools.cached_property
     def inverses(self) -> np.ndarray:
@@ -64,7 +67,8 @@ class SplitRemainders(Remainders):
         return [self.product // p * part for p in self.moduli for part in _BYTES]
 
     def store(self, index: int, sums: Sequence[np.ndarray], planes: np.ndarray) -> None:
-        """Keep in two of `planes` what the sums of h h', l l' and (h + l)(h' + l') say modulo the modulus `index`."""
+        """Store the remainder modulo the modulus `index` in two of `planes`, from the sums of h h', l l' and (h + l)(h'
+        + l')."""
         p = self.moduli[index]
         arrays, types = products_of(sums)
         kernel.reduce_sums(
@@ -83,7 +87,7 @@ class SplitRemainders(Remainders):
 
 @functools.lru_cache(maxsize=64)
 def split_remainders(moduli: tuple[int, ...]) -> SplitRemainders:
-    """Return the theorem for moduli of :data:`BASES`; kept from call to call."""
+    """Return the constants for moduli of :data:`BASES`; they are cached."""
     if 2 * len(moduli) > kernel.MOST_MODULI:
-        raise ValueError(f"{len(moduli)} moduli: expected at most {kernel.MOST_MODULI // 2}")
+        raise ValueError(f"got {len(moduli)} moduli, expected at most {kernel.MOST_MODULI // 2}")
     return SplitRemainders(tuple(moduli))

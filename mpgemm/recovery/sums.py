@@ -1,4 +1,4 @@
-"""States the sums of a method as data: the chain of each product, which chains restart, how they are joined.
+"""States the sums of a method as data: the chain of each product, the chains that restart, and their joins.
 
 The simulation (:func:`mpgemm.recovery.arithmetic.combine`) and the kernels (:mod:`mpgemm.kernels.forms`) read the same record.
 """
@@ -11,20 +11,20 @@ from mpgemm.recovery.method import RecoveryMethod
 
 @dataclass(frozen=True)
 class ChainSums:
-    """The sums of an accumulation that forms whole chains and joins them outside.
+    """`ChainSums` describes an accumulation that computes whole chains and joins them outside.
 
     Attributes
     ----------
     chains : tuple of int
-        The chain of each product, in the order of the row.
+        Chain of each product, in the order of the row.
     restarts : tuple of bool
-        Whether each chain restarts from zero, and its partial sums are added outside.
+        Whether each chain restarts from zero, with its partial sums added outside.
     levels : tuple of tuple of int
-        Chains that are added together, the smallest level first.
+        Chains that are added together, smallest level first.
     steps : tuple of int
-        What is joined so far is multiplied by 2^(-s step) before the next level is added, and at the end; s: the row's scale.
+        Step of each level: after the level is added, the sum is multiplied by 2^(-s step), with the row's scale exponent s.
     seeds : bool
-        Whether C is where the one chain (or the sum outside of it) starts, and not added last.
+        Whether the one chain (or the sum outside) starts from C; otherwise C is added last.
     """
 
     chains: tuple[int, ...]
@@ -35,7 +35,7 @@ class ChainSums:
 
 
 def sums_of(row: RecoveryMethod) -> ChainSums | None:
-    """Return the sums of a row; None for accumulations of other kinds: staged, nested, elementwise, bands."""
+    """Return the sums of a row, None for the accumulations staged, nested, elementwise and bands."""
     if row.accumulation in ("core", "blocks"):
         return ChainSums((0,) * len(row.products), (row.accumulation == "blocks",), ((0,),), (0,), True)
     if row.accumulation not in ("outside", "k_step", "termwise"):

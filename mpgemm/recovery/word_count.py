@@ -1,4 +1,4 @@
-"""States how many words were chosen for a product, and why; :mod:`mpgemm.recovery.counts` chooses them."""
+"""Holds the number of words that was chosen for a product, and the reason; :mod:`mpgemm.recovery.counts` chooses it."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,18 +7,18 @@ from tensorcore_models.results import Result
 
 @dataclass(frozen=True, repr=False)
 class Count(Result):
-    """How many words were chosen for a product, and why."""
+    """`Count` holds the number of words that was chosen for a product, and the reason."""
 
     method: str
-    count: int | None  #: Slices or moduli; None: the native product.
-    bits: float  #: Bits of |A||B| that they keep in every element, proved; infinite where the words hold everything.
+    count: int | None  #: Number of slices or moduli; None if the native product was taken.
+    bits: float  #: Bits of |A||B| that are proved in every element; infinite if the words hold the operands exactly.
     wanted: int  #: Bits that were asked for.
-    span: int  #: Of the exponents, in bits.
-    element: tuple[int, int]  #: The result that keeps the fewest bits.
-    reason: str  #: In words.
+    span: int  #: Span of the exponents, in bits.
+    element: tuple[int, int]  #: Row and column of the result that keeps the fewest bits.
+    reason: str  #: Reason for the number, in words.
 
     def to_rows(self) -> list[dict]:
-        """Return one row."""
+        """Return the fields as a list of one row."""
         return [{**asdict(self), "element": list(self.element)}]
 
     def __str__(self) -> str:

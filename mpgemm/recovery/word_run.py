@@ -1,4 +1,4 @@
-"""Recovery methods on words of floating-point formats: splitting, scaling of rows and columns, the product."""
+"""Runs recovery methods on floating-point words: scaling of rows and columns, the split, and the product."""
 
 import threading
 from collections.abc import Sequence
@@ -13,22 +13,24 @@ from mpgemm.recovery.word_count import Count
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format
 
-#: What results that are not finite are computed again on.
+#: Engine on which results that are not finite are computed again.
 _FP32 = tcm.MatrixEngine(tcm.SequentialFMA(), a_format="fp32", c_format="fp32", d_format="fp32")
 
 
 @dataclass(frozen=True)
 class RangeCounts:
-    """Elements of an operand that left the range of the words."""
+    """`RangeCounts` counts the elements of an operand that left the range of the words."""
 
-    overflow: int = 0  #: Finite elements of which a word overflowed (became infinite, NaN, or was saturated).
-    #: Elements of which a word is below the word format's smallest normal number and inexact (IEEE 754's underflow).
+    overflow: int = (
+        0  #: Number of finite elements with a word that overflowed (became infinite, NaN, or was saturated).
+    )
+    #: Number of elements with an inexact word below the word format's smallest normal number (IEEE 754's underflow).
     underflow: int = 0
 
 
 @dataclass(eq=False)
 class WordRun:
-    """A method on words of floating-point formats, bound to an engine and operands."""
+    """`WordRun` is a method on floating-point words, bound to an engine and operands."""
 
     row: RecoveryMethod
     engine: Engine
@@ -41,16 +43,16 @@ class WordRun:
 
     @property
     def word_format(self) -> Format:
-        """The engine's operand format."""
+        """Return the engine's operand format."""
         return self.engine.formats[0]
 
     @property
     def scale(self) -> int:
-        """s: word j represents 2^(-j s) times its value."""
+        """Return s, with which word j stands for 2^(-j s) times its value."""
         return self.row.word_scale(self.word_format)
 
     def counts(self) -> tuple[RangeCounts, RangeCounts]:
-        """Return elements of A and of B that left the range of the words."""
+        """Return the numbers of elements of A and of B that left the range of the words."""
         (a, b), (words_a, words_b) = self.equilibrated()[:2], self.words()
         return (
             count_range(a, words_a, self.word_format, self.scale),
@@ -58,7 +60,7 @@ class WordRun:
         )
 
     def equilibrated(self):
-        """Return (A, B, row exponents, column exponents); exponents are None where nothing is scaled."""
+        """Return (A, B, row exponents, column exponents) after scaling; the exponents are None if nothing is scaled."""
         if self.row.equilibrate == "none":
             return self.a, self.b, None, None
         theta = scaling_target(self.word_format, self.engine.formats[3], self.a.shape[1])
@@ -66,7 +68,7 @@ class WordRun:
         return times_power(self.a, rows[:, None]), times_power(self.b, columns), rows, columns
 
     def words(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-        """Return encodings of the words of A and of B, the highest first."""
+        """Return the encodings of the words of A and of B, highest word first."""
         return self._split()[:2]
 
     def _split(self):
@@ -76,7 +78,7 @@ class WordRun:
         return self.split_now()
 
     def split_now(self):
-        """Split the operands now, without a store: (words of A, words of B, row exponents, column exponents)."""
+        """Return (words of A, words of B, row exponents, column exponents), split now and not taken from a store."""
         a, b, rows, columns = self.equilibrated()
         words = (split_operand(x, self.row, self.word_format, self.overflow) for x in (a, b))
         return *words, rows, columns
@@ -89,7 +91,7 @@ class WordRun:
         return value
 
     def _repair(self, value: np.ndarray) -> None:
-        """Results that are not finite, computed again in FP32 in place."""
+        """Compute results that are not finite again in FP32, in place."""
         lost = ~np.isfinite(value)
         rows, columns = lost.any(axis=1), lost.any(axis=0)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -100,7 +102,7 @@ class WordRun:
         value[lost] = chains[lost[np.ix_(rows, columns)]]
 
     def sums(self) -> np.ndarray:
-        """Return the result of the words' products."""
+        """Return the result before any repair."""
         arithmetic = EngineArithmetic(self.engine, self.row.order, (self.a.shape[0], self.b.shape[1]))
         words_a, words_b, rows, columns = self._split()
         c = None if self.c is None else arithmetic.operand(self.c)
@@ -122,8 +124,10 @@ class WordRun:
 
 
 class WordStore:
-    """The words of the last few operand pairs, told apart by where their memory is: it must not change while a store
-    knows it."""
+    """`WordStore` keeps the words of the last few operand pairs.
+
+    Pairs are identified by the address of their memory, so matrices must not change while a store holds their words.
+    """
 
     def __init__(self, pairs: int = 2):
         self._pairs = pairs
@@ -134,7 +138,7 @@ class WordStore:
         return WordStore, (self._pairs,)
 
     def get(self, run: "WordRun"):
-        """Return the words of a run, split now if they are not among the last ones."""
+        """Return the words of a run; they are split now if the store does not hold them."""
         row = run.row
         facts = (
             *map(_place, (run.a, run.b)),
@@ -152,7 +156,7 @@ class WordStore:
                 if known == facts:
                     return words
             words = run.split_now()
-            # The matrices are kept, so that no other can come to lie where they are.
+            # The matrices are kept, so that no other matrix can get their address.
             self._found = [*self._found[-(self._pairs - 1) :], (facts, (run.a, run.b), words)]
             return words
 
@@ -162,14 +166,14 @@ def _place(x: np.ndarray) -> tuple:
 
 
 class CubeRun(WordRun):
-    """SGEMM-cube on the Ascend cube: ascend's own, on the cube's schedule."""
+    """`CubeRun` runs SGEMM-cube on the Ascend cube by :func:`ascend.cube_gemm`, in the schedule of the cube."""
 
     def sums(self) -> np.ndarray:
         if self.row.rounding != "rne" or self.row.equilibrate != "none" or self.row.parts != 1:
             return super().sums()
-        import ascend  # a third of the time that a command takes to start; one method needs it
+        import ascend  # imported here, because only this method needs it and it takes a third of a command's start time
 
-        # The row's accumulation is one of the two, and `prepare` checked the overflow. The cube's operands are FP32 numbers.
+        # The row's accumulation is termwise or elementwise, and `prepare` checked the overflow. The cube takes FP32 operands.
         with np.errstate(over="ignore", under="ignore"):
             a, b, c = (x if x is None else x.astype(np.float32, copy=False) for x in (self.a, self.b, self.c))
         return ascend.cube_gemm(
@@ -185,13 +189,15 @@ class CubeRun(WordRun):
 
 # -- splitting -----------------------------------------------------------------------------------------------------------
 def scaling_target(word: Format, result: Format, k: int) -> float:
-    """Return theta = min(f_max, sqrt(F_max / k)): what equilibrated elements stay below (khattak-mikaitis, section V-B)."""
+    """Return theta = min(f_max, sqrt(F_max / k)), the limit of equilibrated elements (Khattak and Mikaitis, section V-B)."""
     return min(word.max_finite, float(np.sqrt(result.max_finite / max(k, 1))))
 
 
 def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarray:
-    """Return largest e of each row (axis 1) or column (0) with max |x| 2^e <= theta over finite elements; 0 where all are
-    zero."""
+    """Return the largest e of each row (axis 1) or column (axis 0) with max |x| 2^e <= theta over finite elements.
+
+    The exponent of a row or column of zeros is 0.
+    """
     largest = np.max(np.abs(x), axis=axis, initial=0.0, where=np.isfinite(x)).astype(np.float64)
     significand, exponent = np.frexp(largest)
     theta_significand, theta_exponent = np.frexp(theta)
@@ -200,7 +206,7 @@ def equilibrating_exponents(x: np.ndarray, axis: int, theta: float) -> np.ndarra
 
 
 def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    """Return x 2^exponents exactly: in the type of x where that is exact, else in float64."""
+    """Return x 2^exponents exactly, in the type of x if that holds the result, otherwise in float64."""
     if x.dtype == np.float32 and np.abs(exponents).max(initial=0) <= 120:
         up, down = np.ldexp(np.float32(1), exponents), np.ldexp(np.float32(1), -exponents)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -211,8 +217,7 @@ def times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 
 
 def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str = "inf") -> tuple[np.ndarray, ...]:
-    """Return the words of a matrix as encodings; `overflow` says what becomes of results beyond the largest number: "inf",
-    "saturate"."""
+    """Return the words of a matrix as encodings; `overflow` ("inf" or "saturate") is the rule for words that overflow."""
     if not row.last_rounding:
         return tcm.split(x, fmt, row.words, row.word_scale(fmt), row.rounding, overflow, bits=True)
     scale = row.word_scale(fmt)
@@ -226,7 +231,7 @@ def split_operand(x: np.ndarray, row: RecoveryMethod, fmt: Format, overflow: str
 
 
 def count_range(x: np.ndarray, words: Sequence[np.ndarray], fmt: Format, scale: int) -> RangeCounts:
-    """Return how many elements of x left the range of their encoded words; see :class:`RangeCounts`."""
+    """Return the counts of elements of x that left the range of their encoded words."""
     residual = x.astype(np.float64)
     over, under = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -1,6 +1,6 @@
-"""Reads the findings in a folder of results: question, verdict, recommendation, caveats, and the basis of its engines' models.
+"""Reads the findings in a folder of results: question, verdicts, recommendations, caveats, and the sources of engine models.
 
-Read from the JSON files that commands write. Damaged ones are named among the caveats, and the rest is shown.
+The findings come from the JSON files that commands write. Damaged files are named among the caveats and otherwise left out.
 """
 
 import json
@@ -24,7 +24,7 @@ _INSTRUCTION = re.compile(r"[a-z0-9_]+:[a-z][\w.]*")
 
 @dataclass(frozen=True)
 class EngineBasis:
-    """A modelled engine and what its model rests on; links as (name, address)."""
+    """`EngineBasis` names a modelled engine and the evidence and source of its model, with links as (name, address)."""
 
     name: str
     evidence: str
@@ -34,19 +34,19 @@ class EngineBasis:
 
 @dataclass(frozen=True)
 class Findings:
-    """The statements of a page before its tables."""
+    """`Findings` holds the statements of a page above its tables."""
 
     question: str = ""
-    verdicts: list[tuple[str, list[str]]] = field(default_factory=list)  #: The verdict on each input, and its reasons.
+    verdicts: list[tuple[str, list[str]]] = field(default_factory=list)  #: Verdict on each input, with its reasons.
     recommendations: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     engines: list[EngineBasis] = field(default_factory=list)
-    #: Version, command, date and what else the results were computed with.
+    #: Version, command, date and environment of the results, by name.
     origin: dict[str, str] = field(default_factory=dict)
 
 
 def findings_of(folder: Path) -> Findings:
-    """Collect the findings of all JSON files of a folder."""
+    """Return the findings of all JSON files of a folder."""
     found = Findings()
     questions: list[str] = []
     for path in sorted(folder.glob("*.json")):
@@ -57,7 +57,7 @@ def findings_of(folder: Path) -> Findings:
         try:
             questions += _add(data, found)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            found.caveats.append(f"{path.name} is not laid out as expected ({type(error).__name__}: {error}).")
+            found.caveats.append(f"{path.name} does not have the expected layout ({type(error).__name__}: {error}).")
     engines = {engine.name: engine for engine in found.engines}
     return Findings(
         " ".join(dict.fromkeys(questions)), found.verdicts, list(dict.fromkeys(found.recommendations)),
@@ -86,7 +86,7 @@ def _origin(path: Path, data: Mapping, origin: dict[str, str]) -> None:
 
 
 def _add(data: Mapping, found: Findings) -> list[str]:
-    """Add what one file says; the questions that it answers."""
+    """Add the statements of one file to the findings, and return the questions that it answers."""
     records = [record for record in data.get("records", []) if isinstance(record, Mapping)]
     found.engines.extend(_engines(records))
     if "campaign" in data:
@@ -99,7 +99,7 @@ def _add(data: Mapping, found: Findings) -> list[str]:
             f"{check['case']}: the exact reference disagrees with mpmath on {check['checked'] - check['agreeing']} entries."
             for check in data.get("verified", []) if check["checked"] != check["agreeing"]
         )  # fmt: skip
-        return [f"Is SGEMM-cube accurate enough for {_listed(groups)}, beside native FP16 and FP32?"]
+        return [f"Is SGEMM-cube accurate enough for {_listed(groups)}, compared with native FP16 and FP32?"]
     if records and "engine" in records[0]:
         _add_comparison(records, data, found)
         return [
@@ -109,7 +109,7 @@ def _add(data: Mapping, found: Findings) -> list[str]:
 
 
 def _add_campaign(data: Mapping, found: Findings) -> str:
-    """Add what a campaign on a GPU found; its question."""
+    """Add the results of a campaign on a GPU to the findings, and return its question."""
     campaign = data["campaign"]
     for row in campaign["parts"]:
         said = (
@@ -122,7 +122,7 @@ def _add_campaign(data: Mapping, found: Findings) -> str:
     found.caveats.extend(f"{row['job']}: {row['said']}." for row in data.get("ended_badly", []))
     for name, value in campaign["device"].items():
         found.origin.setdefault(str(name), str(value))
-    return f"Does {campaign['device']['gpu']} compute what the models say?"
+    return f"Does {campaign['device']['gpu']} give the bits of the models?"
 
 
 def _listed(names: Sequence[str], most: int = 4) -> str:
@@ -131,7 +131,7 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def sentences_of(verdict: object) -> list[str]:
-    """Return the sentences of a verdict: the decision, its reasons, and what to do last; none where there is no verdict."""
+    """Return the sentences of a verdict (decision, reasons, recommendation), an empty list if there is no verdict."""
     if not isinstance(verdict, Mapping):
         return []
     return [str(line).strip().removeprefix("Verdict: ") for line in verdict["text"]]
@@ -148,12 +148,12 @@ def _add_verdict(entry: Mapping, found: Findings) -> None:
 
 
 def cases_of(records: Sequence[Mapping]) -> list[str]:
-    """Return the inputs of records; seeds of one are together."""
+    """Return the names of the inputs of records; the seeds of a distribution are one input."""
     return list(dict.fromkeys(str(record.get("group") or record["case"]) for record in records))
 
 
 def asked(records: Sequence[Mapping]) -> list[str]:
-    """Return the engines of records as they were asked for."""
+    """Return the names by which the engines of records were asked for."""
     return list(dict.fromkeys(str(record.get("requested") or record["engine"]) for record in records))
 
 
@@ -179,7 +179,7 @@ def _add_comparison(records: Sequence[Mapping], data: Mapping, found: Findings) 
     lost = [r for r in records if any(r.get(f"overflow_{x}") for x in "ab")]
     if lost:
         names = _listed(list(dict.fromkeys(str(record["method"]) for record in lost)))
-        found.caveats.append(f"Elements beyond the range of the words were lost by {names}: see the columns overflow.")
+        found.caveats.append(f"{names} lost elements beyond the range of the words; the overflow columns count them.")
 
 
 def _error(record: Mapping) -> float | None:
@@ -188,7 +188,7 @@ def _error(record: Mapping) -> float | None:
 
 
 def _engines(records: Sequence[Mapping]) -> Iterator[EngineBasis]:
-    """Yield the instructions that methods and engines of records name."""
+    """Yield the bases of the instructions that the methods and engines of records name."""
     names: dict[str, None] = {}
     for record in records:
         method = str(record.get("method", ""))

@@ -1,4 +1,4 @@
-"""One self-contained HTML page of results: it needs no network, sorts its tables, prints, and fits a phone."""
+"""Makes a self-contained HTML page of results that needs no network, sorts its tables, prints, and fits a phone."""
 
 import base64
 import json
@@ -18,12 +18,12 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def html_page(folders: Sequence[Path], title: str, rows: int) -> str:
-    """Return the page: a section for each folder, at most `rows` rows of a table."""
+    """Return a page with a section for each folder and at most `rows` rows of each table."""
     return document(title, "\n".join(line for folder in folders for line in _section(folder, rows)))
 
 
 def document(title: str, body: str) -> str:
-    """Return a page of that title around HTML."""
+    """Return an HTML document with a title and a body."""
     style, script = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -34,8 +34,10 @@ def document(title: str, body: str) -> str:
 
 
 def palette() -> dict[str, dict[str, str]]:
-    """Return colours and fonts of the report and of the documentation's site: "light" and what differs in "dark", by CSS
-    variable."""
+    """Return the colours and fonts of reports and of the documentation's site, by CSS variable.
+
+    The result has two parts, "light" and the changes for "dark".
+    """
     return json.loads((_ASSETS / "palette.json").read_text(encoding="utf-8"))
 
 
@@ -85,7 +87,7 @@ def _picture(path: Path) -> str:
     data = path.read_bytes()
     caption = escape(path.stem.replace("_", " "))
     if not data.startswith(_PNG):
-        return f'<p class="caveat">{escape(path.name)} is no PNG picture, or is damaged.</p>'
+        return f'<p class="caveat">{escape(path.name)} is not a PNG picture, or it is damaged.</p>'
     source = base64.b64encode(data).decode()
     return (
         f'<figure><img alt="{caption}" src="data:image/png;base64,{source}"><figcaption>{caption}</figcaption></figure>'
@@ -107,7 +109,7 @@ def _tables(path: Path, rows: int) -> Iterator[str]:
 def _table(table: Table, rows: int, file: str) -> str:
     table, constants = without_constants(table)
     same = ", ".join(f"{name} = {format_cell(value)}" for name, value in constants.items())
-    above = f'<p class="note">The same in all rows: {escape(same)}.</p>\n' if same else ""
+    above = f'<p class="note">All rows have {escape(same)}.</p>\n' if same else ""
     head = "".join(f'<th scope="col">{escape(str(heading))}</th>' for heading in table.headings)
     body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table.rows[:rows])
     more = len(table.rows) - rows
@@ -120,7 +122,7 @@ def _table(table: Table, rows: int, file: str) -> str:
 
 
 def _cell(cell: object) -> str:
-    """Return a cell: numbers short, the whole number where one points at it, and as what the table is sorted by."""
+    """Return a table cell; a number is shortened, with all digits in its tooltip and as its sort key."""
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return f"<td>{escape(str(cell))}</td>"
     whole = repr(cell)
@@ -131,7 +133,7 @@ def _cell(cell: object) -> str:
 def _engines(found: Findings) -> Iterator[str]:
     if not found.engines:
         return
-    yield "<h3>What the models rest on</h3>\n<ul>"
+    yield "<h3>Evidence for the models</h3>\n<ul>"
     for engine in found.engines:
         links = ", ".join(f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in engine.links)
         where = f" See {links}." if links else ""

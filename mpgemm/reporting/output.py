@@ -1,4 +1,4 @@
-"""Defines the output of a command: one statement, from which --json, --csv and the text for people are made."""
+"""Defines the output of a command, from which --json, --csv and the readable text are made."""
 
 import argparse
 import sys
@@ -10,16 +10,16 @@ from mpgemm.reporting.report import Table, json_text
 
 @dataclass(frozen=True)
 class Output:
-    """The findings of one run of a command."""
+    """`Output` holds the output of one run of a command."""
 
-    data: object = None  #: Of --json: JSON-compatible values; None where everything is written already.
-    text: Iterable[str | Table] = ()  #: For people: lines, wrapped as they are to be, and tables.
-    tables: Sequence[Table] = ()  #: Of --csv.
-    status: int = 0  #: The exit status.
-    remark: str = ""  #: A line of standard error, behind everything else.
+    data: object = None  #: JSON-compatible values for --json; None if they are written already.
+    text: Iterable[str | Table] = ()  #: Readable output: lines that are already wrapped, and tables.
+    tables: Sequence[Table] = ()  #: Tables for --csv.
+    status: int = 0  #: Exit status.
+    remark: str = ""  #: Last line, on standard error.
 
     def print(self, args: argparse.Namespace) -> int:
-        """Print in the form that the command's options ask for; the exit status."""
+        """Print the output in the form that the command's options ask for, and return the exit status."""
         if getattr(args, "json", False):
             if self.data is not None:
                 sys.stdout.write(json_text(self.data))
@@ -34,7 +34,7 @@ class Output:
 
 
 def csv_text(tables: Sequence[Table]) -> str:
-    """Return tables as CSV, each under its title where there are several."""
+    """Return tables as CSV; if there are several, each is below its title."""
     if len(tables) == 1:
         return tables[0].to_csv()
     return "\n".join(f"# {table.title}\n{table.to_csv()}" for table in tables)

@@ -1,4 +1,4 @@
-"""Figures. Matplotlib is imported where a figure is made, without a display, and nothing global is changed."""
+"""Draws figures; Matplotlib is imported when a figure is made, needs no display, and keeps its global settings."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,10 @@ from tensorcore_models.figures import colour_of, columns_that_fit, letters, new_
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a figure: y over x, with a band from `low` to `high` where they are given; lines of one `colour` share it."""
+    """`Curve` is one line of a figure, y over x, with an optional band from `low` to `high`.
+
+    Lines with the same number in `colour` have the same colour.
+    """
 
     label: str
     x: Sequence[float]
@@ -21,12 +24,14 @@ class Curve:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     colour: int | None = None
-    marker: int | None = None  #: Its number; None: the colour's, and none on dotted lines.
+    marker: int | None = (
+        None  #: Number of the marker; None for the number of the colour, without markers on dotted lines.
+    )
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes of a figure."""
+    """`Panel` is one set of axes of a figure."""
 
     title: str
     curves: Sequence[Curve]
@@ -36,15 +41,15 @@ class Panel:
     log_y: bool = True
 
 
-#: Rows of a legend below axes that figures for a screen have room for.
+#: Number of rows of a legend below the axes that figures for a screen have room for.
 _LEGEND_ROWS = 4
-#: Markers of the curves, in turn; their shapes tell them apart without colour, too.
+#: Markers of the curves, in turn; their shapes distinguish curves without colour, too.
 _MARKERS = "osD^v<>Pp*Xh"
 
 
-#: Errors that many times smaller than the reference's are beside the question and would press the others together.
+#: Factor below the reference's error from which errors are drawn at the left edge, because they would compress the others.
 OFF_AXIS = 1e4
-#: An element of this exponent, or below, rounds to zero in fp16 (2^-25 is the tie); beyond the other it overflows.
+#: Largest exponent of elements that round to zero in fp16 (2^-25 is the tie), and largest exponent that does not overflow.
 LOST_EXPONENT, LARGEST_EXPONENT = -26, 15
 
 
@@ -64,12 +69,12 @@ def curves(
     log_base: int = 2,
     marks: Mapping[str, float] | None = None,
 ):
-    """Return curves over a common axis.
+    """Return a figure of curves over a common x axis and a logarithmic y axis.
 
-    lines: On the logarithmic y axis values that are 0 or not finite are left out.
-    log_x: A logarithmic x axis.
-    log_base: That of the x axis.
-    marks: label -> y of a horizontal line.
+    lines: curves; values that are 0 or not finite are left out.
+    log_x: whether the x axis is logarithmic.
+    log_base: base of a logarithmic x axis.
+    marks: y of horizontal lines, by label.
     """
     figure, axes = _one_panel(8.0, 4.6)
     for number, line in enumerate(lines):
@@ -109,12 +114,12 @@ def curves(
 def method_errors(
     groups: Mapping[str, Sequence[tuple[str, float]]], title: str, x_label: str, reference: str = "FP32, chains of 256"
 ):
-    """Return errors of methods as dots on a logarithmic axis, one colour for each input.
+    """Return a figure with errors of methods as dots on a logarithmic axis, with one colour for each input.
 
-    groups: input -> sequence of (method, error). An error of 0 is at the left edge as an open marker; one that is
-        infinite at the right edge as a cross.
-    reference: The method that the others are compared with: a vertical line for each input that has it. An error more
-        than :data:`OFF_AXIS` times smaller than all of these is at the left edge as an arrow with its value.
+    groups: sequence of (method, error) by input. An error of 0 is an open marker at the left edge, an infinite error a cross
+        at the right edge.
+    reference: method that the others are compared with, drawn as a vertical line for each input that has it. Errors more than
+        :data:`OFF_AXIS` times smaller than all of these are arrows at the left edge with their values.
     """
     names = list(dict.fromkeys(name for members in groups.values() for name, _ in members))
     figure, axes = _one_panel(8.0, 1.0 + 0.28 * len(names) + 0.2 * len(groups), lines=True)
@@ -160,21 +165,21 @@ def method_errors(
     return figure
 
 
-#: What a mark before a label of a legend takes, in letters.
+#: Width of the mark before a legend's label, in letters.
 _MARK = 9
-#: Inches of a legend beside the axes, and of a figure that is too narrow for one.
+#: Width in inches of a legend beside the axes, and width of a figure below which the legend is below the axes.
 _SIDE, _NARROW = 2.4, 5.0
 
 
 def _title(figure, text: str, points: float, beside: bool = False) -> str:
-    """Return a title in as many lines as the figure needs, or the axes where a legend is beside them."""
+    """Return a title wrapped to the width of the figure, or, with a legend beside the axes, of the axes."""
     width = figure.get_figwidth()
     taken = _SIDE if beside and width >= _NARROW else 0.0
     return textwrap.fill(text, letters(0.92 * (width - taken), points))
 
 
 def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> None:
-    """Draw a legend below the axes that stays inside of the figure: long labels are wrapped, columns are as many as fit."""
+    """Draw a legend below the axes, inside of the figure, with wrapped labels and as many columns as fit."""
     room = letters(figure.get_figwidth(), 8) - _MARK
     wrapped = ["\n".join(textwrap.wrap(label, room)) for label in labels]
     longest = max((len(line) for label in wrapped for line in label.split("\n")), default=1) + _MARK
@@ -186,7 +191,7 @@ def _legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> N
 
 
 def _side_legend(figure, axes) -> None:
-    """Draw a legend beside the axes that stays inside of the figure, which is high enough for it; below in a narrow figure."""
+    """Draw a legend beside the axes of a figure that is made high enough, or below the axes of a narrow figure."""
     handles, labels = axes.get_legend_handles_labels()
     if figure.get_figwidth() < _NARROW:
         _legend(figure, handles, labels, columns=2)
@@ -198,8 +203,7 @@ def _side_legend(figure, axes) -> None:
 
 
 def short_engines(engines: Sequence[str]) -> dict[str, str]:
-    """Return engines by labels that fit a legend: the architecture, with as much of the instruction's name as tells them
-    apart."""
+    """Return short labels of engines for a legend: the architecture, with parts of the instruction's name where needed."""
     unique = list(dict.fromkeys(engines))
     arches = [engine.partition(":")[0] for engine in unique]
     labels: dict[str, str] = {}
@@ -217,12 +221,13 @@ def method_comparison(
     x_label: str,
     fp32: Mapping[str, float] | None = None,
 ):
-    """Draw errors as grouped bars on a logarithmic axis that begins at a power of ten.
+    """Return a figure with errors as grouped bars on a logarithmic axis that begins at a power of ten.
 
-    A panel for each input, groups of methods, a colour for each engine; 0 has no bar, inf reaches the edge. Each is the median
-    of a `SeedSpread` of :mod:`mpgemm.experiments.spread`; its ends are a line.
+    There is a panel for each input, a group of bars for each method, and a colour for each engine. A bar is the median of a
+    `SeedSpread` (:mod:`mpgemm.experiments.spread`), and a thin line its range. An error of 0 has no bar, an infinite error
+    reaches the edge.
 
-    fp32: input -> error of FP32, a dashed line.
+    fp32: error of FP32 by input, drawn as a dashed line.
     """
     fp32 = {group: error for group, error in (fp32 or {}).items() if 0 < error < np.inf}
     methods = list(dict.fromkeys(method for members in groups.values() for method, _, _ in members))
@@ -280,16 +285,18 @@ def _method_bar(axes, place: float, thick: float, number: int, spread, ends: tup
 
 
 def _hatch(number: int) -> str | None:
-    """Return the hatch that tells bars apart where colours do not."""
+    """Return the hatch of bars in grey figures, where colours do not distinguish them."""
     return ("", "....", "xxxx", "\\\\\\\\", "ooo", "++++")[number % 6] if style().grey else None
 
 
 def full_window(scale_exponent: int) -> tuple[int, int]:
-    """Return smallest and largest exponent of which two fp16 words, the second scaled by 2^s_b, hold every number with 22 bits.
+    """Return the smallest and the largest exponent e whose numbers two fp16 words hold with 22 bits.
 
-    The last bit of the second word, 2^(e - 22), must not be below fp16's smallest number once it is scaled: e >= -2 - s_b
-    (-24 + 22); the first word must be normal and finite: -14 <= e <= 14 (of exponent 15 all but the largest fit); the scaled
-    second word, at most 2^(e - 11 + s_b), must be finite.
+    The second word is scaled by 2^s_b. Three conditions must hold:
+
+    * its last bit 2^(e - 22), after scaling, is not below fp16's smallest number 2^-24, so e >= -2 - s_b;
+    * the first word is normal and finite, so -14 <= e <= 14 (numbers of exponent 15 fit, except the largest);
+    * the scaled second word, at most 2^(e - 11 + s_b), is finite.
     """
     return max(-14, -2 - scale_exponent), min(14, 26 - scale_exponent)
 
@@ -297,10 +304,10 @@ def full_window(scale_exponent: int) -> tuple[int, int]:
 def exponent_histogram(
     histograms: Mapping[str, Mapping[int, int]], title: str, scale_exponents: Sequence[int] = (0, 6, 12)
 ):
-    """Return how the elements' exponents lie in the range of fp16, on a logarithmic share.
+    """Return a figure of the share of elements by exponent, with the range of fp16; shares are logarithmic.
 
-    histograms: matrix -> {exponent of the leading bit: number of elements}.
-    scale_exponents: s_b whose windows (:func:`full_window`) are drawn above the bars.
+    histograms: number of elements by exponent of the leading bit, for each matrix.
+    scale_exponents: values of s_b whose windows (:func:`full_window`) are drawn above the bars.
     """
     figure, axes = _one_panel(8.0, 4.0, lines=True)
     exponents = [e for histogram in histograms.values() for e in histogram] or [0]
@@ -348,8 +355,7 @@ def exponent_histogram(
 
 
 def panel_grid(panels: Sequence[Panel], columns: int = 3):
-    """Return several sets of axes in one figure, `columns` beside each other; a label has one colour, the vertical range is
-    shared."""
+    """Return a figure of several panels, `columns` in a row, with one colour for each label and a shared vertical range."""
     columns = min(columns, len(panels), columns_that_fit())
     rows = -(-len(panels) // columns)
     figure = new_figure(max(4.2 * columns + 0.4, 7.5), 3.2 * rows + 0.9, lines=rows > 1)
@@ -362,7 +368,7 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
             number = labels.index(name)
             x, y = np.asarray(line.x, float), np.asarray(line.y, float)
             shown = np.isfinite(y) & ((y > 0) if panel.log_y else True)
-            # Curves that coincide stay visible: the first are wide and pale, the last thin.
+            # The first curves are wide and pale and the last ones thin, so that curves that coincide stay visible.
             rest = (len(labels) - 1 - number) / max(len(labels) - 1, 1)
             (handle,) = axes.plot(
                 x[shown], y[shown], line.style or "-", marker=_MARKERS[number % len(_MARKERS)], markersize=3 + 6 * rest,
@@ -384,14 +390,14 @@ def panel_grid(panels: Sequence[Panel], columns: int = 3):
     return figure
 
 
-#: Points across and down of a picture of wrong elements, at most; larger results are drawn in blocks.
+#: Largest number of points across and down a picture of wrong elements; larger results are drawn in blocks.
 _POINTS_SHOWN = 512
 
 
 def wrong_elements(outside: np.ndarray, title: str):
-    """Draw where a result is wrong, shape (m, n), in one colour where it is right and another where it is wrong.
+    """Return a picture of a result, shape (m, n), with one colour for right and another for wrong elements.
 
-    A point of a large result is a block of elements, which is wrong where one of them is.
+    A point of a large result stands for a block of elements, and is wrong if one of them is.
     """
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
@@ -409,7 +415,7 @@ def wrong_elements(outside: np.ndarray, title: str):
     )  # fmt: skip
     axes.set(xlabel="column", ylabel="row")
     axes.set_title("\n".join(textwrap.wrap(title, letters(0.9 * figure.get_figwidth(), 9))), fontsize=9)
-    one = f"wrong: of {down} x {across} elements one or more" if down * across > 1 else "wrong"
+    one = f"wrong (at least one of {down} x {across} elements)" if down * across > 1 else "wrong"
     handles = [Patch(facecolor=colour, edgecolor="0.4", linewidth=0.4) for colour in states.values()]
     _legend(figure, handles, ["right", one], columns=2)
     return figure

@@ -1,4 +1,4 @@
-"""Records the environment in which a result was computed: versions, the code's hash, the machine."""
+"""Records the environment in which a result was computed: versions, hash of the code, and machine."""
 
 import functools
 import hashlib
@@ -10,8 +10,8 @@ import numpy as np
 
 
 def package_version() -> str:
-    """Return the version of the installed distribution, "source" where it is run from a checkout that is not installed."""
-    import importlib.metadata  # a tenth of the time that importing mpgemm takes
+    """Return the version of the installed distribution, or "source" in a checkout that is not installed."""
+    import importlib.metadata  # imported here because it takes a tenth of the import time of mpgemm
 
     try:
         return importlib.metadata.version("mpgemm")
@@ -21,7 +21,7 @@ def package_version() -> str:
 
 @functools.cache
 def code_digest() -> str:
-    """Hash of the three packages' Python and compiled files: results of other code are not taken from a journal."""
+    """Return a hash of the three packages' Python and compiled files; a journal does not reuse results of other code."""
     digest = hashlib.sha256()
     for package in ("tensorcore_models", "ascend", "mpgemm"):
         for root in importlib.import_module(package).__path__:
@@ -33,7 +33,7 @@ def code_digest() -> str:
 
 
 def environment() -> dict:
-    """Return the software and machine with which the numbers were measured."""
+    """Return the versions of the software, and the machine, with which results are computed."""
     blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     return {
         "mpgemm": package_version(),

@@ -1,4 +1,4 @@
-"""Results as text: tables for people, JSON and CSV for programs."""
+"""Writes results as text: tables to read, JSON and CSV for programs."""
 
 import contextlib
 import csv
@@ -18,13 +18,13 @@ from tensorcore_models.results import data_frame, format_cell, html_table, numbe
 
 #: Version of the layout of the JSON that commands and results write; docs/json.md describes it.
 SCHEMA = 3
-#: A text column after the first is wrapped, down to this width, before a column is left out.
+#: Width to which text columns after the first are wrapped before a column is left out.
 NARROWEST_TEXT = 30
 
 
 @dataclass(frozen=True)
 class _Run:
-    """How the command that runs was called."""
+    """`_Run` says how the running command was called."""
 
     command: tuple[str, ...] = ()
     wide: bool = False
@@ -39,7 +39,7 @@ def _current() -> _Run:
 
 @contextlib.contextmanager
 def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
-    """Assign output printed inside to a command, which its JSON names; `wide` tables are printed in full."""
+    """Set the command that JSON names inside of a with block, and whether tables are printed in full (`wide`)."""
     token = _RUN.set(_Run(tuple(command), wide))
     try:
         yield
@@ -48,8 +48,7 @@ def running(command: Sequence[str], wide: bool = False) -> Iterator[None]:
 
 
 def terminal_columns() -> int:
-    """Return columns of the terminal: $COLUMNS, else of the one that a standard stream that is no pipe and no file leads to,
-    else 80."""
+    """Return the columns of the terminal: $COLUMNS, or those of a terminal on a standard stream, or 80."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -60,44 +59,44 @@ def terminal_columns() -> int:
 
 
 def shown_width() -> int | None:
-    """Return columns that a table may take: the terminal's, also where the output goes to a pipe or file; None (any) for
-    --wide."""
+    """Return the columns that a table may take: those of the terminal, also for pipes and files, or None with --wide."""
     return None if _current().wide else terminal_columns()
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings. Raises ValueError if a row has another number of cells than there are headings."""
+    """`Table` holds rows below headings; it raises ValueError if a row has not as many cells as there are headings."""
 
-    title: str  #: The heading.
-    headings: Sequence[str]  #: One for each column.
-    rows: Sequence[Sequence[object]]  #: Strings and numbers; numbers are aligned to the right.
-    #: No column is left out: a table that is too wide is turned, or cut in parts that repeat what tells its rows apart.
+    title: str  #: Line above the headings.
+    headings: Sequence[str]  #: Headings of the columns.
+    rows: Sequence[Sequence[object]]  #: Rows of strings and numbers; numbers are aligned to the right.
+    #: Whether all columns are shown. A table that is too wide is then transposed, or divided into parts that repeat the columns
+    #: that identify its rows.
     whole: bool = False
-    #: Nothing is said of columns that are left out: the first ones are what matters.
+    #: Whether columns may be left out without a remark, because the first columns are sufficient.
     silent: bool = False
 
     def __post_init__(self):
         for row in self.rows:
             if len(row) != len(self.headings):
                 raise ValueError(
-                    f"table {self.title!r}: {len(row)} cells, but the table has {len(self.headings)} headings"
+                    f"table {self.title!r}: got a row of {len(row)} cells, expected {len(self.headings)}, one for each heading"
                 )
 
     @classmethod
     def of_rows(cls, title: str, rows: Sequence[Mapping[str, object]]) -> "Table":
-        """Of rows with the same names."""
+        """Return a table of rows that have the same keys, which are its headings."""
         return cls(title, list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
     def __str__(self) -> str:
-        """Return plain text, columns two spaces apart."""
+        """Return the table as plain text, with two spaces between columns."""
         return self.text()
 
     def text(self, width: int | None = None) -> str:
-        """Return plain text at most `width` columns wide.
+        """Return the table as plain text, at most `width` columns wide.
 
-        Long texts are wrapped, the first only alone, then columns left out from the right; a whole table is turned or cut
-        instead.
+        Long texts are wrapped, those of the first column only if it is the only one. Then columns are left out from the right,
+        but a `whole` table is transposed or divided instead.
         """
         lines = [] if width is None else textwrap.wrap(self.title, width)
         return "\n".join([*(lines or [self.title]), *self._body(width)])
@@ -123,14 +122,15 @@ class Table:
             part = Table("", headings, rows)
             kept, widths = part._fit(width)
             shown = max(len(kept), min(keys, begin) + 1)
-            if shown > len(kept):  # a part has a column of its own, however narrow it gets
+            if shown > len(kept):  # every part shows at least one new column, however narrow it is
                 widths[shown - 1] = max(width - sum(widths[: shown - 1]) - 2 * (shown - 1), 1)
             lines += [*([""] if lines else []), *part._lines(range(shown), widths)]
             begin += shown - min(keys, begin)
         return lines
 
     def _keys(self, width: int) -> int:
-        """Return columns from the left that tell the rows apart, if they take three quarters of the width at most; else one."""
+        """Return the number of columns from the left that identify the rows, or 1 if they take over three quarters of
+        `width`."""
         texts = self._texts()
         widths = [max(map(len, column)) + 2 for column in zip(self.headings, *texts, strict=True)]
         for n in range(1, len(widths)):
@@ -139,12 +139,12 @@ class Table:
         return 1
 
     def _turned(self) -> "Table":
-        """Return rows as columns."""
+        """Return the transposed table."""
         headings, *rows = zip(self.headings, *self._texts(), strict=True)
         return Table(self.title, headings, rows)
 
     def _lines(self, kept: Sequence[int], widths: Sequence[int]) -> list[str]:
-        """Return some columns, as wide as asked, under their headings."""
+        """Return the lines of some columns, of given widths, below their headings."""
         right, lines = self._right(), []
         for number, row in enumerate([self.headings, *self._texts()]):
             cells = [_wrapped(row[i], widths[i]) for i in kept]
@@ -163,11 +163,11 @@ class Table:
         return [[format_cell(cell) for cell in row] for row in self.rows]
 
     def _right(self) -> list[bool]:
-        """Return which columns are numbers."""
+        """Return for each column whether it holds numbers."""
         return number_columns(self.rows, len(self.headings))
 
     def _fit(self, width: int | None) -> tuple[list[int], list[int]]:
-        """Return (columns that are shown, width of each column)."""
+        """Return (indices of the shown columns, width of each column)."""
         texts = [list(self.headings), *self._texts()]
         widths = [max(len(row[i]) for row in texts) for i in range(len(self.headings))]
         kept = list(range(len(self.headings)))
@@ -178,36 +178,36 @@ class Table:
             kept.pop()
         while kept and (over := sum(widths[i] + 2 for i in kept) - 2 - width) > 0:
             widest = max(kept, key=lambda i: widths[i] - least[i])
-            if widths[widest] == least[widest]:  # one column is left, and it is too wide
+            if widths[widest] == least[widest]:  # only one column is left, and it is too wide
                 widths[widest] = max(width, 1)
                 break
             widths[widest] = max(least[widest], widths[widest] - over)
         return kept, widths
 
     def _least(self, column: int, width: int, cells: Sequence[str]) -> int:
-        """Return how narrow a column may get: headings and texts are wrapped, numbers are not."""
+        """Return the least width of a column; headings and texts are wrapped, numbers are not."""
         if not self._right()[column]:
             return width if column == 0 else min(width, NARROWEST_TEXT)
         return max(map(len, [*self.headings[column].split(), *cells]))
 
     def shown(self) -> str:
-        """Return plain text, no wider than the terminal or $COLUMNS."""
+        """Return the table as plain text, no wider than the terminal or $COLUMNS."""
         return self.text(shown_width())
 
     def print(self, stream: TextIO | None = None) -> None:
-        """Print to a stream (standard output by default), no wider than the terminal or $COLUMNS."""
+        """Print the table to a stream (standard output by default), no wider than the terminal or $COLUMNS."""
         print(self.shown(), file=stream or sys.stdout)
 
     def _repr_html_(self) -> str:
-        """Return the table as notebooks show it."""
+        """Return the table as HTML for notebooks."""
         return html_table(self.title, self.headings, self.rows)
 
     def to_dataframe(self):
-        """Return the rows as a pandas data frame, numbers in full. Raises ImportError if pandas is missing."""
+        """Return the rows as a pandas data frame, with all digits; raise ImportError if pandas is missing."""
         return data_frame([dict(zip(self.headings, row, strict=True)) for row in self.rows])
 
     def to_csv(self) -> str:
-        """Return comma-separated values with a header line; numbers in full."""
+        """Return the table as CSV with a header line, with all digits of numbers."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.headings)
@@ -216,7 +216,7 @@ class Table:
 
 
 def fitted(text: str) -> str:
-    """Return lines wrapped to the terminal's width, what is wrapped indented."""
+    """Return lines wrapped to the terminal's width, with continuation lines indented."""
     width = shown_width()
     if width is None:
         return text
@@ -228,13 +228,15 @@ def fitted(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print text on standard output, its lines wrapped to the terminal."""
+    """Print text on standard output, with its lines wrapped to the terminal's width."""
     print(fitted(text))
 
 
 def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
-    """Return the text broken at the terminal's width, each line a paragraph; `hang` stands before what follows a first line
-    (default: indent)."""
+    """Return the text wrapped to the terminal's width, with each line as a paragraph.
+
+    hang: indentation of continuation lines, by default `indent`.
+    """
     hang = indent if hang is None else hang
     width = max(20, terminal_columns())
     lines = (
@@ -245,7 +247,7 @@ def wrapped(text: str, indent: str = "", hang: str | None = None) -> str:
 
 
 def item(text: str) -> str:
-    """Return the text below a headline: two columns in, what is wrapped two more."""
+    """Return a text below a headline, indented by two columns, with continuation lines indented by four."""
     return wrapped(text, "  ", "    ")
 
 
@@ -255,13 +257,15 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def json_text(value: object) -> str:
-    """Return strict JSON, indented: what is not finite becomes the string "inf", "-inf" or "nan".
+    """Return strict, indented JSON; numbers that are not finite become the strings "inf", "-inf" and "nan".
 
-    In front are the layout's version ("schema"), the command line where a command runs ("command"), and what the numbers were
-    computed with ("environment"); a value that is no object goes under "rows".
+    The first keys are the layout's version ("schema"), the command line if a command runs ("command"), and the software and
+    machine ("environment"). A value that is no object is stored under "rows".
     """
     command = _current().command
-    from mpgemm.reporting.provenance import environment  # it imports NumPy, which the help does without
+    from mpgemm.reporting.provenance import (
+        environment,
+    )  # imported here because it imports NumPy, which help texts do not need
 
     header = {"schema": SCHEMA, **({"command": list(command)} if command else {}), "environment": environment()}
     body = value if isinstance(value, dict) else {"rows": value}
@@ -279,11 +283,11 @@ def _finite(value: object) -> object:
 
 
 class Progress:
-    """Progress of a long job on a terminal: one line rewritten, with the count, the time so far and about how much is left.
+    """`Progress` shows the progress of a long job in one line of a terminal: count, elapsed time and estimated remaining time.
 
-    stream: Standard error by default. Where it is no terminal nothing is printed.
-    quiet: Print nothing there either.
-    patience: Seconds before the first line, so that quick jobs print nothing.
+    stream: output stream, by default standard error; nothing is printed unless it is a terminal.
+    quiet: whether to print nothing on a terminal either.
+    patience: seconds before the first line, so that quick jobs print nothing.
     """
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False, patience: float = 2.0):

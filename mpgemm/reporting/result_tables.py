@@ -1,4 +1,4 @@
-"""CSV files of results as tables; files with several tables have a line "# title" above each."""
+"""Reads CSV files of results as tables; files with several tables have a line "# title" above each."""
 
 import csv
 import io
@@ -8,18 +8,20 @@ from mpgemm.reporting.report import Table
 
 
 def read_tables(path: Path) -> list[Table]:
-    """Return the tables of a CSV file, numbers as numbers. Raises ValueError if it is not a readable table."""
+    """Return the tables of a CSV file, with numbers converted; raise ValueError if the file cannot be read as a table."""
     try:
         text = path.read_text(encoding="utf-8")
         parts = _parts(text, path.stem)
         return [_table(title, list(csv.reader(io.StringIO(body)))) for title, body in parts]
     except (csv.Error, UnicodeDecodeError, ValueError) as error:
-        raise ValueError(f"{path.name}: not a readable table ({error})") from None
+        raise ValueError(f"{path.name} cannot be read as CSV tables ({error}); write it again") from None
 
 
 def without_constants(table: Table) -> tuple[Table, dict[str, object]]:
-    """Return the table without columns that are the same in all of its rows, with their values; one row, or all columns, stay
-    as they are."""
+    """Return the table without columns that have one value in all rows, and these columns' values.
+
+    A table of one row, or of constant columns only, is not changed.
+    """
     values = list(zip(*table.rows, strict=True))
     constant = [len(table.rows) > 1 and len(set(column)) == 1 for column in values]
     if not any(constant) or all(constant):
@@ -31,7 +33,7 @@ def without_constants(table: Table) -> tuple[Table, dict[str, object]]:
 
 
 def _parts(text: str, stem: str) -> list[tuple[str, str]]:
-    """Return (title, text) of each table."""
+    """Return the title and the text of each table."""
     parts: list[tuple[str, list[str]]] = []
     for line in text.splitlines(keepends=True):
         if line.startswith("# "):
@@ -48,7 +50,7 @@ def _table(title: str, rows: list[list[str]]) -> Table:
     heading, body = (rows[0], rows[1:]) if rows else ([], [])
     for number, row in enumerate(body, 2):
         if len(row) != len(heading):
-            raise ValueError(f"row {number} has {len(row)} cells under {len(heading)} headings")
+            raise ValueError(f"row {number} has {len(row)} cells, expected {len(heading)}, one for each heading")
     return Table(title, heading, [[_cell(text) for text in row] for row in body])
 
 

@@ -1,1 +1,1 @@
-"""Figures and tables of papers, computed again with this package's models: what `mpgemm reproduce` runs."""
+"""Computes figures and tables of papers again with this package's models, for `mpgemm reproduce`."""

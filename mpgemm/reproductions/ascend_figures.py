@@ -1,4 +1,4 @@
-"""Figures 6 and 10 to 12 of Xue et al. (arXiv:2507.23387v4) as the model of an Ascend chip predicts them."""
+"""Predicts figures 6 and 10 to 12 of Xue et al. (arXiv:2507.23387v4) by the model of an Ascend chip."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ def figure_6(context: Context, chip: ascend.Chip | None = None) -> Outcome:
 
 
 def figure_10(context: Context, chip: ascend.Chip | None = None, shape: Shape = ASSUMED_SIZE) -> Outcome:
-    """Return every block in the roofline."""
+    """Return the roofline with every feasible block."""
     chip = chip or ascend.get_chip("910A")
     rows = figures.figure_10(chip, shape, progress=_progress(context, "10"))
     peak = figures.PAPER_PEAK if chip.soc_version == "Ascend910A" else chip.peak_flops() / 3
@@ -35,14 +35,14 @@ def figure_10(context: Context, chip: ascend.Chip | None = None, shape: Shape = 
 
 
 def figure_11(context: Context, chip: ascend.Chip | None = None, shape: Shape = ASSUMED_SIZE) -> Outcome:
-    """Return single against double buffers over square blocks."""
+    """Return the speed with single and double buffers over square blocks."""
     chip = chip or ascend.get_chip("910A")
     rows = figures.figure_11(chip, shape, _progress(context, "11"))
     return _outcome("xue11", chip, f"Fig. 11: {_where(chip, shape)}", rows, plots.figure_11_plot)
 
 
 def figure_12(context: Context, chip: ascend.Chip | None = None, block: Shape | None = None) -> Outcome:
-    """Return the speed against m = n, k and all sizes, beside FP32 on 910B3."""
+    """Return the speed against m = n, against k and against all sizes, with that of FP32 on the 910B3."""
     chip = chip or ascend.get_chip("910A")
     chosen = ascend.Blocking(*block) if block else PUBLISHED_BLOCK
     rows = figures.figure_12(chip, chosen, _progress(context, "12"))
@@ -51,7 +51,7 @@ def figure_12(context: Context, chip: ascend.Chip | None = None, block: Shape | 
 
 
 def _basis(chip: ascend.Chip) -> str:
-    """Name the kind of the chip's parameters: fitted or nominal."""
+    """Return in words whether the chip's parameters are fitted or nominal."""
     return "fitted to 41.7 and 65.3" if _is_calibrated(chip) else "nominal parameters"
 
 

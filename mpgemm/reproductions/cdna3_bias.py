@@ -1,4 +1,4 @@
-"""Fig. 2 of MMA-Sim: what CDNA3 loses by rounding c and the dot product down, beside the same unit that rounds to zero."""
+"""Computes figure 2 of MMA-Sim: the bias of CDNA3, which rounds c and the dot product down, and of a unit that truncates."""
 
 import numpy as np
 
@@ -8,22 +8,22 @@ from mpgemm.experiments.outcome import Context, Outcome
 from mpgemm.reporting.plots import Curve, Panel
 from mpgemm.reporting.report import Table
 
-#: The instruction and the hypothetical one of section VI-C.
+#: Instruction of section VI-C.
 CDNA3 = tcm.get_instruction("cdna3", "v_mfma_f32_32x32x8_f16")
 UNITS = {
     "rounding down (CDNA3)": CDNA3,
     "rounding to zero (hypothetical)": tcm.MatrixEngine(tcm.FusedDotRoundDownAdd(8, add_rounding="rz")),
 }
-#: Deviations of A and B; those of C are 1.
+#: Standard deviation of the elements of A and B; that of C is 1.
 SCALE = 1000
 SIZE, QUICK_SIZE = 256, 64
 BINS = 60
-#: A mean this many standard errors from 0 is a bias: of normal means 6 in 100,000 are as far.
+#: Number of standard errors from 0 beyond which a mean counts as a bias; 6 in 100,000 normal means are as far.
 FAR = 4
 
 
 def run(context: Context) -> Outcome:
-    """Return deviations from the exact result of both units on the paper's inputs, c = N(0, 1), a and b = 1000 N(0, 1)."""
+    """Return both units' deviations from the exact result on the paper's inputs, c from N(0, 1), a and b from 1000 N(0, 1)."""
     size = QUICK_SIZE if context.quick else SIZE
     parts = [_deviations(seed, size) for seed in context.seeds]
     found = {name: np.concatenate([part[name] for part in parts]) for name in UNITS}
@@ -57,7 +57,7 @@ def _deviations(seed: int, size: int) -> dict[str, np.ndarray]:
 
 
 def _moments(x: np.ndarray) -> tuple[float, float, float, float]:
-    """Mean, its standard error, deviation, and the share of negative ones."""
+    """Return the mean, its standard error, the standard deviation, and the share of negative values."""
     deviation = float(x.std(ddof=1))
     return float(x.mean()), deviation / x.size**0.5, deviation, float((x < 0).mean())
 

@@ -1,9 +1,10 @@
-"""Figure 7 of Khattak and Mikaitis: multiword products on the accumulators of nine GPUs, n from 10 to a million.
+"""Computes figure 7 of Khattak and Mikaitis: multiword products on the accumulators of nine GPUs, n from 10 to a million.
 
-A is 10 x n, B is n x 10, elements +-10^u with u uniform in [-10, 10] (rounded to FP32); the error is ||C^ - C||_inf over
-||A||_inf ||B||_inf against the exact product (the paper's reference is a binary64 product). The split is the published one:
-equilibration to theta, word j scaled by u^(1-j). The paper's figure shows five NVIDIA accumulators; the AMD ones have data
-files of their own. A format that a GPU lacks runs on that GPU's fp16 accumulator: a hypothetical engine, labelled (hyp.).
+A is 10 x n and B is n x 10, with elements +-10^u for u uniform in [-10, 10], rounded to FP32. The error is ||C^ - C||_inf
+over ||A||_inf ||B||_inf against the exact product (the paper's reference is a binary64 product). The split is the published
+one, with equilibration to theta and word j scaled by u^(1-j). The paper's figure shows five NVIDIA accumulators; the AMD
+accumulators are in separate data files. A format that a GPU does not have runs on that GPU's fp16 accumulator, a hypothetical
+engine (hyp.).
 """
 
 import math
@@ -41,18 +42,18 @@ PANELS = (
 
 @dataclass(frozen=True)
 class FigureDevice:
-    """A curve of the figure: where its accumulators come from."""
+    """`FigureDevice` is a curve of the figure, with the device whose accumulators it uses."""
 
-    #: The name in the figure (label), and the device that this name means (device).
+    #: label, device: name in the figure, and the device that it stands for.
     label: str
     device: str
-    paths: tuple[tuple[str, str], ...] = ()  #: For a format with instructions of several paths: which path is taken.
+    paths: tuple[tuple[str, str], ...] = ()  #: Path of each format that has instructions of several paths.
     lacks: tuple[str, ...] = ()  #: Formats that run on the fp16 accumulator as hypothetical engines.
-    #: Fields of every accumulator that are replaced (name, value); an engine with replaced fields is hypothetical, too.
+    #: Replaced fields of every accumulator as (name, value); an engine with replaced fields is hypothetical, too.
     changes: tuple[tuple[str, object], ...] = ()
 
     def engine(self, fmt: str) -> MatrixEngine:
-        """Return the engine of a word format."""
+        """Return the engine for a word format."""
         path = dict(self.paths).get(fmt)
         if fmt in self.lacks or self.changes:
             model = "fp16" if fmt in self.lacks else fmt
@@ -62,7 +63,7 @@ class FigureDevice:
         return tcm.default_instruction(self.device, fmt, path=path)
 
     def name(self, fmt: str) -> str:
-        """For the legend."""
+        """Return the label of a word format in the legend."""
         return f"{self.label} (hyp.)" if fmt in self.lacks or self.changes else self.label
 
 
@@ -78,7 +79,7 @@ CURVES = (
     FigureDevice("MI300X", "mi300x"),
 )
 
-#: Where sums of products of different words happen: the published code chains all products into one accumulator.
+#: Accumulation of products of different words; "core" is the published code's, which chains all products in one accumulator.
 ACCUMULATION = "outside"
 
 
@@ -93,7 +94,7 @@ def methods_of(fmt: str, words: int, accumulation: str = ACCUMULATION):
 
 
 def run(context: Context, accumulation: str = ACCUMULATION) -> Outcome:
-    """Return all panels. ``context.quick`` stops at n = 1000."""
+    """Return all panels; ``context.quick`` stops at n = 1000."""
     sizes = tuple(n for n in SIZES if n <= 1300) if context.quick else SIZES
     panels: list[Panel] = []
     tables: list[Table] = []
@@ -127,13 +128,13 @@ def _bound(fmt: str, words: int, n: int) -> float:
 def _panel(title, sizes, curves, bound) -> Panel:
     lines = [Curve(label, sizes, values, "--" if "(hyp.)" in label else "-") for label, values in curves.items()]
     top = max(max(values) for values in curves.values())
-    shown = [value if value < 1e4 * top else math.inf for value in bound]  # the bound leaves the figure quickly
+    shown = [value if value < 1e4 * top else math.inf for value in bound]  # the bound soon exceeds the figure's range
     lines.append(Curve("bound", sizes, shown, ":"))
     return Panel(title, lines, "n", "error")
 
 
 def _remarks(data) -> list[str]:
-    """V100 against B200 at the largest n, and what rounding to nearest changes."""
+    """Return sentences on V100 and B200 at the largest n, and on B200 with rounding to nearest."""
     remarks = []
     n = data["sizes"][-1]
     for panel in data["panels"]:
@@ -148,7 +149,7 @@ def _remarks(data) -> list[str]:
 
 # -- the V100-better-than-B200 effect ------------------------------------------------------------------------------------
 def rounding_variants() -> list[tuple[str, MatrixEngine]]:
-    """Return accumulators between V100's and B200's: one parameter changed at a time."""
+    """Return accumulators between those of V100 and B200, with one parameter changed at a time."""
     v100, b200 = tcm.default_instruction("v100", "fp16"), tcm.default_instruction("b200", "fp16")
     return [
         ("V100: N = 4, F = 23, RZ", v100),
@@ -163,7 +164,7 @@ def rounding_variants() -> list[tuple[str, MatrixEngine]]:
 
 
 def run_effect(context: Context) -> Outcome:
-    """Return which parameter makes V100 better than B200: two words of fp16 on variants between the two."""
+    """Return errors of two fp16 words on accumulators between V100's and B200's, to find why V100 is more accurate."""
     n = 10_000 if context.quick else 100_000
     row = get_method("multiword", format="fp16", words=2)
     methods = [

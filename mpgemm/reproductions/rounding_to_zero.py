@@ -1,6 +1,6 @@
-"""Error against k of Markidis' and Ootomo's methods on three tensor cores: what rounding to zero inside of them costs.
+"""Computes the error of Markidis' and Ootomo's methods against k on three tensor cores, which round to zero inside.
 
-Ootomo and Yokota (IJHPCA 36:4) name that rounding as why errors grow like k, and add up outside of the core instead.
+Ootomo and Yokota (IJHPCA 36:4) name this rounding as the reason why errors grow like k, and add outside of the core instead.
 """
 
 import numpy as np
@@ -22,8 +22,7 @@ METHODS = (
 
 
 def run(context: Context) -> Outcome:
-    """Return the error of Markidis' and Ootomo's methods against k: rounding to zero in the core, and what outside sums
-    repair."""
+    """Return the errors of Markidis' and Ootomo's methods against k, with sums inside and outside of the core."""
     points = (16, 128, 1024) if context.quick else (16, 64, 256, 1024, 4096, 16384, 65536)
     rows = [(method, device, f"{label}, {device.upper()}") for method, label in METHODS for device in DEVICES]
     panels: list[Panel] = []

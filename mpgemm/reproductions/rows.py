@@ -1,4 +1,4 @@
-"""The figures and tables that `mpgemm reproduce` computes again, as rows; what computes is imported when one is run."""
+"""Lists the figures and tables that `mpgemm reproduce` computes again; a row's module is imported when it runs."""
 
 import difflib
 import importlib
@@ -26,21 +26,21 @@ _CHIP = ("chip", "calibrated", "changes")
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One figure or table."""
+    """`Reproduction` is one figure or table that can be computed again."""
 
-    name: str  #: As it is asked for.
-    #: source, part, what: The paper (:data:`PAPERS`), its figure or table, and what is computed.
+    name: str  #: Name on the command line.
+    #: source, part, what: paper (:data:`PAPERS`), its figure or table, and a description of the computation.
     source: str
     part: str
     what: str
     seconds: float  #: CPU time, measured here (`mpgemm reproduce NAME`, one x86-64 machine).
-    where: str  #: "module:function"; the function takes a Context and keywords, and returns an Outcome.
-    arguments: Mapping[str, object] = field(default_factory=dict)  #: Keywords that the row gives.
-    takes: tuple[str, ...] = ()  #: Destinations of the command's options that have an effect on it.
-    repeats: int = 1  #: Seeds where none are asked for.
+    where: str  #: "module:function" of a function that takes a Context and keywords and returns an Outcome.
+    arguments: Mapping[str, object] = field(default_factory=dict)  #: Keywords that the row passes.
+    takes: tuple[str, ...] = ()  #: Destinations of the command's options that affect it.
+    repeats: int = 1  #: Default number of seeds.
 
     def run(self, context: Context, **options) -> Outcome:
-        """Compute it."""
+        """Return the outcome of the computation."""
         module, _, function = self.where.partition(":")
         return getattr(importlib.import_module(f"{__package__}.{module}"), function)(
             context, **self.arguments, **options
@@ -54,7 +54,7 @@ def _sweep(name: str, what: str, seconds: float) -> Reproduction:
 
 
 def _corrections(name: str, seconds: float) -> Reproduction:
-    what = "the same inputs with Markidis', Ootomo's and SGEMM-cube's corrections, fewer points"
+    what = "the inputs of the figure with Markidis', Ootomo's and SGEMM-cube's corrections, at fewer points"
     return Reproduction(
         f"xue{name}-corrections", XUE, f"fig. {name}", what, seconds, "xue_sweeps:corrections", {"name": name}, _QUICK, 3
     )  # fmt: skip
@@ -73,22 +73,22 @@ _ROWS = (
     _sweep("9c", "error against m = k = n", 23),
     Reproduction("xue10", XUE, "fig. 10", "every block in the roofline, single and double buffers, predicted", 28,
                  "ascend_figures:figure_10", takes=(*_CHIP, "shape")),
-    Reproduction("xue11", XUE, "fig. 11", "single against double buffers over square blocks, predicted", 1.8,
+    Reproduction("xue11", XUE, "fig. 11", "speed with single and double buffers over square blocks, predicted", 1.8,
                  "ascend_figures:figure_11", takes=(*_CHIP, "shape")),
     Reproduction("xue12", XUE, "fig. 12", "speed against m = n, k and all sizes, predicted", 19,
                  "ascend_figures:figure_12", takes=(*_CHIP, "block")),
-    Reproduction("xue-table2", XUE, "table 2", "bits that each method is said to lose against FP32, and those that it loses", 8,
+    Reproduction("xue-table2", XUE, "table 2", "bits that methods lose against FP32, claimed and measured", 8,
                  "xue_table2:run", takes=_QUICK, repeats=3),
-    Reproduction("xue-claims", XUE, "all sections", "claims that are numbers: the paper's, ours, why they differ", 11,
+    Reproduction("xue-claims", XUE, "all sections", "claims that are numbers, the paper's and ours, and why they differ", 11,
                  "xue_claims:run", takes=("seed", "repeats")),
     *(_corrections(name, seconds) for name, seconds in (("8a", 14), ("8b", 14), ("9a", 6), ("9b", 15), ("9c", 6))),
     Reproduction("khattak7", KHATTAK, "fig. 7", "multiword products on nine accumulators, n from 10 to a million", 788,
                  "khattak7:run", {"accumulation": "outside"}, _QUICK),
-    Reproduction("khattak7-core", KHATTAK, "fig. 7", "the same with all products in one chain through the core", 769,
+    Reproduction("khattak7-core", KHATTAK, "fig. 7", "multiword products with all products in one chain through the core", 769,
                  "khattak7:run", {"accumulation": "core"}, _QUICK),
-    Reproduction("khattak7-effect", KHATTAK, "fig. 7", "why V100 beats B200: one parameter changed at a time, n = 1e5", 11,
+    Reproduction("khattak7-effect", KHATTAK, "fig. 7", "why V100 beats B200, with one parameter changed at a time, n = 1e5", 11,
                  "khattak7:run_effect", takes=_QUICK, repeats=3),
-    Reproduction("xie2", XIE, "fig. 2", "deviations of CDNA3, which rounds down, beside the same unit rounding to zero", 1.7,
+    Reproduction("xie2", XIE, "fig. 2", "deviations of CDNA3, which rounds down, and of the same unit rounding to zero", 1.7,
                  "cdna3_bias:run", takes=("seed", "repeats", "quick"), repeats=3),
     Reproduction("rz", OOTOMO, "rounding to zero", "error against k of Markidis' and Ootomo's methods on V100, A100, H100", 22,
                  "rounding_to_zero:run", takes=_QUICK, repeats=3),
@@ -101,7 +101,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {row.name: row for row in _ROWS}
 
 
 def get_reproduction(name: str) -> Reproduction:
-    """Return the row of that name. Raises ValueError if there is none."""
+    """Return the row of a name; raise ValueError if there is none."""
     if name not in REPRODUCTIONS:
         near = difflib.get_close_matches(name, REPRODUCTIONS, 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "; mpgemm reproduce --list names them"

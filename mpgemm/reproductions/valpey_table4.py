@@ -1,4 +1,4 @@
-"""Table 4 of Valpey et al.: queries to SMT solvers about four units, what each found, and how fast."""
+"""Computes table 4 of Valpey et al.: the answers of SMT solvers to queries about four units, with their times."""
 
 from typing import Unpack
 
@@ -13,8 +13,8 @@ from tensorcore_models.probing.formal.solvers import NoSolver
 def run(context: Context, **limits: Unpack[LimitOptions]) -> Outcome:
     """Return the table.
 
-    context: Its progress.
-    **limits: Of each query: see :class:`~tensorcore_models.probing.formal.limits.LimitOptions`.
+    context: context whose progress function is called.
+    **limits: limits of each query (:class:`~tensorcore_models.probing.formal.limits.LimitOptions`).
     Raises ValueError if no solver is installed.
     """
     rows, found = [], []
@@ -32,7 +32,7 @@ def run(context: Context, **limits: Unpack[LimitOptions]) -> Outcome:
 
 
 def asked(query: Query, name: str, limits: LimitOptions) -> FormalVerdict | TimeoutError:
-    """Ask a query for its verdict; a search of several questions ends at the first that runs out of time."""
+    """Return the verdict of a query, or the TimeoutError of the first of its questions that runs out of time."""
     try:
         return query.ask(name, **limits)
     except TimeoutError as error:
@@ -42,7 +42,7 @@ def asked(query: Query, name: str, limits: LimitOptions) -> FormalVerdict | Time
 
 
 def cell(verdict: FormalVerdict | TimeoutError) -> str:
-    """Return a verdict in the table."""
+    """Return the table cell of a verdict."""
     if isinstance(verdict, TimeoutError):
         return f"timeout ({verdict})"
     backend = f" ({verdict.backend})" if verdict.backend else ""

@@ -1,4 +1,4 @@
-"""Table 5 of Valpey et al.: inputs for which Ootomo and Yokota's method is less accurate than that of Markidis et al."""
+"""Computes table 5 of Valpey et al.: inputs for which Ootomo and Yokota's method is less accurate than Markidis' method."""
 
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from mpgemm.recovery.methods import get_method
 from mpgemm.reporting.report import Table
 from tensorcore_models.engines.engine import Engine
 
-#: The two procedures of section 6: everything in the core, and only c outside with the low-low term kept.
+#: Procedures of section 6: all sums in the core, and only c added outside, both with the low-low term.
 MARKIDIS = get_method("markidis", rounding="rne")
 OOTOMO = get_method("ootomo", accumulate_outside="c_only", terms=4)
 DEVICES = ("v100", "t4", "a100", "h100")
@@ -24,7 +24,7 @@ DEVICES = ("v100", "t4", "a100", "h100")
 
 @dataclass(frozen=True)
 class TableRow:
-    """The table's results on one engine."""
+    """`TableRow` holds the table's results on one engine."""
 
     engine: str
     exact: float
@@ -36,7 +36,7 @@ class TableRow:
 
 
 def table_row(engine: str | Engine) -> TableRow:
-    """Return both methods on the table's input."""
+    """Return the results of both methods on the table's input."""
     engine = resolve_engine(engine, MARKIDIS)
     a, b, c = VALPEY_A[None], VALPEY_B[:, None], VALPEY_C.reshape(1, 1)
     exact = exact_gemm(a, b, c)
@@ -48,16 +48,16 @@ def table_row(engine: str | Engine) -> TableRow:
 # -- search --------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class SearchResult:
-    """How often Markidis' method beats Ootomo and Yokota's on random dot products with exact inputs."""
+    """`SearchResult` counts how often each method has the smaller error on random dot products."""
 
-    #: engine, family: Family "fp16": elements are fp16 numbers, as in the table, so that only the sums differ. "fp32":
-    #: full FP32 elements.
+    #: engine, family: label of the engine, and family of elements: "fp16" for fp16 numbers, as in the table, so that only the
+    #: sums differ; "fp32" for FP32 numbers.
     engine: str
     family: str
-    #: k, trials: Length of the sums, and how many are drawn.
+    #: k, trials: length of the sums, and number of dot products.
     k: int
     trials: int
-    #: markidis_better, ootomo_better, equal: By the exact error of each result.
+    #: markidis_better, ootomo_better, equal: numbers of dot products, by the exact errors of both results.
     markidis_better: int
     ootomo_better: int
     equal: int
@@ -69,20 +69,20 @@ class SearchResult:
 def search(
     engine: str | Engine, family: str = "fp16", k: int = 4, trials: int = 4096, seed: int = 0, keep: int = 3
 ) -> SearchResult:
-    """Return random dot products of both methods on an engine.
+    """Return the comparison of both methods on random dot products on an engine, by exact errors.
 
-    Exponents are uniform in [-15, 14] as in the paper's query; to make the sums of different sizes meet, c lies within 24
-    binades of the largest product. Results are compared by their exact errors.
+    Exponents are uniform in [-15, 14] as in the paper's query. c is within 24 binades below the largest product, so that it
+    affects the sums.
 
-    engine: An engine or the name of an instruction or device.
-    family ({"fp16", "fp32"}): Which of the paper's two families.
-    k, trials, seed, keep: Length, how many, seed, and how many examples to keep.
-    Raises ValueError if the family is unknown, or k or trials below 1.
+    engine: an engine, or the name of an instruction or device.
+    family ({"fp16", "fp32"}): family of elements.
+    k, trials, seed, keep: length of the sums, number of dot products, seed, and number of examples to keep.
+    Raises ValueError if the family is unknown, or k or trials is below 1.
     """
     if family not in ("fp16", "fp32"):
         raise ValueError(f"family is {family!r}, expected 'fp16' or 'fp32'")
     if k < 1 or trials < 1:
-        raise ValueError(f"k and trials must be at least 1, got {k} and {trials}")
+        raise ValueError(f"k is {k} and trials is {trials}, expected at least 1")
     engine = resolve_engine(engine, MARKIDIS)
     a, b, c = _inputs(family, k, trials, np.random.default_rng(seed))
     found = [dot_products(a, b, c, method, engine) for method in (MARKIDIS, OOTOMO)]
@@ -105,7 +105,7 @@ def _inputs(family: str, k: int, trials: int, rng: np.random.Generator):
 
 
 def dot_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, method, engine) -> np.ndarray:
-    """Return the row by row dot products a_i b_i + c_i, shapes (t, k), (t, k), (t,): the diagonals of small products."""
+    """Return the dot products a_i b_i + c_i for shapes (t, k), (t, k), (t,), as the diagonals of small matrix products."""
     out = np.empty(len(a), np.float32)
     for part in _blocks(len(a)):
         out[part] = np.diagonal(recovered_gemm(a[part], b[part].T, _square(c[part]), method, engine))
@@ -113,7 +113,7 @@ def dot_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, method, engine) ->
 
 
 def _blocks(count: int):
-    """Return slices short enough that little is computed beside the diagonal, long enough that calls cost little."""
+    """Return slices of 8, so that little is computed outside of the diagonals and calls cost little."""
     return [slice(start, min(start + 8, count)) for start in range(0, count, 8)]
 
 
@@ -123,7 +123,7 @@ def _square(x: np.ndarray) -> np.ndarray:
 
 
 def _errors(a, b, c, d) -> np.ndarray:
-    """Return |computed - exact| of every dot product, rounded once."""
+    """Return |computed - exact| of every dot product, rounded once to FP64."""
     errors = np.empty(len(a))
     for part in _blocks(len(a)):
         exact = exact_gemm(a[part], np.ascontiguousarray(b[part].T), np.ascontiguousarray(_square(c[part])))
@@ -153,7 +153,7 @@ def _search_result(*arguments) -> dict:
 
 
 def run(context: Context) -> Outcome:
-    """Return the table on four architectures, and how often random inputs do the same."""
+    """Return the table on four architectures, and how often each method is more accurate on random inputs."""
     rows = [table_row(device) for device in DEVICES]
     table = Table(
         "Valpey et al., table 5 (b_1 = 1.998046875 * 2^7)",
@@ -173,7 +173,7 @@ def run(context: Context) -> Outcome:
         for result in results_of(tasks, context.journal, context.progress, context.executor)
     ]
     found = Table(
-        "Random dot products: whose result is closer to the exact value",
+        "Random dot products: number of results that are closer to the exact value",
         ["engine", "elements", "k", "trials", "Markidis", "Ootomo", "equal", "Markidis better"],
         [[s.engine, s.family, s.k, s.trials, s.markidis_better, s.ootomo_better, s.equal,
           f"{s.markidis_better / s.trials:.1%}"] for s in searches],

@@ -1,7 +1,7 @@
-"""The claims of Xue et al. (arXiv:2507.23387v4) that are numbers, each with the paper's value, ours, and why they differ.
+"""Compares the claims of Xue et al. (arXiv:2507.23387v4) that are numbers with ours, and says why they differ.
 
-Speeds are predicted by the model of the chip, from nominal parameters unless a row says otherwise; accuracies are of the model
-of the cube that rounds after each product. Nothing here ran on an Ascend chip.
+Speeds are predicted by the model of the chip, from nominal parameters unless a row says otherwise. Accuracies are those of the
+model of the cube that rounds after each product. Nothing here ran on an Ascend chip.
 """
 
 from collections.abc import Callable
@@ -21,58 +21,59 @@ from mpgemm.reporting.report import Table
 from mpgemm.reproductions.xue_table2 import operand_loss
 from tensorcore_models.formats.split_analysis import bits_retained, count_residuals, underflow_probability
 
-#: Rows and columns of the products in accuracies, and their k: of fig. 8, which does not state it, and of fig. 9a.
+#: Rows and columns of the products whose accuracy is measured, and their k for fig. 8, which states none, and for fig. 9a.
 SIDE, DEPTH_8, DEPTH_9 = 96, 256, 64 * 44
-#: What grows in figure 12, at its end.
+#: Largest value on the x axis of figure 12.
 LARGE = 20480
 CUBE, FEW_FRACTIONS = "ascend:cube.m16n16k16.f32.f16.f16.f32", 1 << 18
 
 
 class Ours:
-    """The results that the rows compute, each thing once."""
+    """`Ours` computes the numbers of the rows, each only once."""
 
     def __init__(self, seeds: tuple[int, ...]):
         self.seeds, self.chip, self.b3 = seeds, ascend.get_chip("910A"), ascend.get_chip("910B3")
 
     @cached_property
     def predicted(self) -> tuple[float, float]:
-        """TFLOP/s of the published block with single and double buffers, nominal."""
+        """Return the predicted TFLOP/s of the published block with single and double buffers, from nominal parameters."""
         return predict(self.chip)
 
     @cached_property
     def fitted(self) -> tuple[float, float]:
-        """The same after the fit of two parameters to these two numbers."""
+        """Return the predicted TFLOP/s of the published block after fitting two parameters to the two published speeds."""
         return predict(self.chip.with_calibration())
 
     @cached_property
     def efficiencies(self) -> tuple[float, float]:
-        """Least and largest f of the feasible blocks."""
+        """Return the least and the largest f of the feasible blocks."""
         found = [b.fusion_efficiency(self.chip) for b in ascend.feasible_blocks(self.chip)]
         return min(found), max(found)
 
     @cached_property
     def square(self) -> tuple[ascend.Blocking, float]:
-        """The fastest block (b, 64, b) with double buffers, and its TFLOP/s."""
+        """Return the fastest block (b, 64, b) with double buffers, and its TFLOP/s."""
         blocks = [b for b in ascend.feasible_blocks(self.chip) if b.bm == b.bn and b.bk == PUBLISHED_BLOCK.bk]
         return max(((b, speed(self.chip, block=b)) for b in blocks), key=lambda pair: pair[1])
 
     @cached_property
     def roofs(self) -> tuple[float, float]:
-        """The least operational intensity of a feasible block, and the knee."""
+        """Return the least operational intensity of a feasible block, and the knee of the roofline."""
         points = [
             ascend.roofline(b, *ASSUMED_SIZE, self.chip, peak=PAPER_PEAK) for b in ascend.feasible_blocks(self.chip)
         ]
         return min(p.operational_intensity for p in points), points[0].knee
 
     def sizes(self, m: int, k: int, n: int) -> tuple[float, float]:
-        """Return TFLOP/s of the published block on the 910A and of FP32 on the 910B3."""
+        """Return the TFLOP/s of the published block on the 910A and of FP32 on the 910B3."""
         b3 = ascend.plan(m, k, n, self.b3, terms=1, operand="fp32", simulated=2, top=1, error_of=lambda s: 0.0)[0]
         return speed(self.chip, (m, k, n)), b3.tflops
 
     @cache  # noqa: B019  # one object for each run
     def error(self, what: str, exponent: int, k: int = DEPTH_8, side: int = SIDE, signed: bool = True, scale: int = 12,
               step: str = "sequential") -> float:  # fmt: skip
-        """Return eq. 13 of "fp16", "fp32" (NumPy's here), "termwise" or "elementwise", the mean over the seeds."""
+        """Return the mean error (eq. 13) over the seeds of "fp16", "fp32" (NumPy on this machine), "termwise" or
+        "elementwise"."""
         found = []
         for seed in self.seeds:
             rng = np.random.default_rng(seed)
@@ -94,13 +95,13 @@ class Ours:
 
 @dataclass(frozen=True)
 class StatedNumber:
-    """A number that the paper states."""
+    """`StatedNumber` is a number that the paper states, with ours."""
 
-    place: str  #: Section, figure or table.
+    place: str  #: Section, figure or table of the paper.
     what: str
     theirs: str
     ours: Callable[[Ours], str]
-    why: str = ""  #: Why the two differ, or how far they can be compared.
+    why: str = ""  #: Reason why the numbers differ, or limits of the comparison.
 
 
 def _kept(exponent: int, scale: int) -> str:
@@ -127,7 +128,7 @@ CLAIMS = (
     StatedNumber("4.1, fig. 2a", "underflow at exponents -10, -12 and -13", "near 100 % below -12",
           lambda o: ", ".join(f"{underflow_probability(e):.1%}" for e in (-10, -12, -13)),
           "by eq. 5, which counts residuals below the least subnormal and zeros"),
-    StatedNumber("4.1, fig. 2a", "residuals really flushed at those exponents", "(not stated)",
+    StatedNumber("4.1, fig. 2a", "residuals flushed at exponents -10, -12 and -13", "(not stated)",
           lambda o: ", ".join(f"{(r := count_residuals(e, 0, 'rne')).flushed / r.total:.1%}" for e in (-10, -12, -13)),
           "all 2^23 fractions of an exponent, to nearest"),
     StatedNumber("4.1", "precision after complete underflow", "11 bits", lambda o: _kept(-14, 0),
@@ -166,32 +167,32 @@ CLAIMS = (
           "of the blocks (b, 64, b); others can be faster in the model"),
     StatedNumber("6.3, fig. 12a", "m and n large: SGEMM-cube on 910A and FP32 on 910B3", "> 60, slightly above",
           lambda o: _both(o, LARGE, _K, LARGE), f"m = n = {LARGE}; TFLOP/s, both predicted"),
-    StatedNumber("6.3, fig. 12b", "k large: the same", "60 and 63",
+    StatedNumber("6.3, fig. 12b", "k large: SGEMM-cube on 910A and FP32 on 910B3", "60 and 63",
           lambda o: _both(o, _M, LARGE, _N), f"k = {LARGE}; both predicted; {_MODEL}"),
-    StatedNumber("6.3, fig. 12c", "all large: the same", "surpasses FP32",
+    StatedNumber("6.3, fig. 12c", "all large: SGEMM-cube on 910A and FP32 on 910B3", "surpasses FP32",
           lambda o: _both(o, LARGE, LARGE, LARGE),
-          "the paper's 910B3 falls with size; the model's has no cause for it"),
+          "the paper's 910B3 gets slower with size; the model has no cause for that"),
     StatedNumber("6.2, fig. 8a", "error of FP16, both signs", "about 1e-4", lambda o: f"{o.error('fp16', 0):.1e}",
           f"k = {DEPTH_8} in all rows of fig. 8; the paper does not state its k"),
     StatedNumber("6.2, fig. 8b", "error of FP16, entries above 0", "about 1e-4",
           lambda o: f"{o.error('fp16', 0, signed=False):.1e}",
           "falls with k: 8.6e-5 at k = 16 (reproduce xue8b --shape 64 16 64)"),
-    StatedNumber("6.2, fig. 8a", "what s_b = 12 gains at exponents -8 and -10", "1 to 2 orders",
+    StatedNumber("6.2, fig. 8a", "gain of s_b = 12 over s_b = 0 at exponents -8 and -10", "1 to 2 orders",
           lambda o: ", ".join(f"{o.error('termwise', e, scale=0) / o.error('termwise', e):.0f} times" for e in (-8, -10))),
-    StatedNumber("6.2, fig. 8a", "what s_b = 6 leaves of that at exponent -14", "insufficient",
+    StatedNumber("6.2, fig. 8a", "error of s_b = 6 at exponent -14", "insufficient",
           lambda o: f"{o.error('termwise', -14, scale=6) / o.error('termwise', -14):.0f} times s_b = 12's"),
     StatedNumber("6.2, fig. 8a", "elementwise against SGEMM at exponent 0", "comparable",
           lambda o: f"{o.error('elementwise', 0) / o.error('fp32', 0):.2f} times SGEMM's",
           "SGEMM is NumPy's on this machine"),
     StatedNumber("6.2, fig. 8a", "termwise against SGEMM at exponent -8", "surpasses it",
           lambda o: f"{o.error('termwise', -8) / o.error('fp32', -8):.2f} times SGEMM's",
-          "how the cube rounds inside of a step is not published: after every product here"),
+          "the rounding inside of a cube step is not published; the model here rounds after every product"),
     StatedNumber("6.2, fig. 9a", "termwise, m = n from 32 to 192", "nearly unchanged",
           lambda o: " to ".join(f"{o.error('termwise', 0, DEPTH_9, side):.2e}" for side in (32, 192))),
     StatedNumber("6.2, fig. 9b", "termwise against SGEMM as k grows (704, 2816, 11264)", "always better",
           lambda o: ", ".join(f"{o.error('termwise', 0, k, 32) / o.error('fp32', 0, k, 32):.2f}" for k in (704, 2816, 11264)),
           "times SGEMM's error; the next row rounds once a step"),
-    StatedNumber("6.2, fig. 9b", "the same with one rounding a step of the cube", "always better",
+    StatedNumber("6.2, fig. 9b", "termwise with one rounding per cube step against SGEMM as k grows", "always better",
           lambda o: ", ".join(
               f"{o.error('termwise', 0, k, 32, step='exact') / o.error('fp32', 0, k, 32):.2f}" for k in (704, 2816, 11264)),
           "an assumption that the paper's curve needs"),
@@ -210,7 +211,7 @@ def run(context: Context) -> Outcome:
     tables = [
         Table("Claims of Xue et al. that are numbers", ("", "paper", "here", "claim"),
               [(row[0], row[3], row[4], row[2]) for row in rows]),
-        Table("Where they stand, and why the numbers differ or what is compared", ("", "place", "why"),
+        Table("Places in the paper, and why the numbers differ or what is compared", ("", "place", "why"),
               [(row[0], row[1], row[5]) for row in rows]),
     ]  # fmt: skip
     return Outcome("xue-claims", tables, {"rows": [dict(zip(names, row, strict=True)) for row in rows]})

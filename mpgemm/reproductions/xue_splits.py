@@ -1,7 +1,7 @@
-"""Figure 2 of Xue et al. (arXiv:2507.23387v4): what splitting into two fp16 words loses, against the exponent.
+"""Computes figure 2 of Xue et al. (arXiv:2507.23387v4): the loss by splitting into two fp16 words, against the exponent.
 
-Each figure shows the paper's formula beside counts over all 2^23 fractions of an exponent, for words rounded to nearest
-and, as the paper's contrast, toward zero.
+Each figure shows the paper's formula and counts over all 2^23 fractions of an exponent, for words rounded to nearest and, for
+comparison as in the paper, toward zero.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _ROUNDINGS = {"rne": "rounding to nearest", "rz": "rounding toward zero"}
 
 @dataclass(frozen=True)
 class SplitCurve:
-    """One curve: `kind` is "formula" (the paper's) or "counted" (here)."""
+    """`SplitCurve` is one curve; its `kind` is "formula" (from the paper) or "counted" (here)."""
 
     label: str
     kind: str
@@ -33,7 +33,7 @@ class SplitCurve:
 
 @dataclass(frozen=True)
 class SplitFigure:
-    """A figure's data: one value of every curve for each exponent."""
+    """`SplitFigure` holds the data of a figure, one value of every curve for each exponent."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class SplitFigure:
     to_dict = asdict
 
     def outcome(self, stem: str) -> Outcome:
-        """Return the figure as a table and a picture; `stem` is that of the files."""
+        """Return the figure as a table and a picture; `stem` is the stem of the files' names."""
         rows = [[e, *(curve.values[i] for curve in self.curves)] for i, e in enumerate(self.exponents)]
         table = Table(f"Figure {self.name}: {self.title}", ["exponent", *(curve.label for curve in self.curves)], rows)
         lines = [Curve(c.label, self.exponents, c.values, "-" if c.kind == "formula" else ":") for c in self.curves]
@@ -52,7 +52,7 @@ class SplitFigure:
         return Outcome(stem, [table], {"figure": self.to_dict()}, [panel], 1)
 
 
-#: name -> exponents of the number that is split. Where the curves of fig. 2(b) are flat, fewer points show it.
+#: Exponents of the number that is split, by figure; fig. 2(b) has fewer points where its curves are flat.
 SPLIT_FIGURES: dict[str, tuple[int, ...]] = {
     "2a": tuple(range(-15, 3)),
     "2b": (-36, -32, -28, -25, -24, -20, -16, -14, -12, -8, -4, -3, -2, 0, 4, 8, 12, 14, 15, 16, 17),
@@ -64,7 +64,7 @@ def split_figure(
     exponents: Sequence[int] | None = None,
     context: Context | None = None,
 ) -> SplitFigure:
-    """Compute one of :data:`SPLIT_FIGURES`: "2a" (probability of underflow of the low word) or "2b" (bits kept)."""
+    """Return one of :data:`SPLIT_FIGURES`: "2a" (probability of underflow of the low word) or "2b" (bits kept)."""
     if name not in SPLIT_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SPLIT_FIGURES)}")
     chosen = SPLIT_FIGURES[name] if exponents is None else tuple(exponents)
@@ -82,7 +82,7 @@ def figure(context: Context, name: str) -> Outcome:
 
 
 class _Counter:
-    """Runs counts, taking from the journal what it holds."""
+    """`_Counter` runs counts, and takes finished counts from the journal."""
 
     def __init__(self, context: Context):
         self.context = context

@@ -1,8 +1,7 @@
-"""Figures 8 and 9 of Xue et al. (arXiv:2507.23387v4): relative error against offset exponent and against matrix size.
+"""Computes figures 8 and 9 of Xue et al. (arXiv:2507.23387v4): relative error against offset exponent and matrix size.
 
-The paper gives k = 64 * 44 for fig. 9a, five seeds and s_b in {0, 6, 12}. It does not give the size of fig. 8, nor the
-fixed sizes and ranges of fig. 9b and 9c, nor the range of offset exponents: those are this project's choice, and are
-in the result.
+The paper gives k = 64 * 44 for fig. 9a, five seeds and s_b in {0, 6, 12}. It does not give the size of fig. 8, the fixed sizes
+and ranges of fig. 9b and 9c, or the range of offset exponents; this project chose them, and results state them.
 """
 
 from collections.abc import Sequence
@@ -23,19 +22,19 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class SweepFigure:
-    """One figure of the paper as a sweep."""
+    """`SweepFigure` describes one figure of the paper as a sweep."""
 
-    name: str  #: As in the paper.
-    #: title, x_label: As our figure has them.
+    name: str  #: Number of the figure in the paper.
+    #: title, x_label: title and x axis label of our figure.
     title: str
     x_label: str
     distribution: str  #: A row of :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
     points: tuple[int, ...]  #: Values on the x axis.
-    shape: Shape  #: (m, k, n); -1 means the value on the x axis.
+    shape: Shape  #: Shape (m, k, n), with -1 for the value on the x axis.
     sweeps_exponent: bool = False  #: Whether x is the offset exponent; otherwise the offset exponent is 0.
 
     def shape_at(self, x: int, shape: Shape | None = None) -> Shape:
-        """Return (m, k, n) at a point of the x axis; `shape` replaces what the axis does not sweep."""
+        """Return (m, k, n) at a point of the x axis; `shape` replaces the sizes that the axis does not sweep."""
         swept = tuple(size == -1 for size in self.shape)
         base = self.shape if shape is None else shape
         m, k, n = (x if s else size for s, size in zip(swept, base, strict=True))
@@ -60,14 +59,14 @@ SWEEP_FIGURES: dict[str, SweepFigure] = {
     )
 }
 
-#: What the paper's figs. 8 and 9 compare (:func:`mpgemm.experiments.methods.build_methods`).
+#: Methods in the paper's figs. 8 and 9 (names of :func:`mpgemm.experiments.methods.build_methods`).
 SWEEP_METHODS = ("fp16", "fp32_numpy", "sgemm_cube")
 SWEEP_OPTIONS = CubeOptions(scale_exponents=(0, 6, 12))
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The measurements of a sweep: one :class:`~mpgemm.experiments.evaluate.Summary` for each point and method."""
+    """`SweepResult` holds a :class:`~mpgemm.experiments.evaluate.Summary` for each point and method of a sweep."""
 
     figure: str
     distribution: str
@@ -77,7 +76,7 @@ class SweepResult:
     summaries: tuple[tuple[Summary, ...], ...]
 
     def curve(self, method: str, metric: str = "relative_frobenius") -> list[float]:
-        """Return the metric of one method over the points. Raises ValueError if the method was not measured."""
+        """Return the metric of one method over the points; raise ValueError if the method was not measured."""
         values = [getattr(s, metric) for members in self.summaries for s in members if s.method == method]
         if not values:
             raise ValueError(f"method {method!r} was not measured; measured: {', '.join(self.methods)}")
@@ -85,14 +84,16 @@ class SweepResult:
 
     @property
     def methods(self) -> dict[str, str]:
-        """name -> label of what was measured."""
+        """Return the labels of the measured methods by name."""
         return {s.method: s.full_label for s in self.summaries[0]} if self.summaries else {}
 
     to_dict = asdict
 
     def outcome(self, stem: str, metric: str = "relative_frobenius") -> Outcome:
-        """Return the sweep as a table and a figure of one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`; `stem`: of the
-        files."""
+        """Return the sweep as a table and a figure of one of :data:`mpgemm.exact.errors.RELATIVE_METRICS`.
+
+        stem: stem of the files' names.
+        """
         figure = SWEEP_FIGURES[self.figure]
         values = {label: self.curve(method, metric) for method, label in self.methods.items()}
         sizes = ["x".join(map(str, shape)) for shape in self.shapes]
@@ -116,7 +117,7 @@ class SweepResult:
 
 
 def _line_style(label: str) -> str:
-    """Dashes and dots tell apart what lies on the same curve."""
+    """Return a line style that distinguishes methods whose curves coincide."""
     styles = {"elementwise": "--", "H100": "--", "FP16": ":", "FP32": ":", "A100": "-."}
     return next((style for word, style in styles.items() if word in label), "-")
 
@@ -128,7 +129,10 @@ def run_sweep(
     shape: Shape | None = None,
     points: Sequence[int] | None = None,
 ) -> SweepResult:
-    """Measure one of :data:`SWEEP_FIGURES` over the context's seeds; `shape` and `points` instead of the row's own."""
+    """Return the measurements of one of :data:`SWEEP_FIGURES` over the context's seeds.
+
+    shape, points: values that replace those of the figure.
+    """
     if name not in SWEEP_FIGURES:
         raise ValueError(f"unknown figure {name!r}; known: {', '.join(SWEEP_FIGURES)}")
     figure = SWEEP_FIGURES[name]
@@ -157,13 +161,13 @@ def figure(
     shape: Shape | None = None,
     metric: str = "relative_frobenius",
 ) -> Outcome:
-    """Return one figure as the paper has it: SGEMM-cube beside native FP16 and FP32; the keywords change what is compared."""
+    """Return one figure of the paper: SGEMM-cube, native FP16 and FP32, or the methods and options in the keywords."""
     options = CubeOptions(tuple(orders), tuple(scale_exponents), tuple(step_orders), block)
     compared = build_methods([*methods, *(f"engine:{name}" for name in engine)], options)
     return run_sweep(name, compared, context, shape).outcome(f"xue{name}", metric)
 
 
-#: Methods and engines of figs. 8 and 9: SGEMM-cube on the Ascend cube as in the paper, the others on two tensor cores.
+#: Methods and engines for figs. 8 and 9: SGEMM-cube on the Ascend cube as in the paper, all methods on two tensor cores.
 CORRECTIONS = (
     ("sgemm_cube", None, "SGEMM-cube, Ascend cube"),
     ("sgemm_cube", "a100", "SGEMM-cube, A100"),
@@ -174,7 +178,7 @@ CORRECTIONS = (
     ("ootomo", "a100", "Ootomo, A100"),
     ("ootomo", "h100", "Ootomo, H100"),
 )
-#: Points and sizes: those of :data:`SWEEP_FIGURES`, thinned out.
+#: Points on the x axis, fewer than in :data:`SWEEP_FIGURES`.
 CORRECTION_POINTS = {
     "8a": (-20, -16, -14, -13, -12, -10, -8, -6, -4, -2, 0, 4, 8, 12, 15, 16),
     "8b": (-20, -16, -14, -13, -12, -10, -8, -6, -4, -2, 0, 4, 8, 12, 15, 16),
@@ -185,8 +189,7 @@ CORRECTION_POINTS = {
 
 
 def corrections(context: Context, name: str) -> Outcome:
-    """Return one figure of Xue et al. with Markidis, Ootomo and SGEMM-cube side by side, FP32 SGEMM of NumPy as the
-    baseline."""
+    """Return one figure of Xue et al. with Markidis', Ootomo's and SGEMM-cube's methods, and NumPy's FP32 SGEMM."""
     points, base = CORRECTION_POINTS[name], None
     if context.quick:
         points, base = points[:4] if name[0] == "9" else points[::4], (16, 64, 16)

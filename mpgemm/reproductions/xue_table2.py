@@ -1,4 +1,4 @@
-"""Table 2 of Xue et al. (arXiv:2507.23387v4): bits that methods are said to lose against FP32, and those that they lose."""
+"""Computes table 2 of Xue et al. (arXiv:2507.23387v4): bits that methods lose against FP32, claimed and measured."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from mpgemm.reporting.report import Table
 
 @dataclass(frozen=True)
 class ClaimedLoss:
-    """A row of table 2: bits lost against FP32, and the engine of its hardware column."""
+    """`ClaimedLoss` is a row of table 2: a method, the engine of the hardware column, and the claimed loss in bits."""
 
     method: str
     engine: str
@@ -37,15 +37,20 @@ CLAIMS = (
     ClaimedLoss("mixpert", "a100", "3"),
     ClaimedLoss("sgemm_cube", "ascend:cube.m16n16k16.f32.f16.f16.f32", "1-2"),
 )
-#: One product, so that only splitting and dropped terms show; and dot products long enough for the sums to matter.
+#: Lengths of dot products: one product, for which only splitting and dropped terms count, and a length at which sums count,
+#: too.
 LOSS_LENGTHS = (1, 256)
 LOSS_INPUTS = ("uniform_symmetric", "normal")
 
 
 def operand_loss(pair: MethodOnEngine, count: int = 1 << 23) -> float:
-    """Bits lost of an operand: log2 of the largest error over 2^-24 for FP32 numbers spread over [1, 2) (2^23 are all);
-    -inf for none."""
-    fractions = (np.arange(count) * 0x9E3779B1) & 0x7FFFFF  # an odd factor: all 2^23 fractions, any part of them spread
+    """Return the bits that splitting loses: log2 of the largest error over 2^-24, -inf if all words are exact.
+
+    count: number of FP32 numbers in [1, 2), evenly spread; 2^23 are all.
+    """
+    fractions = (
+        np.arange(count) * 0x9E3779B1
+    ) & 0x7FFFFF  # an odd factor gives all 2^23 fractions, spread from the start
     x = (1 + fractions * 2.0**-23).astype(np.float32)
     run = prepare(x[:, None], np.ones((1, 1), np.float32), None, pair.row, pair.engine)
     largest = float(np.abs(x - sum(word[:, 0] for word in word_values(run)[0])).max())
@@ -53,7 +58,7 @@ def operand_loss(pair: MethodOnEngine, count: int = 1 << 23) -> float:
 
 
 def run(context: Context) -> Outcome:
-    """Return bits lost against FP32: by the words of an operand, and log2 of the error over that of an FP32 chain of FMAs."""
+    """Return the bits lost against FP32, by the words of an operand and by products compared with an FP32 chain of FMAs."""
     lengths, size = ((1, 32), 16) if context.quick else (LOSS_LENGTHS, 64)
     pairs = [(claim, only_pair(claim.method, claim.engine)) for claim in CLAIMS]
     methods = [pair_method(pair, label=claim.method, counts=False) for claim, pair in pairs]

@@ -63,7 +63,7 @@ def test_a_part_its_tables_and_its_page(device, tmp_path, monkeypatch, capsys):
     assert part["part"] == "units" and part["rows"] == 2 and part["differ"] == 0 and part["compared"] > 6000
     assert main(["report", str(tmp_path), "--format", "markdown"]) == 0
     page = capsys.readouterr().out
-    assert "Does no GPU compute what the models say?" in page and "results compared, 0 differ" in page
+    assert "Does no GPU give the bits of the models?" in page and "results compared, 0 differ" in page
     assert "mma.m16n8k16.f32.f16.f16.f32" in page and "units-3: ended by signal 6" in page
     counts = replay(tmp_path / "units" / "recorded")  # of all shares
     assert set(counts.values()) == {0} and len({name.rpartition("/")[0] for name in counts}) == 2

@@ -131,7 +131,7 @@ def test_lengths_that_no_solver_answers_are_refused(k, capsys):
 @pytest.mark.parametrize(
     ("method", "engine", "word"),
     [("ozaki_int8", "h100", "scaled rows"), ("multiword", "h100", "scaled rows"),
-     ("fp16", "hopper:mma.m16n8k16.f16.f16.f16.f16", "fp32 results")],
+     ("fp16", "hopper:mma.m16n8k16.f16.f16.f16.f16", "gives results that are not fp32; take an engine with fp32 c and d")],
 )  # fmt: skip
 def test_what_has_no_encoding_is_refused(method, engine, word):
     with pytest.raises(formal.Unencodable, match=word):

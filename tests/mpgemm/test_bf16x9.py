@@ -112,7 +112,8 @@ def test_it_is_as_accurate_as_fp32_is_stated_to_be():
 def test_units_that_scale_nothing_are_refused_and_named():
     a, b = operands("normal")
     with pytest.raises(
-        UnsuitableEngine, match=r"scales its accumulator input .* bf16x9 runs here, in an order of our own"
+        UnsuitableEngine,
+        match=r"scales its accumulator input .* bf16x9 runs on it, in an order that this package chose",
     ):
         recovered_gemm(a, b, None, "cutlass_bf16x9", "h100")
     with pytest.raises(ValueError, match=r"bands is 6, expected an integer from 3 to 5"):

@@ -314,10 +314,10 @@ def test_wide_shows_all_columns(monkeypatch, capsys):
         ("compare --bits -1e-3 --methods fp16", "--bits is -0.001, expected a number above 0"),
         ("compare --bits nan --methods fp16", "--bits is nan"),
         ("tolerance --k 16 --check-rtol -1e-3", "rtol must be a number of at least 0, got -0.001"),
-        ("advise-promotion --wanted -1e-3 --shape 2 16 2", "the wanted error is -0.001"),
+        ("advise-promotion --wanted -1e-3 --shape 2 16 2", "wanted is -0.001"),
         (
             "compare empty.npy ok.npy --methods fp16 --engines a100",
-            "the product is empty, so there is nothing to compare",
+            "so the product is empty; expected at least one element",
         ),
         ("compare --distribution normal --shape 0 4 4 --methods fp16 --engines a100", "the product is empty"),
         ("tolerance --engine a100 empty.npy ok.npy", "an empty product has no error: give at least one element"),
@@ -472,7 +472,7 @@ def test_error_reports_verdicts_and_recommendations_have_the_fields_of_the_page(
     assert set(found["fp32"][next(iter(found["fp32"]))]) == report
     text = re.sub(r"\([^()]*\)", "", JSON_PAGE.partition("## Recommendations\n")[2].partition("In a record")[0])
     assert set(re.findall(r"`(\w+)`", text)) - {"recommendations", "compare"} == set(found["recommendations"][0])
-    of_records = JSON_PAGE.partition("A record's ")[2].partition("\n#")[0]
+    of_records = JSON_PAGE.partition("In a record ")[2].partition("\n#")[0]
     assert set(re.findall(r"`(\w+)`", of_records)) <= set(found["records"][0])
 
 

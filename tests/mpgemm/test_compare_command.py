@@ -51,7 +51,7 @@ def test_an_addend_that_float32_lacks_is_noted(tmp_path, capsys):
     np.save(tmp_path / "c.npy", np.full((61, 61), 0.1))
     arguments = ["compare", "--methods", "fp16", "--engines", "a100", "--shipped", "digits"]
     assert main([*arguments, "--c", str(tmp_path / "c.npy")]) == 0
-    assert "FP32 lacks 3721 of 3721 elements of C" in capsys.readouterr().out
+    assert "FP32 cannot hold 3721 of 3721 elements of C" in capsys.readouterr().out
     assert main([*arguments, "--c", "normal", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["records"][0]["case"] == "shipped:digits + normal"
 
@@ -130,7 +130,7 @@ def test_command_with_workers_and_csv(capsys):
     [
         (["compare", "--methods", "otomo"], "did you mean"),
         (["compare", "--engines", "a101"], "did you mean"),
-        (["compare", "--methods", "bf16x3", "--engines", "v100"], "engines that would do"),
+        (["compare", "--methods", "bf16x3", "--engines", "v100"], "engines that run it"),
         (["compare", "--workers", "0"], "at least 1"),
         (["compare", "--json", "--csv"], "--csv goes without --json"),
         (["compare", "--repeats", "0"], "at least 1"),
@@ -139,10 +139,10 @@ def test_command_with_workers_and_csv(capsys):
             ["compare", "--strict", "--distributions", "ootomo_type4", "--methods", "fp16", "--shape", "4", "4", "4"],
             "underflow",
         ),
-        (["compare", "--c", "nonsense"], "neither a matrix file nor one of"),
+        (["compare", "--c", "nonsense"], "expected a matrix file (a name with a suffix) or one of"),
         (["compare", "--c", "missing.npy"], "missing.npy"),
         (["explain", "--c", "normal"], "got 'normal', expected a number"),
-        (["explain", "--distribution", "normal", "--c", "nonsense"], "neither a matrix file"),
+        (["explain", "--distribution", "normal", "--c", "nonsense"], "expected a matrix file"),
         (["explain", "ootomo:terms=9"], "expected one of 3, 4"),
         (["explain", "--a", "1", "2"], "--a goes with --b"),
         (["explain", "--a", "1", "--b", "1", "2"], "two vectors"),
@@ -261,4 +261,7 @@ def test_one_result_is_undecided(capsys):
     )
     shown = " ".join(capsys.readouterr().out.split())
     assert "h100: none surely reaches FP32; " in shown
-    assert "Undecided: ootomo, as up to 4.7 bits of 1 result are chance; " in shown and "results would decide." in shown
+    assert (
+        "Undecided: ootomo, because up to 4.7 bits of 1 result may be chance; " in shown
+        and "results would decide." in shown
+    )

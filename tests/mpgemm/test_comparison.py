@@ -63,7 +63,7 @@ def test_records_say_what_was_measured():
     assert first.errors == mpgemm.errors(d, a, b, c) and first.effective_bits == first.errors.effective_bits()
     assert first.errors.componentwise <= first.bound < 1e-4
     (skipped,) = found.skipped
-    assert skipped[:2] == ("multiword:words=3,format=bf16", "v100") and "engines that would do" in skipped[2]
+    assert skipped[:2] == ("multiword:words=3,format=bf16", "v100") and "engines that run it" in skipped[2]
     rows = json.loads(found.to_json())
     assert len(rows["records"]) == 3 and rows["records"][0]["case"] == "mine" and rows["skipped"][0]["engine"] == "v100"
     parsed = list(csv.DictReader(io.StringIO(found.to_csv())))
@@ -107,7 +107,7 @@ def test_methods_that_add_nothing_are_refused():
 
     (case,) = generated_cases("normal", (2, 3, 4), [0])
     case = with_addend(case, "normal")
-    with pytest.raises(ValueError, match="cannot add C to a product: fp16"):
+    with pytest.raises(ValueError, match="got a C, which these methods cannot add to a product: fp16"):
         evaluate([case], build_methods(["fp16", "recovery:fp16@a100"]))
     a, b, c = case.operands()
     (record,) = evaluate([case], build_methods(["recovery:fp16@a100"]))
@@ -224,8 +224,9 @@ def odd(value, place=(2, 3)):
 def test_what_is_not_finite_has_no_bits_and_no_recommendation(value, shown):
     found = compare(["fp16", "ootomo"], ["a100"], odd(value), pair()[1], case="x")
     where = f"A holds 1 element that is not finite, A[2, 3] = {shown}"
-    expected = f"{where}: 4 of 20 results are infinite or NaN whatever computes them."
-    assert found.remarks("x", 10) == [f"{expected} No bits are told and no method is recommended: replace them first."]
+    expected = f"{where}, so 4 of 20 results are infinite or NaN in every method."
+    advice = "No bits are given and no method is recommended; replace infinities and NaN first."
+    assert found.remarks("x", 10) == [f"{expected} {advice}"]
     assert not found.recommendations(10) and all(np.isnan(record.effective_bits) for record in found)
     assert "bits" not in found.tables()[0].text().partition("\n")[2].replace("effective_bits", "").replace(
         "bits_equal", ""
@@ -250,7 +251,7 @@ def test_a_zero_product_is_not_fp32_leaving_its_range():
     a, b = np.array([[1.0, 1e-8, -1, -1e-8]] * 3), np.full((4, 3), 1 / 3)
     remarks = compare(["fp64", "fp16"], ["a100"], a, b, case="x").remarks("x")
     assert remarks == [
-        "The exact product is 0: there are no leading bits to compare, only errors over |A||B| (componentwise)."
+        "The exact product is 0, so there are no leading bits to compare, only errors over |A||B| (componentwise)."
     ]
     text = str(mpgemm.verdict(a, b))
     assert "leaves its range" not in text and "The exact product is 0" in text and "FP32 not exact" in text
@@ -262,8 +263,8 @@ def test_fp32_without_a_right_bit_is_nothing_to_reach():
     a, b = np.hstack([a, -a]), np.vstack([b, b * (1 + 1e-10 * rng.standard_normal(b.shape))])
     found = compare(["fp64", "ootomo"], ["a100"], a, b, case="x")
     assert [row.wanted for row in found.recommendations(10)] == ["10 bits"]
-    assert "The results cancel" in found.remarks("x")[0] and "FP32 is nothing to reach here" in found.remarks("x")[0]
-    assert "FP32 itself has not one right bit" in str(mpgemm.verdict(a, b))
+    assert "The results cancel" in found.remarks("x")[0] and "FP32's error is no goal here" in found.remarks("x")[0]
+    assert "FP32 itself has not one correct bit" in str(mpgemm.verdict(a, b))
 
 
 def test_bits_beyond_fp32_are_told():

@@ -57,7 +57,7 @@ def test_nothing_is_called_safe_without_a_right_digit(tmp_path, capsys):
     found = slice_advice(*ILL, methods=["ozaki_int8"], devices=["h100"])
     assert found.native_bits < DIGIT and found.condition.norm > 1e16
     text = str(found)
-    assert "leaves 0.0 of the result, not one digit" in text
+    assert "has 0.0 correct bits of the result, which is not one digit" in text
     least = next(entry for entry in found.counts if entry.count == found.measured["ozaki_int8"])
     assert least.reached and least.result_bits < DIGIT
     assert "safe to emulate" not in text and "not one digit of the result is right" in text and "takes" not in text
@@ -69,7 +69,7 @@ def test_nothing_is_called_safe_without_a_right_digit(tmp_path, capsys):
     assert data["condition"]["norm"] > 1e16 and "result_bits" in data["counts"][0]
     assert main(["evaluate", *files, "--methods", "fp64", "ozaki_int8:slices=8"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Condition of the product" in out and "DGEMM itself has not one right digit of it" in out
+    assert "Condition of the product" in out and "DGEMM itself has not one correct digit of the result" in out
 
 
 @pytest.mark.parametrize("target", ["relative:20", "relative:44", "relative"])
@@ -97,7 +97,7 @@ def test_a_relative_target_that_nothing_reaches():
     assert found.measured == {"ozaki2_int8": None} and "needs longer words, or mpgemm.mp_gemm" in str(found)
     with pytest.raises(ValueError, match="expected fp64, fp32, relative, relative:BITS"):
         slice_advice(*ILL, target="relative:0")
-    with pytest.raises(ValueError, match="60 bits cannot be reached with FP64 output"):
+    with pytest.raises(ValueError, match="the target is 60 bits, but FP64 output holds 53"):
         slice_advice(*ILL, target="relative:60")
 
 

@@ -64,8 +64,8 @@ def test_no_cost_is_made_up():
         assert [record.cost for record in found] == [None, None]
         (row,) = found.recommendations()
         assert row.method is None and row.reached == ("ootomo",) == row.without_cost
-        assert "which is cheapest is not known" in found.remarks("x")[0]
-        assert any("so no cost is claimed" in line for line in found.notes())
+        assert "the cheapest is not known, because no rate is known" in found.remarks("x")[0]
+        assert any("so no cost is given" in line for line in found.notes())
 
 
 def test_the_rate_of_a_wrapped_engine_is_given_by_the_user():
@@ -77,7 +77,7 @@ def test_the_rate_of_a_wrapped_engine_is_given_by_the_user():
     known = compare(["fp32"], [engine], A, B, rates={"mine": 50})
     assert unknown[0].cost is None and known[0].cost == 20 and known[0].rate_source == "given"
     for rates, message in (
-        ({"other": 3}, "'other', which is not among the compared engines"),
+        ({"other": 3}, "got a rate for 'other', expected one of the compared engines"),
         ({"mine": 0}, "rate of mine is 0"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -126,4 +126,4 @@ def test_fp64_matrices_keep_their_precision(tmp_path, monkeypatch, capsys):
     rows = dict(line.split(",")[1:2] + [line] for line in capsys.readouterr().out.splitlines()[1:])
     exact = mpgemm.errors(A @ B, A, B).relative_frobenius
     assert repr(exact) in rows["fp64"] and math.log2(exact) < -50
-    assert "FP32 lacks 480 of 480 elements of A" in mpgemm.compare(["fp16"], ["a100"], A, B).notes()[-1]
+    assert "FP32 cannot hold 480 of 480 elements of A" in mpgemm.compare(["fp16"], ["a100"], A, B).notes()[-1]

@@ -74,11 +74,11 @@ def test_engines_share_colours_and_methods_styles():
     [
         ("--over depth 1 2", "the axis depth, expected one of k, exponent, condition"),
         ("--over k 64 16", "expected two numbers of at least 1, the smaller first"),
-        ("--over k 1.5 3", "expected integers"),
+        ("--over k 1.5 3", "expected two integers"),
         ("--over k 0 3", "expected two numbers of at least 1"),
         ("--over k a 3", "--over got 'LOW=a', expected KEY=NUMBER"),
-        ("--over exponent 0 3 --distribution normal", "'normal' has no parameter 'exponent' to vary"),
-        ("--over exponent 0 3 --param exponent=1", "--param exponent is varied by --over"),
+        ("--over exponent 0 3 --distribution normal", "'normal' has no parameter 'exponent' for --over"),
+        ("--over exponent 0 3 --param exponent=1", "got --param exponent, which --over exponent varies"),
         ("--over k 1 2 --points 0", "at least 1 point"),
         ("--over k 1 2 --repeats 0", "--repeats must be at least 1"),
         ("--over k 1 2 --methods nonsense@h100", "nonsense"),
@@ -113,7 +113,9 @@ def test_bounds_are_drawn_as_far_as_they_hold(capsys):
     assert main([*words.split(), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     fp8, fp32, fp64 = data["bounds"]
-    assert fp8["values"][-1] == "nan" and "no digit is promised" in fp8["label"] and "stops at k = " in fp8["label"]
+    assert (
+        fp8["values"][-1] == "nan" and "because no digit is certain" in fp8["label"] and "stops at k = " in fp8["label"]
+    )
     for line, kind in ((fp32, "99%"), (fp64, "certain")):
         assert "nan" not in line["values"] and line["reason"] == "" and f"bound ({kind})" in line["label"]
     for k, value in zip((16, 512, 16384), fp32["values"], strict=True):

@@ -143,7 +143,7 @@ def test_a_table_with_an_endless_field(tmp_path, capsys):
     (tmp_path / "y.csv").write_text("a,b\n1,2\n")
     assert main(["report", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert "x.csv: not a readable table" in shown and "| 1 | 2 |" in shown
+    assert "x.csv cannot be read as CSV tables" in shown and "| 1 | 2 |" in shown
 
 
 @pytest.mark.parametrize("change", ["null", "[]", '{"key": 1}', "text", "[" * 100000, "edited", "a list"])

@@ -121,12 +121,12 @@ def test_files_keep_their_precision_and_it_is_said(tmp_path):
     np.save(tmp_path / "a.npy", a)
     np.save(tmp_path / "b.npy", np.eye(2, dtype=np.float16))
     case = file_case(tmp_path / "a.npy", tmp_path / "b.npy")
-    assert case.note == "FP32 lacks 2 of 4 elements of A; methods on narrower operands round them"
+    assert case.note == "FP32 cannot hold 2 of 4 elements of A; methods on FP32 or narrower operands round them"
     loaded, other = case.load()
     assert (loaded.dtype, other.dtype) == (np.float64, np.float32)
     np.testing.assert_array_equal(loaded, a)
     np.save(tmp_path / "c.npy", np.ones((3, 2)))
-    with pytest.raises(ValueError, match="A has 2 columns, and B must have as many rows"):
+    with pytest.raises(ValueError, match="expected a B with 2 rows, one for each column of A"):
         file_case(tmp_path / "a.npy", tmp_path / "c.npy")
 
 

@@ -296,7 +296,7 @@ def test_bad_requests():
         exact.rounded("fp31")
     with pytest.raises(ValueError, match="computed has shape"):
         exact.error_of(np.ones((2, 3)))
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="two vectors of the same length"):
         exact_dot_integers([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="finite"):
         exact_dot_integers([np.inf], [1.0])

@@ -377,8 +377,8 @@ def test_cases_of_stacks_and_transposed_files(tmp_path, matrix):
     assert (first.label, second.label) == ("a.npy[0] x w.npy", "a.npy[1] x w.npy")
     np.testing.assert_array_equal(second.load()[0], 2 * matrix)
     np.testing.assert_array_equal(second.load()[1], np.arange(8.0).reshape(2, 4).T)
-    with pytest.raises(ValueError, match="--transpose-b takes B"):
+    with pytest.raises(ValueError, match="--transpose-b reads a B that is stored transposed"):
         file_cases(a, w)
     np.save(w, np.zeros((3, 4, 2)))
-    with pytest.raises(ValueError, match="2 matrices and .*w.npy 3: expected as many"):
+    with pytest.raises(ValueError, match="2 matrices and .*w.npy holds 3; expected equal numbers"):
         file_cases(a, w)

@@ -133,7 +133,7 @@ def test_a_method_is_a_name_or_a_row():
     ("changes", "message"),
     [
         ({"words": 0}, "words"),
-        ({"products": ((0, 2),)}, "beyond the 2"),
+        ({"products": ((0, 2),)}, "expected word indices from 0 to 1"),
         ({"products": ()}, "at least one"),
         ({"products": ((0, 0), (0, 0))}, "different"),
         ({"kind": "magic"}, "kind"),

@@ -122,7 +122,7 @@ def test_no_operands_give_zeros_and_lost_elements_are_counted():
 @pytest.mark.parametrize(
     ("split", "error", "message"),
     [
-        (lambda x, axis: slices(x, axis)[:2], ValueError, "split gave 2 words of A, but the method has 3"),
+        (lambda x, axis: slices(x, axis)[:2], ValueError, "split returned 2 words of A, expected 3"),
         (lambda x, axis: [(x.T, 0)] * 3, ValueError, r"word 0 of A is \(32, 5\) with exponents \(\), expected \(5, 32\)"),
         (lambda x, axis: [(x, np.zeros(x.shape[1 - axis]))] * 3, TypeError, "exponents of word 0 of A are float64"),
         (lambda x, axis: [(x, 0)] * 3, ValueError, "word 0 of A"),
@@ -135,11 +135,11 @@ def test_a_split_that_is_none_is_refused(split, error, message):
 
 def test_rows_that_contradict_themselves_are_refused():
     for changes in ({"split": None}, {"kind": "words"}):
-        with pytest.raises(ValueError, match="rows of the kind 'own', which need a split"):
+        with pytest.raises(ValueError, match="the kind 'own' needs a split function"):
             replace(ROW, **changes)
-    with pytest.raises(ValueError, match=r"join gave shape \(1,\), expected \(5, 6\)"):
+    with pytest.raises(ValueError, match=r"join returned shape \(1,\), expected \(5, 6\)"):
         recovered_gemm(A, B, None, replace(ROW, join=lambda terms: np.zeros(1)), UNIT)
-    with pytest.raises(ValueError, match="joins its terms by a function of its own: no bound is derived for it"):
+    with pytest.raises(ValueError, match="joins its terms by a function of its own, so no bound is derived"):
         mpgemm.method_bound(A, B, None, replace(ROW, join=lambda terms: terms[0][0]), UNIT)
-    with pytest.raises(ValueError, match="its steps are not known here"):
+    with pytest.raises(ValueError, match="so its steps are unknown"):
         mpgemm.explain(ROW, A[0], B[:, 0], None, UNIT)

@@ -55,13 +55,13 @@ def test_narrow_operands_fill_their_range():
 
 def test_wrong_arguments():
     for arguments, message in (
-        ({"wanted": 0}, "the wanted error is 0"),
+        ({"wanted": 0}, "wanted is 0"),
         ({"engine": "a100", "fmt": "int8"}, "gives s32"),
         ({"engine": "h100:mma.m16n8k16.f16.f16.f16.f16"}, "gives fp16"),
     ):
         with pytest.raises(ValueError, match=message):
             mpgemm.advise_promotion(*PAIR, **arguments)
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError, match="holds infinities or NaN, expected finite values"):
         mpgemm.advise_promotion(np.full((2, 64), np.inf), np.ones((64, 2)))
 
 
@@ -78,7 +78,7 @@ def test_the_command(capsys, tmp_path, monkeypatch):
     assert found["engine"].startswith("ampere:mma.m16n8k16") and found["intervals"][0]["every"] == 16
     refused = (
         (["--intervals", "0"], "expected positive integers"),
-        (["--wanted", "-1"], "wanted error is -1"),
+        (["--wanted", "-1"], "wanted is -1"),
         (["--engine", "q1"], "unknown architecture"),
         (["x.npy"], "matrix file(s), expected two"),
     )
@@ -140,7 +140,7 @@ def drawn(factors, spread, seeds, wanted=1e-3):
         ((0.1, 0.5, 1.0, 4), 0.3, 8, "Borderline: every 128 products"),
         ((2, 3, 4, 5), 0.1, 4, "No interval surely reaches"),
         ((0.1, 0.1, 0.1, 0.2), 0.1, 3, "Nothing needs to be added up outside"),
-        ((0.1, 0.5, 2, 4), 0.1, 2, "2 seeds give no interval: every seed must agree."),
+        ((0.1, 0.5, 2, 4), 0.1, 2, "2 seeds are too few for an interval, so every seed must agree."),
     ],
 )
 def test_seeds_decide_together(factors, spread, seeds, said):

@@ -155,7 +155,7 @@ def test_products_take_turns_every_so_many_k():
     found = recovered_gemm(a, b, None, "markidis", A100, terms=3, rounding="rne", order=32)
     np.testing.assert_array_equal(found, total)
     assert not np.array_equal(found, recovered_gemm(a, b, None, "markidis", A100, terms=3, rounding="rne"))
-    with pytest.raises(ValueError, match="every 24 products, which is not a multiple of the k step 16"):
+    with pytest.raises(ValueError, match="order is 24 products of k, expected a multiple of 16, the k step"):
         recovered_gemm(a, b, None, "markidis", A100, order=24)
 
 
@@ -419,7 +419,7 @@ def test_special_values_go_as_on_hardware():
 def test_engines_that_do_not_take_the_words_name_those_that_would():
     a, b = pair()
     with pytest.raises(
-        UnsuitableEngine, match=r"needs words of bf16, v100 takes fp16; .*; engines that would do: ampere:mma"
+        UnsuitableEngine, match=r"needs words of bf16, v100 takes fp16; .*; engines that run it: ampere:mma"
     ):
         recovered_gemm(a, b, None, "bf16x3", "v100")
     with pytest.raises(UnsuitableEngine, match="needs words of s8"):

@@ -17,7 +17,7 @@ def test_plain_table():
 
 
 def test_a_row_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="1 cells, but the table has 2 headings"):
+    with pytest.raises(ValueError, match="got a row of 1 cells, expected 2, one for each heading"):
         Table("t", ["a", "b"], [["x"]])
 
 

@@ -188,7 +188,7 @@ def test_the_native_product_is_taken_where_words_would_not_do(change):
     elif change != "most":
         a[1, 1] = float(change)
     found = recovered_gemm_report(a, b, None, method)
-    reason = {"inf": "holds Inf or NaN", "nan": "holds Inf or NaN", "span": "slices would do"}.get(
+    reason = {"inf": "holds Inf or NaN", "nan": "holds Inf or NaN", "span": "slices would be needed"}.get(
         change, "4 may be taken"
     )
     assert found.method.name == "fp64" and found.count.count is None and reason in found.count.reason
@@ -199,7 +199,7 @@ def test_the_slices_that_would_do_beyond_those_there_are_would_do():
     rng = np.random.default_rng(12)
     a, b = _exponents(rng, (2, 5), -200, 200), _exponents(rng, (5, 2), -200, 200)
     reason = choose(get_method("ozaki_int8:slices=auto"), a, b).reason
-    count = int(re.search(r"(\d+) slices would do for row \d of A", reason)[1])
+    count = int(re.search(r"(\d+) slices would be needed for row \d of A", reason)[1])
     assert count > 16 and "16 may be taken" in reason
     rows, columns = common_exponents(a, 1).tolist(), common_exponents(b, 0).tolist()
     for i, j in itertools.product(range(2), range(2)):
@@ -235,10 +235,10 @@ def test_a_fixed_count_holds_the_bits_whatever_the_matrices_are():
             "53 bits cannot be reached with FP32 output, which holds 24; use target=fp64, which holds 53",
         ),
         ("ozaki_int8:slices=17", "slices is 17, expected an integer from 1 to 16"),
-        ("ozaki_int8:slices=4,bits=20", "bits needs slices=auto"),
+        ("ozaki_int8:slices=4,bits=20", "got bits without slices=auto"),
         ("ozaki2_int8:moduli=auto,mantissa_bits=40", "leave moduli out"),
-        ("ozaki_int8:mantissa_bits=50,most=3", "50 bits take more than 3 slices: 8 would do"),
-        ("ozaki2_int8:mantissa_bits=100", "100 bits take more than 20 moduli, and there are no more than 20"),
+        ("ozaki_int8:mantissa_bits=50,most=3", "50 bits take more than 3 slices; allow 8"),
+        ("ozaki2_int8:mantissa_bits=100", "100 bits take more than 20 moduli; the method has at most 20"),
         ("ozaki_int8:slices=auto,bits=54", "bits is 54, expected an integer from 1 to 53"),
     ],
 )
@@ -277,8 +277,8 @@ def test_the_command_says_what_is_safe_and_what_one_fewer_loses(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--target 53 --output fp32", "53 bits cannot be reached with FP32 output, which holds 24"),
-        ("--target 0", "the target is '0', expected fp64, fp32, relative, relative:BITS or a number"),
+        ("--target 53 --output fp32", "the target is 53 bits, but FP32 output holds 24; ask for fewer bits"),
+        ("--target 0", "target is '0', expected fp64, fp32, relative, relative:BITS or a number"),
         (
             "--methods ootomo",
             "has no number of slices or moduli to choose; expected ozaki_int8, ozaki2_int8, ozaki_fp8, ozaki2_fp8",
@@ -294,10 +294,10 @@ def test_the_command_refuses_what_it_cannot_answer(words, message, capsys):
 def test_operands_that_are_not_finite_are_told_to_take_the_native_product():
     a, b = pair("normal", 1)
     a[0, 0] = np.nan
-    assert str(slice_advice(a, b)) == "An operand holds Inf or NaN: the native FP64 product is taken."
+    assert str(slice_advice(a, b)) == "An operand holds Inf or NaN, so the native FP64 product is taken."
     for shape in ((3, 0, 2), (0, 4, 2)):
         empty = slice_advice(np.zeros(shape[:2]), np.zeros(shape[1:]))
-        assert str(empty) == "The product has no multiplications: there is nothing to emulate."
+        assert str(empty) == "The product has no multiplications, so there is nothing to emulate."
 
 
 def test_one_slice_is_spoken_of_as_one_and_the_most_that_fail_are_named():
@@ -328,7 +328,7 @@ def test_evaluate_says_what_was_chosen_and_what_is_not_finite(tmp_path, capsys):
     assert main(words) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert (
-        "A holds 1 element that is not finite, A[0, 0] = inf: " in text
+        "A holds 1 element that is not finite, A[0, 0] = inf, so " in text
         and "The next lines are about the other elements." in text
     )
     assert "ozaki_int8: the native FP64 product, since an operand holds Inf or NaN." in text

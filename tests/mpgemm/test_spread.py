@@ -114,9 +114,9 @@ def known(name, bits, spread=0.0):
         (0.5, 0.02, 8, "as accurate", "a small, certain difference: 0.5 bits less"),
         (0.0, 0.05, 8, "as accurate", "no difference ("),
         (2.0, 0.05, 8, "less accurate", "2.0 bits less ("),
-        (0.75, 0.1, 8, "borderline", "The interval holds the threshold"),
-        (0.75, 0.0, 1, "borderline", "1 seed gives no interval: --repeats 3 or more"),
-        (0.75, 0.0, 2, "borderline", "2 seeds give no interval: --repeats 3 or more"),
+        (0.75, 0.1, 8, "borderline", "The interval contains the threshold"),
+        (0.75, 0.0, 1, "borderline", "1 seed gives no interval; --repeats 3 or more"),
+        (0.75, 0.0, 2, "borderline", "2 seeds give no interval; --repeats 3 or more"),
         (0.3, 0.0, 1, "as accurate", "0.3 bits less (within 0.75)"),
     ],
 )  # fmt: skip
@@ -238,7 +238,7 @@ def test_recommendations_on_known_effects():
     assert text.count("Verdict, x:") == 1 and "x, 8 seeds: medians" in text and "19.50 (19.48 to 19.52)" in text
     assert "Decided by the 95% interval, Student's t over seeds (8)" in text
     few = Comparison([r for r in records if r.case in ("x seed 0", "x seed 7")], (), baseline)
-    assert "2 seeds give no interval: medians decide." in str(few)
+    assert "2 seeds are too few for an interval, so medians decide." in str(few)
 
 
 def test_fp32_is_one_thing_in_plans_and_verdicts():

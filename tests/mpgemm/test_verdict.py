@@ -131,7 +131,7 @@ def test_one_result_decides_nothing(seed):
     assert found.status == "undecided" and str(found).startswith(
         "Verdict: undecided, as there are too few results to tell"
     )
-    assert "1 result can say no more: differences of up to 4.7 bits are chance; " in str(found)
+    assert "With 1 result, differences of up to 4.7 bits may be chance; " in str(found)
     assert "results would decide (larger m or n, or --repeats)." in str(found)
 
 

@@ -341,28 +341,29 @@ class ComparisonJudge:
 _UNDECIDED = r"((?: (?:Borderline|Undecided): .*?\.(?=$| B| U))*)"
 _WANTED = r"(FP32|[\d.]+ bits)"
 SENTENCES = (
-    (r"([AB] holds .*): (\d+) of (\d+) results are infinite or NaN whatever computes them\. No bits are told "
-     r"and no method is recommended: replace them first\.", ComparisonJudge.not_finite),
+    (r"([AB] holds .*), so (\d+) of (\d+) results are infinite or NaN in every method\. No bits are given "
+     r"and no method is recommended; replace infinities and NaN first\.", ComparisonJudge.not_finite),
     (rf"FP32, chains of 256: {_BITS}; NumPy's here {_BITS}\.", ComparisonJudge.fp32_bits),
     (r"Condition of the product, \|A\|\|B\| / \|AB\|: (\S+) in norm; by element (\S+) in the median, (\S+) at most"
      r"(?: \((\d+) of \d+ results cancel to 0\))?\.", ComparisonJudge.condition),
-    (r"The exact product is 0: there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
+    (r"The exact product is 0, so there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
      ComparisonJudge.product_is_zero),
-    (r"FP32 itself loses this product, which leaves its range: scale A or B first\.", ComparisonJudge.fp32_loses),
-    (r"The results cancel: FP32's error is (\S+) of \|A\|\|B\| and yet (\S+) of the product \(norms\), so FP32 is nothing to "
-     r"reach here\.", ComparisonJudge.cancels),
+    (r"FP32 itself loses this product, which leaves its range; scale A or B first\.", ComparisonJudge.fp32_loses),
+    (r"The results cancel: FP32's error is (\S+) of \|A\|\|B\| and yet (\S+) of the product \(norms\), so FP32's error is "
+     r"no goal here\.", ComparisonJudge.cancels),
     (rf"(.*): the cheapest that reaches {_WANTED} is {_METHOD}: (\d+) pass(?:es)? at ([\d.]+) TFLOP/s, ([\d.]+) ms for 10\^12 "
      rf"operations, {_BITS}(?: in the norm, {_BITS} in the worst element over \|A\|\|B\| \(grade ([ABC-])\))?\."
-     rf"(?: Reached, too, at a cost that is not known, by ([^.]*)\.)?{_UNDECIDED}", ComparisonJudge.cheapest),
-    (rf"(.*): {_WANTED} is reached by (.*); which is cheapest is not known, as no rate is\.{_UNDECIDED}",
+     rf"(?: Methods that also reach it, at an unknown cost: ([^.]*)\.)?{_UNDECIDED}", ComparisonJudge.cheapest),
+    (rf"(.*): {_WANTED} is reached by (.*); the cheapest is not known, because no rate is known\.{_UNDECIDED}",
      ComparisonJudge.no_cost),
     (rf"(.*): none( surely)? reaches {_WANTED}; the best is {_METHOD} \({_BITS}\)\.{_UNDECIDED}",
      ComparisonJudge.none_reaches),
     (r"Rate of (.*): (.*)\.", ComparisonJudge.rate_of),
-    (r".*: nothing is certified of (.*): no bound is derived, operands are not finite, or sums may overflow\.",
+    (r".*?: (.*) have no certified bound, because no bound is derived, operands are not finite, or sums may overflow\.",
      ComparisonJudge.not_certified),
     (r"Left out: (\S+) on (\S+): .*", ComparisonJudge.left_out),
-    (r"rate: dense peak of the device.*|3xTF32 is cutlass_3xtf32 \(.*\): .*\.|The order of bf16x3 .*|.*: FP32 lacks .*|"
+    (r"rate: dense peak of the device.*|3xTF32 is cutlass_3xtf32 \(.*\): .*\.|This package chose the order of bf16x3 .*|"
+     r".*: FP32 cannot hold .*|"
      r"tf32 rounds its operands to nearest even unless told otherwise .*",
      lambda judge, said: None),
 )  # fmt: skip

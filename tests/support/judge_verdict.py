@@ -406,7 +406,7 @@ _HOW = f"({'|'.join(STEPS)})"
 SENTENCES = (
     (rf"Verdict: {_STATUS}(, with rows and columns scaled)?(, however the cube rounds inside a step)"
      r"(?: in one chain of k = (?=\d+; (not )?)(\d+); (?:not )?as accurate in chains of 256)?\.", VerdictJudge.headline),
-    (r"Verdict: results are lost, in FP32, too: they or their products leave FP32's range\.", VerdictJudge.too),
+    (r"Verdict: results are lost, in FP32 too, because they or their products leave FP32's range\.", VerdictJudge.too),
     (rf"Verdict: {_STATUS} if rounding after every product, as PTO-ISA's ADR-0047 states and cube_gemm computes by default; "
      rf"{_STATUS} if rounding once a step, which the SGEMM-cube paper's figure 9 fits(, with rows and columns scaled)?\.",
      VerdictJudge.depends),
@@ -418,12 +418,12 @@ SENTENCES = (
     (r"Beside it: (.*)\.", VerdictJudge.beside),
     (rf"{_HOW}: (\d+) of (\d+) results are lost", VerdictJudge.lost_step),
     (rf"{_HOW}: (exact|not exact), FP32 (exact|not exact)", VerdictJudge.exact_step),
-    (r"(.*): (\d+) of (\d+) results are infinite or NaN whatever computes them\. Bits are not told\.", VerdictJudge.not_finite),
-    (r"The exact product is 0: there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
+    (r"(.*), so (\d+) of (\d+) results are infinite or NaN in every method\. Bits are not given\.", VerdictJudge.not_finite),
+    (r"The exact product is 0, so there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
      lambda judge: judge.zero),
-    (r"The results cancel: FP32 itself has not one right bit of the product\. Use FP64 where it matters\.",
+    (r"The results cancel, so FP32 itself has not one correct bit of the product\. Use FP64 where it matters\.",
      VerdictJudge.cancel),
-    (r"(\d+) results? can say no more: differences of up to ([\d.]+) bits are chance; (about \d+|many more) results would "
+    (r"With (\d+) results?, differences of up to ([\d.]+) bits may be chance; (about \d+|many more) results would "
      r"decide \(more rows of A or columns of B\)\.", VerdictJudge.chance_is),
     (r"Condition of the product, \|A\|\|B\| / \|AB\|: (\S+) in norm; by element .*\. FP32 itself reaches "
      rf"{_BITS} of it\.", VerdictJudge.condition),
@@ -436,7 +436,7 @@ SENTENCES = (
     (rf"Scaling rows and columns by powers of two \(sgemm_cube_scaled\) is not enough: {_BITS} with "
      rf"rounding after every product \(({_SHORT})\); {_BITS} with "
      rf"rounding once a step \(({_SHORT})\)\.", VerdictJudge.not_enough_of_each),
-    (r"Scaling rows and columns does not help: the 910A's conversion makes numbers of infinities and NaNs\.",
+    (r"Scaling rows and columns does not help, because the 910A's conversion turns infinities and NaNs into numbers\.",
      VerdictJudge.conversion),
     (rf"(?:Why|Without scaling \(.*?\))(?: \({_HOW}\))?:(?: {_BITS};)? (overflow|range|split|dropped term|accumulation): "
      rf"(?:.*with it {_BITS}|[^;]*|two fp16 words.*)\.", VerdictJudge.why),
@@ -449,5 +449,5 @@ SENTENCES = (
      r"those bits matter\.)?", VerdictJudge.use),
     (r"Use FP32 here\.", VerdictJudge.use_fp32),
     (r"Scale A or B first, or use FP64\.", VerdictJudge.scale_first),
-    (r"Replace what is not finite first; FP32 keeps it as it is\.", lambda judge: judge.missing and not judge.fp32.count),
+    (r"Replace infinities and NaNs first; FP32 keeps them\.", lambda judge: judge.missing and not judge.fp32.count),
 )  # fmt: skip

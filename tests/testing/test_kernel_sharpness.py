@@ -118,7 +118,7 @@ def test_bad_orders_are_refused():
     a, b = draw("gaussian", (2, 64), 0), draw("gaussian", (64, 2), 1)
     for options, message in (
         ({"k_order": "any", "splits": 2}, "leave splits out"),
-        ({"k_order": "split_k:2", "promote_every": 32}, "goes with k_order"),
+        ({"k_order": "split_k:2", "promote_every": 32}, "expected k_order 'sequential' or 'any'"),
         ({"promote_every": (64, 32)}, "expected .least, most."),
         ({"k_order": "backwards"}, "unknown k_order"),
     ):
