@@ -148,16 +148,9 @@ class KernelCase:
         """Return the bound of sums that are rounded to a format."""
         roundings = int(self.ends is not None and self.ends.beta != 1)
         return KernelBound(
-            self.engine,
-            self.used,
-            self.c,
-            self.scaling,
-            self.order,
-            out,
-            self.values,
-            c_roundings=roundings,
-            dequantised=self.dequantised,
-        )
+            self.engine, self.used, self.c, self.scaling, self.order, out, self.values,
+            c_roundings=roundings, dequantised=self.dequantised,
+        )  # fmt: skip
 
     def _behind(self, bound: np.ndarray, finite: bool) -> np.ndarray:
         """Return the bound of the results, from that of the sums, after the epilogue and the output's rounding."""
@@ -250,10 +243,7 @@ class KernelCase:
 
     @cached_property
     def bound_of_every_order(self) -> np.ndarray:
-        """Return the certified bound of the sums for every order of the chains' steps.
-
-        It is infinite if the exact sum is not finite.
-        """
+        """Return the certified bound of the sums for every order of the chains' steps; infinite if the sum is not finite."""
         every = replace(self._bound_of(self._sums_format), exact=None, running=False)
         return np.where(np.isfinite(self.values), every.bound(False), np.inf)
 
@@ -281,8 +271,7 @@ class KernelCase:
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
         """Return the model's sums in float64, with c, before an epilogue and the rounding to the output's format.
 
-        If the order is not known, it is the unit's own order over k, promoted at the largest interval. `more` holds
-        options of :func:`tensorcore_models.engines.scaled.scaled_sums`.
+        An unknown order is the unit's own order over k, promoted at the largest interval. `more`: options of `scaled_sums`.
         """
         options: dict[str, Any] = {"promote_every": self.promote_every, **more}
         if self.order.k_order != ANY:

@@ -238,7 +238,7 @@ def test_a_fixed_count_holds_the_bits_whatever_the_matrices_are():
         ("ozaki_int8:slices=4,bits=20", "got bits without slices=auto"),
         ("ozaki2_int8:moduli=auto,mantissa_bits=40", "leave moduli out"),
         ("ozaki_int8:mantissa_bits=50,most=3", "50 bits take more than 3 slices; allow 8"),
-        ("ozaki2_int8:mantissa_bits=100", "100 bits take more than 20 moduli; the method has at most 20"),
+        ("ozaki2_int8:mantissa_bits=100", "more than 20 moduli; the method has at most 20, so ask for fewer bits"),
         ("ozaki_int8:slices=auto,bits=54", "bits is 54, expected an integer from 1 to 53"),
     ],
 )
