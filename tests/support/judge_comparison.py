@@ -148,7 +148,7 @@ class ComparisonJudge:
             told or "",
         )
         few = re.findall(
-            r" Undecided: ([\w:=,]+?), as up to ([\d.]+) bits of (\d+) results? are chance; (about (\d+)|many more) results "
+            r" Undecided: ([\w:=,]+?), because up to ([\d.]+) bits of (\d+) results? may be chance; (about (\d+)|many more) results "
             r"would decide\.", told or "",
         )  # fmt: skip
         sides = {name: self.side(wanted, name, engine) for name in self.of(engine)}
