@@ -201,6 +201,11 @@ class Tolerance(Result):
             if line is not None
         ]  # fmt: skip
 
+    @property
+    def counts_rounding(self) -> bool:
+        """Return whether a part of the operands was rounded and this counts as an error; then a note says so."""
+        return any('the reference "rounded"' in note for note in self.notes)
+
     def misses(self, name: str) -> str | None:
         """Return the faults that a test with a tolerance misses, in words; None if none was tried.
 
