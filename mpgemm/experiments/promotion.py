@@ -49,7 +49,7 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class PromotionAdvice(Result):
-    """`PromotionAdvice` holds error, bound and cost of each interval, and the interval that suffices.
+    """`PromotionAdvice` holds error, bound and cost of each interval between additions outside the unit, and the interval to use.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class PromotionAdvice(Result):
     wanted : float
         Largest accepted error of the sums.
     wanted_by : str
-        Source of that limit.
+        Source of the limit `wanted`.
     measured, certain : Interval or None
         The cheapest interval whose measured error, or whose certified bound, is at most `wanted`; None if there is none.
     fp32 : float
@@ -128,7 +128,7 @@ class PromotionAdvice(Result):
 
     @property
     def beside(self) -> str:
-        """Return a sentence on the other parts of the error, for comparison."""
+        """Return a sentence on the errors of an FP32 chain and of rounding the operands, for comparison."""
         text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
         text += f"alone {self.operands:.3g}, which no interval cures."
         never = self.intervals[-1].error
@@ -179,7 +179,8 @@ def advise_promotion(
         Largest accepted relative Frobenius error of the sums. By default twice the smallest error that an interval reaches,
         or a quarter of the error from rounding the operands, whichever is larger.
     intervals : sequence of int
-        Intervals in products. Intervals that are not multiples of the engine's k step, or not below k, are left out.
+        Intervals to try, as numbers of products. Intervals that are not multiples of the engine's k step, or not below k, are
+        left out.
     scale : bool
         Whether to multiply A and B by powers of two that fill the range of operand formats of at most 8 bits, as programs do.
     progress : callable, optional

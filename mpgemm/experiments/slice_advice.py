@@ -63,7 +63,7 @@ class SliceAdvice(Result):
     wanted : int
         Number of bits of the target; 53 for "fp64", 24 for "fp32".
     base : float
-        Target as an error over |A||B|, or over |A B| for a relative target.
+        Target as an error relative to |A||B|, or to |A B| for a relative target.
     condition : Conditioning
         Condition number of the product, which says how many digits of |A||B| are digits of the result.
     native_bits : float
@@ -71,7 +71,8 @@ class SliceAdvice(Result):
     shape : (m, k, n)
         Shape of the product.
     span : int
-        Span of the exponents in bits (:mod:`mpgemm.recovery.counts`).
+        Largest number of bits by which |A||B| of an element is below the product of the largest elements of its row and its
+        column (:mod:`mpgemm.recovery.counts`).
     counts : tuple of WordCount
         Accuracy and cost of every method and count.
     measured, proved : dict of str to (int or None)

@@ -62,8 +62,8 @@ class Whodunit(Result):
     device : str or None
         The suspected device, if one was given.
     untried : int
-        Number of candidates, with rounded operands or of recovery methods, that were left out because other candidates settle
-        the question.
+        Number of candidates (those that round operands, and recovery methods) that were left out because simpler candidates
+        match.
     """
 
     shape: tuple[int, int, int]

@@ -36,11 +36,12 @@ class Vacuity(Result):
     lost_product_passes : int
         Elements for which the loss of the largest product of the sum passes.
     block : int
-        Products of a block of k.
+        Number of products in a block of k.
     blocks, unseen_blocks : int
-        Number of blocks of k, and of those that a kernel can leave out of the whole product with every element still passing.
+        Number of blocks of k, and number of the blocks that a kernel can leave out of the whole product although every element
+        still passes.
     terms, unseen_terms : int
-        Number of values of k, and of those that a kernel can leave out with every element still passing.
+        Number of values of k, and number of the values that a kernel can leave out although every element still passes.
     """
 
     elements: int
@@ -59,7 +60,7 @@ class Vacuity(Result):
 
     @property
     def verdict(self) -> str:
-        """Return the worst fault that passes everywhere, in a few words."""
+        """Return a few words on the worst fault that no element shows."""
         if self.vacuous:
             return "VACUOUS: a kernel that writes zeros passes"
         if self.unseen_blocks:
@@ -139,29 +140,32 @@ class Tolerance(Result):
     label : str
         Name of the engine, or of the method on its engine.
     k : int
+        Length of the dot products.
     relative, absolute : float or None
-        Certified parts. Without data they hold for any operands of the formats, else for operands with the data's
-        exponents (with a recovery method, for the data). None if nothing is certified, because an operand or a sum may
-        overflow.
+        Factors of the certified tolerance in the formula above; None if an operand or a sum may overflow, so that nothing
+        is certified. Without data the tolerance holds for all operands of the formats. With data it holds for all operands
+        whose exponents are in the data's range; with a recovery method it holds for the data only.
     bound : numpy.ndarray or None
-        Certified bound of each element on the data.
+        Certified bound of the error of each element for the data; None without data.
     derivation : str
         Derivation of the bound.
     published : dict of str to float
-        Published bounds of the relative part.
+        Published bounds of `relative`, by name.
     vacuity : Vacuity or None
-        Faults that pass within the bound on the data.
+        Faults of a kernel that pass a test of the data with `bound`; None without data.
     certified : Line or None
-        atol + rtol |exact| above every bound of the data, or of the drawn pairs; None if a bound is infinite.
+        Numbers (rtol, atol) for which atol + rtol |exact| is at least the certified bound of every element of the data, or of
+        the drawn products; None if a bound is infinite.
     statistical : Statistical or None
-        Tolerance found by sampling; None without data and distribution, and if drawn results overflow (`notes` say so).
+        Tolerance that a stated fraction of sampled products satisfies, with its confidence. None if neither data nor a
+        distribution were given, or if sampled results overflow (`notes` then say so).
     lines : mapping of str to Vacuity
-        Faults that pass within the certified and the statistical tolerance on the data.
+        Faults of a kernel that pass a test of the data with the tolerance "certified" or "statistical", by its name.
     faults : mapping of str to mapping of str to float
-        For each tolerance ("certified by size", "certified", "statistical", "given") the faults that were tried, with the
-        share of whole products in which a test detects them.
+        For each tolerance ("certified by size", "certified", "statistical", "given"), the fraction of products in which a test
+        with this tolerance detects a fault, by the name of the fault.
     checked : Checked or None
-        The given tolerance with its checks.
+        Tolerance that the caller gave, with the faults that it would let pass and the right products that fail it.
     reference : str
         Operands from which the expected result must be computed: "given" or "rounded".
     notes : tuple of str

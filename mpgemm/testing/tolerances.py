@@ -84,9 +84,10 @@ def tolerance(
         Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
         product are then those of the scaled operands.
     draws : Draws or str, optional
-        Distribution from which data are drawn instead, perhaps with sizes, seed and parameters.
+        Distribution from which operands are drawn in place of `data`; a :class:`Draws` also states sizes, seed and parameters.
     quantile, confidence : float
-        Fraction of correct products that pass the statistical tolerance as a whole, and its confidence.
+        Fraction of correct products of which every element passes the statistical tolerance, and the confidence of this
+        statement.
     check : (rtol, atol), optional
         Tolerance to judge.
     progress : callable, optional
@@ -97,9 +98,10 @@ def tolerance(
     Raises
     ------
     Interrupted
-        A KeyboardInterrupt with the results so far.
+        If the user presses Ctrl-C; the error has the results so far.
     ValueError
-        If no bound is known for the core, k does not fit the data, scales are missing or not wanted, or names are unknown.
+        If no bound is known for the core, k does not fit the data, scales are missing or given to an engine without scales, or
+        names are unknown.
     TypeError
         If k is not an integer.
 
