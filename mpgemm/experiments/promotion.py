@@ -58,7 +58,7 @@ class PromotionAdvice(Result):
     shape : (m, k, n)
         Shape of the product that was computed.
     intervals : tuple of Interval
-        Intervals from the shortest to no additions outside.
+        Intervals between additions outside the unit, the shortest first; the last one stands for no such additions.
     wanted : float
         Largest accepted error of the sums.
     wanted_by : str

@@ -142,9 +142,9 @@ class Tolerance(Result):
     k : int
         Length of the dot products.
     relative, absolute : float or None
-        Factors of the certified tolerance in the formula above; None if an operand or a sum may overflow, so that nothing
-        is certified. Without data the tolerance holds for all operands of the formats. With data it holds for all operands
-        whose exponents are in the data's range; with a recovery method it holds for the data only.
+        Certified values in the formula above; None if an operand or a sum may overflow, so that nothing is certified. Without
+        data the tolerance holds for all operands of the formats. With data it holds for all operands whose exponents are in the
+        data's range; with a recovery method it holds for the data only.
     bound : numpy.ndarray or None
         Certified bound of the error of each element for the data; None without data.
     derivation : str

@@ -182,7 +182,7 @@ def kernel_of(
     reference: str = "given",
     out_format: str | None = None,
 ) -> BoundedProduct:
-    """Return the kernel that a tolerance is for.
+    """Return the description of a kernel, from which :func:`mpgemm.tolerance` computes its tolerance.
 
     Parameters
     ----------
@@ -198,15 +198,16 @@ def kernel_of(
     k_order, splits : optional
         Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; one chain by default.
     reference : {"given", "rounded"}
-        Operands from which the test computes its expected result: "given" ones, so that their rounding counts, or
-        "rounded" ones. Without data their rounding is unknown and left out.
+        Operands from which the test computes its expected result. "given": operands before the kernel rounds them, so that
+        their rounding is a part of the tolerance (without data it is unknown and left out). "rounded": operands after this
+        rounding.
     out_format : str, optional
         Format to which the kernel rounds its result to nearest.
 
     Raises
     ------
     ValueError, TypeError
-        If there is neither engine nor method, names are unknown, or parts contradict each other.
+        If there is neither engine nor method, names are unknown, or arguments contradict each other.
     """
     narrow = None if out_format is None else get_float_format(out_format)
     if method is not None:
