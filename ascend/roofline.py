@@ -165,6 +165,7 @@ def roofline(
     Parameters
     ----------
     b, m, k, n, chip
+        See :func:`operational_intensity`.
     peak : float, optional
         Peak in FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. The paper uses 256e12 / 3.
     element_bytes : int

@@ -177,7 +177,7 @@ class TileSchedule(WithOptions):
         return len(self.visits(0))
 
     def active_cores(self, wave: int) -> int:
-        """Return the number of cores that have work in a wave."""
+        """Return the number of cores that have work on the panels that are resident at the same time, number `wave` of each core."""
         panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
         streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
@@ -248,7 +248,7 @@ class TileSchedule(WithOptions):
     def l0c_turns(self) -> int:
         """Return the number of C blocks that cube and FIXPIPE work on at a time.
 
-        The number is 2 with the option `unit_flag`, because the cube then starts the next block while FIXPIPE drains a buffer.
+        With the option `unit_flag` the number is 2, because the cube fills the next block while FIXPIPE drains the current one.
         """
         return 2 if self.unit_flag else self.l0c_slots
 

@@ -51,12 +51,13 @@ class KernelCheck(Result):
     suspects : tuple of str
         Causes that explain which elements are wrong, which are right, and how large the errors are; empty if no cause does.
     ruled_out : tuple of str
-        Faults that certified bounds exclude, each as the only one.
+        Faults that certified bounds exclude, for a kernel with only one fault.
     tried : tuple of str
         Predictions that do not explain the elements, with their parameters; the same predictions with other parameters are not
         excluded.
     fitting : tuple of str
-        Predictions that explain the elements, but may do so by chance because the elements are few: neither named nor excluded.
+        Predictions that explain the elements, but may do so by chance because the elements are few; they are neither named as
+        causes nor excluded.
     picture : tuple of str
         Map of the right and wrong blocks of the result, as text.
     case : KernelCase or None

@@ -20,7 +20,7 @@ from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_ran
 
 @dataclass(frozen=True)
 class GroupDotFusedSum(AlignedSum):
-    """`GroupDotFusedSum` is GDFS, which adds mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
+    """`GroupDotFusedSum` is GDFS, the group dot, fused sum of mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
 
     Products are summed exactly in groups of `group`. Each group sum is multiplied by its two block scales: significands are
     multiplied, exponents are added. The scaled sums and c are aligned to the largest exponent, truncated to `fraction_bits`
@@ -73,7 +73,7 @@ class GroupDotFusedSum(AlignedSum):
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):
-        """Return the code of one GDFS operation (xie-mma-sim, section IV-E)."""
+        """Return the encoding of the result of one GDFS operation (xie-mma-sim, section IV-E)."""
         z, fmt = p.arithmetic, p.formats[3]
         everything = [*p.x, *p.y, *(scale for pair in p.scales for scale in pair), p.addend]
         return z.unless_special(everything, lambda: self._finite(p, z, fmt), fmt, self)
@@ -144,7 +144,7 @@ class GroupDotFusedSum(AlignedSum):
         return Form(SumAlgorithm.GROUP_SUM, self)
 
     def step_error(self, unit, facts):
-        """Return the error of one step, which truncates exact group sums at their scales' exponents and rounds once.
+        """Return a bound on the error of one step, which truncates exact group sums at their scales' exponents and rounds once.
 
         Raises
         ------

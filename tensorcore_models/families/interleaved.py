@@ -100,7 +100,7 @@ class InterleavedDotAdd(Accumulator):
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):
-        """Return the code of FDAs that are chained from zero over interleaved groups of k, with c added last."""
+        """Return the encoding of c plus the result of a chain of fused dot-adds from zero, over interleaved groups of k."""
         z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
         via, total = get_float_format(self.via_format), 0
         a = [z.converted(a_format, code, via, self) for code in p.a]

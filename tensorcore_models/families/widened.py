@@ -69,7 +69,7 @@ class WidenedDotAdd(Accumulator):
         get_float_format(self.via_format)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules of `dot`; rules about NaN change in both.
+        """Return a copy with other edge rules of `dot`; rules about NaN are changed in `dot` and in the copy itself.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class WidenedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def interchangeable(self, length):
-        """Return the sets of `dot` in each of its steps."""
+        """Return the interchangeable sets of `dot`, for each of its steps."""
         step = self.dot.terms_per_step
         found: list[tuple[int, ...]] = []
         for start in range(0, length, step):
@@ -114,12 +114,12 @@ class WidenedDotAdd(Accumulator):
         return tuple(found)
 
     def idle(self, formats):
-        """Return `dot.idle` where no result is rounded, else False, because a result that was rounded to -0 becomes +0."""
+        """Return False if results are rounded to d, because a pass over zeros turns a result -0 into +0; if not, return `dot.idle`."""
         inner = self._formats(formats)
         return formats[2] == formats[3] == inner[3] and self.dot.idle(inner)
 
     def pass_bits(self, p):
-        """Return the code of the steps of `dot` from a widened c; the addition of -0 only rounds their result."""
+        """Return the encoding of the result of the steps of `dot`, which start from the widened c, after rounding to the format of d."""
         z, inner = p.arithmetic, self._formats(p.formats[:4])
         via, d_format, step = inner[3], p.formats[3], self.dot.terms_per_step
         total = p.c if p.formats[2] == via else z.converted(p.formats[2], p.c, via, self)
